@@ -1,0 +1,207 @@
+"""Replays recordings through the simulator and compares every step."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import GameConfig
+from workflow_rl.parity.trace import CODE_OF_EXPLOIT, EXPLOIT_OF_CODE, TRACE_EXPLOIT_NAMES, Trace
+from workflow_rl.scenario.tables import (
+    HOST_PORTS,
+    HOSTS,
+    NUM_HOSTS,
+    NUM_SUBNETS,
+    OP_SERVER0,
+    PORTS_OF_DECOYS,
+)
+from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE
+from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.sim.state import Access, Outcome, RedAction, RedAgent
+
+_Array = NDArray[Any]
+_WINDOWS = np.array([host.windows for host in HOSTS])
+_JUICY_POTATO = TRACE_EXPLOIT_NAMES.index("JuicyPotato")
+_V4L2 = TRACE_EXPLOIT_NAMES.index("V4L2KernelExploit")
+
+
+def recorded_draws(trace: Trace) -> NDArray[np.int64]:
+    """Returns the recording's outcomes of chance as draws, (episodes, steps, 4)."""
+    a = trace.arrays
+    aims = np.isin(a["red_type"], (RedAction.DISCOVER_NETWORK_SERVICES, RedAction.EXPLOIT,
+                                   RedAction.PRIVILEGE_ESCALATE, RedAction.IMPACT))
+    target = np.where(aims & (a["red_target"] >= 0), a["red_target"], CHOSE_NOBODY)
+    other = EXPLOIT_OF_CODE[a["exploit_other"]]
+    exploit = np.where(a["exploit_took_top"] == 1, TOOK_FAVOURITE,
+                       np.where(other >= 0, other, CHOSE_NOBODY))
+    detection = np.where(a["exploit_detected"] >= 0, a["exploit_detected"], CHOSE_NOBODY)
+    green = np.where(a["green_type"] == 1, a["green_target"], CHOSE_NOBODY)
+    return ~np.stack([target, exploit, detection, green], axis=-1).astype(np.int64)
+
+
+def _members(sets: _Array, size: int = NUM_HOSTS) -> _Array:
+    """Turns sets (...) into flags (..., size)."""
+    return (sets[..., None] >> np.arange(size)) & 1
+
+
+def _concrete(s: _Array) -> _Array:
+    """The technique by the traces' numbers; an escalation that changes something has one too."""
+    exploit = np.where(s["red_exploit"] >= 0, CODE_OF_EXPLOIT[s["red_exploit"]], 0)
+    escalated = (s["red_action"] == RedAction.PRIVILEGE_ESCALATE) & (
+        s["red_outcome"] == Outcome.SUCCESS
+    )
+    return np.where(escalated, np.where(_WINDOWS[s["red_target"]], _JUICY_POTATO, _V4L2), exploit)
+
+
+def _access(s: _Array) -> _Array:
+    held = s["privileged"] | s["removable"] | s["persistent"]
+    return _members(held) + _members(s["privileged"])
+
+
+def _only_of(agent: RedAgent, field: str) -> Callable[[_Array], _Array]:
+    return lambda s: np.where((s["red_agent"] == agent)[..., None], _members(s[field]), 0)
+
+
+# What is compared, in this order: the trace's array -> the same quantity of our state.
+FIELDS: Final[dict[str, Callable[[_Array], _Array]]] = {
+    "red_type": lambda s: s["red_action"],
+    "red_target": lambda s: s["red_target"],
+    "red_concrete": _concrete,
+    "exploit_n_options": lambda s: s["red_options"],
+    "red_success": lambda s: s["red_success"],
+    "red_outcome": lambda s: s["red_outcome"],
+    "red_decoy_hit": lambda s: s["red_decoy_hit"],
+    "blue_success": lambda s: s["blue_success"],
+    "red_access": _access,
+    "malware": lambda s: _members(s["malware"]),
+    "decoys": lambda s: s["decoys"],
+    "open_ports": lambda s: HOST_PORTS | PORTS_OF_DECOYS[s["decoys"]],
+    "ot_down": lambda s: ~s["ot_running"],
+    "ot_stoppable": lambda s: s["ot_running"] & ~_members(s["restored"]).astype(bool)[..., OP_SERVER0],
+    "ot_known": lambda s: s["ot_known"],
+    "red_ip_known": lambda s: _members(s["addresses_known"]),
+    "red_host_known": lambda s: _members(s["names_known"]),
+    "red_subnet_known": lambda s: _members(s["subnets_known"], NUM_SUBNETS),
+    "red_scanned": lambda s: _members(s["ports_known"]),
+    "red_ports": lambda s: s["ports"],
+    "bline_state": lambda s: np.where(s["red_agent"] == RedAgent.BLINE, s["bline_index"], -1),
+    "meander_scanned": _only_of(RedAgent.MEANDER, "meander_scanned"),
+    "meander_exploited": _only_of(RedAgent.MEANDER, "meander_exploited"),
+    "meander_escalated": _only_of(RedAgent.MEANDER, "meander_escalated"),
+    "conf_penalty": lambda s: s["confidentiality"] / 10.0,
+    "avail_penalty": lambda s: s["availability"] / 10.0,
+}
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first step of a file on which simulator and recording differ."""
+
+    file: str
+    episode: int
+    step: int
+    field: str
+    expected: object
+    got: object
+
+    def __str__(self) -> str:
+        """Says all of it in one line."""
+        return (
+            f"first divergence: file {self.file}, episode {self.episode}, step {self.step}, "
+            f"field {self.field}, expected {self.expected}, got {self.got}"
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was compared in one file and what differed."""
+
+    file: str
+    episodes: int
+    steps: int
+    fields: tuple[str, ...]
+    mismatches: int  # (episode, step, field) that differ
+    first: Divergence | None
+
+
+def play(trace: Trace, rules: str) -> dict[str, _Array]:
+    """Plays the recorded episodes and returns every compared quantity, (episodes, steps, ...)."""
+    draws = recorded_draws(trace)
+    actions = trace.arrays["blue_action"].astype(np.int64)
+    collected: dict[str, list[_Array]] = {"obs": [], "obs_cw2": [], "reward": []}
+    states = []
+    for name, observation in (("obs", "challenge"), ("obs_cw2", "cardiff")):
+        config = GameConfig(
+            red_agent=trace.red_agent,
+            rules=rules,
+            observation=observation,
+            green_agent="active",  # its recorded draws say when it really acts
+            episode_length=trace.steps + 1,
+        )
+        batch = Batch(trace.episodes, config)
+        batch.reset(seed=0)
+        for t in range(trace.steps):
+            batch.step(actions[:, t].copy(), draws[:, t].copy())
+            collected[name].append(batch.out.observation[:, :CHALLENGE_SIZE].copy())
+            if name == "obs":
+                collected["reward"].append(batch.out.reward.copy())
+                states.append(batch.state.copy())
+    played = {name: np.stack(values, axis=1) for name, values in collected.items()}
+    state = np.stack(states, axis=1)
+    return played | {name: of(state) for name, of in FIELDS.items()} | {
+        "red_session_kinds": _session_kinds(state)
+    }
+
+
+def _session_kinds(state: _Array) -> _Array:
+    """Which kinds of user session a host holds; once it is privileged they no longer matter."""
+    user_only = _access(state) == Access.USER
+    kinds = np.stack([_members(state["removable"]), _members(state["persistent"])], axis=-1)
+    return np.where(user_only[..., None], kinds, 0)
+
+
+def _expected(trace: Trace, name: str) -> _Array:
+    values = trace.arrays[name]
+    if name == "conf_penalty":  # a sum of floats: rounded as the reward rounds it
+        return np.round(values, 1)
+    if name == "red_session_kinds":
+        user_only = trace.arrays["red_access"] == Access.USER
+        removable = values[..., 0] > 0
+        persistent = (values[..., 1] > 0) | (values[..., 2] > 0)
+        return np.where(user_only[..., None], np.stack([removable, persistent], axis=-1), 0)
+    return values
+
+
+def compare(trace: Trace, rules: str) -> Comparison:
+    """Replays one file and compares every field of every step."""
+    played = play(trace, rules)
+    valid = np.arange(trace.steps) < trace.lengths[:, None]
+    mismatches = 0
+    first: tuple[tuple[int, int], Divergence] | None = None
+    for name, got in played.items():
+        expected = _expected(trace, name)
+        differs = (np.asarray(got) != expected).reshape(*valid.shape, -1).any(axis=-1) & valid
+        mismatches += int(differs.sum())
+        if differs.any():
+            episode, step = (int(i) for i in np.argwhere(differs)[0])
+            if first is None or (episode, step) < first[0]:
+                divergence = Divergence(
+                    trace.name,
+                    episode,
+                    step,
+                    name,
+                    expected[episode, step].tolist(),
+                    np.asarray(got)[episode, step].tolist(),
+                )
+                first = (episode, step), divergence
+    return Comparison(
+        trace.name,
+        trace.episodes,
+        int(trace.lengths.sum()),
+        tuple(played),
+        mismatches,
+        first[1] if first else None,
+    )

@@ -1,0 +1,185 @@
+"""Recordings of the real CybORG: reading and checking a trace file.
+
+A trace is an `.npz` of arrays of shape (episodes, steps, ...): what was done, how chance fell,
+and what came out. `docs/parity.md` describes the arrays that are used.
+"""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import RED_AGENTS
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.tables import (
+    EXPLOIT_NAMES,
+    GREEN_SCAN_TARGETS,
+    NUM_HOSTS,
+    NUM_SUBNETS,
+)
+
+# The traces number the exploits in another order than ours; 0 is none.
+TRACE_EXPLOIT_NAMES: Final = (
+    None,
+    "SSHBruteForce",
+    "EternalBlue",
+    "BlueKeep",
+    "HTTPRFI",
+    "HTTPSRFI",
+    "SQLInjection",
+    "HarakaRCE",
+    "FTPDirectoryTraversal",
+    "JuicyPotato",
+    "V4L2KernelExploit",
+)
+# (code,) -> our exploit, -1 for none; and (our exploit,) -> code
+EXPLOIT_OF_CODE: Final = np.array(
+    [EXPLOIT_NAMES.index(n) if n in EXPLOIT_NAMES else -1 for n in TRACE_EXPLOIT_NAMES],
+    dtype=np.int8,
+)
+CODE_OF_EXPLOIT: Final = np.array(
+    [TRACE_EXPLOIT_NAMES.index(name) for name in EXPLOIT_NAMES], dtype=np.int8
+)
+
+_HOST = (NUM_HOSTS,)
+INPUTS: Final[dict[str, tuple[int, int]]] = {  # lowest and highest value
+    "blue_action": (0, NUM_ACTIONS - 1),
+    "green_type": (0, 1),
+    "green_target": (-1, NUM_HOSTS - 1),
+    "red_type": (0, 5),
+    "red_target": (-1, NUM_HOSTS - 1),
+    "exploit_took_top": (-1, 1),
+    "exploit_other": (-1, len(TRACE_EXPLOIT_NAMES) - 1),
+    "exploit_detected": (-1, 1),
+}
+OUTPUTS: Final[dict[str, tuple[int, ...]]] = {  # shape behind (episodes, steps)
+    "obs": (4 * NUM_HOSTS,),
+    "obs_cw2": (4 * NUM_HOSTS,),
+    "reward": (),
+    "conf_penalty": (),
+    "avail_penalty": (),
+    "blue_success": (),
+    "red_concrete": (),
+    "exploit_n_options": (),
+    "red_success": (),
+    "red_outcome": (),
+    "red_decoy_hit": (),
+    "red_access": _HOST,
+    "red_session_kinds": (NUM_HOSTS, 4),
+    "malware": _HOST,
+    "decoys": _HOST,
+    "open_ports": _HOST,
+    "ot_down": (),
+    "ot_stoppable": (),
+    "ot_known": (),
+    "red_ip_known": _HOST,
+    "red_host_known": _HOST,
+    "red_subnet_known": (NUM_SUBNETS,),
+    "red_scanned": _HOST,
+    "red_ports": _HOST,
+    "bline_state": (),
+    "meander_scanned": _HOST,
+    "meander_exploited": _HOST,
+    "meander_escalated": _HOST,
+}
+_VERSION_KEYS = ("meta_version", "meta_format", "format_version", "version")
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One file: a batch of recorded episodes."""
+
+    name: str
+    red_agent: str
+    episodes: int
+    steps: int  # of the longest episode
+    lengths: NDArray[np.int64]  # (episodes,) steps of each
+    arrays: dict[str, NDArray[Any]]  # (episodes, steps, ...)
+
+
+def find_traces(path: Path) -> list[Path]:
+    """Returns the trace files of a folder, or the file itself.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InvalidInputError(f"no such folder: {path} (give a folder with .npz traces)")
+    files = sorted(path.glob("*.npz"))
+    if not files:
+        raise InvalidInputError(f"no .npz traces in {path}")
+    return files
+
+
+def load_trace(path: Path) -> Trace:
+    """Reads a trace and checks all of it that a replay relies on.
+
+    Raises:
+        InvalidInputError: the file is damaged, of another version or not a trace.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise InvalidInputError(f"{path.name} is not a trace: it is not an .npz archive")
+            arrays = {key: file[key] for key in file.files}
+    except InvalidInputError:
+        raise
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError, SyntaxError) as error:
+        raise InvalidInputError(
+            f"{path.name} is not a readable trace: the .npz archive is damaged or truncated ({error})"
+        ) from error
+    except Exception as error:  # zlib.error and friends from a damaged member
+        raise InvalidInputError(
+            f"{path.name} is not a readable trace: the .npz archive is damaged ({error})"
+        ) from error
+    return _checked(path.name, arrays)
+
+
+def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
+    for key in _VERSION_KEYS:
+        if key in arrays and str(arrays[key]) != str(_VERSION):
+            raise InvalidInputError(
+                f"{name} is a trace of version {arrays[key]}, only version {_VERSION} can be replayed"
+            )
+    required = {**dict.fromkeys(INPUTS, ()), **OUTPUTS}
+    missing = [key for key in (*required, "n_steps", "meta_red") if key not in arrays]
+    if missing:
+        raise InvalidInputError(
+            f"{name} is not a trace of this format: it lacks {', '.join(missing[:4])}"
+            + (f" and {len(missing) - 4} more arrays" if len(missing) > 4 else "")
+        )
+    shape = arrays["blue_action"].shape
+    if len(shape) != 2 or 0 in shape:
+        raise InvalidInputError(f"{name} is not a trace of this format: no (episodes, steps) inside")
+    for key, trailing in required.items():
+        if arrays[key].shape != (*shape, *trailing) or arrays[key].dtype.kind not in "iuf":
+            raise InvalidInputError(
+                f"{name} is not a trace of this format: {key} has shape {arrays[key].shape} and type "
+                f"{arrays[key].dtype}, expected numbers of shape {(*shape, *trailing)}"
+            )
+    lengths = np.atleast_1d(arrays["n_steps"])
+    if lengths.shape != shape[:1] or lengths.dtype.kind not in "iu":
+        raise InvalidInputError(f"{name} is not a trace of this format: n_steps is not per episode")
+    if lengths.min() < 0 or lengths.max() > shape[1]:
+        raise InvalidInputError(f"{name} is damaged: n_steps reaches beyond the recorded steps")
+    red_agent = str(arrays["meta_red"])
+    if red_agent not in RED_AGENTS:
+        raise InvalidInputError(
+            f"{name} was recorded with red agent {red_agent!r}; known are {', '.join(RED_AGENTS)}"
+        )
+    valid = np.arange(shape[1]) < lengths[:, None]
+    for key, (low, high) in INPUTS.items():
+        values = arrays[key][valid]
+        if values.size and (values.min() < low or values.max() > high):
+            raise InvalidInputError(f"{name} is damaged: {key} leaves the range {low} to {high}")
+    green = arrays["green_target"][valid & (arrays["green_type"] == 1)]
+    if any(not (host >= 0 and GREEN_SCAN_TARGETS >> int(host) & 1) for host in np.unique(green)):
+        raise InvalidInputError(f"{name} is damaged: Green scans a host that it never scans")
+    return Trace(name, red_agent, shape[0], shape[1], lengths.astype(np.int64), arrays)

@@ -1,0 +1,86 @@
+"""Blue's 145 actions: index <-> (kind, host), names and parsing."""
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES, NUM_DECOYS, NUM_HOSTS
+
+
+class ActionKind(IntEnum):
+    """Kinds of Blue action; decoys follow at FIRST_DECOY + decoy index."""
+
+    SLEEP = 0
+    MONITOR = 1
+    ANALYSE = 2
+    REMOVE = 3
+    RESTORE = 4
+    FIRST_DECOY = 5
+
+
+_BLOCKS: Final = (  # one block of 13 hosts each, after Sleep and Monitor
+    ("Analyse", ActionKind.ANALYSE),
+    ("Remove", ActionKind.REMOVE),
+    *((name, ActionKind.FIRST_DECOY + decoy) for decoy, name in enumerate(DECOY_NAMES)),
+    ("Restore", ActionKind.RESTORE),
+)
+
+NO_HOST: Final = -1
+SLEEP: Final = 0
+MONITOR: Final = 1
+NUM_ACTIONS: Final = 2 + NUM_HOSTS * len(_BLOCKS)
+
+ACTION_NAMES: Final = (
+    "Sleep",
+    "Monitor",
+    *(f"{block} {host}" for block, _ in _BLOCKS for host in HOST_NAMES),
+)
+ACTION_KIND: Final = np.array(
+    [ActionKind.SLEEP, ActionKind.MONITOR, *(kind for _, kind in _BLOCKS for _ in HOST_NAMES)],
+    dtype=np.int8,
+)
+ACTION_HOST: Final = np.array(
+    [NO_HOST, NO_HOST, *(host for _ in _BLOCKS for host in range(NUM_HOSTS))], dtype=np.int8
+)
+
+
+def _first(kind: int) -> int:
+    return int(np.flatnonzero(ACTION_KIND == kind)[0])
+
+
+FIRST_ANALYSE: Final = _first(ActionKind.ANALYSE)
+FIRST_REMOVE: Final = _first(ActionKind.REMOVE)
+FIRST_RESTORE: Final = _first(ActionKind.RESTORE)
+# (host, decoy) -> action index
+DECOY_ACTIONS: Final = np.array(
+    [
+        [_first(ActionKind.FIRST_DECOY + decoy) + host for decoy in range(NUM_DECOYS)]
+        for host in range(NUM_HOSTS)
+    ],
+    dtype=np.int16,
+)
+
+_BY_NAME: Final = {name.casefold(): index for index, name in enumerate(ACTION_NAMES)}
+
+
+def parse_action(text: str) -> int:
+    """Returns the index of an action given as its number or its name.
+
+    Args:
+        text: `139`, `Restore Op_Server0` or the same in any case.
+
+    Raises:
+        InvalidInputError: no such action.
+    """
+    words = " ".join(text.split())
+    if words.isdecimal() and int(words) < NUM_ACTIONS:
+        return int(words)
+    if (index := _BY_NAME.get(words.casefold())) is not None:
+        return index
+    kinds = ", ".join(block for block, _ in _BLOCKS)
+    raise InvalidInputError(
+        f"unknown action {text!r}: give 0 to {NUM_ACTIONS - 1}, Sleep, Monitor, or one of {kinds} "
+        f"followed by a host ({', '.join(HOST_NAMES)})"
+    )

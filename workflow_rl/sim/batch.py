@@ -1,0 +1,196 @@
+"""A batch of environments: the arrays that hold it and the loops that run the rules over it."""
+
+from typing import Final, NamedTuple, Self
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import GameConfig
+from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
+from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.sim.draws import Draws, philox
+from workflow_rl.sim.jit import compile_message, kernel, rule
+from workflow_rl.sim.observe import (
+    CARDIFF_SIZE,
+    CHALLENGE_SIZE,
+    write_decoy_mask,
+    write_observation,
+    write_red_access,
+)
+from workflow_rl.sim.reward import reward_of
+from workflow_rl.sim.state import NOBODY, SETTINGS_DTYPE, STATE_DTYPE, Settings, State
+from workflow_rl.sim.turn import play_turn, start_episode
+
+_NO_DRAWS: Final = np.empty((0, len(Draws._fields)), dtype=np.int64)
+
+
+class Outputs(NamedTuple):
+    """What a step gives, one row per environment."""
+
+    observation: NDArray[np.int8]  # (n, 52 or 62, padded to a multiple of 4) what Blue sees now
+    reward: NDArray[np.float64]  # (n,) of the step just played
+    reward_tenths: NDArray[np.int16]  # (n, 3) its parts: confidentiality, availability, action cost
+    red_access: NDArray[np.int8]  # (n, 13) true access now: before the next action
+    action_mask: NDArray[np.bool_]  # (n, 145) False: a decoy that would be refused now
+    truncated: NDArray[np.bool_]  # (n,) the episode ended; the rows above show the next one
+    final_observation: NDArray[np.int8]  # (n, as above) of episodes that ended, else stale
+    final_red_access: NDArray[np.int8]  # (n, 13) of episodes that ended, else stale
+
+    @classmethod
+    def empty(cls, num_envs: int, observation_size: int) -> Self:
+        """Allocates the outputs of a batch."""
+        padded_size = -(-observation_size // 4) * 4
+        return cls(
+            observation=np.zeros((num_envs, padded_size), np.int8),
+            reward=np.zeros(num_envs, np.float64),
+            reward_tenths=np.zeros((num_envs, 3), np.int16),
+            red_access=np.zeros((num_envs, NUM_HOSTS), np.int8),
+            action_mask=np.ones((num_envs, NUM_ACTIONS), np.bool_),
+            truncated=np.zeros(num_envs, np.bool_),
+            final_observation=np.zeros((num_envs, padded_size), np.int8),
+            final_red_access=np.zeros((num_envs, NUM_HOSTS), np.int8),
+        )
+
+
+@rule
+def begin_episode(env: State, settings: Settings, out: Outputs, k: int) -> None:
+    """Starts environment k's next episode and writes what holds before its first step."""
+    draws = philox(0, env.episode, env.index, settings.key[0], settings.key[1])
+    start_episode(env, settings, draws.target)
+    words = out.observation.view(np.int32)
+    write_observation(env, settings.cardiff, out.observation, words, k)
+    write_red_access(env, out.red_access, k)
+    for host in range(NUM_HOSTS):
+        write_decoy_mask(env, host, out.action_mask, k)
+
+
+@rule
+def draws_of(env: State, settings: Settings, given: NDArray[np.int64], k: int) -> Draws:
+    """Returns the given draws of environment k, or else those of its own stream."""
+    if len(given):
+        return Draws(given[k, 0], given[k, 1], given[k, 2], given[k, 3])
+    return philox(env.step + 1, env.episode, env.index, settings.key[0], settings.key[1])
+
+
+@kernel()
+def _reset(states: NDArray[np.void], settings: NDArray[np.void], out: Outputs) -> None:
+    for k in range(len(states)):
+        begin_episode(states[k], settings[0], out, k)
+
+
+@rule
+def end_episode(env: State, settings: Settings, out: Outputs, k: int) -> None:
+    """Keeps what was seen last and starts environment k's next episode."""
+    out.final_observation[k] = out.observation[k]
+    out.final_red_access[k] = out.red_access[k]
+    env.episode += 1
+    begin_episode(env, settings, out, k)
+
+
+@rule
+def step_range(
+    states: NDArray[np.void],
+    settings: Settings,
+    actions: NDArray[np.int64],
+    given: NDArray[np.int64],
+    out: Outputs,
+    start: int,
+    stop: int,
+) -> None:
+    """Plays a turn of environments start..stop-1; an episode that ends is followed by the next."""
+    # Taken apart once per range: inside the loop every access would count references.
+    observation, reward, reward_tenths, red_access, action_mask, truncated, _, _ = out
+    words = observation.view(np.int32)
+    for k in range(start, stop):
+        env = states[k]
+        action = actions[k]
+        play_turn(env, settings, action, draws_of(env, settings, given, k))
+        reward[k] = reward_of(env)
+        reward_tenths[k, 0] = env.confidentiality
+        reward_tenths[k, 1] = env.availability
+        reward_tenths[k, 2] = env.action_cost
+        write_observation(env, settings.cardiff, observation, words, k)
+        write_red_access(env, red_access, k)
+        if env.decoy_placed != NOBODY or env.action_cost:
+            write_decoy_mask(env, ACTION_HOST[action], action_mask, k)
+        truncated[k] = env.step >= settings.episode_length
+        if truncated[k]:
+            end_episode(env, settings, out, k)
+
+
+@kernel()
+def _step(
+    states: NDArray[np.void],
+    settings: NDArray[np.void],
+    actions: NDArray[np.int64],
+    given: NDArray[np.int64],
+    out: Outputs,
+) -> None:
+    step_range(states, settings[0], actions, given, out, 0, len(states))
+
+
+@kernel(parallel=True)
+def _step_parallel(
+    states: NDArray[np.void],
+    settings: NDArray[np.void],
+    actions: NDArray[np.int64],
+    given: NDArray[np.int64],
+    out: Outputs,
+    parts: int,
+) -> None:
+    n = len(states)
+    for part in numba.prange(parts):
+        start, stop = part * n // parts, (part + 1) * n // parts
+        step_range(states, settings[0], actions, given, out, start, stop)
+
+
+class Batch:
+    """`num_envs` environments of one game, stepped together.
+
+    Rows of `out` are overwritten by the next step: copy what must last.
+    """
+
+    def __init__(self, num_envs: int, config: GameConfig, num_threads: int = 1) -> None:
+        """Allocates the batch; `reset` must come before the first `step`."""
+        cardiff = config.observation == "cardiff"
+        self.config = config
+        self.num_envs = num_envs
+        self.num_threads = num_threads
+        self.state = np.zeros(num_envs, STATE_DTYPE)
+        self.state["index"] = np.arange(num_envs)
+        self.out = Outputs.empty(num_envs, CARDIFF_SIZE if cardiff else CHALLENGE_SIZE)
+        self._settings = np.zeros(1, SETTINGS_DTYPE)
+        settings = self._settings[0]
+        settings["episode_length"] = config.episode_length
+        settings["red_up_to"] = np.cumsum(config.red_weights)
+        settings["red_up_to"][np.flatnonzero(config.red_weights)[-1] :] = 2.0  # rounding aside
+        settings["green_active"] = config.green_agent == "active"
+        settings["rescan_unites_ports"] = config.rules == "competition"
+        settings["haraka_breaks"] = config.rules == "competition"
+        settings["cardiff"] = cardiff
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts the next episode of every environment; a seed starts their streams anew."""
+        if seed is not None:
+            self._settings["key"] = np.random.SeedSequence(seed).generate_state(2)
+            self.state["episode"] = 0
+        else:
+            self.state["episode"] += 1
+        with compile_message():
+            _reset(self.state, self._settings, self.out)
+
+    def step(self, actions: NDArray[np.int64], draws: NDArray[np.int64] = _NO_DRAWS) -> None:
+        """Plays one turn in every environment.
+
+        Args:
+            actions: (n,) Blue's actions, each in 0..144.
+            draws: (n, 4) outcomes of chance to use instead of the environments' own streams.
+        """
+        if self.num_threads == 1:
+            _step(self.state, self._settings, actions, draws, self.out)
+        else:
+            numba.set_num_threads(self.num_threads)
+            _step_parallel(
+                self.state, self._settings, actions, draws, self.out, self.num_threads
+            )

@@ -1,0 +1,91 @@
+"""How rules are compiled: `@rule` for the game's functions, `@kernel` for the loops over a batch.
+
+Kernels are cached on disk. Numba only notices a change in the file of the kernel itself, so a
+changed rule would go on running as its old machine code; here the cache folder carries a
+fingerprint of every source file of `scenario/` and `sim/`, and an edited rule is recompiled.
+"""
+
+import functools
+import hashlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config as numba_config
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_COMPILED_FOLDERS = ("scenario", "sim")
+_MESSAGE_AFTER_SECONDS = 1.0
+
+
+def rule(function: _Function) -> _Function:
+    """Compiles a rule of the game, written for one environment."""
+    compiled: _Function = numba.njit(error_model="numpy")(function)
+    return compiled
+
+
+def kernel(*, parallel: bool = False) -> Callable[[_Function], _Function]:
+    """Compiles a loop over a batch, cached on disk and released from the GIL."""
+
+    def decorate(function: _Function) -> _Function:
+        with _cache_folder(cache_folder()):
+            compiled: _Function = numba.njit(
+                cache=True, nogil=True, parallel=parallel, error_model="numpy"
+            )(function)
+        return compiled
+
+    return decorate
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Returns the folder of this version's compiled kernels."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "workflow_rl" / fingerprint(_PACKAGE)
+
+
+def fingerprint(package: Path) -> str:
+    """Returns a short hash of every source file that ends up in a kernel's machine code."""
+    digest = hashlib.sha256()
+    for folder in _COMPILED_FOLDERS:
+        for path in sorted((package / folder).glob("*.py")):
+            digest.update(f"{folder}/{path.name}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def _cache_folder(folder: Path) -> Iterator[None]:
+    """Makes numba place the caches of kernels defined inside the block in `folder`."""
+    before = numba_config.CACHE_DIR
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        numba_config.CACHE_DIR = str(folder)
+    except OSError:  # no writable home: numba falls back to its own choice of folder
+        pass
+    try:
+        yield
+    finally:
+        numba_config.CACHE_DIR = before
+
+
+@contextmanager
+def compile_message() -> Iterator[None]:
+    """Says so on standard error when the block is still compiling after a second."""
+    message = "workflow-rl: compiling the simulator (once after an install or a change) ..."
+    timer = threading.Timer(
+        _MESSAGE_AFTER_SECONDS, lambda: print(message, file=sys.stderr, flush=True)
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

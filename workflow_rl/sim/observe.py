@@ -1,0 +1,128 @@
+"""What Blue sees: the step's activity, its own marks, and the vectors made of them."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.scenario.actions import DECOY_ACTIONS
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
+from workflow_rl.sim.blue import decoy_is_possible
+from workflow_rl.sim.draws import count, first
+from workflow_rl.sim.jit import rule
+from workflow_rl.sim.network import open_ports, red_hosts
+from workflow_rl.sim.state import NOBODY, Activity, Belief, State
+from workflow_rl.sim.table import activity, clear_activity, mark, show
+
+CHALLENGE_SIZE: Final = 4 * NUM_HOSTS
+# The cardiff observation tracks scans of all hosts but the three Op hosts.
+SCAN_SLOTS: Final = np.array(
+    [h for h, name in enumerate(HOST_NAMES) if not name.startswith("Op_Host")], dtype=np.int8
+)
+CARDIFF_SIZE: Final = CHALLENGE_SIZE + len(SCAN_SLOTS)
+
+_NONE, _SCAN, _EXPLOIT = int(Activity.NONE), int(Activity.SCAN), int(Activity.EXPLOIT)
+_USER, _PRIVILEGED = int(Belief.USER), int(Belief.PRIVILEGED)
+_NUM_SLOTS = len(SCAN_SLOTS)
+_HOST_WORDS = np.array(  # (a host's bits of the table,) -> the same as four bytes
+    [[bits >> i & 1 for i in range(4)] for bits in range(16)], dtype=np.int8
+).view(np.int32)[:, 0]
+
+
+@rule
+def monitor(env: State, cardiff: bool) -> None:
+    """Collects and clears the step's events and turns them into activities and marks.
+
+    Blue's Remove or Restore has changed the mark already; a shown exploit overrides that, and a
+    file found by Analyse overrides both.
+    """
+    clear_activity(env)
+    hosts = env.event_hosts
+    while hosts:
+        host = first(hosts)
+        hosts &= hosts - 1
+        shown = classify(env, host, cardiff)
+        show(env, host, shown)
+        if shown == _EXPLOIT:
+            mark(env, host, _USER)  # Reference quirk: even if it was Privileged
+        env.event_count[host] = 0
+        env.event_ports[host] = 0
+    env.event_hosts = 0
+    env.shell_events = 0
+    if env.malware_found != NOBODY:
+        mark(env, env.malware_found, _PRIVILEGED)
+
+
+@rule
+def classify(env: State, host: int, cardiff: bool) -> int:
+    """Returns how the events on a host are shown; there is at least one.
+
+    Reference quirk: a decoy placed in this step counts as one more event without a port, and
+    hides whatever would otherwise be shown as a scan; the cardiff observation does not hide it.
+    """
+    placed = env.decoy_placed == host
+    shell = env.shell_events >> host & 1
+    events = env.event_count[host] + placed
+    local_ports = count(env.event_ports[host]) + shell
+    if local_ports >= 3:
+        return _SCAN
+    if shell:
+        return _EXPLOIT
+    if events >= 3 and local_ports == 1:
+        return _EXPLOIT
+    if placed and not cardiff:
+        return _NONE
+    return _SCAN
+
+
+@rule
+def note_scans(env: State) -> None:
+    """Cardiff observation: the first tracked host that shows a scan becomes the latest one."""
+    for slot in range(_NUM_SLOTS):
+        host = SCAN_SLOTS[slot]
+        if activity(env, host) == _SCAN:
+            env.scans_seen |= 1 << host
+            env.scan_latest = host
+            return
+
+
+@rule
+def write_observation(
+    env: State, cardiff: bool, out: NDArray[np.int8], words: NDArray[np.int32], k: int
+) -> None:
+    """Writes row k: the 52 bits of Blue's table, then for cardiff each tracked host's scan state.
+
+    The scan state is 2 for the latest scan, 1 for one seen earlier, 0 for none.
+
+    Args:
+        env: the environment.
+        cardiff: whether the scan state belongs to the observation.
+        out: (n, a multiple of 4) the rows.
+        words: the same memory as 4-byte words, so that a host is written at once.
+        k: the row.
+    """
+    table = env.table
+    for host in range(NUM_HOSTS):
+        words[k, host] = _HOST_WORDS[table >> 4 * host & 0b1111]
+    if cardiff:
+        for slot in range(_NUM_SLOTS):
+            host = SCAN_SLOTS[slot]
+            seen = env.scans_seen >> host & 1
+            out[k, CHALLENGE_SIZE + slot] = seen + (env.scan_latest == host)
+
+
+@rule
+def write_red_access(env: State, out: NDArray[np.int8], k: int) -> None:
+    """Writes Red's true access to each host: 0 none, 1 user, 2 privileged."""
+    held = red_hosts(env)
+    privileged = env.privileged
+    for host in range(NUM_HOSTS):
+        out[k, host] = (held >> host & 1) + (privileged >> host & 1)
+
+
+@rule
+def write_decoy_mask(env: State, host: int, out: NDArray[np.bool_], k: int) -> None:
+    """Writes, for the host's eight decoy actions, whether they would be accepted."""
+    used_ports = open_ports(env, host)
+    for decoy in range(NUM_DECOYS):
+        out[k, DECOY_ACTIONS[host, decoy]] = decoy_is_possible(host, used_ports, decoy)

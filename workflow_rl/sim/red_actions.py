@@ -1,0 +1,240 @@
+"""Red's five actions, executed through its session 0 on User0."""
+
+from workflow_rl.scenario.tables import (
+    BRUTE_FORCE_ATTEMPTS,
+    DECOYS_TRAPPING,
+    EXPLOIT_NEEDS_ONE_OF,
+    EXPLOIT_PORT,
+    HARAKA_RCE,
+    NUM_EXPLOITS,
+    OP_SERVER0,
+    REVEALS,
+    SERVICE_YIELD,
+    SHELL_DETECTION_PROBABILITY,
+    SSH_BRUTE_FORCE,
+    SUBNET_HOSTS,
+    SUBNET_OF,
+    ServiceYield,
+    Subnet,
+)
+from workflow_rl.sim.draws import Draws, choose_exploit, count, first, happens
+from workflow_rl.sim.jit import rule
+from workflow_rl.sim.network import (
+    is_reachable,
+    open_ports,
+    operational_is_reachable,
+    record_events,
+    record_scan,
+    record_shell_event,
+    red_hosts,
+)
+from workflow_rl.sim.state import NOBODY, Outcome, RedAction, Settings, State, Success
+
+_SWEEP = int(RedAction.DISCOVER_REMOTE_SYSTEMS)
+_SCAN = int(RedAction.DISCOVER_NETWORK_SERVICES)
+_EXPLOIT = int(RedAction.EXPLOIT)
+_ESCALATE = int(RedAction.PRIVILEGE_ESCALATE)
+_IMPACT = int(RedAction.IMPACT)
+
+_OPERATIONAL = int(Subnet.OPERATIONAL)
+_TRUE, _FALSE, _UNKNOWN = int(Success.TRUE), int(Success.FALSE), int(Success.UNKNOWN)
+
+_NOTHING = int(Outcome.NOTHING)
+_SUCCESS = int(Outcome.SUCCESS)
+_HIT_DECOY = int(Outcome.HIT_DECOY)
+_NO_ROUTE = int(Outcome.NO_ROUTE)
+_SERVICE_ABSENT = int(Outcome.SERVICE_ABSENT)
+_BROKEN_SERVICE = int(Outcome.BROKEN_SERVICE)
+_NO_ACCOUNT = int(Outcome.NO_ACCOUNT)
+_NOT_SCANNED = int(Outcome.NOT_SCANNED)
+_NO_SESSION = int(Outcome.NO_SESSION)
+_ALREADY_PRIVILEGED = int(Outcome.ALREADY_PRIVILEGED)
+_OT_UNKNOWN = int(Outcome.OT_UNKNOWN)
+
+_NO_SERVICE = int(ServiceYield.NO_SERVICE)
+_PRIVILEGED_SHELL = int(ServiceYield.PRIVILEGED_SHELL)
+_YIELDS_NO_ACCOUNT = int(ServiceYield.NO_ACCOUNT)
+
+
+@rule
+def red_acts(env: State, settings: Settings, draws: Draws) -> None:
+    """Executes the action that Red's agent has chosen."""
+    env.red_exploit = NOBODY
+    env.red_options = -1
+    env.red_decoy_hit = NOBODY
+    action = env.red_action
+    target = env.red_target
+    if action == _EXPLOIT:
+        outcome = exploit_remote_service(env, settings, target, draws)
+    elif action == _ESCALATE:
+        outcome = privilege_escalate(env, target)
+    elif action == _SCAN:
+        outcome = discover_network_services(env, settings, target)
+    elif action == _IMPACT:
+        outcome = impact(env, target)
+    elif action == _SWEEP:
+        outcome = discover_remote_systems(env, target)
+    else:
+        outcome = _NOTHING
+    env.red_outcome = outcome
+    env.red_success = success_of(action, outcome)
+
+
+@rule
+def success_of(action: int, outcome: int) -> int:
+    """Returns what Red is told of an outcome.
+
+    Reference quirk: a port scan without a route finds nothing and still reports success.
+    """
+    if outcome == _NOTHING:
+        return _UNKNOWN
+    if outcome == _SUCCESS or outcome == _ALREADY_PRIVILEGED:
+        return _TRUE
+    return _TRUE if action == _SCAN else _FALSE
+
+
+@rule
+def discover_remote_systems(env: State, subnet: int) -> int:
+    """Sweeps a subnet: all its addresses become known. Blue sees nothing."""
+    if subnet == _OPERATIONAL and not operational_is_reachable(env):
+        return _NO_ROUTE
+    env.addresses_known |= SUBNET_HOSTS[subnet]
+    return _SUCCESS
+
+
+@rule
+def discover_network_services(env: State, settings: Settings, host: int) -> int:
+    """Scans a host's ports, decoys included; Red remembers what it saw at the last scan.
+
+    Under the competition rules Red unites what it saw with what it remembered.
+    """
+    if not is_reachable(env, host):
+        return _NO_ROUTE
+    remembered = env.ports[host] if settings.rescan_unites_ports else 0
+    env.ports[host] = remembered | open_ports(env, host)
+    env.ports_known |= 1 << host
+    record_scan(env, host)
+    return _SUCCESS
+
+
+@rule
+def exploit_options(ports: int) -> int:
+    """Returns the exploits (bit e = exploit e) Red can choose from, given the ports it remembers."""
+    options = 0
+    for exploit in range(NUM_EXPLOITS):
+        if ports & EXPLOIT_PORT[exploit] and ports & EXPLOIT_NEEDS_ONE_OF[exploit]:
+            options |= 1 << exploit
+    return options
+
+
+@rule
+def exploit_remote_service(env: State, settings: Settings, host: int, draws: Draws) -> int:
+    """Attacks a host by one of the exploits that fit the ports Red remembers of it."""
+    if not (env.ports_known >> host & 1):
+        return _NOT_SCANNED
+    options = exploit_options(env.ports[host])
+    env.red_options = count(options)
+    exploit = choose_exploit(draws.exploit, options)
+    env.red_exploit = exploit
+    if not is_reachable(env, host):
+        return _NO_ROUTE
+    service = SERVICE_YIELD[host, exploit]
+    if service == _NO_SERVICE:
+        return attack_decoy(env, host, exploit)
+    if exploit == SSH_BRUTE_FORCE:
+        return brute_force_ssh(env, host, service)
+    if settings.haraka_breaks and exploit == HARAKA_RCE and env.restored >> host & 1:
+        record_events(env, host, EXPLOIT_PORT[exploit], 1)
+        return _BROKEN_SERVICE
+    record_events(env, host, EXPLOIT_PORT[exploit], 1)
+    open_reverse_shell(env, host, service == _PRIVILEGED_SHELL, draws.detection)
+    learn_name(env, host)
+    return _SUCCESS
+
+
+@rule
+def attack_decoy(env: State, host: int, exploit: int) -> int:
+    """Hits a decoy that imitates the attacked service, or nothing at all.
+
+    Reference quirk: a remembered port without its service absorbs the exploit with no event.
+    """
+    trapping = env.decoys[host] & DECOYS_TRAPPING[exploit]
+    if not trapping:
+        return _SERVICE_ABSENT
+    env.red_decoy_hit = first(trapping)
+    connections = BRUTE_FORCE_ATTEMPTS if exploit == SSH_BRUTE_FORCE else 2
+    record_events(env, host, EXPLOIT_PORT[exploit], connections)
+    return _HIT_DECOY
+
+
+@rule
+def brute_force_ssh(env: State, host: int, service: int) -> int:
+    """Guesses a password: a user-level session that Remove never finds, and no file."""
+    record_events(env, host, EXPLOIT_PORT[SSH_BRUTE_FORCE], BRUTE_FORCE_ATTEMPTS)
+    if service == _YIELDS_NO_ACCOUNT:
+        return _NO_ACCOUNT
+    record_events(env, host, EXPLOIT_PORT[SSH_BRUTE_FORCE], 1)
+    env.persistent |= 1 << host
+    learn_name(env, host)
+    return _SUCCESS
+
+
+@rule
+def open_reverse_shell(env: State, host: int, privileged: bool, detection: int) -> None:
+    """Opens a shell as the owner of the attacked process and leaves a malware file.
+
+    Only a shell whose call home Blue's monitor has seen (95 %) can be killed by Remove.
+    """
+    env.malware |= 1 << host
+    detected = happens(detection, SHELL_DETECTION_PROBABILITY)
+    if detected:
+        record_shell_event(env, host)
+    if privileged:
+        env.privileged |= 1 << host
+    elif detected:
+        env.removable |= 1 << host
+    else:
+        env.persistent |= 1 << host
+
+
+@rule
+def learn_name(env: State, host: int) -> None:
+    """Notes the name and address of a host Red got into."""
+    env.names_known |= 1 << host
+    env.addresses_known |= 1 << host
+
+
+@rule
+def privilege_escalate(env: State, host: int) -> int:
+    """Turns a user session into a privileged one; it never fails where a session exists.
+
+    Success shows Red the host's subnet, the address of the host it is linked to and, on
+    Op_Server0, the OT service. Blue sees nothing.
+    """
+    if not (red_hosts(env) >> host & 1):
+        return _NO_SESSION
+    outcome = _ALREADY_PRIVILEGED
+    if not (env.privileged >> host & 1):
+        env.privileged |= 1 << host
+        env.malware |= 1 << host
+        outcome = _SUCCESS
+    env.subnets_known |= 1 << SUBNET_OF[host]
+    env.addresses_known |= 1 << REVEALS[host]
+    if host == OP_SERVER0:
+        env.ot_known = True
+    return outcome
+
+
+@rule
+def impact(env: State, host: int) -> int:
+    """Stops the OT service, through a session of any level once the service is known.
+
+    Reference quirk: after any Restore of Op_Server0 it still succeeds but stops nothing.
+    """
+    if not (red_hosts(env) >> host & 1):
+        return _NO_SESSION
+    if not env.ot_known:
+        return _OT_UNKNOWN
+    if not (env.restored >> OP_SERVER0 & 1):
+        env.ot_running = False
+    return _SUCCESS

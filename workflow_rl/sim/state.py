@@ -1,0 +1,186 @@
+"""The state of one environment, field by field, and the codes its fields hold.
+
+`State` is written once: it types the rules, and `STATE_DTYPE`, the numpy record that holds one
+environment in a batch, is derived from it. Sets of hosts are bit masks (bit h = host h).
+"""
+
+from enum import IntEnum
+from typing import Annotated, Any, Final, Protocol, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.scenario.tables import NUM_HOSTS
+
+# All integers are signed: numba turns mixed signed and unsigned arithmetic into floats.
+Small = Annotated[int, np.int8, ()]
+Tenths = Annotated[int, np.int16, ()]
+Count = Annotated[int, np.int32, ()]
+Flag = Annotated[bool, np.bool_, ()]
+HostSet = Annotated[int, np.int16, ()]
+SubnetSet = Annotated[int, np.int8, ()]
+SmallPerHost = Annotated[NDArray[np.int8], np.int8, (NUM_HOSTS,)]
+SetPerHost = Annotated[NDArray[np.int16], np.int16, (NUM_HOSTS,)]
+
+
+class Success(IntEnum):
+    """How an action ended, as its agent sees it."""
+
+    FALSE = 0
+    TRUE = 1
+    UNKNOWN = 2
+
+
+class RedAgent(IntEnum):
+    """Who plays Red in an episode."""
+
+    BLINE = 0
+    MEANDER = 1
+    SLEEP = 2
+
+
+class RedAction(IntEnum):
+    """What Red does in a step."""
+
+    SLEEP = 0
+    DISCOVER_REMOTE_SYSTEMS = 1  # ping sweep of a subnet
+    DISCOVER_NETWORK_SERVICES = 2  # port scan of a host
+    EXPLOIT = 3
+    PRIVILEGE_ESCALATE = 4
+    IMPACT = 5
+
+
+class Outcome(IntEnum):
+    """Why a red action ended as it did."""
+
+    NOTHING = 0
+    SUCCESS = 1
+    HIT_DECOY = 2
+    NO_ROUTE = 3
+    SERVICE_ABSENT = 4  # the port is remembered, no matching service is there now
+    BROKEN_SERVICE = 5  # competition rules: Haraka after a Restore
+    NO_ACCOUNT = 6  # SSH brute force finds nobody to be
+    NOT_SCANNED = 7
+    NO_SESSION = 9
+    ALREADY_PRIVILEGED = 11
+    OT_UNKNOWN = 12
+
+
+class Activity(IntEnum):
+    """What Blue's monitor reports of a host, for this step only; its two bits of the vector."""
+
+    NONE = 0b00
+    SCAN = 0b01
+    EXPLOIT = 0b11
+
+
+class Belief(IntEnum):
+    """Blue's own mark on a host, kept until something changes it; its two bits of the vector."""
+
+    NO = 0b00
+    UNKNOWN = 0b01
+    USER = 0b10
+    PRIVILEGED = 0b11
+
+
+class Access(IntEnum):
+    """Red's true access to a host."""
+
+    NONE = 0
+    USER = 1
+    PRIVILEGED = 2
+
+
+NOBODY: Final = -1  # no host, no decoy, no exploit
+
+
+class State(Protocol):
+    """One environment."""
+
+    # --- which draws it gets: see draws.py
+    index: Count  # which environment of the run this is
+    episode: Count  # episodes it began before this one since it was seeded
+    step: Count  # steps played in this episode
+
+    # --- the network: what is true
+    privileged: HostSet  # a root/SYSTEM red session exists; User0 always
+    removable: HostSet  # a user-level session exists that Remove kills (a detected shell)
+    persistent: HostSet  # a user-level session exists that Remove misses (SSH, undetected shell)
+    malware: HostSet  # a red file lies there: what Analyse finds
+    decoys: SetPerHost  # (13,) bit d = decoy type d is deployed
+    restored: HostSet  # restored at least once in this episode
+    ot_running: Flag  # the OT service on Op_Server0
+
+    # --- the step's network events, the only thing Blue's monitor reads; it clears them
+    event_hosts: HostSet  # hosts with any
+    event_count: SmallPerHost  # (13,) connections seen on the host
+    event_ports: SetPerHost  # (13,) their distinct local ports, bits as in tables.PORTS
+    shell_events: HostSet  # a connection to port 4444 was among them
+
+    # --- Blue
+    table: Annotated[int, np.int64, ()]  # bit i = bit i of the 52-bit observation: see observe.py
+    blue_success: Small  # Success of the last action
+    decoy_placed: Small  # host that received a decoy in this step, or NOBODY
+    malware_found: Small  # host where Analyse found a file in this step, or NOBODY
+    scans_seen: HostSet  # cardiff observation: hosts that showed a scan
+    scan_latest: Small  # cardiff observation: the last of them, or NOBODY
+
+    # --- what Red knows
+    subnets_known: SubnetSet
+    addresses_known: HostSet
+    names_known: HostSet
+    ports_known: HostSet  # hosts of which Red remembers a port list
+    ports: SetPerHost  # (13,) that list, bits as in tables.PORTS
+    ot_known: Flag
+
+    # --- Red's last action
+    red_agent: Small  # RedAgent of this episode
+    red_action: Small  # RedAction
+    red_target: Small  # a subnet for a sweep, else a host, or NOBODY
+    red_success: Small  # Success
+    red_outcome: Small  # Outcome
+    red_exploit: Small  # index in tables.EXPLOITS, or NOBODY
+    red_options: Small  # exploits it could choose from, -1 if it was not an exploit
+    red_decoy_hit: Small  # decoy type that stopped it, or NOBODY
+
+    # --- B_line's plan
+    bline_index: Small  # 0..14, its place in the chain
+    bline_target: Small  # the user host it goes through, or NOBODY before it is drawn
+    bline_passed_scan: Flag  # it has exploited Op_Server0 once after a scan with a result
+
+    # --- Meander's lists
+    meander_swept: SubnetSet
+    meander_scanned: HostSet
+    meander_exploited: HostSet
+    meander_escalated: HostSet
+    meander_mapped: HostSet  # ever exploited successfully
+
+    # --- the reward's parts in tenths, each <= 0
+    confidentiality: Tenths
+    availability: Tenths
+    action_cost: Tenths
+
+
+class Settings(Protocol):
+    """What is the same for every environment of a batch."""
+
+    key: Annotated[NDArray[np.int64], np.int64, (2,)]  # from the seed
+    episode_length: Count
+    red_up_to: Annotated[NDArray[np.float64], np.float64, (3,)]  # cumulative, by RedAgent
+    green_active: Flag
+    rescan_unites_ports: Flag  # rule set
+    haraka_breaks: Flag  # rule set
+    cardiff: Flag  # observation variant
+
+
+def record_dtype(layout: type[Any]) -> np.dtype[np.void]:
+    """Returns the aligned numpy record with the annotated fields of `layout`."""
+    fields = []
+    for name, hint in get_type_hints(layout, include_extras=True).items():
+        _, scalar, shape = get_args(hint)
+        fields.append((name, scalar, shape))
+    return np.dtype(fields, align=True)
+
+
+STATE_DTYPE: Final = record_dtype(State)
+SETTINGS_DTYPE: Final = record_dtype(Settings)

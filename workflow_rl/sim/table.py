@@ -1,0 +1,45 @@
+"""Blue's table: per host the step's activity and Blue's own mark, packed into one integer.
+
+Host h owns four bits from bit 4h, in the order of the observation vector: two of `Activity`, then
+two of `Belief`. The integer is the 52-bit observation itself.
+"""
+
+from typing import Final
+
+from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.sim.jit import rule
+from workflow_rl.sim.state import State
+
+_ACTIVITY = 0b0011
+_BELIEF = 0b1100
+ALL_BELIEFS: Final = sum(_BELIEF << 4 * host for host in range(NUM_HOSTS))
+
+
+@rule
+def activity(env: State, host: int) -> int:
+    """Returns the Activity shown on a host."""
+    return env.table >> 4 * host & _ACTIVITY
+
+
+@rule
+def belief(env: State, host: int) -> int:
+    """Returns Blue's mark on a host, a Belief."""
+    return env.table >> (4 * host + 2) & 0b11
+
+
+@rule
+def mark(env: State, host: int, new: int) -> None:
+    """Changes Blue's mark on a host."""
+    env.table = env.table & ~(_BELIEF << 4 * host) | new << (4 * host + 2)
+
+
+@rule
+def show(env: State, host: int, new: int) -> None:
+    """Shows an activity on a host that shows none yet."""
+    env.table |= new << 4 * host
+
+
+@rule
+def clear_activity(env: State) -> None:
+    """Takes down the activities of the step before."""
+    env.table &= ALL_BELIEFS
