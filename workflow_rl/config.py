@@ -22,7 +22,6 @@ _RED_ALIASES: Final = {
 }
 MAX_ENVS: Final = 10_000_000
 MAX_EPISODE_LENGTH: Final = 1_000_000
-MAX_THREADS: Final = 1024
 
 
 def one_of(what: str, value: object, allowed: tuple[str, ...]) -> str:
@@ -39,7 +38,9 @@ def whole_number(what: str, value: object, low: int, high: int) -> int:
     except (AttributeError, TypeError):
         number = None
     if number is None or isinstance(value, bool) or not low <= number <= high:
-        raise InvalidInputError(f"{what} must be a whole number from {low} to {high}, not {value!r}")
+        raise InvalidInputError(
+            f"{what} must be a whole number from {low} to {high}, not {value!r}"
+        )
     return int(number)
 
 
@@ -113,7 +114,8 @@ def _probabilities(red_agent: str, weights: Mapping[str, float]) -> Mapping[str,
             or weight < 0
         ):
             raise InvalidInputError(
-                f"the probability of red agent {name!r} must be a number of 0 or more, not {weight!r}"
+                f"the probability of red agent {name!r} must be a number of 0 or more, "
+                f"not {weight!r}"
             )
         named[key] = named.get(key, 0.0) + float(weight)
     total = sum(named.values())

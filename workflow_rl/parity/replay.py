@@ -31,12 +31,20 @@ _V4L2 = TRACE_EXPLOIT_NAMES.index("V4L2KernelExploit")
 def recorded_draws(trace: Trace) -> NDArray[np.int64]:
     """Returns the recording's outcomes of chance as draws, (episodes, steps, 4)."""
     a = trace.arrays
-    aims = np.isin(a["red_type"], (RedAction.DISCOVER_NETWORK_SERVICES, RedAction.EXPLOIT,
-                                   RedAction.PRIVILEGE_ESCALATE, RedAction.IMPACT))
+    aims = np.isin(
+        a["red_type"],
+        (
+            RedAction.DISCOVER_NETWORK_SERVICES,
+            RedAction.EXPLOIT,
+            RedAction.PRIVILEGE_ESCALATE,
+            RedAction.IMPACT,
+        ),
+    )
     target = np.where(aims & (a["red_target"] >= 0), a["red_target"], CHOSE_NOBODY)
     other = EXPLOIT_OF_CODE[a["exploit_other"]]
-    exploit = np.where(a["exploit_took_top"] == 1, TOOK_FAVOURITE,
-                       np.where(other >= 0, other, CHOSE_NOBODY))
+    exploit = np.where(
+        a["exploit_took_top"] == 1, TOOK_FAVOURITE, np.where(other >= 0, other, CHOSE_NOBODY)
+    )
     detection = np.where(a["exploit_detected"] >= 0, a["exploit_detected"], CHOSE_NOBODY)
     green = np.where(a["green_type"] == 1, a["green_target"], CHOSE_NOBODY)
     return ~np.stack([target, exploit, detection, green], axis=-1).astype(np.int64)
@@ -80,7 +88,9 @@ FIELDS: Final[dict[str, Callable[[_Array], _Array]]] = {
     "decoys": lambda s: s["decoys"],
     "open_ports": lambda s: HOST_PORTS | PORTS_OF_DECOYS[s["decoys"]],
     "ot_down": lambda s: ~s["ot_running"],
-    "ot_stoppable": lambda s: s["ot_running"] & ~_members(s["restored"]).astype(bool)[..., OP_SERVER0],
+    "ot_stoppable": lambda s: (
+        s["ot_running"] & ~_members(s["restored"]).astype(bool)[..., OP_SERVER0]
+    ),
     "ot_known": lambda s: s["ot_known"],
     "red_ip_known": lambda s: _members(s["addresses_known"]),
     "red_host_known": lambda s: _members(s["names_known"]),
@@ -139,21 +149,23 @@ def play(trace: Trace, rules: str) -> dict[str, _Array]:
             rules=rules,
             observation=observation,
             green_agent="active",  # its recorded draws say when it really acts
-            episode_length=trace.steps + 1,
+            episode_length=trace.steps,
         )
-        batch = Batch(trace.episodes, config)
+        batch = Batch(trace.episodes, config, autoreset=False)
         batch.reset(seed=0)
         for t in range(trace.steps):
             batch.step(actions[:, t].copy(), draws[:, t].copy())
-            collected[name].append(batch.out.observation[:, :CHALLENGE_SIZE].copy())
+            collected[name].append(batch.observation[:, :CHALLENGE_SIZE].copy())
             if name == "obs":
                 collected["reward"].append(batch.out.reward.copy())
                 states.append(batch.state.copy())
     played = {name: np.stack(values, axis=1) for name, values in collected.items()}
     state = np.stack(states, axis=1)
-    return played | {name: of(state) for name, of in FIELDS.items()} | {
-        "red_session_kinds": _session_kinds(state)
-    }
+    return (
+        played
+        | {name: of(state) for name, of in FIELDS.items()}
+        | {"red_session_kinds": _session_kinds(state)}
+    )
 
 
 def _session_kinds(state: _Array) -> _Array:

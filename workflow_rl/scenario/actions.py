@@ -47,7 +47,7 @@ ACTION_HOST: Final = np.array(
 
 
 def _first(kind: int) -> int:
-    return int(np.flatnonzero(ACTION_KIND == kind)[0])
+    return int(ACTION_KIND.tolist().index(kind))
 
 
 FIRST_ANALYSE: Final = _first(ActionKind.ANALYSE)

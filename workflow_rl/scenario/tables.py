@@ -215,9 +215,7 @@ ENTERPRISE_FOOTHOLDS: Final = host_set(("Enterprise0", "Enterprise1", "Enterpris
 OPERATIONAL_HOSTS: Final = int(SUBNET_HOSTS[Subnet.OPERATIONAL])
 BLINE_FIRST_TARGETS: Final = host_set(("User1", "User2", "User3", "User4"))
 GREEN_SCAN_TARGETS: Final = host_set(
-    host.name
-    for host in HOSTS
-    if host.subnet is not Subnet.OPERATIONAL and host.name != "Defender"
+    host.name for host in HOSTS if host.subnet is not Subnet.OPERATIONAL and host.name != "Defender"
 )
 
 PORTS: Final = tuple(sorted({s.port for host in HOSTS for s in host.services}))
@@ -248,9 +246,7 @@ def _service_yield(host: Host, exploit: Exploit) -> ServiceYield:
                 return (
                     ServiceYield.SSH_SESSION if host.weak_ssh_account else ServiceYield.NO_ACCOUNT
                 )
-            return (
-                ServiceYield.PRIVILEGED_SHELL if service.privileged else ServiceYield.USER_SHELL
-            )
+            return ServiceYield.PRIVILEGED_SHELL if service.privileged else ServiceYield.USER_SHELL
     return ServiceYield.NO_SERVICE
 
 

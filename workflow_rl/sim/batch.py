@@ -6,14 +6,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig
+from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.draws import Draws, philox
 from workflow_rl.sim.jit import compile_message, kernel, rule
 from workflow_rl.sim.observe import (
-    CARDIFF_SIZE,
-    CHALLENGE_SIZE,
+    OBSERVATION_SIZES,
     write_decoy_mask,
     write_observation,
     write_red_access,
@@ -97,11 +97,12 @@ def step_range(
     out: Outputs,
     start: int,
     stop: int,
-) -> None:
-    """Plays a turn of environments start..stop-1; an episode that ends is followed by the next."""
+) -> int:
+    """Plays a turn of environments start..stop-1; returns how many episodes ended."""
     # Taken apart once per range: inside the loop every access would count references.
     observation, reward, reward_tenths, red_access, action_mask, truncated, _, _ = out
     words = observation.view(np.int32)
+    ended = 0
     for k in range(start, stop):
         env = states[k]
         action = actions[k]
@@ -116,7 +117,22 @@ def step_range(
             write_decoy_mask(env, ACTION_HOST[action], action_mask, k)
         truncated[k] = env.step >= settings.episode_length
         if truncated[k]:
-            end_episode(env, settings, out, k)
+            ended += 1
+            if settings.autoreset:
+                end_episode(env, settings, out, k)
+    return ended
+
+
+@rule
+def first_invalid(actions: NDArray[np.int64]) -> int:
+    """Returns the index of the first action outside 0..144, or NOBODY."""
+    for k in range(len(actions)):
+        if actions[k] < 0 or actions[k] >= NUM_ACTIONS:
+            return k
+    return NOBODY
+
+
+# The kernels return how many episodes ended or, if action k is invalid, ~k: nothing was played.
 
 
 @kernel()
@@ -126,8 +142,11 @@ def _step(
     actions: NDArray[np.int64],
     given: NDArray[np.int64],
     out: Outputs,
-) -> None:
-    step_range(states, settings[0], actions, given, out, 0, len(states))
+) -> int:
+    invalid = first_invalid(actions)
+    if invalid != NOBODY:
+        return ~invalid
+    return step_range(states, settings[0], actions, given, out, 0, len(states))
 
 
 @kernel(parallel=True)
@@ -138,11 +157,16 @@ def _step_parallel(
     given: NDArray[np.int64],
     out: Outputs,
     parts: int,
-) -> None:
+) -> int:
+    invalid = first_invalid(actions)
+    if invalid != NOBODY:
+        return ~invalid
     n = len(states)
+    ended = 0
     for part in numba.prange(parts):
         start, stop = part * n // parts, (part + 1) * n // parts
-        step_range(states, settings[0], actions, given, out, start, stop)
+        ended += step_range(states, settings[0], actions, given, out, start, stop)
+    return ended
 
 
 class Batch:
@@ -151,27 +175,36 @@ class Batch:
     Rows of `out` are overwritten by the next step: copy what must last.
     """
 
-    def __init__(self, num_envs: int, config: GameConfig, num_threads: int = 1) -> None:
-        """Allocates the batch; `reset` must come before the first `step`."""
-        cardiff = config.observation == "cardiff"
+    def __init__(
+        self, num_envs: int, config: GameConfig, *, num_threads: int = 1, autoreset: bool = True
+    ) -> None:
+        """Allocates the batch; `reset` must come before the first `step`.
+
+        Args:
+            num_envs: how many environments.
+            config: the game they play.
+            num_threads: threads of the loop over them.
+            autoreset: whether an ended episode is followed by the next within the same step; if
+                not, `truncated` stays set and the caller resets.
+
+        Raises:
+            InvalidInputError: a count is out of range.
+        """
+        self.num_envs = whole_number("num_envs", num_envs, 1, MAX_ENVS)
+        self.num_threads = whole_number("num_threads", num_threads, 1, max_threads())
         self.config = config
-        self.num_envs = num_envs
-        self.num_threads = num_threads
+        self.observation_size = OBSERVATION_SIZES[config.observation]
+        self.out = Outputs.empty(num_envs, self.observation_size)
         self.state = np.zeros(num_envs, STATE_DTYPE)
         self.state["index"] = np.arange(num_envs)
-        self.out = Outputs.empty(num_envs, CARDIFF_SIZE if cardiff else CHALLENGE_SIZE)
-        self._settings = np.zeros(1, SETTINGS_DTYPE)
-        settings = self._settings[0]
-        settings["episode_length"] = config.episode_length
-        settings["red_up_to"] = np.cumsum(config.red_weights)
-        settings["red_up_to"][np.flatnonzero(config.red_weights)[-1] :] = 2.0  # rounding aside
-        settings["green_active"] = config.green_agent == "active"
-        settings["rescan_unites_ports"] = config.rules == "competition"
-        settings["haraka_breaks"] = config.rules == "competition"
-        settings["cardiff"] = cardiff
+        self._settings = _settings(config, autoreset)
 
     def reset(self, seed: int | None = None) -> None:
-        """Starts the next episode of every environment; a seed starts their streams anew."""
+        """Starts an episode in every environment.
+
+        Args:
+            seed: starts every stream anew, at episode 0; None goes on to the next episode.
+        """
         if seed is not None:
             self._settings["key"] = np.random.SeedSequence(seed).generate_state(2)
             self.state["episode"] = 0
@@ -180,17 +213,61 @@ class Batch:
         with compile_message():
             _reset(self.state, self._settings, self.out)
 
-    def step(self, actions: NDArray[np.int64], draws: NDArray[np.int64] = _NO_DRAWS) -> None:
-        """Plays one turn in every environment.
+    def step(self, actions: NDArray[np.int64], draws: NDArray[np.int64] = _NO_DRAWS) -> int:
+        """Plays one turn in every environment and returns how many episodes ended.
 
         Args:
-            actions: (n,) Blue's actions, each in 0..144.
+            actions: (n,) Blue's actions, contiguous.
             draws: (n, 4) outcomes of chance to use instead of the environments' own streams.
+
+        Raises:
+            InvalidInputError: an action is not in 0..144; nothing was played.
         """
+        arguments = self.state, self._settings, actions, draws, self.out
         if self.num_threads == 1:
-            _step(self.state, self._settings, actions, draws, self.out)
+            ended = _step(*arguments)
         else:
             numba.set_num_threads(self.num_threads)
-            _step_parallel(
-                self.state, self._settings, actions, draws, self.out, self.num_threads
+            ended = _step_parallel(*arguments, self.num_threads)
+        if ended < 0:
+            raise InvalidInputError(
+                f"action {actions[~ended]} of environment {~ended} is not one of 0 to "
+                f"{NUM_ACTIONS - 1}"
             )
+        return ended
+
+    def compile(self) -> None:
+        """Compiles, or loads from the cache, what the first `step` would otherwise wait for."""
+        spare = Batch(1, self.config, num_threads=self.num_threads)
+        spare.reset(seed=0)
+        with compile_message():
+            spare.step(np.zeros(1, np.int64))
+
+    @property
+    def observation(self) -> NDArray[np.int8]:
+        """(n, 52 or 62) what Blue sees now."""
+        return self.out.observation[:, : self.observation_size]
+
+    @property
+    def final_observation(self) -> NDArray[np.int8]:
+        """(n, 52 or 62) what Blue saw last, of the episodes that ended in this step."""
+        return self.out.final_observation[:, : self.observation_size]
+
+
+def max_threads() -> int:
+    """Returns the most threads a batch can use here."""
+    return int(numba.config.NUMBA_NUM_THREADS)
+
+
+def _settings(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
+    up_to = np.cumsum(config.red_weights)
+    up_to[np.flatnonzero(config.red_weights)[-1] :] = 1.0  # whatever the rounding of the sum
+    settings = np.zeros(1, SETTINGS_DTYPE)
+    settings["episode_length"] = config.episode_length
+    settings["autoreset"] = autoreset
+    settings["red_up_to"] = up_to
+    settings["green_active"] = config.green_agent == "active"
+    settings["rescan_unites_ports"] = config.rules == "competition"
+    settings["haraka_breaks"] = config.rules == "competition"
+    settings["cardiff"] = config.observation == "cardiff"
+    return settings

@@ -9,8 +9,8 @@ from workflow_rl.scenario.tables import (
 )
 from workflow_rl.sim.jit import rule
 from workflow_rl.sim.network import open_ports
-from workflow_rl.sim.table import belief, mark
 from workflow_rl.sim.state import NOBODY, Belief, State, Success
+from workflow_rl.sim.table import belief, mark
 
 _MONITOR = int(ActionKind.MONITOR)
 _ANALYSE = int(ActionKind.ANALYSE)
@@ -26,6 +26,7 @@ def blue_acts(env: State, action: int) -> None:
     """Executes Blue's action on the state."""
     kind = ACTION_KIND[action]
     host = ACTION_HOST[action]
+    env.blue_action = action
     env.action_cost = 0
     env.decoy_placed = NOBODY
     env.malware_found = NOBODY

@@ -50,7 +50,8 @@ def philox(counter0: int, counter1: int, counter2: int, key0: int, key1: int) ->
         x0, x1, x2, x3 = (p1 >> _32) ^ x1 ^ k0, p1 & _LOW, (p0 >> _32) ^ x3 ^ k1, p0 & _LOW
         k0 = (k0 + _W0) & _LOW
         k1 = (k1 + _W1) & _LOW
-    return Draws(np.int64(x0), np.int64(x1), np.int64(x2), np.int64(x3))
+    # Signed again, since a negative draw has a meaning; numba wants that spelled by type.
+    return Draws(np.int64(x0), np.int64(x1), np.int64(x2), np.int64(x3))  # type: ignore[arg-type]
 
 
 @rule
@@ -110,4 +111,3 @@ def happens(draw: int, probability: float) -> bool:
     if draw < 0:
         return ~draw == 1
     return draw < probability * WORDS
-

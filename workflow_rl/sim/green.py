@@ -1,4 +1,4 @@
-"""Green: asleep by default; the active Green scans hosts as Red would, which Blue cannot tell apart."""
+"""Green: asleep by default; the active Green scans hosts, which looks to Blue like Red's scans."""
 
 from workflow_rl.scenario.tables import GREEN_SCAN_TARGETS
 from workflow_rl.sim.draws import CHOSE_NOBODY, WORDS, choose

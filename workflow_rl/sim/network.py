@@ -19,7 +19,7 @@ def red_hosts(env: State) -> int:
 
 @rule
 def operational_is_reachable(env: State) -> bool:
-    """Says whether Red can reach the Operational subnet: it needs a session on an Enterprise host."""
+    """Says whether Red can reach Operational: it needs a session on an Enterprise host."""
     return red_hosts(env) & ENTERPRISE_FOOTHOLDS != 0
 
 
@@ -32,7 +32,8 @@ def is_reachable(env: State, host: int) -> bool:
 @rule
 def open_ports(env: State, host: int) -> int:
     """Returns the ports on which the host listens, decoys included."""
-    return HOST_PORTS[host] | PORTS_OF_DECOYS[env.decoys[host]]
+    ports: int = HOST_PORTS[host] | PORTS_OF_DECOYS[env.decoys[host]]
+    return ports
 
 
 @rule
@@ -56,4 +57,3 @@ def record_scan(env: State, host: int) -> None:
     """Records a port scan: one connection for each listening port."""
     ports = open_ports(env, host)
     record_events(env, host, ports, count(ports))
-

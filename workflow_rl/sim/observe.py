@@ -19,7 +19,10 @@ CHALLENGE_SIZE: Final = 4 * NUM_HOSTS
 SCAN_SLOTS: Final = np.array(
     [h for h, name in enumerate(HOST_NAMES) if not name.startswith("Op_Host")], dtype=np.int8
 )
-CARDIFF_SIZE: Final = CHALLENGE_SIZE + len(SCAN_SLOTS)
+OBSERVATION_SIZES: Final = {
+    "challenge": CHALLENGE_SIZE,
+    "cardiff": CHALLENGE_SIZE + len(SCAN_SLOTS),
+}
 
 _NONE, _SCAN, _EXPLOIT = int(Activity.NONE), int(Activity.SCAN), int(Activity.EXPLOIT)
 _USER, _PRIVILEGED = int(Belief.USER), int(Belief.PRIVILEGED)

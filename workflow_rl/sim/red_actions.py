@@ -88,7 +88,7 @@ def success_of(action: int, outcome: int) -> int:
     """
     if outcome == _NOTHING:
         return _UNKNOWN
-    if outcome == _SUCCESS or outcome == _ALREADY_PRIVILEGED:
+    if outcome in (_SUCCESS, _ALREADY_PRIVILEGED):
         return _TRUE
     return _TRUE if action == _SCAN else _FALSE
 
@@ -119,7 +119,7 @@ def discover_network_services(env: State, settings: Settings, host: int) -> int:
 
 @rule
 def exploit_options(ports: int) -> int:
-    """Returns the exploits (bit e = exploit e) Red can choose from, given the ports it remembers."""
+    """Returns the exploits (bit e = exploit e) that fit the ports Red remembers."""
     options = 0
     for exploit in range(NUM_EXPLOITS):
         if ports & EXPLOIT_PORT[exploit] and ports & EXPLOIT_NEEDS_ONE_OF[exploit]:

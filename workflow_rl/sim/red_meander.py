@@ -70,7 +70,7 @@ def digest_result(env: State) -> None:
             forget(env, OPERATIONAL_HOSTS)
         elif env.meander_escalated & ENTERPRISE_FOOTHOLDS:
             forget(env, ENTERPRISE_FOOTHOLDS)
-    elif (action == _ESCALATE or action == _IMPACT) and env.red_success == _FALSE:
+    elif action in (_ESCALATE, _IMPACT) and env.red_success == _FALSE:
         env.meander_escalated &= ~(1 << host)
         if env.meander_mapped >> host & 1:
             env.meander_exploited &= ~(1 << host)

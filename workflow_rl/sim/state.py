@@ -119,7 +119,8 @@ class State(Protocol):
 
     # --- Blue
     table: Annotated[int, np.int64, ()]  # bit i = bit i of the 52-bit observation: see observe.py
-    blue_success: Small  # Success of the last action
+    blue_action: Annotated[int, np.int16, ()]  # the last one, or NOBODY before the first
+    blue_success: Small  # its Success
     decoy_placed: Small  # host that received a decoy in this step, or NOBODY
     malware_found: Small  # host where Analyse found a file in this step, or NOBODY
     scans_seen: HostSet  # cardiff observation: hosts that showed a scan
@@ -166,6 +167,7 @@ class Settings(Protocol):
 
     key: Annotated[NDArray[np.int64], np.int64, (2,)]  # from the seed
     episode_length: Count
+    autoreset: Flag  # an episode that ends is followed by the next within the same step
     red_up_to: Annotated[NDArray[np.float64], np.float64, (3,)]  # cumulative, by RedAgent
     green_active: Flag
     rescan_unites_ports: Flag  # rule set

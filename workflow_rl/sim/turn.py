@@ -60,6 +60,7 @@ def start_episode(env: State, settings: Settings, draw: int) -> None:
     env.event_ports[:] = 0
     env.shell_events = 0
     env.table = 0
+    env.blue_action = NOBODY
     env.blue_success = _UNKNOWN
     env.decoy_placed = NOBODY
     env.malware_found = NOBODY

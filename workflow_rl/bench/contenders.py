@@ -1,0 +1,164 @@
+"""The simulators that are measured, each as a piece of work that counts its steps."""
+
+import inspect
+import random
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from workflow_rl.bench.measure import Work
+from workflow_rl.config import GameConfig
+from workflow_rl.envs.single import Cage2Env
+from workflow_rl.envs.vector import Cage2VectorEnv
+from workflow_rl.errors import MissingDependencyError
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.batch import Batch
+
+EPISODE_LENGTH: Final = 100
+_POOL: Final = 4_000_000  # random actions are drawn beforehand, so that drawing is not measured
+_CHUNK_STEPS: Final = 20_000
+
+
+def _random_actions(num_envs: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+    rows = min(2_000, max(EPISODE_LENGTH, _POOL // num_envs))
+    return list(np.random.default_rng(0).integers(0, NUM_ACTIONS, (rows, num_envs)))
+
+
+def _stepping(step: Callable[[Any], object], actions: list[Any], num_envs: int) -> Work:
+    """Returns the work of stepping through the pool of actions, some at a time."""
+    chunk = max(1, min(len(actions), _CHUNK_STEPS // num_envs))
+    position = 0
+
+    def work() -> int:
+        nonlocal position
+        part = actions[position : position + chunk]
+        position = (position + chunk) % (len(actions) - chunk + 1)
+        for row in part:
+            step(row)
+        return len(part) * num_envs
+
+    work()
+    return work
+
+
+def simulator(num_envs: int, num_threads: int, config: GameConfig) -> Work:
+    """The batch of rules itself."""
+    batch = Batch(num_envs, config, num_threads=num_threads)
+    batch.reset(seed=0)
+    return _stepping(batch.step, _random_actions(num_envs), num_envs)
+
+
+def vector_env(num_envs: int, config: GameConfig) -> Work:
+    """The Gymnasium vector environment, with its infos and copies."""
+    env = Cage2VectorEnv(
+        num_envs, red_agent=config.red_agent, rules=config.rules, observation=config.observation
+    )
+    env.reset(seed=0)
+    return _stepping(env.step, _random_actions(num_envs), num_envs)
+
+
+def single_env(config: GameConfig) -> Work:
+    """The Gymnasium environment, one step at a time, resets included."""
+    env = Cage2Env(red_agent=config.red_agent, rules=config.rules, observation=config.observation)
+    env.reset(seed=0)
+
+    def step(action: int) -> None:
+        if env.step(action)[3]:
+            env.reset()
+
+    return _stepping(step, [int(row[0]) for row in _random_actions(1)], 1)
+
+
+def memory_copy(num_envs: int, config: GameConfig) -> Work:
+    """The floor: NumPy copying as many bytes as a step of the batch gives."""
+    out = Batch(num_envs, config).out
+    given = (
+        out.observation,
+        out.reward,
+        out.reward_tenths,
+        out.red_access,
+        out.action_mask,
+        out.truncated,
+    )
+    source = np.ones(sum(array.nbytes for array in given), np.uint8)
+    target = np.empty_like(source)
+
+    def work() -> int:
+        for _ in range(100):
+            np.copyto(target, source)
+        return 100 * num_envs
+
+    return work
+
+
+def cyborg(config: GameConfig) -> Work:
+    """One process of the real CybORG behind its challenge wrapper, resets included.
+
+    Raises:
+        MissingDependencyError: it cannot be imported.
+    """
+    _silence_gym()
+    try:
+        from CybORG import CybORG
+        from CybORG.Agents import B_lineAgent, RedMeanderAgent, SleepAgent
+        from CybORG.Agents.Wrappers import ChallengeWrapper
+    except ImportError as error:
+        raise MissingDependencyError(f"CybORG cannot be imported ({error})") from error
+    agents = {"bline": B_lineAgent, "meander": RedMeanderAgent, "sleep": SleepAgent}
+    scenario = Path(inspect.getfile(CybORG)).parent / "Shared" / "Scenarios" / "Scenario2.yaml"
+    inner = CybORG(str(scenario), "sim", agents={"Red": agents[config.red_agent]})
+    env = ChallengeWrapper(env=inner, agent_name="Blue")
+    env.reset()
+    played = 0
+
+    def work() -> int:
+        nonlocal played
+        env.step(random.randrange(NUM_ACTIONS))
+        played += 1
+        if played % EPISODE_LENGTH == 0:
+            env.reset()
+        return 1
+
+    return work
+
+
+def mini_cage(num_envs: int, config: GameConfig) -> Work:
+    """CybORG++'s mini_CAGE with its own 53 actions, resets included.
+
+    Raises:
+        MissingDependencyError: it cannot be imported.
+    """
+    try:
+        from mini_CAGE import B_line_minimal, Meander_minimal, SimplifiedCAGE
+    except ImportError as error:
+        raise MissingDependencyError(f"mini_CAGE cannot be imported ({error})") from error
+    env = SimplifiedCAGE(num_envs=num_envs, remove_bugs=False)
+    red = (Meander_minimal if config.red_agent == "meander" else B_line_minimal)()
+    state, _ = env.reset()
+    rng = np.random.default_rng(0)
+    pool = [rng.integers(0, 53, (num_envs, 1)) for _ in range(EPISODE_LENGTH)]
+    played = 0
+
+    def work() -> int:
+        nonlocal state, played
+        red_action = red.get_action(observation=state["Red"])
+        state, *_ = env.step(red_action=red_action, blue_action=pool[played % EPISODE_LENGTH])
+        played += 1
+        if played % EPISODE_LENGTH == 0:
+            state, _ = env.reset()
+        return num_envs
+
+    work()
+    return work
+
+
+def _silence_gym() -> None:
+    """Keeps the old gym from printing its notice of retirement."""
+    notices = types.ModuleType("gym_notices.notices")
+    notices.notices = {}  # type: ignore[attr-defined]
+    sys.modules.setdefault("gym_notices", types.ModuleType("gym_notices"))
+    sys.modules.setdefault("gym_notices.notices", notices)

@@ -1,0 +1,44 @@
+"""The command line: `workflow-rl COMMAND`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from workflow_rl import __version__
+from workflow_rl.cli import bench, parity, play
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
+
+PROGRAM = "workflow-rl"
+_USER_ERROR = 2
+_INTERRUPTED = 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Returns the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Autonomous cyber defence on CAGE Challenge 2 (CybORG Scenario2).",
+        epilog=f"`{PROGRAM} COMMAND --help` explains a command and shows examples.",
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in (play, parity, bench):
+        module.add_to(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code; a user's mistake is one sentence and code 2."""
+    args = build_parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except (InvalidInputError, MissingDependencyError) as error:
+        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
+        return _USER_ERROR
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,53 @@
+"""Flags that several commands share."""
+
+import argparse
+from typing import Any
+
+from workflow_rl.config import MIXED, OBSERVATIONS, RED_AGENTS, RULE_SETS
+
+Commands = Any  # argparse keeps the type of add_subparsers() to itself
+
+
+class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Shows each flag's default and keeps the line breaks of examples."""
+
+
+def add_command(commands: Commands, name: str, summary: str, examples: str) -> Any:
+    """Adds a command whose help ends in examples."""
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.splitlines()),
+        formatter_class=HelpFormatter,
+    )
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """Adds --rules."""
+    parser.add_argument(
+        "--rules",
+        default="main",
+        help=f"rule set: {' or '.join(RULE_SETS)} (the 2022 leaderboard)",
+        metavar="NAME",
+    )
+
+
+def add_red_agent(parser: argparse.ArgumentParser) -> None:
+    """Adds --red-agent."""
+    parser.add_argument(
+        "--red-agent",
+        default="bline",
+        help=f"who attacks: {', '.join((*RED_AGENTS, MIXED))}",
+        metavar="NAME",
+    )
+
+
+def add_observation(parser: argparse.ArgumentParser) -> None:
+    """Adds --observation."""
+    parser.add_argument(
+        "--observation",
+        default="challenge",
+        help=f"what Blue sees: {' or '.join(OBSERVATIONS)}",
+        metavar="NAME",
+    )

@@ -1,0 +1,113 @@
+"""One moment of an episode as text: the last step, Blue's table, and beside it the truth."""
+
+import io
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.tables import DECOY_NAMES, EXPLOIT_NAMES, HOST_NAMES, USER0, Subnet
+from workflow_rl.sim.state import NOBODY, Access, Activity, Belief, Outcome, RedAction, Success
+
+_WIDTH: Final = 100
+_STYLES: Final = {
+    "scan": "yellow",
+    "exploit": "bold red",
+    "unknown": "yellow",
+    "user": "dark_orange",
+    "privileged": "bold red",
+}
+
+
+def _words(name: str) -> str:
+    return name.lower().replace("_", " ")
+
+
+def blue_sentence(state: Any) -> str:
+    """Says what Blue did in the last step."""
+    if state["blue_action"] == NOBODY:
+        return "nothing yet"
+    success = Success(state["blue_success"])
+    note = " (refused)" if success is Success.FALSE else ""
+    return ACTION_NAMES[int(state["blue_action"])] + note
+
+
+def red_sentence(state: Any) -> str:
+    """Says what Red did in the last step and how it ended."""
+    action = RedAction(state["red_action"])
+    if action is RedAction.SLEEP:
+        return "nothing yet" if state["step"] == 0 else "sleep"
+    target = int(state["red_target"])
+    sweep = action is RedAction.DISCOVER_REMOTE_SYSTEMS
+    where = f"{_words(Subnet(target).name)} subnet" if sweep else HOST_NAMES[target]
+    by = f" by {EXPLOIT_NAMES[state['red_exploit']]}" if state["red_exploit"] != NOBODY else ""
+    hit = f" ({DECOY_NAMES[state['red_decoy_hit']]})" if state["red_decoy_hit"] != NOBODY else ""
+    return f"{_words(action.name)} {where}{by}: {_words(Outcome(state['red_outcome']).name)}{hit}"
+
+
+def _cell(word: str) -> Text:
+    return Text("-" if word in ("none", "no") else word, style=_STYLES.get(word, ""))
+
+
+def _decoys(state: Any, host: int) -> str:
+    live = int(state["decoys"][host])
+    names = (n.removeprefix("Decoy") for d, n in enumerate(DECOY_NAMES) if live >> d & 1)
+    return " ".join(names) or "-"
+
+
+def _host_row(state: Any, host: int) -> tuple[str | Text, ...]:
+    bits = int(state["table"]) >> 4 * host & 0b1111
+    held = int(state["privileged"] | state["removable"] | state["persistent"])
+    access = Access((held >> host & 1) + (int(state["privileged"]) >> host & 1))
+    return (
+        HOST_NAMES[host] + (" (foothold)" if host == USER0 else ""),
+        _cell(_words(Activity(bits & 0b11).name)),
+        _cell(_words(Belief(bits >> 2).name)),
+        _cell(_words(access.name)),
+        "file" if int(state["malware"]) >> host & 1 else "-",
+        _decoys(state, host),
+    )
+
+
+def frame_text(state: Any, config: GameConfig, total: float, *, colour: bool = False) -> str:
+    """Returns one moment of an episode as text.
+
+    Args:
+        state: the environment's record.
+        config: the game.
+        total: the return so far.
+        colour: whether to use the terminal's colours.
+    """
+    console = Console(
+        file=io.StringIO(),
+        width=_WIDTH,
+        force_terminal=colour,
+        no_color=not colour,
+        legacy_windows=False,
+        color_system="standard" if colour else None,
+        highlight=False,
+    )
+    parts = [state[name] / 10 for name in ("confidentiality", "availability", "action_cost")]
+    red = RED_AGENTS[state["red_agent"]]
+    service = "running" if state["ot_running"] else "DOWN"
+    console.print(
+        f"step {state['step']} of {config.episode_length} | red {red} | rules {config.rules} | "
+        f"OT service {service}"
+    )
+    console.print(f"Blue: {blue_sentence(state)}")
+    console.print(f"Red:  {red_sentence(state)}")
+    console.print(
+        f"reward {sum(parts):.1f} (confidentiality {parts[0]:.1f}, availability {parts[1]:.1f}, "
+        f"action {parts[2]:.1f}), return so far {total:.1f}"
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
+    for heading in ("host", "Blue sees", "Blue believes", "true access", "malware", "decoys"):
+        table.add_column(heading)
+    for host in range(len(HOST_NAMES)):
+        table.add_row(*_host_row(state, host))
+    console.print(table)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.splitlines())

@@ -1,0 +1,40 @@
+"""The spaces and seeds both environments share."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from workflow_rl.config import GameConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+
+
+def observation_space(config: GameConfig) -> spaces.Space[NDArray[np.int8]]:
+    """Returns the space of an observation: 52 bits, and for cardiff 10 values of 0 to 2."""
+    high = np.full(OBSERVATION_SIZES[config.observation], 2, np.int8)
+    high[:CHALLENGE_SIZE] = 1
+    space: spaces.Space[Any] = spaces.Box(low=np.zeros_like(high), high=high, dtype=np.int8)
+    return space
+
+
+def action_space() -> spaces.Space[np.int64]:
+    """Returns the space of one environment's action."""
+    return spaces.Discrete(NUM_ACTIONS)
+
+
+def checked_seed(seed: object) -> int | None:
+    """Returns the seed if it is None or a whole number of 0 or more."""
+    if seed is None:
+        return None
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
+        return int(seed)
+    raise InvalidInputError(f"seed must be None or a whole number of 0 or more, not {seed!r}")
+
+
+def refuse_options(options: object) -> None:
+    """Raises if `reset` was given options: there are none."""
+    if options:
+        raise InvalidInputError(f"reset takes no options, not {options!r}")

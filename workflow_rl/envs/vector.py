@@ -1,0 +1,179 @@
+"""CAGE-2 as a Gymnasium vector environment: the native form of the simulator."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from workflow_rl.config import GameConfig
+from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, refuse_options
+from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.batch import Batch
+
+Infos = dict[str, Any]
+
+
+class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArray[Any]]):
+    """`num_envs` environments that step together.
+
+    An episode ends by truncation at `episode_length`; the next begins within the same step
+    (`AutoresetMode.SAME_STEP`): the observation returned is its first one and
+    `infos["final_obs"]` holds the last one of the episode that ended.
+
+    `infos` of every step (and, but for the rewards, of `reset`):
+        env_reward: (n,) the environment's own reward, whatever a wrapper makes of it.
+        reward_tenths: (n, 3) its parts in tenths: confidentiality, availability, action cost.
+        red_access: (n, 13) Red's true access now: 0 none, 1 user, 2 privileged.
+        action_mask: (n, 145) False for a decoy that would be refused now.
+        final_obs, final_info: only in a step in which episodes ended.
+
+    Environment k's episode e depends on (seed, k, e) alone, not on `num_envs` or `num_threads`.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        red_agent: str = "bline",
+        episode_length: int = 100,
+        rules: str = "main",
+        observation: str = "challenge",
+        green_agent: str = "sleep",
+        red_probabilities: Mapping[str, float] | None = None,
+        seed: int | None = None,
+        num_threads: int = 1,
+        copy: bool = True,
+        render_mode: None = None,
+    ) -> None:
+        """Makes the environments; nothing is compiled or played before `reset`.
+
+        Args:
+            num_envs: how many environments.
+            red_agent: bline, meander, sleep, or mixed (drawn for each episode).
+            episode_length: steps of an episode.
+            rules: main (the official repository today) or competition (the 2022 leaderboard).
+            observation: challenge (52 bits) or cardiff (62 values).
+            green_agent: sleep (the challenge) or active.
+            red_probabilities: with mixed, the weight of each red agent.
+            seed: of the first `reset` that is given none.
+            num_threads: threads of the loop over the environments.
+            copy: False returns the simulator's own arrays, overwritten by the next step.
+            render_mode: only None; `Cage2Env` renders.
+
+        Raises:
+            InvalidInputError: an argument is not allowed.
+        """
+        if render_mode is not None:
+            raise InvalidInputError(
+                f"unknown render mode {render_mode!r}: a vector env has none, Cage2Env has 'ansi'"
+            )
+        self.config = GameConfig(
+            red_agent=red_agent,
+            episode_length=episode_length,
+            rules=rules,
+            observation=observation,
+            green_agent=green_agent,
+            red_probabilities=red_probabilities,
+        )
+        self._first_seed = checked_seed(seed)
+        self.batch = Batch(num_envs, self.config, num_threads=num_threads)
+        self.num_envs = self.batch.num_envs
+        self.render_mode = render_mode
+        self.single_observation_space = observation_space(self.config)
+        self.single_action_space = action_space()
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._copy = copy
+        self._everywhere = np.ones(self.num_envs, np.bool_)
+        self._everywhere.flags.writeable = False
+        self._was_reset = False
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[NDArray[np.int8], Infos]:
+        """Starts an episode in every environment.
+
+        Args:
+            seed: starts every stream anew; None goes on with the next episode.
+            options: none are known.
+
+        Returns:
+            The first observations (n, 52 or 62) and the infos.
+        """
+        seed = checked_seed(seed)
+        refuse_options(options)
+        if seed is None and not self._was_reset:
+            seed = self._first_seed
+            if seed is None:
+                seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        self.batch.reset(seed)
+        self._was_reset = True
+        return self._given(self.batch.observation), self._infos()
+
+    def step(
+        self, actions: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]:
+        """Plays one step in every environment.
+
+        Args:
+            actions: (n,) whole numbers in 0..144.
+
+        Returns:
+            Observations, rewards, terminated (never), truncated, infos.
+
+        Raises:
+            NotResetError: there was no `reset` yet.
+            InvalidInputError: the actions are not allowed; nothing was played.
+        """
+        if not self._was_reset:
+            raise NotResetError("call reset() before step()")
+        ended = self.batch.step(self._checked(actions))
+        out = self.batch.out
+        reward = self._given(out.reward)
+        truncated = self._given(out.truncated)
+        infos = self._infos()
+        infos["env_reward"] = reward
+        infos["_env_reward"] = self._everywhere
+        infos["reward_tenths"] = self._given(out.reward_tenths)
+        infos["_reward_tenths"] = self._everywhere
+        if ended:
+            infos["final_obs"] = self._given(self.batch.final_observation)
+            infos["_final_obs"] = truncated
+            infos["final_info"] = {
+                "red_access": self._given(out.final_red_access),
+                "_red_access": truncated,
+            }
+            infos["_final_info"] = truncated
+        terminated = np.zeros(self.num_envs, np.bool_)
+        return self._given(self.batch.observation), reward, terminated, truncated, infos
+
+    def _infos(self) -> Infos:
+        return {
+            "red_access": self._given(self.batch.out.red_access),
+            "_red_access": self._everywhere,
+            "action_mask": self._given(self.batch.out.action_mask),
+            "_action_mask": self._everywhere,
+        }
+
+    def _given(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Returns what the caller gets of an array that the next step overwrites."""
+        return array.copy() if self._copy else array
+
+    def _checked(self, actions: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
+            raise InvalidInputError(
+                f"actions must be {self.num_envs} whole numbers from 0 to {NUM_ACTIONS - 1}, in an "
+                f"integer array of shape ({self.num_envs},), not {actions.dtype} of shape "
+                f"{actions.shape}"
+            )
+        return np.ascontiguousarray(actions, np.int64)

@@ -1,0 +1,88 @@
+"""An episode one can walk through: forwards, backwards, and on from any point by another action."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workflow_rl.config import GameConfig
+from workflow_rl.envs.render import frame_text
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import SLEEP
+from workflow_rl.sim.batch import Batch
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The environment after a step, and the return up to there."""
+
+    state: Any  # a record of STATE_DTYPE
+    total: float
+
+
+class Episode:
+    """One episode with a past to return to.
+
+    Chance depends on the seed and the step alone, so going back and repeating the same actions
+    leads to the same future.
+    """
+
+    def __init__(self, config: GameConfig, seed: int) -> None:
+        """Starts the episode."""
+        self.config = config
+        self._batch = Batch(1, config, autoreset=False)
+        self._batch.compile()
+        self._batch.reset(seed)
+        self._moments = [Moment(self._batch.state[0].copy(), 0.0)]
+        self.position = 0
+
+    @property
+    def moment(self) -> Moment:
+        """The moment shown now."""
+        return self._moments[self.position]
+
+    @property
+    def length(self) -> int:
+        """Steps played so far, the undone ones included."""
+        return len(self._moments) - 1
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the moment shown is the episode's last."""
+        return self.position >= self.config.episode_length
+
+    def act(self, action: int) -> None:
+        """Plays an action from the moment shown; what came after it so far is dropped.
+
+        Raises:
+            InvalidInputError: the episode has ended.
+        """
+        if self.has_ended:
+            raise InvalidInputError(
+                f"the episode ended after {self.config.episode_length} steps: go back in time first"
+            )
+        self._batch.state[0] = self.moment.state
+        self._batch.step(np.array([action], np.int64))
+        total = self.moment.total + float(self._batch.out.reward[0])
+        del self._moments[self.position + 1 :]
+        self._moments.append(Moment(self._batch.state[0].copy(), total))
+        self.position += 1
+
+    def forward(self) -> None:
+        """Shows the next moment; at the end of what was played, Blue sleeps for a step."""
+        if self.position < self.length:
+            self.position += 1
+        elif not self.has_ended:
+            self.act(SLEEP)
+
+    def back(self) -> None:
+        """Shows the moment before."""
+        self.position = max(0, self.position - 1)
+
+    def go_to(self, position: int) -> None:
+        """Shows the moment after the given number of steps, or the nearest one played."""
+        self.position = min(max(0, position), self.length)
+
+    def text(self, *, colour: bool = False) -> str:
+        """Returns the moment shown as text."""
+        return frame_text(self.moment.state, self.config, self.moment.total, colour=colour)
