@@ -1,0 +1,56 @@
+import pytest
+
+from workflow_rl import Cage2Env
+from workflow_rl.errors import NotResetError
+from workflow_rl.scenario.actions import parse_action
+from workflow_rl.scenario.tables import HOST_NAMES
+
+
+def test_a_frame_shows_blues_table_beside_the_truth() -> None:
+    env = Cage2Env(red_agent="bline", render_mode="ansi")
+    env.reset(seed=1)
+    env.step(parse_action("DecoyFemitter Enterprise1"))
+    total = 0.0
+    for _ in range(14):
+        total += env.step(0)[1]
+    text = env.render()
+    assert text is not None
+    lines = {line.split()[0]: line for line in text.splitlines() if line.split()[:1]}
+    assert "step 15 of 100" in text
+    assert "red bline" in text
+    assert "rules main" in text
+    assert set(HOST_NAMES) <= set(lines)
+    assert "Femitter" in lines["Enterprise1"]
+    assert "privileged" in lines["User0"]
+    assert f"return so far {total:.1f}" in text
+    assert "\x1b" not in text  # plain text without terminal codes
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_a_frame_says_what_happened() -> None:
+    env = Cage2Env(red_agent="bline", render_mode="ansi")
+    env.reset(seed=0)
+    assert "Blue: nothing yet" in str(env.render())
+    assert "Red:  nothing yet" in str(env.render())
+    env.step(parse_action("DecoySmss Op_Server0"))
+    text = str(env.render())
+    assert "Blue: DecoySmss Op_Server0 (refused)" in text
+    assert "Red:  discover remote systems user subnet: success" in text
+
+
+def test_after_the_last_step_the_final_moment_is_shown() -> None:
+    env = Cage2Env(red_agent="bline", render_mode="ansi", episode_length=20)
+    env.reset(seed=0)
+    for _ in range(20):
+        env.step(0)
+    text = str(env.render())
+    assert "step 20 of 20" in text
+    assert "OT service DOWN" in text
+
+
+def test_rendering_needs_a_mode_and_a_reset() -> None:
+    env = Cage2Env()
+    env.reset(seed=0)
+    assert env.render() is None
+    with pytest.raises(NotResetError, match="reset"):
+        Cage2Env(render_mode="ansi").render()

@@ -1,0 +1,79 @@
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workflow_rl import Cage2VectorEnv
+
+pytest.importorskip("stable_baselines3")
+
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import VecMonitor
+
+from workflow_rl.envs.sb3 import Sb3VecEnv
+
+
+def make(**game: Any) -> Sb3VecEnv:
+    return Sb3VecEnv(Cage2VectorEnv(8, **game))
+
+
+def test_ended_episodes_restart_and_say_what_was_seen_last() -> None:
+    env = make(red_agent="bline", episode_length=10)
+    env.seed(3)
+    assert not env.reset().any()
+    for step in range(1, 21):
+        observation, reward, done, infos = env.step(np.zeros(8, np.int64))
+        assert reward.dtype == np.float32
+        assert done.all() == (step % 10 == 0)
+        assert len(infos) == 8
+        if done.all():
+            assert not observation.any()
+            assert all(info["TimeLimit.truncated"] for info in infos)
+            assert infos[0]["terminal_observation"].any()
+        else:
+            assert "terminal_observation" not in infos[0]
+        assert infos[0]["red_access"].shape == (13,)
+
+
+def test_seed_makes_games_repeat() -> None:
+    env = make(red_agent="meander")
+    games = []
+    for _ in range(2):
+        env.seed(5)
+        env.reset()
+        games.append([env.step(np.zeros(8, np.int64))[0].tobytes() for _ in range(40)])
+    assert games[0] == games[1]
+
+
+def test_action_masks_are_offered_to_maskable_algorithms() -> None:
+    env = make(red_agent="sleep")
+    env.reset()
+    assert env.has_attr("batch")
+    masks = np.stack(env.env_method("action_masks"))
+    assert masks.shape == (8, 145)
+    assert not masks.all()
+
+
+def test_ppo_trains_on_it_for_a_few_thousand_steps() -> None:
+    env = VecMonitor(make(red_agent="bline"))
+    model = PPO("MlpPolicy", env, n_steps=128, batch_size=256, n_epochs=2, seed=0, device="cpu")
+    before = model.policy.state_dict()["action_net.weight"].clone()
+    model.learn(4096)
+    assert model.num_timesteps >= 4096
+    assert not (model.policy.state_dict()["action_net.weight"] == before).all()
+    assert len(model.ep_info_buffer) > 0
+    assert all(-1600 < episode["r"] <= 0 for episode in model.ep_info_buffer)
+
+
+def test_without_sb3_the_message_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['stable_baselines3'] = None\n"
+        "try:\n    import workflow_rl.envs.sb3\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'workflow-rl[sb3]'" in result.stdout

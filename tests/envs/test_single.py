@@ -1,0 +1,95 @@
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from workflow_rl import Cage2Env, Cage2VectorEnv
+from workflow_rl.errors import InvalidInputError, NotResetError
+
+
+@pytest.mark.parametrize("observation", ["challenge", "cardiff"])
+@pytest.mark.parametrize("red_agent", ["bline", "mixed"])
+def test_gymnasium_checks_pass(red_agent: str, observation: str) -> None:
+    env = gymnasium.make(
+        "workflow_rl/Cage2-v0", red_agent=red_agent, observation=observation, render_mode="ansi"
+    )
+    check_env(env.unwrapped)
+
+
+def test_it_plays_what_environment_0_of_a_vector_env_plays() -> None:
+    single = Cage2Env(red_agent="meander", episode_length=25)
+    vector = Cage2VectorEnv(3, red_agent="meander", episode_length=25)
+    observation, _ = single.reset(seed=11)
+    batch, _ = vector.reset(seed=11)
+    for actions in np.random.default_rng(0).integers(0, 145, (90, 3)):
+        assert (observation == batch[0]).all()
+        observation, reward, _, ended, info = single.step(int(actions[0]))
+        batch, rewards, _, truncated, infos = vector.step(actions)
+        assert reward == rewards[0] == info["env_reward"]
+        assert ended == truncated[0]
+        if ended:
+            assert (observation == infos["final_obs"][0]).all()
+            observation, _ = single.reset()
+        else:
+            assert (info["red_access"] == infos["red_access"][0]).all()
+            assert (info["action_mask"] == infos["action_mask"][0]).all()
+            assert (info["reward_tenths"] == infos["reward_tenths"][0]).all()
+
+
+def test_seed_argument_seeds_the_first_reset() -> None:
+    games = []
+    for _ in range(2):
+        env = Cage2Env(red_agent="meander", seed=4)
+        env.reset()
+        games.append([env.step(0)[0].tobytes() for _ in range(50)])
+    assert games[0] == games[1]
+
+
+@pytest.mark.parametrize("wrong", [145, -1, 2.0, "Sleep", None, True, np.array([1])], ids=repr)
+def test_wrong_actions_are_refused_before_anything_is_played(wrong: Any) -> None:
+    env = Cage2Env()
+    env.reset(seed=0)
+    before = env.batch.state.tobytes()
+    with pytest.raises(InvalidInputError, match="0 to 144"):
+        env.step(wrong)
+    assert env.batch.state.tobytes() == before
+
+
+@pytest.mark.parametrize("action", [3, np.int64(3), np.array(3)])
+def test_whole_numbers_of_any_kind_are_actions(action: Any) -> None:
+    env = Cage2Env()
+    env.reset(seed=0)
+    env.step(action)
+    assert env.batch.state["blue_action"][0] == 3
+
+
+def test_stepping_needs_a_reset_before_and_after_an_episode() -> None:
+    env = Cage2Env(episode_length=2)
+    with pytest.raises(NotResetError, match="reset"):
+        env.step(0)
+    env.reset(seed=0)
+    env.step(0)
+    assert env.step(0)[3]
+    with pytest.raises(NotResetError, match="has ended"):
+        env.step(0)
+    env.reset()
+    env.step(0)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="ansi"):
+        Cage2Env(render_mode="human")
+    with pytest.raises(InvalidInputError, match="main, competition"):
+        Cage2Env(rules="old")
+    with pytest.raises(InvalidInputError, match="no options"):
+        Cage2Env().reset(options={"x": 1})
+
+
+def test_gymnasium_make_passes_the_game_on() -> None:
+    env = gymnasium.make("workflow_rl/Cage2-v0", rules="competition", episode_length=7)
+    env.reset(seed=0)
+    ended = [env.step(0)[3] for _ in range(7)]
+    assert ended == [False] * 6 + [True]
+    assert env.unwrapped.config.rules == "competition"  # type: ignore[attr-defined]

@@ -1,0 +1,58 @@
+from typing import Any
+
+import pytest
+
+from workflow_rl.config import GameConfig
+from workflow_rl.errors import InvalidInputError
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("bline", "bline"),
+        ("B_lineAgent", "bline"),
+        ("RedMeanderAgent", "meander"),
+        ("MEANDER", "meander"),
+        ("SleepAgent", "sleep"),
+        ("mixed", "mixed"),
+    ],
+)
+def test_red_agents_go_by_our_names_and_the_references(given: str, name: str) -> None:
+    assert GameConfig(red_agent=given).red_agent == name
+
+
+@pytest.mark.parametrize(
+    ("wrong", "allowed"),
+    [
+        ({"red_agent": "brain"}, "bline, meander, sleep, mixed"),
+        ({"red_agent": 3}, "bline, meander, sleep, mixed"),
+        ({"rules": "newest"}, "main, competition"),
+        ({"observation": "true"}, "challenge, cardiff"),
+        ({"green_agent": "busy"}, "sleep, active"),
+        ({"episode_length": 0}, "from 1 to"),
+        ({"episode_length": -5}, "from 1 to"),
+        ({"episode_length": 10**12}, "from 1 to"),
+        ({"episode_length": 1.5}, "whole number"),
+        ({"episode_length": True}, "whole number"),
+        ({"red_probabilities": {"bline": 1}}, "mixed"),
+        ({"red_agent": "mixed", "red_probabilities": {"brain": 1}}, "bline, meander, sleep"),
+        ({"red_agent": "mixed", "red_probabilities": {"mixed": 1}}, "bline, meander, sleep"),
+        ({"red_agent": "mixed", "red_probabilities": {"bline": -1}}, "0 or more"),
+        ({"red_agent": "mixed", "red_probabilities": {"bline": float("nan")}}, "0 or more"),
+        ({"red_agent": "mixed", "red_probabilities": {"bline": 0}}, "above 0"),
+    ],
+)
+def test_a_wrong_choice_is_one_sentence_that_names_what_is_allowed(
+    wrong: dict[str, Any], allowed: str
+) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        GameConfig(**wrong)
+    assert allowed in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_mixed_weights_are_scaled_to_probabilities() -> None:
+    config = GameConfig(red_agent="mixed", red_probabilities={"bline": 3, "RedMeanderAgent": 1})
+    assert config.red_weights == (0.75, 0.25, 0.0)
+    assert GameConfig(red_agent="mixed").red_weights == (1 / 3, 1 / 3, 1 / 3)
+    assert GameConfig(red_agent="sleep").red_weights == (0.0, 0.0, 1.0)
