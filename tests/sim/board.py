@@ -1,25 +1,26 @@
-"""A board to set up situations on: one environment whose Red does what the test says.
+"""Boards to set up situations on: one environment each, in the notation of the rule tests.
 
-Everything but Red's choice is the game's own code, in the game's own order.
+`Board`: Red does what the test says. `Match`: the real red agent plays and the test says how
+chance falls. Everything else is the game's own code, in the game's own order.
 """
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from workflow_rl.config import GameConfig
 from workflow_rl.scenario.actions import parse_action
-from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, Subnet
+from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, Subnet, port_set
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.blue import blue_acts
-from workflow_rl.sim.draws import CHOSE_NOBODY, Draws
+from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, Draws, first
 from workflow_rl.sim.green import green_acts
 from workflow_rl.sim.jit import rule
 from workflow_rl.sim.observe import monitor, note_scans
-from workflow_rl.sim.red_actions import red_acts
+from workflow_rl.sim.red_actions import exploit_options, red_acts
 from workflow_rl.sim.reward import reward_of, score
-from workflow_rl.sim.state import NOBODY, Access, Outcome, RedAction, Success
+from workflow_rl.sim.state import NOBODY, STATE_DTYPE, Access, Belief, Outcome, RedAction, Success
 
 SHORT_NAMES = {
     "Def": "Defender",
@@ -28,6 +29,7 @@ SHORT_NAMES = {
     "OpS": "Op_Server0",
     **{f"U{i}": f"User{i}" for i in range(5)},
 }
+HOSTS = tuple(SHORT_NAMES)  # by index, as in the observation
 SHORT_ACTIONS = {
     "DRS": RedAction.DISCOVER_REMOTE_SYSTEMS,
     "DNS": RedAction.DISCOVER_NETWORK_SERVICES,
@@ -45,10 +47,21 @@ SHORT_EXPLOITS = {
     "BlueKeep": "BlueKeep",
     "SSH": "SSHBruteForce",
 }
+EXPLOITS = tuple(SHORT_EXPLOITS)  # by index, as in tables.EXPLOITS
 
 
 def host_index(name: str) -> int:
     return HOST_NAMES.index(SHORT_NAMES.get(name, name))
+
+
+def host_mask(*names: str) -> int:
+    """The set (bit h = host h) of the named hosts."""
+    return sum(1 << host_index(name) for name in set(names))
+
+
+def blue_action(text: str) -> int:
+    """The index of a Blue action; its host may be short (`Restore Ent0`)."""
+    return parse_action(" ".join(SHORT_NAMES.get(word, word) for word in text.split()))
 
 
 @rule
@@ -66,8 +79,8 @@ def scripted_turn(env, settings, action, red_action, red_target, draws):  # type
     return reward_of(env)
 
 
-class Board:
-    """One environment; `turn("Restore Ent0", "EXP OpS by SSH")` plays a step."""
+class View:
+    """Reads and arranges the one environment of a batch."""
 
     def __init__(self, **game: Any) -> None:
         self.batch = Batch(1, GameConfig(**game), autoreset=False)
@@ -78,43 +91,7 @@ class Board:
     def state(self) -> Any:
         return self.batch.state[0]
 
-    def turn(
-        self, blue: str = "Sleep", red: str = "", *, detected: bool = True, green: str = ""
-    ) -> "Board":
-        """Plays a step.
-
-        Args:
-            blue: an action name; hosts may be short (`Restore Ent0`).
-            red: nothing (sleep), `DRS Operational`, `DNS Ent0`, `EXP Ent0 by SSH`, `PE Ent0`,
-                `IMP OpS`. `EXP` without `by` takes the favourite.
-            detected: whether a reverse shell is detected.
-            green: a host that the active Green scans.
-        """
-        words = [SHORT_NAMES.get(word, word) for word in blue.split()]
-        action = parse_action(" ".join(words))
-        red_action, target, exploit = _parse_red(red)
-        outcomes = (
-            CHOSE_NOBODY,
-            self._exploit_outcome(exploit, target),
-            int(detected),
-            host_index(green) if green else CHOSE_NOBODY,
-        )
-        draws = Draws(*(~outcome for outcome in outcomes))
-        settings = self.batch._settings[0]
-        self.reward = scripted_turn(self.state, settings, action, red_action, target, draws)
-        return self
-
-    def _exploit_outcome(self, exploit: int, target: int) -> int:
-        """Returns the recorded outcome that leads to the exploit, which may be the favourite."""
-        from workflow_rl.sim.draws import TOOK_FAVOURITE, first
-        from workflow_rl.sim.red_actions import exploit_options
-
-        if exploit == NOBODY:
-            return TOOK_FAVOURITE
-        options = exploit_options(int(self.state["ports"][target]))
-        if options and first(options) == exploit:
-            return TOOK_FAVOURITE
-        return exploit
+    # --- what holds
 
     def bits(self, host: str) -> str:
         """The host's four bits as shown in the observation: activity, then belief."""
@@ -123,16 +100,33 @@ class Board:
 
     def shown(self) -> dict[str, str]:
         """The bits of every host that has any set."""
-        return {name: self.bits(name) for name in SHORT_NAMES if self.bits(name) != "0000"}
+        return {name: self.bits(name) for name in HOSTS if self.bits(name) != "0000"}
 
     def access(self, host: str) -> Access:
         h = host_index(host)
         held = int(self.state["privileged"] | self.state["removable"] | self.state["persistent"])
         return Access((held >> h & 1) + (int(self.state["privileged"]) >> h & 1))
 
+    def sessions(self, host: str) -> set[str]:
+        """The kinds of red session on the host."""
+        return {kind for kind in ("privileged", "removable", "persistent") if self.has(kind, host)}
+
     def has(self, field: str, host: str) -> bool:
         """Whether the host is in one of the state's host sets."""
         return bool(int(self.state[field]) >> host_index(host) & 1)
+
+    def hosts(self, field: str) -> set[str]:
+        """The members of one of the state's host sets."""
+        return {name for name in HOSTS if self.has(field, name)}
+
+    def record(self) -> dict[str, Any]:
+        """Every field of the state."""
+        return {name: self.state[name].tolist() for name in STATE_DTYPE.names or ()}
+
+    def changed_since(self, before: dict[str, Any]) -> set[str]:
+        """The fields that differ from an earlier record, the step counter aside."""
+        now = self.record()
+        return {name for name in now if now[name] != before[name]} - {"step"}
 
     @property
     def red(self) -> SimpleNamespace:
@@ -146,12 +140,131 @@ class Board:
         )
 
     @property
+    def did(self) -> str:
+        """Red's action in the notation of `Board.turn`; an exploit names its technique if any."""
+        action = RedAction(self.state["red_action"])
+        target = int(self.state["red_target"])
+        if action is RedAction.SLEEP:
+            return ""
+        short = next(name for name, value in SHORT_ACTIONS.items() if value is action)
+        if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
+            return f"{short} {Subnet(target).name.capitalize()}"
+        exploit = int(self.state["red_exploit"])
+        return f"{short} {HOSTS[target]}" + (f" by {EXPLOITS[exploit]}" if exploit >= 0 else "")
+
+    @property
     def blue_success(self) -> Success:
         return Success(self.state["blue_success"])
 
     @property
     def ot_running(self) -> bool:
         return bool(self.state["ot_running"])
+
+    # --- to arrange a situation
+
+    def put(self, field: str, *names: str) -> Self:
+        """Makes one of the state's host sets consist of the named hosts."""
+        self.batch.state[field] = host_mask(*names)
+        return self
+
+    def arrange(self, **fields: Any) -> Self:
+        """Gives fields of the state new values."""
+        for name, value in fields.items():
+            self.batch.state[name] = value
+        return self
+
+    def believe(self, host: str, belief: Belief) -> Self:
+        """Gives Blue's mark on a host."""
+        shift = 4 * host_index(host) + 2
+        self.batch.state["table"] &= ~(0b11 << shift)
+        self.batch.state["table"] |= int(belief) << shift
+        return self
+
+    def remember(self, host: str, *ports: int) -> Self:
+        """Makes Red remember exactly these ports of the host."""
+        self.batch.state["ports_known"] |= host_mask(host)
+        self.batch.state["ports"][:, host_index(host)] = port_set(ports)
+        return self
+
+
+class Board(View):
+    """Red is scripted; `turn("Restore Ent0", "EXP OpS by SSH")` plays a step."""
+
+    def turn(
+        self, blue: str = "Sleep", red: str = "", *, detected: bool = True, green: str = ""
+    ) -> Self:
+        """Plays a step.
+
+        Args:
+            blue: an action name; hosts may be short (`Restore Ent0`).
+            red: nothing (sleep), `DRS Operational`, `DNS Ent0`, `EXP Ent0 by SSH`, `PE Ent0`,
+                `IMP OpS`. `EXP` without `by` takes the favourite.
+            detected: whether a reverse shell is detected.
+            green: a host that the active Green scans.
+        """
+        red_action, target, exploit = _parse_red(red)
+        outcomes = (
+            CHOSE_NOBODY,
+            self._exploit_outcome(exploit, target),
+            int(detected),
+            host_index(green) if green else CHOSE_NOBODY,
+        )
+        draws = Draws(*(~outcome for outcome in outcomes))
+        settings = self.batch._settings[0]
+        self.reward = scripted_turn(
+            self.state, settings, blue_action(blue), red_action, target, draws
+        )
+        return self
+
+    def _exploit_outcome(self, exploit: int, target: int) -> int:
+        """Returns the recorded outcome that leads to the exploit, which may be the favourite."""
+        if exploit == NOBODY:
+            return TOOK_FAVOURITE
+        options = exploit_options(int(self.state["ports"][target]))
+        if options and first(options) == exploit:
+            return TOOK_FAVOURITE
+        return exploit
+
+
+class Match(View):
+    """The game's own red agent plays."""
+
+    def turn(
+        self,
+        blue: str = "Sleep",
+        *,
+        target: str = "",
+        other: str = "",
+        detected: bool = True,
+        green: str = "",
+    ) -> Self:
+        """Plays a step.
+
+        Args:
+            blue: an action name; hosts may be short.
+            target: the host that Red's agent draws, if it draws one.
+            other: the exploit, if it is not the favourite.
+            detected: whether a reverse shell is detected.
+            green: a host that the active Green scans.
+        """
+        outcomes = (
+            host_index(target) if target else CHOSE_NOBODY,
+            EXPLOITS.index(other) if other else TOOK_FAVOURITE,
+            int(detected),
+            host_index(green) if green else CHOSE_NOBODY,
+        )
+        self.batch.step(
+            np.array([blue_action(blue)]), np.array([[~outcome for outcome in outcomes]])
+        )
+        self.reward = float(self.batch.out.reward[0])
+        return self
+
+    def last(self, action: str, success: Success, outcome: Outcome = Outcome.NOTHING) -> Self:
+        """Arranges what Red did last and how it ended."""
+        red_action, target, _ = _parse_red(action)
+        return self.arrange(
+            red_action=red_action, red_target=target, red_success=success, red_outcome=outcome
+        )
 
 
 def _parse_red(text: str) -> tuple[int, int, int]:

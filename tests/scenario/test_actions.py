@@ -1,0 +1,76 @@
+import pytest
+
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import (
+    ACTION_HOST,
+    ACTION_KIND,
+    ACTION_NAMES,
+    DECOY_ACTIONS,
+    FIRST_ANALYSE,
+    FIRST_REMOVE,
+    FIRST_RESTORE,
+    MONITOR,
+    NO_HOST,
+    NUM_ACTIONS,
+    SLEEP,
+    ActionKind,
+    parse_action,
+)
+from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES
+
+BLOCKS = {  # the first action of each block of 13 hosts
+    "Analyse": 2,
+    "Remove": 15,
+    "DecoyApache": 28,
+    "DecoyFemitter": 41,
+    "DecoyHarakaSMPT": 54,
+    "DecoySmss": 67,
+    "DecoySSHD": 80,
+    "DecoySvchost": 93,
+    "DecoyTomcat": 106,
+    "DecoyVsftpd": 119,
+    "Restore": 132,
+}
+
+
+def test_the_145_actions_stand_in_blocks_of_13_hosts() -> None:
+    expected = {0: "Sleep", 1: "Monitor"} | {
+        start + h: f"{block} {host}"
+        for block, start in BLOCKS.items()
+        for h, host in enumerate(HOST_NAMES)
+    }
+    assert dict(enumerate(ACTION_NAMES)) == expected
+    assert (NUM_ACTIONS, SLEEP, MONITOR) == (145, 0, 1)
+    assert (FIRST_ANALYSE, FIRST_REMOVE, FIRST_RESTORE) == (2, 15, 132)
+
+
+def test_every_action_has_its_kind_and_host() -> None:
+    kinds = {
+        "Analyse": ActionKind.ANALYSE,
+        "Remove": ActionKind.REMOVE,
+        "Restore": ActionKind.RESTORE,
+    } | {name: ActionKind.FIRST_DECOY + d for d, name in enumerate(DECOY_NAMES)}
+    expected = [(ActionKind.SLEEP, NO_HOST), (ActionKind.MONITOR, NO_HOST)]
+    for block in BLOCKS:
+        expected += [(kinds[block], h) for h in range(13)]
+    assert list(zip(ACTION_KIND.tolist(), ACTION_HOST.tolist(), strict=True)) == expected
+
+
+def test_decoy_actions_by_host_and_decoy() -> None:
+    starts = (28, 41, 54, 67, 80, 93, 106, 119)
+    assert DECOY_ACTIONS.tolist() == [[start + h for start in starts] for h in range(13)]
+
+
+@pytest.mark.parametrize("index", range(145))
+def test_an_action_is_found_by_number_and_by_name_in_any_case(index: int) -> None:
+    name = ACTION_NAMES[index]
+    spellings = (str(index), name, name.lower(), f"  {name.upper().replace(' ', '   ')} ")
+    assert [parse_action(text) for text in spellings] == [index] * 4
+
+
+@pytest.mark.parametrize(
+    "text", ["", "145", "-1", "1.5", "Restore", "Restore Nowhere", "Sleep User1", "Fly User1"]
+)
+def test_an_unknown_action_is_refused_with_what_is_allowed(text: str) -> None:
+    with pytest.raises(InvalidInputError, match="give 0 to 144, Sleep, Monitor, or one of Analyse"):
+        parse_action(text)

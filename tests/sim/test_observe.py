@@ -1,0 +1,374 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sim.board import HOSTS, Board, Match, host_index
+from workflow_rl.scenario.tables import PORTS, port_set
+from workflow_rl.sim.observe import OBSERVATION_SIZES, SCAN_SLOTS
+from workflow_rl.sim.state import Access, Activity, Belief, Success
+
+# --- how events are shown
+
+SHELL = 4444
+
+
+def expected_activity(events: list[tuple[int, int]], placed: bool, cardiff: bool) -> Activity:
+    """The rule as a list of tests over (local port, remote port) of every connection."""
+    if not events:
+        return Activity.NONE
+    number = len(events) + placed
+    local_ports = len({local for local, _ in events})
+    if number >= 3 and local_ports >= 3:
+        return Activity.SCAN
+    if any(remote == SHELL for _, remote in events):
+        return Activity.EXPLOIT
+    if number >= 3 and local_ports == 1:
+        return Activity.EXPLOIT
+    if placed and not cardiff:
+        return Activity.NONE
+    return Activity.SCAN
+
+
+@pytest.mark.parametrize("observation", ["challenge", "cardiff"])
+@settings(deadline=None, max_examples=200)
+@given(
+    ports=st.lists(st.sampled_from(PORTS), max_size=12),
+    distinct=st.integers(1, 4),
+    shell=st.booleans(),
+    placed=st.booleans(),
+    before=st.sampled_from(Belief),
+)
+def test_connections_are_shown_by_their_number_and_local_ports(
+    observation: str,
+    ports: list[int],
+    distinct: int,
+    shell: bool,
+    placed: bool,
+    before: Belief,
+) -> None:
+    ports = [port for port in ports if port in sorted(set(ports))[:distinct]]
+    events = [(port, 50_000) for port in ports] + [(51_234, SHELL)] * shell
+    board = Board(observation=observation).believe("Ent0", before)
+    ent0 = host_index("Ent0")
+    board.batch.state["event_count"][0, ent0] = len(events)
+    board.batch.state["event_ports"][0, ent0] = port_set(ports)
+    board.put("event_hosts", *(["Ent0"] if events else []))
+    board.put("shell_events", *(["Ent0"] if shell else []))
+    board.turn("DecoyVsftpd Ent0" if placed else "Sleep")
+    activity = expected_activity(events, placed, observation == "cardiff")
+    belief = Belief.USER if activity is Activity.EXPLOIT else before
+    bits = f"{activity & 1}{activity >> 1}{belief & 1}{belief >> 1}"
+    assert board.shown() == ({"Ent0": bits} if bits != "0000" else {})
+    assert [board.state[name].tolist() for name in ("event_count", "event_ports")] == [[0] * 13] * 2
+    assert (board.hosts("event_hosts"), board.hosts("shell_events")) == (set(), set())
+
+
+# Red's action on a host: the board before it, Blue's decoy, and the bits shown on the host without
+# the decoy, with it placed in the same step, and the same as the cardiff observation shows it.
+SITUATIONS = {
+    "nothing": ("Ent0", "", "DecoyVsftpd", "0000", "0000", "0000"),
+    "sweep": ("Ent0", "DRS Enterprise", "DecoyVsftpd", "0000", "0000", "0000"),
+    "escalation": ("Ent0", "PE Ent0", "DecoyVsftpd", "0000", "0000", "0000"),
+    "scan of few ports": ("Ent0", "DNS Ent0", "DecoyVsftpd", "1000", "0000", "1000"),
+    "scan of three ports": ("U1", "DNS U1", "DecoyApache", "1000", "1000", "1000"),
+    "scan without a route": ("OpS", "DNS OpS", "DecoyVsftpd", "0000", "0000", "0000"),
+    "exploit unprepared": ("U1", "EXP U1", "DecoyApache", "0000", "0000", "0000"),
+    "exploit without a route": ("OpS", "EXP OpS by SSH", "DecoyVsftpd", "0000", "0000", "0000"),
+    "exploit of nothing": ("Ent1", "EXP Ent1 by EternalBlue", "DecoyFemitter", *["0000"] * 3),
+    "shell": ("Ent1", "EXP Ent1 by HTTPS", "DecoyFemitter", "1101", "1101", "1101"),
+    "undetected shell": ("Ent1", "EXP Ent1 by HTTP", "DecoyFemitter", "1000", "0000", "1000"),
+    "brute force": ("Ent0", "EXP Ent0 by SSH", "DecoyVsftpd", "1101", "1101", "1101"),
+    "brute force in vain": ("Def", "EXP Def by SSH", "DecoyVsftpd", "1101", "1101", "1101"),
+    "SSH decoy": ("U2", "EXP U2 by SSH", "DecoyFemitter", "1101", "1101", "1101"),
+    "decoy": ("Ent0", "EXP Ent0 by HTTPS", "DecoyVsftpd", "1000", "1101", "1101"),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_what_is_shown_with_and_without_a_decoy_placed_in_the_same_step(situation: str) -> None:
+    host, red, decoy, *expected = SITUATIONS[situation]
+    got = []
+    for blue, observation in (
+        ("Sleep", "challenge"),
+        (f"{decoy} {host}", "challenge"),
+        (f"{decoy} {host}", "cardiff"),
+    ):
+        board = Board(observation=observation)
+        if situation == "escalation":
+            board.put("persistent", "Ent0")
+        elif situation == "SSH decoy":
+            board.turn("DecoySSHD U2").remember("U2", 22, 139)
+        elif situation == "decoy":
+            board.turn("DecoyTomcat Ent0").remember("Ent0", 22, 443)
+        elif situation != "exploit unprepared":
+            board.remember(host, 22, 80, 139, 443)
+        board.turn(blue, red, detected=situation != "undetected shell")
+        if blue != "Sleep":
+            assert board.blue_success is Success.TRUE
+        got.append(board.bits(host))
+        assert set(board.shown()) <= {host}
+    assert got == expected
+
+
+def test_a_decoy_placed_where_nothing_happens_is_not_shown() -> None:
+    for observation in OBSERVATION_SIZES:
+        board = Board(observation=observation).turn("DecoyHarakaSMPT Ent0", "DNS U1")
+        assert board.shown() == {"U1": "1000"}
+
+
+def test_a_refused_decoy_hides_nothing() -> None:
+    board = Board().turn("DecoyHarakaSMPT Ent0").turn("DecoyHarakaSMPT Ent0", "DNS Ent0")
+    assert (board.blue_success, board.bits("Ent0")) == (Success.FALSE, "1000")
+
+
+def test_same_step_decoy_effects_on_enterprise0() -> None:
+    board = Board()
+    true, false = Success.TRUE, Success.FALSE
+    expected = [
+        ("DecoyApache Ent0", "DNS Ent0", true, "0000"),
+        ("Sleep", "DNS Ent0", true, "1000"),
+        ("DecoyTomcat Ent0", "EXP Ent0 by HTTP", false, "1101"),  # hits the Apache
+        ("Sleep", "EXP Ent0 by HTTP", false, "1001"),
+        ("DecoyHarakaSMPT Ent0", "DNS Ent0", true, "1001"),
+        ("DecoyHarakaSMPT Ent0", "DNS Ent0", true, "1001"),
+        ("DecoyVsftpd Ent0", "EXP Ent0 by SSH", true, "1101"),
+    ]
+    got = []
+    for blue, red, *_ in expected:
+        board.turn(blue, red)
+        got.append((blue, red, board.red.success, board.bits("Ent0")))
+    assert got == expected
+
+
+def test_same_step_decoys_and_scans_on_op_server_and_user1() -> None:
+    board = Board().put("persistent", "Ent0").turn("DecoyVsftpd OpS")
+    assert board.turn("DecoyVsftpd OpS", "DNS OpS").bits("OpS") == "0000"
+    assert board.turn("DecoyTomcat OpS", "DNS OpS").bits("OpS") == "1000"
+    assert board.turn("DecoyApache U1", "DNS U1").bits("U1") == "1000"
+
+
+def test_an_ssh_decoy_raises_a_false_alarm() -> None:
+    board = Board()
+    true, false, none = Success.TRUE, Success.FALSE, Success.UNKNOWN
+    expected = [
+        ("DecoySSHD U2", "DNS U2", true, "1000", 0.0),
+        ("Sleep", "EXP U2 by SSH", false, "1101", 0.0),
+        ("Analyse U2", "", none, "0001", 0.0),
+        ("Remove U2", "", none, "0010", 0.0),
+        ("Restore U2", "", none, "0000", -1.0),
+        ("Sleep", "EXP U2 by SSH", false, "0000", 0.0),  # the port is stale
+    ]
+    got = []
+    for blue, red, *_ in expected:
+        board.turn(blue, red)
+        got.append((blue, red, board.red.success, board.bits("U2"), board.reward))
+    assert got == expected
+    assert board.access("U2") is Access.NONE
+
+
+def test_brute_force_on_defender_raises_a_false_alarm() -> None:
+    board = Board()
+    expected = [
+        ("Sleep", "DNS Def", Success.TRUE, "1000", 0.0),
+        ("Sleep", "EXP Def", Success.FALSE, "1101", 0.0),
+        ("Sleep", "EXP Def", Success.FALSE, "1101", 0.0),
+        ("Restore Def", "", Success.UNKNOWN, "0000", -1.0),
+    ]
+    got = []
+    for blue, red, *_ in expected:
+        board.turn(blue, red)
+        got.append((blue, red, board.red.success, board.bits("Def"), board.reward))
+    assert got == expected
+    assert board.access("Def") is Access.NONE
+
+
+def test_activity_lasts_one_step_and_the_mark_stays() -> None:
+    board = Board().turn(red="DNS U1").turn()
+    assert board.shown() == {}
+    board.turn(red="EXP U1 by SSH")
+    assert [board.turn().bits("U1") for _ in range(5)] == ["0001"] * 5
+
+
+# --- Blue's marks
+
+NO, UNKNOWN, USER, PRIVILEGED = Belief.NO, Belief.UNKNOWN, Belief.USER, Belief.PRIVILEGED
+TRANSITIONS = {  # from: after Restore, Remove, a shown exploit, Analyse with and without malware
+    NO: (NO, NO, USER, PRIVILEGED, NO),
+    UNKNOWN: (NO, UNKNOWN, USER, PRIVILEGED, UNKNOWN),
+    USER: (NO, UNKNOWN, USER, PRIVILEGED, USER),
+    PRIVILEGED: (NO, UNKNOWN, USER, PRIVILEGED, PRIVILEGED),
+}
+
+
+@pytest.mark.parametrize("before", Belief)
+def test_how_blues_mark_changes(before: Belief) -> None:
+    def mark_after(blue: str, red: str = "", *, malware: bool = False) -> Belief:
+        board = Board().believe("Ent0", before).remember("Ent0", 22)
+        board.put("malware", *(["Ent0"] if malware else []))
+        board.turn(blue, red)
+        return Belief(int(board.bits("Ent0")[3:1:-1], base=2))
+
+    assert (
+        mark_after("Restore Ent0", malware=True),
+        mark_after("Remove Ent0", malware=True),
+        mark_after("Sleep", "EXP Ent0", malware=True),
+        mark_after("Analyse Ent0", malware=True),
+        mark_after("Analyse Ent0"),
+    ) == TRANSITIONS[before]
+
+
+@pytest.mark.parametrize(
+    ("blue", "malware", "bits"),
+    [
+        ("Restore Ent0", True, "1101"),
+        ("Remove Ent0", True, "1101"),
+        ("Analyse Ent0", True, "1111"),
+        ("Analyse Ent0", False, "1101"),
+    ],
+)
+def test_in_one_step_a_shown_exploit_beats_blues_action_and_found_malware_beats_both(
+    blue: str, malware: bool, bits: str
+) -> None:
+    board = Board().believe("Ent0", Belief.PRIVILEGED).remember("Ent0", 22)
+    board.put("malware", *(["Ent0"] if malware else [])).turn(blue, "EXP Ent0")
+    assert board.bits("Ent0") == bits
+
+
+def test_the_mark_falls_from_privileged_to_user_at_a_new_exploit() -> None:
+    board = Board().turn(red="DNS U4")
+    expected = [
+        ("Sleep", "EXP U4 by HTTP", "1101", {"removable"}),
+        ("Analyse U4", "", "0011", {"removable"}),
+        ("Sleep", "EXP U4 by HTTP", "1101", {"removable"}),
+        ("Analyse U4", "EXP U4 by HTTP", "1111", {"removable"}),
+        ("Remove U4", "EXP U4 by HTTP", "1101", {"removable"}),  # the new shell lives
+        ("Remove U4", "", "0010", set()),
+        ("Sleep", "PE U4", "0010", set()),
+    ]
+    got = []
+    for blue, red, *_ in expected:
+        board.turn(blue, red)
+        got.append((blue, red, board.bits("U4"), board.sessions("U4")))
+    assert got == expected
+    assert board.red.success is Success.FALSE
+
+
+# --- the vectors
+
+
+def test_the_vector_holds_four_bits_per_host_in_host_order() -> None:
+    match = Match(red_agent="sleep").arrange(
+        table=sum((h + 1) % 16 << 4 * h & 0b1100 << 4 * h for h in range(13))
+    )
+    match.turn()
+    expected = []
+    for h in range(13):
+        expected += [0, 0, (h + 1) >> 2 & 1, (h + 1) >> 3 & 1]
+    assert match.batch.observation[0].tolist() == expected
+    assert match.batch.observation.dtype == np.int8
+
+
+@pytest.mark.parametrize(("observation", "size"), [("challenge", 52), ("cardiff", 62)])
+def test_the_first_vector_is_all_zeros(observation: str, size: int) -> None:
+    match = Match(red_agent="meander", observation=observation)
+    assert match.batch.observation.tolist() == [[0] * size]
+    for target in ("", "U1", "U2"):
+        match.turn(target=target)
+    match.batch.reset(seed=1)
+    assert match.batch.observation.tolist() == [[0] * size]
+
+
+def test_true_access_is_written_per_host() -> None:
+    match = Match(red_agent="sleep").put("removable", "Ent1").put("persistent", "U3", "OpS")
+    match.put("privileged", "U0", "OpS").turn()
+    expected = {"Ent1": 1, "U3": 1, "U0": 2, "OpS": 2}
+    assert match.batch.out.red_access[0].tolist() == [expected.get(host, 0) for host in HOSTS]
+
+
+# --- the scan state of the cardiff observation
+
+
+def scan_state(match: Match) -> dict[str, int]:
+    values = match.batch.observation[0, 52:].tolist()
+    return {HOSTS[h]: value for h, value in zip(SCAN_SLOTS.tolist(), values, strict=True) if value}
+
+
+def test_the_scan_state_has_a_slot_for_every_host_but_the_op_hosts() -> None:
+    assert [HOSTS[h] for h in SCAN_SLOTS] == [
+        *("Def", "Ent0", "Ent1", "Ent2", "OpS"),
+        *("U0", "U1", "U2", "U3", "U4"),
+    ]
+
+
+def test_the_scan_state_tells_the_latest_scan_from_earlier_ones() -> None:
+    match = Match(red_agent="meander", observation="cardiff")
+    got = []
+    for target in ("", "U1", "U3", "U0", "U4", "U2", ""):
+        match.turn(target=target)
+        got.append(scan_state(match))
+    assert got == [
+        {},
+        {"U1": 2},
+        {"U1": 1, "U3": 2},
+        {"U1": 1, "U3": 1, "U0": 2},
+        {"U1": 1, "U3": 1, "U0": 1, "U4": 2},
+        {"U1": 1, "U3": 1, "U0": 1, "U4": 1, "U2": 2},
+        {"U1": 1, "U3": 1, "U0": 1, "U4": 1, "U2": 2},  # nothing scanned: unchanged
+    ]
+
+
+def test_of_two_scans_in_a_step_the_scan_state_takes_the_first_slot_only() -> None:
+    match = Match(red_agent="meander", observation="cardiff", green_agent="active").turn()
+    match.turn(target="U1", green="Ent2")
+    assert match.shown() == {"Ent2": "1000", "U1": "1000"}
+    assert scan_state(match) == {"Ent2": 2}
+    match.turn(target="U2", green="U2")
+    assert scan_state(match) == {"Ent2": 1, "U2": 2}
+
+
+def test_the_scan_state_ignores_exploits_and_the_op_hosts() -> None:
+    match = Match(red_agent="meander", observation="cardiff")
+    match.arrange(meander_swept=0b111, subnets_known=0b111).put("persistent", "Ent0")
+    match.put("addresses_known", "OpH1", "U1").turn(target="OpH1")
+    assert (match.shown(), scan_state(match)) == ({"OpH1": "1000"}, {})
+    match.put("meander_scanned", "OpH1", "U1").put("meander_escalated", "U0").remember("U1", 22)
+    match.turn(target="U1")
+    assert (match.bits("U1"), scan_state(match)) == ("1101", {})
+
+
+def test_a_scan_hidden_by_a_decoy_is_hidden_from_the_official_vector_only() -> None:
+    got = {}
+    for observation in ("challenge", "cardiff"):
+        match = Match(red_agent="bline", observation=observation)
+        for _ in range(4):
+            match.turn(target="U3")
+        match.turn("DecoyApache Ent0")
+        got[observation] = (match.did, match.bits("Ent0"), int(match.state["scan_latest"]))
+    assert got == {
+        "challenge": ("DNS Ent0", "0000", -1),
+        "cardiff": ("DNS Ent0", "1000", host_index("Ent0")),
+    }
+
+
+# --- the mask
+
+
+def test_the_mask_follows_decoys_and_restores() -> None:
+    match = Match(red_agent="sleep")
+    mask = match.batch.out.action_mask
+
+    def offered(host: str) -> list[bool]:
+        return mask[0, host_index(host) + 28 : 132 : 13].tolist()
+
+    fresh = [True, False, True, False, False, False, True, True]
+    assert offered("Ent0") == fresh  # Apache, Haraka, Tomcat, Vsftpd
+    match.turn("DecoyVsftpd Ent0")
+    assert offered("Ent0") == [False, *fresh[1:]]
+    match.turn("DecoyTomcat Ent0")
+    assert offered("Ent0") == [False, False, True, False, False, False, False, True]
+    assert offered("OpS") == fresh
+    match.turn("Restore Ent0")
+    assert offered("Ent0") == fresh
+    assert mask[0, :28].all()
+    assert mask[0, 132:].all()

@@ -1,0 +1,61 @@
+from typing import get_type_hints
+
+import numpy as np
+
+from workflow_rl.config import RED_AGENTS
+from workflow_rl.sim.state import (
+    SETTINGS_DTYPE,
+    STATE_DTYPE,
+    Activity,
+    Belief,
+    RedAgent,
+    Settings,
+    State,
+)
+
+
+def test_the_record_of_an_environment_has_exactly_the_fields_of_state() -> None:
+    assert STATE_DTYPE.names == tuple(get_type_hints(State))
+    assert SETTINGS_DTYPE.names == tuple(get_type_hints(Settings))
+
+
+def test_fields_have_their_type_and_shape() -> None:
+    fields = {name: (STATE_DTYPE[name].base, STATE_DTYPE[name].shape) for name in STATE_DTYPE.names}
+    assert fields["table"] == (np.int64, ())
+    assert fields["privileged"] == (np.int16, ())
+    assert fields["ot_running"] == (np.bool_, ())
+    per_host = {name: base for name, (base, shape) in fields.items() if shape == (13,)}
+    assert per_host == {
+        "decoys": np.int16,
+        "event_count": np.int8,
+        "event_ports": np.int16,
+        "ports": np.int16,
+    }
+    assert {shape for _, shape in fields.values()} == {(), (13,)}
+
+
+def test_all_numbers_are_signed_so_that_compiled_arithmetic_stays_whole() -> None:
+    for layout in (STATE_DTYPE, SETTINGS_DTYPE):
+        assert {layout[name].base.kind for name in layout.names} <= {"i", "b", "f"}
+    assert {STATE_DTYPE[name].base.kind for name in STATE_DTYPE.names} == {"i", "b"}
+
+
+def test_activity_and_belief_are_numbered_by_their_bits_in_the_vector() -> None:
+    def bits(code: int) -> tuple[int, int]:
+        return code & 1, code >> 1
+
+    assert {code.name: bits(code) for code in Activity} == {
+        "NONE": (0, 0),
+        "SCAN": (1, 0),
+        "EXPLOIT": (1, 1),
+    }
+    assert {code.name: bits(code) for code in Belief} == {
+        "NO": (0, 0),
+        "UNKNOWN": (1, 0),
+        "USER": (0, 1),
+        "PRIVILEGED": (1, 1),
+    }
+
+
+def test_red_agents_are_numbered_as_the_configuration_names_them() -> None:
+    assert [agent.name.lower() for agent in RedAgent] == list(RED_AGENTS)

@@ -1,0 +1,56 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_rl.sim.state import STATE_DTYPE, Activity, Belief
+from workflow_rl.sim.table import ALL_BELIEFS, activity, belief, clear_activity, mark, show
+
+HOST = st.integers(0, 12)
+TABLE = st.integers(0, 2**52 - 1)
+
+
+def environment(table: int) -> np.void:
+    states = np.zeros(1, STATE_DTYPE)
+    states["table"] = table
+    return states[0]
+
+
+def bits(table: int) -> list[int]:
+    return [table >> i & 1 for i in range(52)]
+
+
+@settings(deadline=None)
+@given(table=TABLE, host=HOST)
+def test_activity_and_belief_are_the_hosts_own_bits(table: int, host: int) -> None:
+    env = environment(table)
+    a1, a2, c1, c2 = bits(table)[4 * host : 4 * host + 4]
+    assert activity(env, host) == a1 + 2 * a2
+    assert belief(env, host) == c1 + 2 * c2
+
+
+@settings(deadline=None)
+@given(table=TABLE, host=HOST, new=st.sampled_from(Belief))
+def test_a_mark_replaces_the_mark_of_that_host_only(table: int, host: int, new: Belief) -> None:
+    env = environment(table)
+    mark(env, host, int(new))
+    expected = bits(table)
+    expected[4 * host + 2 : 4 * host + 4] = [new & 1, new >> 1]
+    assert bits(int(env["table"])) == expected
+
+
+@settings(deadline=None)
+@given(table=TABLE, host=HOST, new=st.sampled_from(Activity))
+def test_activities_are_taken_down_and_shown_on_that_host_only(
+    table: int, host: int, new: Activity
+) -> None:
+    env = environment(table)
+    clear_activity(env)
+    expected = [bit if i % 4 >= 2 else 0 for i, bit in enumerate(bits(table))]
+    assert bits(int(env["table"])) == expected
+    show(env, host, int(new))
+    expected[4 * host : 4 * host + 2] = [new & 1, new >> 1]
+    assert bits(int(env["table"])) == expected
+
+
+def test_the_beliefs_are_the_last_two_bits_of_every_host() -> None:
+    assert bits(ALL_BELIEFS) == [0, 0, 1, 1] * 13
