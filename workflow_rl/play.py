@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.config import GameConfig
-from workflow_rl.envs.render import frame_text
+from workflow_rl.envs.render import MAX_WIDTH, frame_text
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import SLEEP
 from workflow_rl.sim.batch import Batch
@@ -83,6 +83,7 @@ class Episode:
         """Shows the moment after the given number of steps, or the nearest one played."""
         self.position = min(max(0, position), self.length)
 
-    def text(self, *, colour: bool = False) -> str:
+    def text(self, *, colour: bool = False, width: int = MAX_WIDTH) -> str:
         """Returns the moment shown as text."""
-        return frame_text(self.moment.state, self.config, self.moment.total, colour=colour)
+        moment = self.moment
+        return frame_text(moment.state, self.config, moment.total, colour=colour, width=width)

@@ -74,3 +74,8 @@ def test_an_action_is_found_by_number_and_by_name_in_any_case(index: int) -> Non
 def test_an_unknown_action_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(InvalidInputError, match="give 0 to 144, Sleep, Monitor, or one of Analyse"):
         parse_action(text)
+
+
+def test_a_number_of_any_length_is_answered_with_the_allowed_actions() -> None:
+    with pytest.raises(InvalidInputError, match="0 to 144"):
+        parse_action("9" * 10_000)

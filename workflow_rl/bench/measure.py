@@ -57,9 +57,15 @@ def measure(
 
 @contextmanager
 def busy_processes(number: int) -> Iterator[None]:
-    """Keeps that many processes computing beside the block, as other programs would."""
-    command = [sys.executable, "-c", "while True: pass"]
-    processes = [subprocess.Popen(command) for _ in range(number)]
+    """Keeps that many processes computing beside the block, as other programs would.
+
+    Each ends by itself when this process is gone, however that came about.
+    """
+    compute = f"import os\nwhile os.getppid() == {os.getpid()}: sum(range(10**5))"
+    processes = [
+        subprocess.Popen([sys.executable, "-c", compute], start_new_session=True)
+        for _ in range(number)
+    ]
     try:
         yield
     finally:

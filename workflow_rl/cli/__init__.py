@@ -32,7 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a user's mistake is one sentence and code 2."""
     args = build_parser().parse_args(argv)
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()  # here, where a reader that went away is no error
+        return code
     except (InvalidInputError, MissingDependencyError) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _USER_ERROR

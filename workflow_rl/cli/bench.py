@@ -69,6 +69,8 @@ def run_sim(args: argparse.Namespace) -> int:
     if not 0.01 <= args.seconds <= 60:
         raise InvalidInputError(f"--seconds must be from 0.01 to 60, not {args.seconds}")
     path = args.json or Path("logs") / time.strftime("bench_sim_%Y%m%d_%H%M%S.json")
+    if path.is_dir():
+        raise InvalidInputError(f"--json must name a file; {path} is a folder")
     console = Console()
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
@@ -83,8 +85,11 @@ def run_sim(args: argparse.Namespace) -> int:
         )
         bar.update(task, description="measured", total=1, completed=1)
     print_report(console, report)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"the figures cannot be written: {error}") from error
     console.print(f"figures: {path}")
     return 0
 

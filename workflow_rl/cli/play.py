@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from typing import Any
 
 from workflow_rl.cli.arguments import (
@@ -16,10 +17,9 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.play import Episode
 from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
 
-_KEYS = (
-    "left/right: back and forward in time | type an action (Tab completes), Enter plays it | "
-    "Home/End | Ctrl-C quits"
-)
+_KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | Ctrl-C quits"
+_NARROW_KEYS = "Left/Right: time | action + Enter, Tab completes | Ctrl-C quits"
+_MENU_HEIGHT = 5  # leaves the table of a 24-line terminal in sight
 
 
 def add_to(commands: Commands) -> None:
@@ -62,23 +62,32 @@ def run(args: argparse.Namespace) -> int:
 
 def play_lines(episode: Episode) -> None:
     """Plays the actions given on standard input, one a line, and prints each moment."""
-    print(episode.text())
-    for line in sys.stdin:
-        if line.strip() and not episode.has_ended:
-            episode.act(parse_action(line))
+    print(episode.text(), flush=True)
+    try:
+        for line in sys.stdin:
+            if not line.strip():
+                continue
+            episode.act(parse_action(line.strip()))
             print(f"\n{episode.text()}", flush=True)
+            if episode.has_ended:
+                print("\nthe episode has ended")
+                return
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"the actions on standard input are not text: {error}") from error
 
 
 def build_screen(episode: Episode, **application: Any) -> Any:
     """Returns the full-screen application, ready to run."""
     from prompt_toolkit.application import Application
+    from prompt_toolkit.application.current import get_app
     from prompt_toolkit.buffer import Buffer
-    from prompt_toolkit.completion import FuzzyWordCompleter
+    from prompt_toolkit.completion import ConditionalCompleter, FuzzyCompleter, WordCompleter
     from prompt_toolkit.filters import Condition
     from prompt_toolkit.formatted_text import ANSI
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.layout import (
         CompletionsMenu,
+        ConditionalContainer,
         Float,
         FloatContainer,
         HSplit,
@@ -92,24 +101,31 @@ def build_screen(episode: Episode, **application: Any) -> Any:
 
     def play_typed(buffer: Buffer) -> bool:
         nonlocal problem
-        problem = ""
         try:
             if buffer.text.strip():
                 episode.act(parse_action(buffer.text))
             else:
                 episode.forward()
         except InvalidInputError as error:
+            buffer.complete_state = None  # closes the menu, which would cover the problem
             problem = str(error)
             return True  # keep what was typed, to be corrected
         return False
 
+    def forget_problem(_: Buffer) -> None:
+        nonlocal problem
+        problem = ""
+
+    # An action's name is two words: the pattern takes the whole line as the word to complete.
+    names = FuzzyCompleter(WordCompleter(list(ACTION_NAMES), sentence=True), pattern="^.+")
+    nothing_typed = Condition(lambda: not typed.text)
     typed = Buffer(
-        completer=FuzzyWordCompleter(list(ACTION_NAMES)),
+        completer=ConditionalCompleter(names, ~nothing_typed),
         complete_while_typing=True,
         accept_handler=play_typed,
+        on_text_changed=forget_problem,
         multiline=False,
     )
-    nothing_typed = Condition(lambda: not typed.text)
     keys = KeyBindings()
 
     @keys.add("right", filter=nothing_typed)
@@ -133,18 +149,31 @@ def build_screen(episode: Episode, **application: Any) -> Any:
     def _(event: Any) -> None:
         event.app.exit()
 
+    def columns() -> int:
+        return int(get_app().output.get_size().columns)
+
     body = HSplit(
         [
-            Window(FormattedTextControl(lambda: ANSI(episode.text(colour=True)))),
-            Window(FormattedTextControl(lambda: problem), height=2, style="bold"),
+            Window(FormattedTextControl(lambda: ANSI(episode.text(colour=True, width=columns())))),
+            ConditionalContainer(
+                Window(
+                    FormattedTextControl(lambda: textwrap.fill(problem, columns())),
+                    dont_extend_height=True,
+                    style="bold",
+                ),
+                Condition(lambda: bool(problem)),
+            ),
+            Window(
+                FormattedTextControl(lambda: _KEYS if columns() >= len(_KEYS) else _NARROW_KEYS),
+                height=1,
+                style="reverse",
+            ),
             VSplit(
                 [Window(FormattedTextControl("action> "), width=8), Window(BufferControl(typed))],
                 height=1,
             ),
-            Window(FormattedTextControl(_KEYS), height=1, style="reverse"),
         ]
     )
-    root = FloatContainer(
-        body, floats=[Float(CompletionsMenu(max_height=8), xcursor=True, ycursor=True)]
-    )
+    menu = CompletionsMenu(max_height=_MENU_HEIGHT)
+    root = FloatContainer(body, floats=[Float(menu, xcursor=True, ycursor=True)])
     return Application(Layout(root), key_bindings=keys, full_screen=True, **application)

@@ -12,7 +12,7 @@ from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOY_NAMES, EXPLOIT_NAMES, HOST_NAMES, USER0, Subnet
 from workflow_rl.sim.state import NOBODY, Access, Activity, Belief, Outcome, RedAction, Success
 
-_WIDTH: Final = 100
+MAX_WIDTH: Final = 100
 _STYLES: Final = {
     "scan": "yellow",
     "exploit": "bold red",
@@ -63,7 +63,7 @@ def _host_row(state: Any, host: int) -> tuple[str | Text, ...]:
     held = int(state["privileged"] | state["removable"] | state["persistent"])
     access = Access((held >> host & 1) + (int(state["privileged"]) >> host & 1))
     return (
-        HOST_NAMES[host] + (" (foothold)" if host == USER0 else ""),
+        HOST_NAMES[host] + (" (Red)" if host == USER0 else ""),  # where Red starts and stays
         _cell(_words(Activity(bits & 0b11).name)),
         _cell(_words(Belief(bits >> 2).name)),
         _cell(_words(access.name)),
@@ -72,7 +72,9 @@ def _host_row(state: Any, host: int) -> tuple[str | Text, ...]:
     )
 
 
-def frame_text(state: Any, config: GameConfig, total: float, *, colour: bool = False) -> str:
+def frame_text(
+    state: Any, config: GameConfig, total: float, *, colour: bool = False, width: int = MAX_WIDTH
+) -> str:
     """Returns one moment of an episode as text.
 
     Args:
@@ -80,10 +82,11 @@ def frame_text(state: Any, config: GameConfig, total: float, *, colour: bool = F
         config: the game.
         total: the return so far.
         colour: whether to use the terminal's colours.
+        width: columns of the terminal; what does not fit goes on in the next line.
     """
     console = Console(
         file=io.StringIO(),
-        width=_WIDTH,
+        width=min(width, MAX_WIDTH),
         force_terminal=colour,
         no_color=not colour,
         legacy_windows=False,
@@ -101,11 +104,12 @@ def frame_text(state: Any, config: GameConfig, total: float, *, colour: bool = F
     console.print(f"Red:  {red_sentence(state)}")
     console.print(
         f"reward {sum(parts):.1f} (confidentiality {parts[0]:.1f}, availability {parts[1]:.1f}, "
-        f"action {parts[2]:.1f}), return so far {total:.1f}"
+        f"action {parts[2]:.1f})"
     )
+    console.print(f"return so far {total:.1f}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
-    for heading in ("host", "Blue sees", "Blue believes", "true access", "malware", "decoys"):
-        table.add_column(heading)
+    for heading in ("host", "Blue sees", "believes", "true access", "malware", "decoys"):
+        table.add_column(heading, no_wrap=heading != "decoys")
     for host in range(len(HOST_NAMES)):
         table.add_row(*_host_row(state, host))
     console.print(table)

@@ -4,6 +4,7 @@ A trace is an `.npz` of arrays of shape (episodes, steps, ...): what was done, h
 and what came out. `docs/parity.md` describes the arrays that are used.
 """
 
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -123,17 +124,16 @@ def load_trace(path: Path) -> Trace:
     Raises:
         InvalidInputError: the file is damaged, of another version or not a trace.
     """
+    if not zipfile.is_zipfile(path):
+        raise InvalidInputError(
+            f"{path.name} is not a trace: it is empty, truncated or no .npz archive"
+        )
     try:
         with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise InvalidInputError(f"{path.name} is not a trace: it is not an .npz archive")
-            arrays = {key: file[key] for key in file.files}
-    except InvalidInputError:
-        raise
+            arrays = {key: np.asanyarray(file[key]) for key in file.files}
     except Exception as error:  # zip, zlib, header or pickle trouble: numpy raises many kinds
-        reason = " ".join(str(error).split())
         raise InvalidInputError(
-            f"{path.name} is not a readable trace: it is damaged, truncated or no .npz ({reason})"
+            f"{path.name} is not a readable trace: it is damaged or holds more than plain arrays"
         ) from error
     return _checked(path.name, arrays)
 
@@ -142,7 +142,7 @@ def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
     for key in _VERSION_KEYS:
         if key in arrays and str(arrays[key]) != str(_VERSION):
             raise InvalidInputError(
-                f"{name} is a trace of version {arrays[key]}; only version {_VERSION} is known"
+                f"{name} is a trace of version {str(arrays[key])!r}; known is only {_VERSION}"
             )
     required = {**dict.fromkeys(INPUTS, ()), **OUTPUTS}
     missing = [key for key in (*required, "n_steps", "meta_red") if key not in arrays]
@@ -157,10 +157,11 @@ def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
             f"{name} is not a trace of this format: no (episodes, steps) inside"
         )
     for key, trailing in required.items():
-        if arrays[key].shape != (*shape, *trailing) or arrays[key].dtype.kind not in "iuf":
+        kinds, what = ("iu", "whole numbers") if key in INPUTS else ("iuf", "numbers")
+        if arrays[key].shape != (*shape, *trailing) or arrays[key].dtype.kind not in kinds:
             raise InvalidInputError(
                 f"{name} is not a trace of this format: {key} is {arrays[key].dtype} of shape "
-                f"{arrays[key].shape}, expected numbers of shape {(*shape, *trailing)}"
+                f"{arrays[key].shape}, expected {what} of shape {(*shape, *trailing)}"
             )
     lengths = np.atleast_1d(arrays["n_steps"])
     if lengths.shape != shape[:1] or lengths.dtype.kind not in "iu":
@@ -174,9 +175,10 @@ def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
         )
     valid = np.arange(shape[1]) < lengths[:, None]
     for key, (low, high) in INPUTS.items():
-        values = arrays[key][valid]
-        if values.size and (values.min() < low or values.max() > high):
+        values = np.where(valid, arrays[key], 0)  # what lies behind an episode's end is padding
+        if values.min() < low or values.max() > high:
             raise InvalidInputError(f"{name} is damaged: {key} leaves the range {low} to {high}")
+        arrays[key] = values
     green = arrays["green_target"][valid & (arrays["green_type"] == 1)]
     if any(not (host >= 0 and GREEN_SCAN_TARGETS >> int(host) & 1) for host in np.unique(green)):
         raise InvalidInputError(f"{name} is damaged: Green scans a host that it never scans")

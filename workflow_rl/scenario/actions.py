@@ -75,7 +75,7 @@ def parse_action(text: str) -> int:
         InvalidInputError: no such action.
     """
     words = " ".join(text.split())
-    if words.isdecimal() and int(words) < NUM_ACTIONS:
+    if words.isdecimal() and len(words) <= len(str(NUM_ACTIONS)) and int(words) < NUM_ACTIONS:
         return int(words)
     if (index := _BY_NAME.get(words.casefold())) is not None:
         return index

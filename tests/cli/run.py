@@ -1,0 +1,98 @@
+"""The real command in a process of its own."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+COMMAND = (sys.executable, "-m", "workflow_rl")
+WIDE = os.environ | {"COLUMNS": "200", "TERM": "xterm-256color"}
+_NOTICE = "workflow-rl: compiling"  # may come on standard error before anything else
+
+
+def run(*args: str, actions: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end; what it reads is `actions`."""
+    return subprocess.run(
+        [*COMMAND, *args],
+        input=actions,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=WIDE,
+        timeout=300,
+        check=False,
+    )
+
+
+def complaint(result: subprocess.CompletedProcess[str]) -> str:
+    """Returns the one line a user's mistake is answered with."""
+    lines = [line for line in result.stderr.splitlines() if not line.startswith(_NOTICE)]
+    assert result.returncode == 2
+    assert len(lines) == 1
+    assert lines[0].startswith("workflow-rl: error: ")
+    return lines[0]
+
+
+class Terminal:
+    """A command that believes to be at a terminal, and the keyboard and screen of that terminal."""
+
+    def __init__(self, process: subprocess.Popen[bytes], descriptor: int) -> None:
+        self.process = process
+        self.shown = ""
+        self._descriptor = descriptor
+
+    def type(self, keys: str) -> None:
+        os.write(self._descriptor, keys.encode())
+
+    def interrupt(self) -> None:
+        """Does what Ctrl-C does at a terminal: it reaches the process and its children."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def wait_for(self, text: str, seconds: float = 60) -> None:
+        """Reads on until the text was shown; an empty text waits for the end."""
+        end = time.monotonic() + seconds
+        while not text or text not in self.shown:
+            assert time.monotonic() < end, self.shown
+            if not select.select([self._descriptor], [], [], 1)[0]:
+                continue
+            try:
+                part = os.read(self._descriptor, 65536)
+            except OSError:  # the other side is closed: the process has ended
+                part = b""
+            self.shown += part.decode(errors="replace")
+            if not part:
+                assert not text, self.shown
+                return
+
+    def code(self) -> int:
+        self.wait_for("")
+        return self.process.wait(timeout=60)
+
+
+@contextmanager
+def terminal(*args: str, cwd: Path | None = None) -> Iterator[Terminal]:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, 120))
+    process = subprocess.Popen(
+        [*COMMAND, *args],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=cwd,
+        env=os.environ | {"TERM": "xterm-256color"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        yield Terminal(process, ours)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)

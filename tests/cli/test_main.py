@@ -1,0 +1,122 @@
+import argparse
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import workflow_rl
+from tests.cli.run import complaint, run
+from workflow_rl.cli import build_parser, main
+
+
+def commands(
+    parser: argparse.ArgumentParser, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Yields every command and what there is below it."""
+    yield path, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                yield from commands(below, (*path, name))
+
+
+COMMANDS = dict(commands(build_parser()))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*path, "--help"])
+    assert stop.value.code == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(" ".join(("usage: workflow-rl", *path)))
+    assert err == ""
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_flag_names_its_default(path: tuple[str, ...]) -> None:
+    shown = " ".join(COMMANDS[path].format_help().split())
+    for action in COMMANDS[path]._actions:
+        if action.option_strings and action.default not in (None, argparse.SUPPRESS):
+            assert f"(default: {action.default})" in shown
+
+
+@pytest.mark.parametrize("path", [("play",), ("parity",), ("bench", "sim")], ids=" ".join)
+def test_a_command_shows_examples_of_itself(path: tuple[str, ...]) -> None:
+    _, _, examples = COMMANDS[path].format_help().partition("examples:\n")
+    command = " ".join(("workflow-rl", *path))
+    lines = [line.strip() for line in examples.splitlines()]
+    assert lines
+    for line in lines:
+        assert command in line
+        words = line.partition(command)[2].split()
+        build_parser().parse_args([*path, *words])
+
+
+def test_the_overview_names_every_command() -> None:
+    shown = build_parser().format_help()
+    for path in COMMANDS:
+        if len(path) == 1:
+            assert re.search(rf"^ +{path[0]}\b", shown, re.MULTILINE)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    result = run("--version")
+    assert result.returncode == 0
+    assert result.stdout == f"workflow-rl {workflow_rl.__version__}\n"
+
+
+def test_help_works_as_a_process() -> None:
+    result = run("--help")
+    assert result.returncode == 0
+    assert "usage: workflow-rl" in result.stdout
+
+
+@pytest.mark.parametrize("args", [[], ["bench"]])
+def test_a_command_is_needed(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(args)
+    assert stop.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "required" in err
+
+
+def test_without_a_command_the_process_fails() -> None:
+    result = run()
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("args", [["defend"], ["play", "--speed", "3"], ["bench", "disk"]])
+def test_unknown_words_are_refused(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(args)
+    assert stop.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["play"], ["bench", "sim"]])
+@pytest.mark.parametrize(
+    ("flag", "value", "allowed"),
+    [
+        ("--red-agent", "nobody", "bline, meander, sleep, mixed"),
+        ("--rules", "house", "main, competition"),
+        ("--observation", "all", "challenge, cardiff"),
+    ],
+)
+def test_an_unknown_choice_is_answered_with_the_known_ones(
+    command: list[str], flag: str, value: str, allowed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, flag, value]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert repr(value) in err
+    assert err.endswith(f"choose one of {allowed}\n")
+    assert err.count("\n") == 1
+
+
+def test_a_mistake_is_one_line_of_a_process() -> None:
+    assert "--seed" in complaint(run("play", "--seed", "-1"))

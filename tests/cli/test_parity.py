@@ -1,0 +1,175 @@
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.run import COMMAND, complaint, run
+from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP, TRACES
+from workflow_rl.cli import main
+from workflow_rl.parity.trace import load_trace
+
+FILE_LINE = re.compile(
+    r"(\S+): red (\w+), rules (\w+): (\d+) episodes, (\d+) steps, 30 fields a step, "
+    r"(\d+) mismatches"
+)
+LAST_LINE = re.compile(r"parity: (\d+) episodes, (\d+) steps, (\d+) mismatches")
+DIVERGENCE = re.compile(
+    r"  first divergence: file (\S+), episode (\d+), step (\d+), field (\w+), "
+    r"expected (.+), got (.+)"
+)
+
+
+def with_wrong_reward(folder: Path, name: str = "wrong.npz") -> Path:
+    """Writes a recording with one wrong reward, in episode 2 at step 7."""
+    with np.load(MAIN_BLINE) as file:
+        arrays = {key: file[key] for key in file.files}
+    arrays["reward"][2, 7] -= 0.1
+    path = folder / name
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+@pytest.mark.parametrize("rules", ["main", "competition"])
+def test_recordings_of_the_rule_set_agree(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["parity", str(TRACES / rules), "--rules", rules]) == 0
+    *files, compared, last = capsys.readouterr().out.splitlines()
+    paths = sorted((TRACES / rules).glob("*.npz"))
+    traces = [load_trace(path) for path in paths]
+    matches = [FILE_LINE.fullmatch(line) for line in files]
+    assert [match.groups() if match else None for match in matches] == [
+        (t.name, t.red_agent, rules, str(t.episodes), str(t.lengths.sum()), "0") for t in traces
+    ]
+    episodes, steps = (sum(t.episodes for t in traces), sum(t.lengths.sum() for t in traces))
+    assert compared.startswith("compared: obs, ")
+    assert compared.count(",") == 29
+    assert last == f"parity: {episodes} episodes, {steps} steps, 0 mismatches"
+
+
+def test_the_default_rule_set_is_main() -> None:
+    result = run("parity", str(MAIN_SLEEP))
+    assert result.returncode == 0
+    assert "rules main" in result.stdout
+    assert LAST_LINE.fullmatch(result.stdout.splitlines()[-1])
+
+
+def test_a_mismatch_is_reported_and_fails(tmp_path: Path) -> None:
+    path = with_wrong_reward(tmp_path)
+    shutil.copy(MAIN_SLEEP, tmp_path / "good.npz")
+    result = run("parity", str(tmp_path))
+    assert result.returncode == 1
+    good, wrong, divergence, _, last = result.stdout.splitlines()
+    assert good.startswith("good.npz: ")
+    assert good.endswith(" 0 mismatches")
+    assert wrong.endswith(" 1 mismatches")
+    trace = load_trace(path)
+    expected = trace.arrays["reward"][2, 7]
+    got = load_trace(MAIN_BLINE).arrays["reward"][2, 7]
+    match = DIVERGENCE.fullmatch(divergence)
+    assert match
+    assert match.groups() == ("wrong.npz", "2", "7", "reward", str(expected), str(got))
+    assert (
+        last == f"parity: {trace.episodes + 1} episodes, {trace.lengths.sum() + 100} steps, "
+        "1 mismatches"
+    )
+
+
+def test_the_other_rule_set_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["parity", str(TRACES / "competition"), "--rules", "main"]) == 1
+    out = capsys.readouterr().out
+    last = LAST_LINE.fullmatch(out.splitlines()[-1])
+    assert last
+    counts = [int(match[6]) for match in FILE_LINE.finditer(out)]
+    assert sum(counts) == int(last[3]) > 0
+    assert len(DIVERGENCE.findall(out)) == len(counts)
+
+
+def test_an_unknown_rule_set_is_one_sentence(tmp_path: Path) -> None:
+    result = run("parity", str(TRACES / "main"), "--rules", "official")
+    assert complaint(result).endswith(
+        "unknown rule set 'official': choose one of main, competition"
+    )
+    assert result.stdout == ""
+
+
+def test_a_missing_or_empty_folder_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, words in ((tmp_path / "nowhere", "no such folder"), (tmp_path, "no .npz traces")):
+        assert main(["parity", str(path)]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("workflow-rl: error: ")
+        assert err.count("\n") == 1
+        assert words in err
+        assert str(path) in err
+
+
+@pytest.mark.parametrize("content", [b"", b"words\n", MAIN_SLEEP.read_bytes()[:9000]])
+def test_a_broken_file_is_refused_before_anything_is_replayed(
+    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(MAIN_SLEEP, tmp_path / "a.npz")
+    (tmp_path / "b.npz").write_bytes(content)
+    assert main(["parity", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("workflow-rl: error: b.npz is not a ")
+    assert err.count("\n") == 1
+
+
+def test_a_broken_file_shows_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "b.npz").write_bytes(MAIN_SLEEP.read_bytes()[:-30])
+    assert "b.npz" in complaint(run("parity", str(tmp_path)))
+
+
+def test_a_recording_of_another_version_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with np.load(MAIN_SLEEP) as file:
+        arrays = {key: file[key] for key in file.files}
+    np.savez(tmp_path / "new.npz", **arrays, meta_version=np.array(2))
+    assert main(["parity", str(tmp_path / "new.npz")]) == 2
+    assert "new.npz is a trace of version '2'" in capsys.readouterr().err
+
+
+def test_a_path_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["parity"])
+    assert stop.value.code == 2
+    assert "DIR" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "parity", str(MAIN_SLEEP)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+    assert process.returncode == 0
+    assert "Traceback" not in errors
+    assert "Broken" not in errors
+
+
+def test_ctrl_c_ends_a_replay_without_a_traceback(tmp_path: Path) -> None:
+    for number in range(80):
+        os.symlink(MAIN_BLINE, tmp_path / f"{number:02}.npz")
+    with subprocess.Popen(
+        [*COMMAND, "parity", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline().startswith(b"00.npz: ")
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read().decode()
+        errors = process.stderr.read().decode()
+    assert process.returncode == 130
+    assert errors.endswith("workflow-rl: interrupted\n")
+    assert "Traceback" not in errors
+    assert "parity:" not in rest
