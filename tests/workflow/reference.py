@@ -1,0 +1,89 @@
+"""Compliance by its definition, to be read rather than to be fast: one action, hosts by name.
+
+Written from the definition alone; `workflow_rl.workflow.compliance` is compared with it.
+"""
+
+from collections.abc import Iterable, Mapping, Set
+from fractions import Fraction
+from typing import NamedTuple
+
+FOOTHOLD = "User0"  # Red's own from the start: never open
+TYPE_OF = {
+    "Defender": "defender",
+    "Enterprise0": "enterprise",
+    "Enterprise1": "enterprise",
+    "Enterprise2": "enterprise",
+    "Op_Host0": "op_host",
+    "Op_Host1": "op_host",
+    "Op_Host2": "op_host",
+    "Op_Server0": "op_server",
+    "User0": "user",
+    "User1": "user",
+    "User2": "user",
+    "User3": "user",
+    "User4": "user",
+}
+
+
+class Judged(NamedTuple):
+    """What one action was."""
+
+    any_open: bool
+    is_fix: bool
+    counts: bool = False
+    complies: bool = False
+
+
+def judge_by_marks(marks: Mapping[str, str], action: str, order: tuple[str, ...]) -> Judged:
+    """Judges an action by Blue's own table.
+
+    Args:
+        marks: host -> No, Unknown, User or Privileged, as Blue saw it before acting.
+        action: as in `Remove User1`.
+        order: the unit types, first to be fixed first.
+    """
+    open_hosts = {host for host, mark in marks.items() if mark != "No"}
+    already_unknown = {host for host, mark in marks.items() if mark == "Unknown"}
+    return _judge(open_hosts, already_unknown, action, order)
+
+
+def judge_by_truth(
+    access: Mapping[str, int], killable: Set[str], action: str, order: tuple[str, ...]
+) -> Judged:
+    """Judges an action by where Red really is.
+
+    Args:
+        access: host -> 0 none, 1 user, 2 privileged, before the action.
+        killable: hosts where Remove would end a session.
+        action: as in `Remove User1`.
+        order: the unit types, first to be fixed first.
+    """
+    open_hosts = {host for host, level in access.items() if level >= 1}
+    return _judge(open_hosts, set(TYPE_OF) - killable, action, order)
+
+
+def _judge(
+    open_hosts: set[str], remove_is_repeat: set[str], action: str, order: tuple[str, ...]
+) -> Judged:
+    open_hosts = open_hosts - {FOOTHOLD}
+    kind, _, target = action.partition(" ")
+    if kind not in ("Remove", "Restore"):
+        return Judged(bool(open_hosts), is_fix=False)
+    if not open_hosts:
+        return Judged(any_open=False, is_fix=True)
+    if kind == "Remove" and target in remove_is_repeat:
+        return Judged(any_open=True, is_fix=True)
+    for unit in order:
+        of_this_type = {host for host in open_hosts if TYPE_OF[host] == unit}
+        if of_this_type:
+            return Judged(True, is_fix=True, counts=True, complies=target in of_this_type)
+    raise AssertionError("an open host has a type")
+
+
+def episode_compliance(steps: Iterable[Judged]) -> Fraction:
+    """The compliance of an episode of judged actions."""
+    steps = list(steps)
+    counted = sum(step.counts for step in steps)
+    if counted:
+        return Fraction(sum(step.complies for step in steps), counted)
+    return Fraction(0 if any(step.any_open for step in steps) else 1)

@@ -1,0 +1,158 @@
+"""Compliance: which fixes follow the order.
+
+A *fix* is a Remove or a Restore. Let some hosts be *open*, and let P be the type, first in the
+order, that has an open host. A fix made while a host is open *counts*, except a repeat; it is
+*compliant* if its target is itself open and of type P.
+
+Two views judge the same action. In the *observed* view a host is open if Blue's own table, before
+the action, marks it (Unknown, User or Privileged), and a Remove of a host already marked Unknown is
+a repeat. In the *true* view a host is open if Red has a session there, and a Remove that kills
+nothing is a repeat. User0, Red's permanent foothold, is never open.
+
+The true rate is bounded: nobody sees 5 % of the reverse shells, so no policy can know them, and
+they weigh most where `user` comes early in the order.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ActionKind
+from workflow_rl.scenario.tables import NUM_HOSTS, USER0
+from workflow_rl.scenario.units import NUM_UNITS, UNIT_HOSTS, UNIT_OF
+from workflow_rl.sim.jit import kernel, rule
+from workflow_rl.sim.state import Belief
+
+NOT_A_FIX: Final = 0
+REPEAT: Final = 1  # a fix that does not count, or one made while no host is open
+VIOLATION: Final = 2
+COMPLIANT: Final = 3
+
+_REMOVE = int(ActionKind.REMOVE)
+_RESTORE = int(ActionKind.RESTORE)
+_UNKNOWN = int(Belief.UNKNOWN)
+_ALL_BUT_USER0 = ~(1 << USER0)
+
+
+class Judgement(NamedTuple):
+    """What a step's actions were, in one view; (n,) each."""
+
+    any_open: NDArray[np.bool_]  # a host was open before the action
+    verdict: NDArray[np.int8]  # NOT_A_FIX, REPEAT, VIOLATION or COMPLIANT
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """(n,) whether the action counts."""
+        return self.verdict >= VIOLATION
+
+    @property
+    def compliant(self) -> NDArray[np.bool_]:
+        """(n,) whether the action counts and complies."""
+        return np.asarray(self.verdict == COMPLIANT)
+
+
+@rule
+def marked_hosts(table: int) -> int:
+    """Returns the hosts that Blue's table marks."""
+    marked = 0
+    for host in range(NUM_HOSTS):
+        if table >> (4 * host + 2) & 0b11:
+            marked |= 1 << host
+    return marked
+
+
+@rule
+def first_open_unit(open_hosts: int, sequence: NDArray[np.int8]) -> int:
+    """Returns the unit type, first in the order, that has an open host; there is one."""
+    unit: int = sequence[0]
+    for position in range(NUM_UNITS):
+        unit = sequence[position]
+        if open_hosts & UNIT_HOSTS[unit]:
+            break
+    return unit
+
+
+@rule
+def verdict_of(
+    kind: int, host: int, open_hosts: int, is_repeat: bool, sequence: NDArray[np.int8]
+) -> int:
+    """Judges one action against one order."""
+    if kind not in (_REMOVE, _RESTORE):
+        return NOT_A_FIX
+    if is_repeat or not open_hosts:
+        return REPEAT
+    if open_hosts >> host & 1 and UNIT_OF[host] == first_open_unit(open_hosts, sequence):
+        return COMPLIANT
+    return VIOLATION
+
+
+@kernel()
+def _judge_observed(
+    tables: NDArray[Any],
+    actions: NDArray[Any],
+    sequences: NDArray[Any],
+    any_open: NDArray[Any],
+    verdicts: NDArray[Any],
+) -> None:
+    for k in range(len(actions)):
+        kind, host = ACTION_KIND[actions[k]], ACTION_HOST[actions[k]]
+        open_hosts = marked_hosts(tables[k]) & _ALL_BUT_USER0
+        is_repeat = kind == _REMOVE and tables[k] >> (4 * host + 2) & 0b11 == _UNKNOWN
+        any_open[k] = open_hosts != 0
+        verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, sequences[k])
+
+
+@kernel()
+def _judge_true(
+    held: NDArray[Any],
+    removable: NDArray[Any],
+    actions: NDArray[Any],
+    sequences: NDArray[Any],
+    any_open: NDArray[Any],
+    verdicts: NDArray[Any],
+) -> None:
+    for k in range(len(actions)):
+        kind, host = ACTION_KIND[actions[k]], ACTION_HOST[actions[k]]
+        open_hosts = held[k] & _ALL_BUT_USER0
+        is_repeat = kind == _REMOVE and not (removable[k] >> host & 1)
+        any_open[k] = open_hosts != 0
+        verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, sequences[k])
+
+
+def judge_observed(
+    tables: NDArray[np.int64], actions: NDArray[np.int64], sequences: NDArray[np.int8]
+) -> Judgement:
+    """Judges a step's actions by what Blue's table showed.
+
+    Args:
+        tables: (n,) Blue's table before the action, packed as `State.table`.
+        actions: (n,) Blue's actions.
+        sequences: (n, 5) each environment's order, as rows of `orders.SEQUENCES`.
+    """
+    judgement = _empty(len(actions))
+    _judge_observed(tables, actions, sequences, *judgement)
+    return judgement
+
+
+def judge_true(
+    held: NDArray[np.int16],
+    removable: NDArray[np.int16],
+    actions: NDArray[np.int64],
+    sequences: NDArray[np.int8],
+) -> Judgement:
+    """Judges a step's actions by where Red really is.
+
+    Args:
+        held: (n,) set of hosts with a red session before the action.
+        removable: (n,) set of hosts with a session that Remove would kill.
+        actions: (n,) Blue's actions.
+        sequences: (n, 5) each environment's order, as rows of `orders.SEQUENCES`.
+    """
+    judgement = _empty(len(actions))
+    _judge_true(held, removable, actions, sequences, *judgement)
+    return judgement
+
+
+def _empty(n: int) -> Judgement:
+    return Judgement(np.empty(n, np.bool_), np.empty(n, np.int8))
