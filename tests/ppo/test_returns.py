@@ -1,0 +1,119 @@
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_rl.ppo.returns import discounted_returns, generalised_advantages, standardised
+
+
+@st.composite
+def games(draw: st.DrawFn) -> tuple[Any, Any, Any, Any]:
+    """Rewards, values, values after the last step, and ends, of a small batch."""
+    steps, envs = draw(st.integers(1, 12)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rewards, values = rng.normal(size=(2, steps, envs)).astype(np.float32)
+    last = rng.normal(size=envs).astype(np.float32)
+    return rewards, values, last, rng.random((steps, envs)) < draw(st.sampled_from([0, 0.3, 1]))
+
+
+def naive_advantages(
+    rewards: Any, values: Any, last: Any, ends: Any, gamma: float, lam: float
+) -> Any:
+    """GAE as its sum of discounted temporal-difference errors, one sum per step."""
+    steps, envs = rewards.shape
+    out = np.zeros((steps, envs))
+    for b in range(envs):
+        for t in range(steps):
+            weight = 1.0
+            for later in range(t, steps):
+                after = values[later + 1, b] if later + 1 < steps else last[b]
+                after = 0.0 if ends[later, b] else after
+                out[t, b] += weight * (rewards[later, b] + gamma * after - values[later, b])
+                weight *= gamma * lam
+                if ends[later, b]:
+                    break
+    return out
+
+
+def test_returns_are_cut_at_episode_ends_and_at_the_end_of_the_batch() -> None:
+    rewards = np.array([[1, 8], [2, 4], [4, 2], [8, 1]], np.float32)
+    ends = np.array([[False, True], [True, False], [False, False], [False, True]])
+    expected = [[1 + 0.5 * 2, 8], [2, 4 + 0.5 * 2 + 0.25 * 1], [4 + 0.5 * 8, 2 + 0.5 * 1], [8, 1]]
+    np.testing.assert_array_equal(discounted_returns(rewards, ends, 0.5), expected)
+
+
+def test_without_a_discount_a_return_is_what_is_still_to_come() -> None:
+    rewards = np.arange(6, dtype=np.float32).reshape(6, 1)
+    ends = np.zeros((6, 1), np.bool_)
+    assert discounted_returns(rewards, ends, 1.0)[:, 0].tolist() == [15, 15, 14, 12, 9, 5]
+    np.testing.assert_array_equal(discounted_returns(rewards, ends, 0.0), rewards)
+
+
+def test_advantages_of_a_small_game_by_hand() -> None:
+    rewards = np.array([[1], [2], [3]], np.float32)
+    values = np.array([[10], [20], [30]], np.float32)
+    last = np.array([40], np.float32)
+    gamma, lam = 0.5, 0.5
+    deltas = [1 + 0.5 * 20 - 10, 2 - 20, 3 + 0.5 * 40 - 30]  # the episode ends after the second
+    expected = [[deltas[0] + 0.25 * deltas[1]], [deltas[1]], [deltas[2]]]
+    ends = np.array([[False], [True], [False]])
+    got = generalised_advantages(rewards, values, last, ends, gamma, lam)
+    np.testing.assert_array_equal(got, expected)
+
+
+@settings(deadline=None)
+@given(games(), st.floats(0, 1), st.floats(0, 1))
+def test_advantages_equal_the_sum_of_discounted_errors(
+    game: tuple[Any, Any, Any, Any], gamma: float, lam: float
+) -> None:
+    got = generalised_advantages(*game, gamma, lam)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, naive_advantages(*game, gamma, lam), atol=2e-5, rtol=1e-5)
+
+
+@settings(deadline=None)
+@given(games(), st.floats(0, 1))
+def test_with_lambda_1_and_no_bootstrap_advantages_are_returns_minus_values(
+    game: tuple[Any, Any, Any, Any], gamma: float
+) -> None:
+    rewards, values, last, ends = game
+    got = generalised_advantages(rewards, values, np.zeros_like(last), ends, gamma, 1.0)
+    returns = discounted_returns(rewards, ends, gamma)
+    np.testing.assert_allclose(got, returns - values, atol=2e-5, rtol=1e-5)
+
+
+@settings(deadline=None)
+@given(games())
+def test_with_lambda_0_advantages_are_one_step_errors(game: tuple[Any, Any, Any, Any]) -> None:
+    rewards, values, last, ends = game
+    after = np.where(ends, 0, np.vstack([values[1:], last]))
+    got = generalised_advantages(rewards, values, last, ends, 0.9, 0.0)
+    np.testing.assert_allclose(got, rewards + 0.9 * after - values, atol=1e-5)
+
+
+def test_environments_do_not_mix() -> None:
+    rng = np.random.default_rng(0)
+    rewards, values = rng.normal(size=(2, 9, 5)).astype(np.float32)
+    last = rng.normal(size=5).astype(np.float32)
+    ends = rng.random((9, 5)) < 0.2
+    whole = generalised_advantages(rewards, values, last, ends, 0.99, 0.9)
+    for b in range(5):
+        column = slice(b, b + 1)
+        alone = generalised_advantages(
+            rewards[:, column], values[:, column], last[column], ends[:, column], 0.99, 0.9
+        )
+        np.testing.assert_array_equal(whole[:, column], alone)
+
+
+def test_standardised_values_have_mean_0_and_population_deviation_1() -> None:
+    values = np.random.default_rng(0).normal(-30, 12, 5_000).astype(np.float32)
+    result = standardised(values)
+    assert result.dtype == np.float32
+    assert abs(result.mean()) < 1e-4
+    assert abs(result.std() - 1) < 1e-4
+    np.testing.assert_allclose(np.argsort(result), np.argsort(values))
+
+
+def test_equal_values_are_standardised_to_zero() -> None:
+    np.testing.assert_array_equal(standardised(np.full(7, -3, np.float32)), np.zeros(7))

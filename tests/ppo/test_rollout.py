@@ -1,0 +1,239 @@
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ppo.rollouts import new_network, new_player, played
+from tests.workflow.reference import judge_by_marks, judge_by_truth
+from workflow_rl.ppo.rollout import Player, Rollout
+from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.sim.batch import Batch
+from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, REPEAT, VIOLATION
+from workflow_rl.workflow.orders import ENCODINGS, ORDERS
+
+
+def assert_same(a: Rollout, b: Rollout) -> None:
+    for f in fields(Rollout):
+        if f.name == "simulate_seconds":  # measured
+            continue
+        one, other = getattr(a, f.name), getattr(b, f.name)
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert (one.dtype, one.shape) == (other.dtype, other.shape), f.name
+            assert one.tobytes() == other.tobytes(), f.name
+
+
+def replayed(player: Player, seed: int, rollouts: list[Rollout]) -> Any:
+    """Plays the recorded actions in another batch; yields it before and after each step."""
+    batch = Batch(player.batch.num_envs, player.batch.config)
+    batch.reset(seed)
+    for rollout in rollouts:
+        for t in range(len(rollout.actions)):
+            yield "before", batch, rollout, t
+            batch.step(rollout.actions[t])
+            yield "after", batch, rollout, t
+
+
+def two_rollouts(**arguments: Any) -> tuple[Player, list[Rollout]]:
+    """Two rollouts, neither of which ends with an episode."""
+    masked = arguments.pop("masked", False)
+    player = new_player(**arguments)
+    network = new_network(player.width)
+    return player, [player.collect(network, 33, masked=masked) for _ in range(2)]
+
+
+# --- what a rollout holds
+
+
+@pytest.mark.parametrize(
+    ("conditioned", "observation", "width"),
+    [(True, "challenge", 77), (False, "challenge", 52), (True, "cardiff", 87)],
+)
+def test_shapes(conditioned: bool, observation: str, width: int) -> None:
+    rollout = played(30, 6, conditioned=conditioned, observation=observation)
+    distinct = len(rollout.inputs)
+    assert rollout.transitions == 180
+    assert rollout.inputs.shape == (distinct, width)
+    assert rollout.probabilities.shape == (distinct, 145)
+    assert rollout.values.shape == (distinct,)
+    assert rollout.last_rows.shape == (6,)
+    for array in (rollout.rows, rollout.actions, rollout.env_reward, rollout.ends, rollout.orders):
+        assert array.shape == (30, 6)
+    assert rollout.any_open.shape == rollout.verdict.shape == (30, 6, 2)
+    assert (rollout.masks, rollout.allowed_mass) == (None, None)
+
+
+def test_the_inputs_are_distinct_and_all_of_them_were_met() -> None:
+    rollout = played(40, 8)
+    assert len(np.unique(rollout.inputs, axis=0)) == len(rollout.inputs) < 320
+    met = set(rollout.rows.ravel()) | set(rollout.last_rows)
+    assert met == set(range(len(rollout.inputs)))
+
+
+@pytest.mark.parametrize("order", [None, 77])
+@pytest.mark.parametrize("red_agent", ["bline", "meander", "mixed"])
+def test_inputs_rewards_and_ends_are_the_batchs_own_from_rollout_to_rollout(
+    order: int | None, red_agent: str
+) -> None:
+    player, rollouts = two_rollouts(order=order, seed=4, red_agent=red_agent)
+    for moment, batch, rollout, t in replayed(player, 4, rollouts):
+        if moment == "before":
+            shown = rollout.inputs[rollout.rows[t]]
+            np.testing.assert_array_equal(shown[:, :52], batch.observation)
+            np.testing.assert_array_equal(shown[:, 52:], ENCODINGS[rollout.orders[t]])
+        else:
+            np.testing.assert_array_equal(rollout.env_reward[t], batch.out.reward.astype("f4"))
+            np.testing.assert_array_equal(rollout.ends[t], batch.out.truncated)
+            if t == len(rollout.actions) - 1:
+                last = rollout.inputs[rollout.last_rows]
+                np.testing.assert_array_equal(last[:, :52], batch.observation)
+    assert sum(rollout.ends.sum() for rollout in rollouts) == 6 * (2 * 33 // 20)
+
+
+@pytest.mark.parametrize("red_agent", ["bline", "meander"])
+def test_verdicts_are_the_references_on_the_states_that_were_played(red_agent: str) -> None:
+    player, rollouts = two_rollouts(order=None, seed=4, red_agent=red_agent)
+    marks = {(0, 0): "No", (1, 0): "Unknown", (0, 1): "User", (1, 1): "Privileged"}
+    names = {(False, False): REPEAT, (True, False): VIOLATION, (True, True): COMPLIANT}
+    fixes = 0
+    for moment, batch, rollout, t in replayed(player, 4, rollouts):
+        if moment == "after":
+            continue
+        for k, action in enumerate(rollout.actions[t]):
+            bits = batch.observation[k].reshape(13, 4)[:, 2:].tolist()
+            believed = {h: marks[a, b] for h, (a, b) in zip(HOST_NAMES, bits, strict=True)}
+            access = dict(zip(HOST_NAMES, batch.out.red_access[k].tolist(), strict=True))
+            removable = int(batch.state["removable"][k])
+            killable = {h for i, h in enumerate(HOST_NAMES) if removable >> i & 1}
+            name, order = ACTION_NAMES[action], ORDERS[rollout.orders[t, k]]
+            judged = (
+                judge_by_marks(believed, name, order),
+                judge_by_truth(access, killable, name, order),
+            )
+            fixes += judged[0].is_fix
+            assert rollout.any_open[t, k].tolist() == [one.any_open for one in judged]
+            assert rollout.verdict[t, k].tolist() == [
+                names[one.counts, one.complies] if one.is_fix else NOT_A_FIX for one in judged
+            ]
+    assert fixes > 20
+
+
+def test_the_chosen_actions_could_be_chosen() -> None:
+    rollout = played(60, 10)
+    chosen = rollout.probabilities[rollout.rows, rollout.actions]
+    assert (chosen > 0).all()
+    # Each action's count is a sum of independent draws given the inputs met.
+    expected = rollout.probabilities[rollout.rows].sum(axis=(0, 1))
+    counts = np.bincount(rollout.actions.ravel(), minlength=145)
+    assert ((counts - expected) ** 2 / expected).sum() < 144 + 5 * np.sqrt(2 * 144)
+
+
+# --- seeds
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_game(masked: bool) -> None:
+    first, again = (two_rollouts(order=None, seed=9, masked=masked)[1] for _ in range(2))
+    for a, b in zip(first, again, strict=True):
+        assert_same(a, b)
+    other = two_rollouts(order=None, seed=10, masked=masked)[1]
+    assert (first[0].actions != other[0].actions).any()
+    assert (first[0].orders != other[0].orders).any()
+
+
+def test_two_rollouts_of_a_player_differ() -> None:
+    _, (first, second) = two_rollouts()
+    assert (first.actions != second.actions).any()
+
+
+def test_numpys_global_generator_is_neither_used_nor_moved() -> None:
+    np.random.seed(1)
+    before = np.random.get_state()[1].tolist()  # type: ignore[index]
+    first = played(5)
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[index]
+    np.random.seed(2)
+    assert_same(first, played(5))
+
+
+# --- orders
+
+
+def test_a_fixed_order_is_in_force_and_shown_throughout() -> None:
+    _, rollouts = two_rollouts(order=119)
+    for rollout in rollouts:
+        assert (rollout.orders == 119).all()
+        assert (rollout.inputs[:, 52:] == ENCODINGS[119]).all()
+
+
+def test_without_a_fixed_order_every_episode_draws_one_and_keeps_it() -> None:
+    _, rollouts = two_rollouts(order=None, envs=50)
+    orders = np.concatenate([rollout.orders for rollout in rollouts])
+    ends = np.concatenate([rollout.ends for rollout in rollouts])
+    changed = orders[1:] != orders[:-1]
+    assert not changed[~ends[:-1]].any()
+    assert changed[ends[:-1]].mean() > 0.9  # 1 in 120 draws the same again
+    for rollout in rollouts:
+        shown = rollout.inputs[rollout.rows][:, :, 52:]
+        np.testing.assert_array_equal(shown, ENCODINGS[rollout.orders])
+
+
+def test_drawn_orders_are_spread_over_all_120() -> None:
+    player = new_player(envs=400, order=None, episode_length=1)
+    orders = player.collect(new_network(player.width), 30).orders
+    counts = np.bincount(orders.ravel(), minlength=120)
+    assert ((counts - 100) ** 2 / 100).sum() < 119 + 5 * np.sqrt(2 * 119)
+
+
+def test_an_unconditioned_policy_is_judged_by_the_order_but_not_shown_it() -> None:
+    rollout = played(20, 4, order=119, conditioned=False)
+    assert (rollout.orders == 119).all()
+    assert rollout.inputs.shape[1] == 52
+
+
+# --- masks
+
+
+def test_masked_rollouts_never_choose_a_decoy_that_would_be_refused() -> None:
+    player, rollouts = two_rollouts(order=None, envs=12, seed=2, masked=True)
+    refusals = 0
+    for moment, batch, rollout, t in replayed(player, 2, rollouts):
+        assert rollout.masks is not None
+        assert rollout.allowed_mass is not None
+        if moment == "before":
+            np.testing.assert_array_equal(rollout.masks[t], batch.out.action_mask)
+            assert rollout.masks[t, np.arange(12), rollout.actions[t]].all()
+            allowed = (rollout.probabilities[rollout.rows[t]] * rollout.masks[t]).sum(axis=1)
+            np.testing.assert_allclose(rollout.allowed_mass[t], allowed, atol=1e-5)
+            refusals += (~rollout.masks[t]).sum()
+        else:
+            placed = batch.state["decoy_placed"][~batch.out.truncated]
+            tried = np.array(["Decoy" in ACTION_NAMES[a] for a in rollout.actions[t]])
+            assert (placed[tried[~batch.out.truncated]] >= 0).all()
+    assert refusals > 0
+
+
+def test_unmasked_rollouts_do_try_refused_decoys() -> None:
+    player, rollouts = two_rollouts(order=None, envs=12, seed=2)
+    refused = [
+        ~batch.out.action_mask[np.arange(12), rollout.actions[t]]
+        for moment, batch, rollout, t in replayed(player, 2, rollouts)
+        if moment == "before"
+    ]
+    assert np.any(refused)
+
+
+# --- going on later
+
+
+@pytest.mark.parametrize("order", [None, 5])
+def test_a_kept_state_goes_on_identically(order: int | None) -> None:
+    player, _ = two_rollouts(order=order, seed=6)
+    kept = {name: array.copy() for name, array in player.state().items()}
+    network = new_network(player.width, seed=1)
+    expected = [player.collect(network, 25, masked=True) for _ in range(2)]
+    resumed = new_player(order=order, seed=6)
+    resumed.load_state(kept)
+    for rollout in expected:
+        assert_same(resumed.collect(network, 25, masked=True), rollout)

@@ -1,0 +1,103 @@
+"""The policy and value networks."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from workflow_rl.sim.jit import kernel
+
+Layers = tuple[tuple[NDArray[np.float32], ...], tuple[NDArray[np.float32], ...]]
+
+
+def _stack(sizes: Sequence[int]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for inputs, outputs in itertools.pairwise(sizes[:-1]):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
+
+
+class ActorCritic(nn.Module):
+    """Two separate stacks of linear layers with ReLU: action logits, and a value."""
+
+    def __init__(
+        self,
+        inputs: int,
+        actions: int,
+        hidden: Sequence[int] = (64, 64),
+        *,
+        orthogonal: bool = False,
+    ) -> None:
+        """Makes the networks; `orthogonal` initialises as usual in modern PPO."""
+        super().__init__()
+        self.actor = _stack([inputs, *hidden, actions])
+        self.critic = _stack([inputs, *hidden, 1])
+        if orthogonal:
+            self._initialise(self.actor, last_gain=0.01)
+            self._initialise(self.critic, last_gain=1.0)
+
+    @staticmethod
+    def _initialise(stack: nn.Sequential, last_gain: float) -> None:
+        linear = [layer for layer in stack if isinstance(layer, nn.Linear)]
+        for layer in linear:
+            gain = last_gain if layer is linear[-1] else math.sqrt(2)
+            nn.init.orthogonal_(layer.weight, gain)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns logits (U, actions) and values (U,) for inputs (U, inputs)."""
+        return self.actor(inputs), self.critic(inputs).squeeze(-1)
+
+
+def layers_of(stack: nn.Sequential) -> Layers:
+    """Returns a copy of each linear layer's weights (inputs, outputs) and biases (1, outputs)."""
+    linear = [layer for layer in stack if isinstance(layer, nn.Linear)]
+    weights = tuple(layer.weight.detach().numpy().T.copy(order="C") for layer in linear)
+    biases = tuple(layer.bias.detach().numpy().copy()[None, :] for layer in linear)
+    return weights, biases
+
+
+@kernel()
+def _apply(
+    weights: tuple[NDArray[np.float32], ...],
+    biases: tuple[NDArray[np.float32], ...],
+    inputs: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    widest = 0
+    for weight in weights:
+        widest = max(widest, weight.shape[1])
+    x = np.empty(max(widest, inputs.shape[1]), np.float32)
+    y = np.empty(widest, np.float32)
+    for k in range(len(inputs)):
+        width = inputs.shape[1]
+        for i in range(width):
+            x[i] = inputs[k, i]
+        for layer in range(len(weights)):
+            weight = weights[layer]
+            outputs = weight.shape[1]
+            for j in range(outputs):
+                y[j] = biases[layer][0, j]
+            for i in range(width):  # inputs are bits and ReLU is sparse: most rows are skipped
+                value = x[i]
+                if value != 0:
+                    for j in range(outputs):
+                        y[j] += value * weight[i, j]
+            width = outputs
+            last = layer == len(weights) - 1
+            for j in range(outputs):
+                x[j] = y[j] if last or y[j] > 0 else np.float32(0)
+        for j in range(width):
+            out[k, j] = x[j]
+
+
+def apply_layers(layers: Layers, inputs: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Applies a stack to inputs (U, inputs) on one thread, without building a graph."""
+    weights, biases = layers
+    out = np.empty((len(inputs), weights[-1].shape[1]), np.float32)
+    _apply(weights, biases, inputs, out)
+    return out

@@ -1,0 +1,129 @@
+"""The policy as a table: what it does for each distinct input, while its weights do not change."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.ppo.distinct import DistinctRows
+from workflow_rl.ppo.network import ActorCritic, apply_layers, layers_of
+from workflow_rl.sim.jit import kernel
+
+_LEAST_MASS = 1e-30  # so that nothing is divided by zero where allowed actions are impossible
+
+
+@kernel()
+def _softmax(logits: NDArray[Any], probabilities: NDArray[Any], cumulative: NDArray[Any]) -> None:
+    for k in range(len(logits)):
+        highest = logits[k].max()
+        total = np.float32(0)
+        for a in range(logits.shape[1]):
+            probabilities[k, a] = np.exp(logits[k, a] - highest)
+            total += probabilities[k, a]
+        running = np.float32(0)
+        for a in range(logits.shape[1]):
+            probabilities[k, a] /= total
+            running += probabilities[k, a]
+            cumulative[k, a] = running
+
+
+@kernel()
+def _sample(
+    ids: NDArray[Any], cumulative: NDArray[Any], uniforms: NDArray[Any], actions: NDArray[Any]
+) -> None:
+    last = cumulative.shape[1] - 1
+    for k in range(len(ids)):
+        row = ids[k]
+        threshold = uniforms[k] * cumulative[row, last]
+        low, high = 0, last
+        while low < high:
+            middle = (low + high) >> 1
+            if cumulative[row, middle] > threshold:
+                high = middle
+            else:
+                low = middle + 1
+        actions[k] = low
+
+
+@kernel()
+def _sample_masked(
+    ids: NDArray[Any],
+    probabilities: NDArray[Any],
+    masks: NDArray[Any],
+    uniforms: NDArray[Any],
+    actions: NDArray[Any],
+    allowed_mass: NDArray[Any],
+) -> None:
+    for k in range(len(ids)):
+        row = ids[k]
+        mass = 0.0
+        for a in range(probabilities.shape[1]):
+            if masks[k, a]:
+                mass += probabilities[row, a]
+        threshold = uniforms[k] * mass
+        running = 0.0
+        chosen = 0
+        for a in range(probabilities.shape[1]):
+            if masks[k, a] and probabilities[row, a] > 0:
+                running += probabilities[row, a]
+                chosen = a
+                if running > threshold:
+                    break
+        actions[k] = chosen
+        allowed_mass[k] = max(mass, _LEAST_MASS)
+
+
+class PolicyTable:
+    """Probabilities and values of each distinct input met so far.
+
+    Sampling from a row is exactly sampling from the network's distribution for that input.
+    """
+
+    def __init__(self, network: ActorCritic, width: int) -> None:
+        """Starts an empty table of the network's present weights."""
+        self._actor = layers_of(network.actor)
+        self._critic = layers_of(network.critic)
+        self.inputs = DistinctRows(width)
+        actions = self._actor[0][-1].shape[1]
+        self.probabilities = np.empty((1024, actions), np.float32)
+        self._cumulative = np.empty((1024, actions), np.float32)
+        self.values = np.empty(1024, np.float32)
+
+    def number(self, inputs: NDArray[np.int8]) -> NDArray[np.int32]:
+        """Returns (n,) the table row of each input, running the networks on new ones only."""
+        before = len(self.inputs)
+        ids = self.inputs.number(inputs)
+        if len(self.inputs) > before:
+            self._evaluate(before)
+        return ids
+
+    def sample(self, ids: NDArray[np.int32], uniforms: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Returns (n,) an action for each row, drawn by its probabilities."""
+        actions = np.empty(len(ids), np.int64)
+        _sample(ids, self._cumulative, uniforms, actions)
+        return actions
+
+    def sample_masked(
+        self, ids: NDArray[np.int32], masks: NDArray[np.bool_], uniforms: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Returns (n,) actions among those allowed, and the probability allowed actions have."""
+        actions = np.empty(len(ids), np.int64)
+        mass = np.empty(len(ids), np.float32)
+        _sample_masked(ids, self.probabilities, masks, uniforms, actions, mass)
+        return actions, mass
+
+    def _evaluate(self, start: int) -> None:
+        stop = len(self.inputs)
+        self._reserve(stop)
+        new = self.inputs.rows[start:]
+        logits = apply_layers(self._actor, new)
+        _softmax(logits, self.probabilities[start:stop], self._cumulative[start:stop])
+        self.values[start:stop] = apply_layers(self._critic, new)[:, 0]
+
+    def _reserve(self, size: int) -> None:
+        while len(self.values) < size:
+            self.probabilities = np.concatenate(
+                [self.probabilities, np.empty_like(self.probabilities)]
+            )
+            self._cumulative = np.concatenate([self._cumulative, np.empty_like(self._cumulative)])
+            self.values = np.concatenate([self.values, np.empty_like(self.values)])
