@@ -1,0 +1,217 @@
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ppo.rollouts import made_up, new_network, new_player
+from tests.workflow.reference import Judged, episode_compliance
+from workflow_rl.ppo.rollout import Rollout
+from workflow_rl.train.episodes import Episodes, Scorekeeper, episode_sums
+from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, REPEAT, VIOLATION
+
+
+def rollout_with(verdict: Any, any_open: Any, ends: Any, env_reward: Any, order: int) -> Rollout:
+    """A made-up rollout of which only what the scorekeeper reads matters."""
+    return made_up(
+        new_network(3),
+        np.eye(3, dtype=np.int8),
+        ends.shape,
+        verdict=np.asarray(verdict, np.int8),
+        any_open=np.asarray(any_open, np.bool_),
+        ends=np.asarray(ends, np.bool_),
+        env_reward=np.asarray(env_reward, np.float32),
+        orders=np.full(ends.shape, order, np.int16),
+    )
+
+
+def random_rollout(rng: np.random.Generator, steps: int, envs: int) -> Rollout:
+    any_open = rng.random((steps, envs, 2)) < 0.7
+    is_fix = rng.random((steps, envs, 1)) < 0.6
+    verdict = np.where(is_fix, rng.integers(REPEAT, COMPLIANT + 1, (steps, envs, 2)), NOT_A_FIX)
+    verdict = np.where(any_open, verdict, np.minimum(verdict, REPEAT))
+    ends = rng.random((steps, envs)) < 0.2
+    rewards = -rng.integers(0, 20, (steps, envs)) / 10
+    return rollout_with(verdict, any_open, ends, rewards, int(rng.integers(120)))
+
+
+def assert_same_episodes(a: Episodes, b: Episodes) -> None:
+    for f in fields(Episodes):
+        np.testing.assert_array_equal(getattr(a, f.name), getattr(b, f.name), f.name)
+
+
+# --- sums
+
+
+def test_sums_appear_where_episodes_end_and_run_on_from_batch_to_batch() -> None:
+    running = np.zeros(2)
+    values = np.array([[1, 10], [2, 20], [3, 30]], np.float32)
+    ends = np.array([[False, True], [True, False], [False, False]])
+    assert episode_sums(values, ends, running).tolist() == [[0, 10], [3, 0], [0, 0]]
+    assert running.tolist() == [3, 50]
+    ends = np.array([[False, False], [False, False], [True, True]])
+    assert episode_sums(values, ends, running).tolist() == [[0, 0], [0, 0], [9, 110]]
+    assert running.tolist() == [0, 0]
+
+
+# --- a rollout scored by hand
+
+
+def test_a_small_rollout_by_hand() -> None:
+    # One environment: two episodes, the second judged differently by the two views.
+    verdict = np.array(
+        [
+            [[COMPLIANT, COMPLIANT]],
+            [[VIOLATION, VIOLATION]],
+            [[VIOLATION, REPEAT]],
+            [[NOT_A_FIX, NOT_A_FIX]],
+        ]
+    )
+    any_open = np.array([[[1, 1]], [[1, 1]], [[1, 0]], [[0, 0]]])
+    ends = np.array([[False], [True], [False], [True]])
+    rewards = np.array([[-1], [-2], [-4], [-8]])
+    rollout = rollout_with(verdict, any_open, ends, rewards, order=7)
+    trained, episodes = Scorekeeper(1).score(rollout, weight=30, view="observed")
+    assert trained[:, 0].tolist() == [-1 + 30, -2 - 15, -4, -8]
+    assert episodes.env.tolist() == [0, 0]
+    assert episodes.order.tolist() == [7, 7]
+    assert episodes.env_reward.tolist() == [-3, -12]
+    assert episodes.compliance_observed.tolist() == [0.5, 0.0]
+    assert episodes.compliance_true.tolist() == [0.5, 1.0]
+    assert episodes.alignment.tolist() == [15, 0]
+    assert episodes.fixes.tolist() == [2, 1]
+    trained, episodes = Scorekeeper(1).score(rollout, weight=30, view="true")
+    assert trained[:, 0].tolist() == [-1 + 30, -2 - 15, -4, -8 + 30]
+    assert episodes.alignment.tolist() == [15, 30]
+
+
+def test_the_environments_reward_is_never_overwritten() -> None:
+    rollout = random_rollout(np.random.default_rng(0), 30, 4)
+    before = rollout.env_reward.copy()
+    trained, _ = Scorekeeper(4).score(rollout, weight=30, view="observed")
+    np.testing.assert_array_equal(rollout.env_reward, before)
+    assert (trained != before).any()
+
+
+def test_without_weight_the_training_reward_is_the_environments() -> None:
+    rollout = random_rollout(np.random.default_rng(0), 30, 4)
+    trained, episodes = Scorekeeper(4).score(rollout, weight=0, view="observed")
+    np.testing.assert_array_equal(trained, rollout.env_reward)
+    assert not episodes.alignment.any()
+
+
+def test_episodes_come_in_the_order_in_which_they_end() -> None:
+    ends = np.array([[False, True, False], [True, False, False], [False, True, True]])
+    nothing = np.zeros((3, 3, 2))
+    _, episodes = Scorekeeper(3).score(
+        rollout_with(nothing, nothing, ends, np.zeros((3, 3)), 0), 30, "observed"
+    )
+    assert episodes.env.tolist() == [1, 0, 1, 2]
+    assert len(episodes) == 4
+
+
+def test_a_rollout_without_an_end_has_no_episodes() -> None:
+    nothing = np.zeros((5, 2, 2))
+    ends = np.zeros((5, 2), np.bool_)
+    _, episodes = Scorekeeper(2).score(
+        rollout_with(nothing, nothing, ends, np.ones((5, 2)), 0), 30, "observed"
+    )
+    assert len(episodes) == 0
+
+
+def test_19_of_20_reaches_a_threshold_of_95_percent() -> None:
+    verdict = np.full((20, 1, 2), COMPLIANT)
+    verdict[0] = VIOLATION
+    ends = np.arange(20)[:, None] == 19
+    rollout = rollout_with(verdict, np.ones((20, 1, 2)), ends, np.zeros((20, 1)), 0)
+    _, episodes = Scorekeeper(1).score(rollout, 30, "observed")
+    assert float(episodes.compliance("observed").mean()) >= 0.95
+
+
+def test_compliance_is_chosen_by_view() -> None:
+    _, episodes = Scorekeeper(4).score(random_rollout(np.random.default_rng(0), 30, 4), 1, "true")
+    assert episodes.compliance("observed") is episodes.compliance_observed
+    assert episodes.compliance("true") is episodes.compliance_true
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10_000), st.sampled_from(["observed", "true"]))
+def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view: str) -> None:
+    rng = np.random.default_rng(seed)
+    rollouts = [random_rollout(rng, int(rng.integers(1, 15)), 2) for _ in range(4)]
+    keeper = Scorekeeper(2)
+    scored = [keeper.score(rollout, 10.0, view) for rollout in rollouts]
+    # The same by the definition, environment by environment.
+    joined = {
+        name: np.concatenate([getattr(rollout, name) for rollout in rollouts])
+        for name in ("verdict", "any_open", "ends", "env_reward")
+    }
+    extra = np.concatenate([reward for reward, _ in scored]) - joined["env_reward"]
+    for env in range(2):
+        got = [
+            (e.env_reward[i], e.compliance_observed[i], e.compliance_true[i], e.alignment[i])
+            for _, e in scored
+            for i in np.flatnonzero(e.env == env)
+        ]
+        fixes = [f for _, e in scored for f in e.fixes[e.env == env]]
+        start, number = 0, 0
+        for stop in np.flatnonzero(joined["ends"][:, env]) + 1:
+            span = slice(start, stop)
+            rates = {
+                name: float(
+                    episode_compliance(
+                        Judged(bool(o), v != NOT_A_FIX, v >= VIOLATION, v == COMPLIANT)
+                        for o, v in zip(
+                            joined["any_open"][span, env, i],
+                            joined["verdict"][span, env, i],
+                            strict=True,
+                        )
+                    )
+                )
+                for i, name in enumerate(("observed", "true"))
+            }
+            expected = (
+                joined["env_reward"][span, env].sum(),
+                *rates.values(),
+                10 * rates[view],
+            )
+            assert got[number] == pytest.approx(expected, abs=1e-4)
+            assert extra[span, env].sum() == pytest.approx(10 * rates[view], abs=1e-4)
+            assert fixes[number] == (joined["verdict"][span, env, 0] != NOT_A_FIX).sum()
+            start, number = stop, number + 1
+        assert number == len(got)
+
+
+# --- real games
+
+
+def test_the_logged_reward_of_an_episode_is_the_sum_of_the_games_rewards() -> None:
+    player = new_player(5, order=None, episode_length=12)
+    network = new_network(player.width)
+    keeper = Scorekeeper(5)
+    rewards, episodes = [], []
+    for _ in range(3):
+        rollout = player.collect(network, 20)
+        rewards.append(rollout.env_reward)
+        episodes.append(keeper.score(rollout, 30, "observed")[1])
+    played = np.concatenate(rewards).reshape(5, 12, 5).sum(axis=1)  # episode, env
+    for env in range(5):
+        got = np.concatenate([e.env_reward[e.env == env] for e in episodes])
+        np.testing.assert_allclose(got, played[:, env], rtol=1e-5)
+
+
+# --- going on later
+
+
+def test_a_kept_state_goes_on_identically() -> None:
+    rng = np.random.default_rng(3)
+    rollouts = [random_rollout(rng, 10, 3) for _ in range(3)]
+    keeper = Scorekeeper(3)
+    keeper.score(rollouts[0], 30, "observed")
+    resumed = Scorekeeper.from_state({k: v.copy() for k, v in keeper.state().items()})
+    for rollout in rollouts[1:]:
+        one, other = (k.score(rollout, 30, "observed") for k in (keeper, resumed))
+        np.testing.assert_array_equal(one[0], other[0])
+        assert_same_episodes(one[1], other[1])

@@ -1,0 +1,1 @@
+"""Training one workflow: collect, judge compliance, update, log, decide."""

@@ -1,0 +1,120 @@
+"""Score-keeping: the training reward of a rollout, and a row for each episode that ended in it."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import VIEWS
+from workflow_rl.ppo.rollout import Rollout
+from workflow_rl.sim.jit import kernel
+from workflow_rl.train.alignment import Tally, alignment_shares
+from workflow_rl.workflow.compliance import NOT_A_FIX
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Episodes that ended, in the order in which they did; (E,) each."""
+
+    env: NDArray[np.int32]
+    order: NDArray[np.int16]
+    env_reward: NDArray[np.float32]  # sum of the environment's own rewards
+    alignment: NDArray[np.float32]  # compliance times the weight in force when it ended
+    compliance_observed: NDArray[np.float64]
+    compliance_true: NDArray[np.float64]
+    fixes: NDArray[np.int32]  # Removes and Restores
+
+    def __len__(self) -> int:
+        """Returns the number of episodes."""
+        return len(self.env)
+
+    def compliance(self, view: str) -> NDArray[np.float64]:
+        """Returns the compliance of each in one view."""
+        rates: NDArray[np.float64] = getattr(self, f"compliance_{view}")
+        return rates
+
+
+@kernel()
+def _sums(
+    values: NDArray[Any], ends: NDArray[Any], running: NDArray[Any], out: NDArray[Any]
+) -> None:
+    for b in range(values.shape[1]):
+        for t in range(values.shape[0]):
+            running[b] += values[t, b]
+            if ends[t, b]:
+                out[t, b] = running[b]
+                running[b] = 0
+
+
+def episode_sums(
+    values: NDArray[Any], ends: NDArray[np.bool_], running: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Returns (T, B) each episode's sum where it ends, else 0; `running` (B,) is carried on."""
+    out = np.zeros(values.shape, np.float64)
+    _sums(values, ends, running, out)
+    return out
+
+
+class Scorekeeper:
+    """Follows each environment's running episode from rollout to rollout."""
+
+    def __init__(self, num_envs: int) -> None:
+        """Starts with every episode just begun."""
+        self.tallies = {view: Tally.zeros(num_envs) for view in VIEWS}
+        self.running_reward = np.zeros(num_envs)
+        self.running_fixes = np.zeros(num_envs)
+
+    def score(
+        self, rollout: Rollout, weight: float, view: str
+    ) -> tuple[NDArray[np.float32], Episodes]:
+        """Scores a rollout.
+
+        Args:
+            rollout: what was played.
+            weight: of the alignment reward.
+            view: by which compliance is trained.
+
+        Returns:
+            (T, B) the reward to train on, environment plus alignment, and the ended episodes.
+        """
+        ends = rollout.ends
+        shares, rates = {}, {}
+        for i, name in enumerate(VIEWS):
+            verdict = np.ascontiguousarray(rollout.verdict[:, :, i])
+            any_open = np.ascontiguousarray(rollout.any_open[:, :, i])
+            shares[name], rates[name] = alignment_shares(
+                verdict, any_open, ends, self.tallies[name]
+            )
+        fixes = (rollout.verdict[:, :, 0] != NOT_A_FIX).astype(np.float32)
+        where = np.nonzero(ends)
+        episodes = Episodes(
+            env=where[1].astype(np.int32),
+            order=rollout.orders[where],
+            env_reward=episode_sums(rollout.env_reward, ends, self.running_reward)[where].astype(
+                np.float32
+            ),
+            alignment=(weight * rates[view][where]).astype(np.float32),
+            compliance_observed=rates["observed"][where],
+            compliance_true=rates["true"][where],
+            fixes=episode_sums(fixes, ends, self.running_fixes)[where].astype(np.int32),
+        )
+        return rollout.env_reward + np.float32(weight) * shares[view], episodes
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Returns what must be kept to go on later."""
+        arrays = {"running_reward": self.running_reward, "running_fixes": self.running_fixes}
+        for view, tally in self.tallies.items():
+            arrays |= {f"{view}.{f.name}": getattr(tally, f.name) for f in fields(tally)}
+        return {name: array.copy() for name, array in arrays.items()}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Returns a scorekeeper that goes on from a kept state."""
+        keeper = cls(len(arrays["running_reward"]))
+        keeper.running_reward[:] = arrays["running_reward"]
+        keeper.running_fixes[:] = arrays["running_fixes"]
+        for view, tally in keeper.tallies.items():
+            for f in fields(tally):
+                getattr(tally, f.name)[:] = arrays[f"{view}.{f.name}"]
+        return keeper

@@ -1,0 +1,345 @@
+"""Training one workflow: collect, score compliance, update, log, decide."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from workflow_rl.config import GameConfig, PPOConfig, TrainConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import digest_of, load_arrays, save_arrays
+from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.ppo.rollout import Player, Rollout
+from workflow_rl.ppo.update import Learner, UpdateStats
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.batch import Batch
+from workflow_rl.train.alignment import AlignmentWeight
+from workflow_rl.train.episodes import Episodes, Scorekeeper
+from workflow_rl.train.stopping import StopRule
+
+OBJECTIVE_EPISODES: Final = 3  # of every environment, at the end of a training
+CHECKPOINT_KIND: Final = "training checkpoint"
+Weights = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """Everything the result of a training depends on."""
+
+    game: GameConfig
+    ppo: PPOConfig
+    train: TrainConfig
+    seed: int
+    order: int | None  # None: every episode draws an order
+    base: Weights | None = None  # weights to start from
+
+    def identity(self) -> dict[str, Any]:
+        """Returns what a checkpoint must agree with, as plain data."""
+        base = None if self.base is None else digest_of(dict(self.base))
+        return {
+            "game": asdict(self.game),
+            "ppo": asdict(self.ppo) | {"betas": list(self.ppo.betas)},
+            "train": asdict(self.train) | {"hidden": list(self.train.hidden)},
+            "seed": self.seed,
+            "order": self.order,
+            "base": base,
+        }
+
+
+@dataclass(frozen=True)
+class UpdateRecord:
+    """One row of the training log."""
+
+    update: int  # from 1
+    transitions: int  # up to here
+    episodes: int  # ended in this update
+    env_reward: float  # mean over them
+    compliance_observed: float
+    compliance_true: float
+    fixes: float
+    alignment_weight: float
+    simulate_seconds: float
+    infer_seconds: float  # choosing actions and judging them
+    update_seconds: float
+    stats: UpdateStats
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a training found."""
+
+    order: int | None
+    env_reward: float  # mean of the last 3 episodes of every environment
+    env_reward_error: float  # its standard error
+    objective_episodes: int
+    compliance: float  # of the last update's episodes, in the view trained on
+    compliance_true: float
+    is_compliant: bool
+    stopped: str
+    updates: int
+    transitions: int
+    episodes_per_env: int
+    alignment_weight: float  # at the end
+    best: Weights = field(repr=False)  # the best policy met
+    best_env_reward: float
+    best_compliance: float
+    final: Weights = field(repr=False)
+
+
+class Training:
+    """A training in progress: one `update` at a time."""
+
+    def __init__(self, job: TrainJob) -> None:
+        """Builds environments, networks and optimiser."""
+        self.job = job
+        length = job.game.episode_length
+        self.rule = StopRule.of(job.train, length)
+        self.steps = job.train.rollout_steps(length)
+        batch = Batch(job.train.n_envs, job.game)
+        self.player = Player(batch, job.order, job.seed, conditioned=job.train.conditioned)
+        network = _network(self.player.width, job)
+        self.learner = Learner(network, job.ppo)
+        self.keeper = Scorekeeper(job.train.n_envs)
+        self.weight = AlignmentWeight(job.train)
+        self.updates = 0
+        self.transitions = 0
+        self.compliance = math.nan  # of the last update in which episodes ended
+        self.compliance_true = math.nan
+        self._is_fresh = False  # whether that was the last update
+        self.last_rewards = np.full((OBJECTIVE_EPISODES, job.train.n_envs), np.nan, np.float32)
+        self.episodes_played = np.zeros(job.train.n_envs, np.int64)
+        self.best: Weights = weights_of(network)
+        self.best_score = (-1.0, -math.inf)  # (meets the threshold or its compliance, reward)
+        self.best_env_reward = math.nan
+        self.best_compliance = math.nan
+        self._earlier: list[tuple[Rollout, NDArray[np.float32]]] = []
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the training is over, or None."""
+        if not self.updates:
+            return None
+        fresh = self.compliance if self._is_fresh else math.nan
+        return self.rule.reason(self.updates, fresh)
+
+    def update(self) -> tuple[UpdateRecord, Episodes]:
+        """Plays a rollout, learns from it and returns what is to be logged."""
+        train, network = self.job.train, self.learner.network
+        start = time.perf_counter()
+        rollout = self.player.collect(network, self.steps, masked=self.job.ppo.mask_actions)
+        reward, episodes = self.keeper.score(rollout, self.weight.value, train.compliance_view)
+        weight = self.weight.value
+        self._take_in(episodes)
+        middle = time.perf_counter()
+        self._earlier.append((rollout, reward))
+        rng = np.random.default_rng([self.job.seed, 3, self.updates])
+        progress = self.updates / self.rule.max_updates
+        stats = self.learner.update(self._earlier, rng, progress)
+        del self._earlier[: len(self._earlier) - train.replay_rollouts]
+        self.updates += 1
+        self.transitions += rollout.transitions
+        record = UpdateRecord(
+            update=self.updates,
+            transitions=self.transitions,
+            episodes=len(episodes),
+            env_reward=_mean(episodes.env_reward),
+            compliance_observed=_mean(episodes.compliance_observed),
+            compliance_true=_mean(episodes.compliance_true),
+            fixes=_mean(episodes.fixes),
+            alignment_weight=weight,
+            simulate_seconds=rollout.simulate_seconds,
+            infer_seconds=middle - start - rollout.simulate_seconds,
+            update_seconds=time.perf_counter() - middle,
+            stats=stats,
+        )
+        return record, episodes
+
+    def _take_in(self, episodes: Episodes) -> None:
+        """Notes the ended episodes; they were played by the weights before this update."""
+        if not len(episodes):
+            self._is_fresh = False
+            return
+        self._is_fresh = True
+        for env, reward in zip(episodes.env, episodes.env_reward, strict=True):
+            self.last_rewards[self.episodes_played[env] % OBJECTIVE_EPISODES, env] = reward
+            self.episodes_played[env] += 1
+        self.compliance = _mean(episodes.compliance(self.job.train.compliance_view))
+        self.compliance_true = _mean(episodes.compliance_true)
+        reward_mean = _mean(episodes.env_reward)
+        meets = self.compliance >= self.job.train.compliance_threshold
+        if meets or not self.job.train.conditioned:  # without an order only the reward counts
+            score = (1.0, reward_mean)
+        else:
+            score = (self.compliance - 1.0, reward_mean)
+        if score > self.best_score:
+            self.best_score = score
+            self.best = weights_of(self.learner.network)
+            self.best_env_reward, self.best_compliance = reward_mean, self.compliance
+        self.weight.adapt(self.compliance)
+
+    def result(self) -> TrainResult:
+        """Returns what was found."""
+        last = self.last_rewards[~np.isnan(self.last_rewards)].astype(np.float64)
+        error = float(last.std(ddof=1) / math.sqrt(len(last))) if len(last) > 1 else math.nan
+        return TrainResult(
+            order=self.job.order,
+            env_reward=_mean(last),
+            env_reward_error=error,
+            objective_episodes=len(last),
+            compliance=self.compliance,
+            compliance_true=self.compliance_true,
+            is_compliant=self.compliance >= self.job.train.compliance_threshold,
+            stopped=self.stop_reason or "interrupted",
+            updates=self.updates,
+            transitions=self.transitions,
+            episodes_per_env=int(self.episodes_played.min()),
+            alignment_weight=self.weight.value,
+            best=self.best,
+            best_env_reward=self.best_env_reward,
+            best_compliance=self.best_compliance,
+            final=weights_of(self.learner.network),
+        )
+
+    def save(self, path: Path, description: dict[str, Any]) -> None:
+        """Writes a checkpoint from which the training goes on exactly."""
+        arrays: dict[str, NDArray[Any]] = {"last_rewards": self.last_rewards}
+        arrays["episodes_played"] = self.episodes_played
+        arrays |= {f"network.{k}": v for k, v in weights_of(self.learner.network).items()}
+        arrays |= {f"best.{k}": v for k, v in self.best.items()}
+        arrays |= {f"adam.{k}": v for k, v in self.learner.state().items()}
+        arrays |= {f"keeper.{k}": v for k, v in self.keeper.state().items()}
+        arrays |= {f"player.{k}": v for k, v in self.player.state().items()}
+        for i, (rollout, reward) in enumerate(self._earlier):
+            arrays |= {f"earlier.{i}.{k}": v for k, v in rollout.arrays().items()}
+            arrays[f"earlier.{i}.reward"] = reward
+        numbers = {
+            "updates": self.updates,
+            "transitions": self.transitions,
+            "compliance": self.compliance,
+            "compliance_true": self.compliance_true,
+            "is_fresh": self._is_fresh,
+            "best_score": list(self.best_score),
+            "best_env_reward": self.best_env_reward,
+            "best_compliance": self.best_compliance,
+            "weight": self.weight.value,
+        }
+        save_arrays(
+            path,
+            CHECKPOINT_KIND,
+            arrays,
+            {"job": self.job.identity(), "numbers": numbers, "more": description},
+        )
+
+    @classmethod
+    def load(cls, path: Path, job: TrainJob) -> tuple["Training", dict[str, Any]]:
+        """Returns the training as it was when the checkpoint was written.
+
+        Raises:
+            InvalidInputError: the checkpoint is damaged or belongs to another training.
+        """
+        arrays, description = load_arrays(path, CHECKPOINT_KIND)
+        if description.get("job") != job.identity():
+            raise InvalidInputError(f"{path} belongs to a training with another configuration")
+        training = cls(job)
+
+        def group(name: str) -> dict[str, NDArray[Any]]:
+            prefix = f"{name}."
+            return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+        load_weights(training.learner.network, group("network"))
+        training.best = group("best")
+        training.learner.load_state(group("adam"))
+        training.keeper = Scorekeeper.from_state(group("keeper"))
+        training.player.load_state(group("player"))
+        for i in range(job.train.replay_rollouts):
+            kept: dict[str, Any] = group(f"earlier.{i}")
+            if kept:
+                reward = kept.pop("reward")
+                training._earlier.append((Rollout(**kept), reward))
+        training.last_rewards = arrays["last_rewards"].copy()
+        training.episodes_played = arrays["episodes_played"].copy()
+        numbers = description["numbers"]
+        training.updates = numbers["updates"]
+        training.transitions = numbers["transitions"]
+        training.compliance = numbers["compliance"]
+        training.compliance_true = numbers["compliance_true"]
+        training._is_fresh = numbers["is_fresh"]
+        training.best_score = tuple(numbers["best_score"])
+        training.best_env_reward = numbers["best_env_reward"]
+        training.best_compliance = numbers["best_compliance"]
+        training.weight.value = numbers["weight"]
+        return training, description["more"]
+
+
+def train(
+    job: TrainJob,
+    *,
+    checkpoint: Path | None = None,
+    on_update: Callable[[UpdateRecord, Episodes], None] = lambda record, episodes: None,
+) -> TrainResult:
+    """Trains one workflow to its end.
+
+    Args:
+        job: what to train.
+        checkpoint: a file to go on from if it exists, and to write after every update.
+        on_update: told of every update made here.
+    """
+    with one_thread():
+        if checkpoint is not None and checkpoint.exists():
+            training, _ = Training.load(checkpoint, job)
+        else:
+            training = Training(job)
+        while training.stop_reason is None:
+            record, episodes = training.update()
+            on_update(record, episodes)
+            if checkpoint is not None:
+                training.save(checkpoint, {})
+        return training.result()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keeps torch to one thread: parallelism comes from whole trainings side by side."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _network(width: int, job: TrainJob) -> ActorCritic:
+    with torch.random.fork_rng():
+        torch.manual_seed(job.seed)
+        network = ActorCritic(width, NUM_ACTIONS, job.train.hidden, orthogonal=job.ppo.orthogonal)
+    if job.base is not None:
+        load_weights(network, job.base)
+    return network
+
+
+def weights_of(network: ActorCritic) -> Weights:
+    """Returns a copy of a network's weights."""
+    return {name: t.detach().numpy().copy() for name, t in network.state_dict().items()}
+
+
+def load_weights(network: ActorCritic, weights: Weights) -> None:
+    """Puts weights into a network.
+
+    Raises:
+        InvalidInputError: they belong to a network of another shape.
+    """
+    shapes = {name: tuple(t.shape) for name, t in network.state_dict().items()}
+    if shapes != {name: array.shape for name, array in weights.items()}:
+        raise InvalidInputError("the weights belong to a network of another shape")
+    network.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in weights.items()})
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else math.nan
