@@ -1,0 +1,193 @@
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.ordersearch import gp as gp_module
+from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
+
+DISTANCE = (len(PAIRS) - PRECEDENCE.astype(int) @ PRECEDENCE.T.astype(int)) // 2
+
+
+def pairwise(seed: int) -> NDArray[np.float64]:
+    """Values of all orders that are sums of what each pair's arrangement is worth."""
+    worth = np.random.default_rng(seed).normal(size=len(PAIRS))
+    return -30.0 + PRECEDENCE @ worth
+
+
+def sample(seed: int, number: int, noise: float) -> tuple[list[int], list[float]]:
+    rng = np.random.default_rng(seed)
+    orders = rng.choice(NUM_ORDERS, number, replace=False)
+    values = pairwise(seed)[orders] + noise * rng.normal(size=number)
+    return orders.tolist(), values.tolist()
+
+
+def dense(
+    gp: OrderGP, orders: list[int], values: list[float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The textbook posterior at the fitted hyper-parameters, in the values' own units."""
+    fitted = gp.hyperparameters
+    covariance = fitted.deviation**2 * np.exp(-DISTANCE / fitted.lengthscale)
+    observed = covariance[np.ix_(orders, orders)] + fitted.noise**2 * np.eye(len(orders))
+    across = np.linalg.solve(observed, covariance[orders]).T
+    mean = fitted.mean + across @ (np.array(values) - fitted.mean)
+    variance = fitted.deviation**2 - np.sum(across * covariance[orders].T, axis=1)
+    return mean, np.sqrt(variance)
+
+
+@pytest.mark.parametrize(("number", "noise"), [(2, 0.5), (8, 0.1), (20, 1.0), (120, 0.5)])
+def test_posterior_equals_a_dense_solve(number: int, noise: float) -> None:
+    orders, values = sample(number, number, noise)
+    gp = OrderGP(orders, values)
+    mean, deviation = dense(gp, orders, values)
+    belief = gp.posterior()
+    np.testing.assert_allclose(belief.mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(belief.deviation, deviation, rtol=1e-4)
+
+
+def test_an_order_observed_several_times_equals_a_dense_solve() -> None:
+    orders, values = [4, 4, 4, 60, 60, 110], [-20.0, -21.0, -20.5, -30.0, -29.0, -25.0]
+    gp = OrderGP(orders, values)
+    mean, deviation = dense(gp, orders, values)
+    belief = gp.posterior()
+    np.testing.assert_allclose(belief.mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(belief.deviation, deviation, rtol=1e-4)
+    once = OrderGP([4, 60, 110], [-20.5, -29.5, -25.0]).posterior()
+    assert belief.deviation[4] < once.deviation[4]
+
+
+def test_shifted_and_stretched_values_shift_and_stretch_the_belief() -> None:
+    orders, values = sample(3, 12, 0.5)
+    before = OrderGP(orders, values).posterior()
+    after = OrderGP(orders, [1000.0 + 50.0 * value for value in values]).posterior()
+    np.testing.assert_allclose(after.mean, 1000.0 + 50.0 * before.mean, rtol=1e-5)
+    np.testing.assert_allclose(after.deviation, 50.0 * before.deviation, rtol=1e-3)
+    assert after.noise == pytest.approx(50.0 * before.noise, rel=1e-3)
+    assert after.lengthscale == pytest.approx(before.lengthscale, rel=1e-3)
+
+
+def test_the_deviation_is_that_of_the_value_without_the_noise_of_observing() -> None:
+    orders = [7] * 200 + [90] * 200
+    noise = np.random.default_rng(0).normal(scale=3.0, size=len(orders))
+    gp = OrderGP(orders, (np.repeat([-10.0, -20.0], 200) + noise).tolist())
+    belief = gp.posterior()
+    assert belief.noise == pytest.approx(3.0, rel=0.15)
+    assert belief.deviation[7] < 0.1 * belief.noise  # 400 looks make the value itself well known
+    assert belief.mean[[7, 90]] == pytest.approx([-10.0, -20.0], abs=0.7)
+
+
+def test_noise_is_recovered_from_noisy_values() -> None:
+    found = {}
+    for noise in (0.2, 2.0):
+        fits = [OrderGP(*sample(seed, 60, noise)) for seed in range(5)]
+        found[noise] = float(np.median([fit.hyperparameters.noise for fit in fits]))
+    assert found[0.2] < 0.7
+    assert found[2.0] == pytest.approx(2.0, rel=0.4)
+
+
+def test_a_rougher_landscape_has_a_shorter_lengthscale() -> None:
+    rng = np.random.default_rng(1)
+    smooth = OrderGP(range(NUM_ORDERS), pairwise(1).tolist()).hyperparameters
+    rough = OrderGP(range(NUM_ORDERS), rng.normal(size=NUM_ORDERS).tolist()).hyperparameters
+    assert smooth.lengthscale > 2 * rough.lengthscale or rough.noise > 3 * rough.deviation
+
+
+def test_equal_values_are_believed_everywhere_and_known_best_where_seen() -> None:
+    belief = OrderGP([3, 50, 100], [-12.5, -12.5, -12.5]).posterior()
+    np.testing.assert_allclose(belief.mean, -12.5)
+    assert np.isfinite(belief.deviation).all()
+    assert belief.deviation[50] < belief.deviation.max()
+    assert belief.deviation.min() > 0
+
+
+def test_a_single_observation_gives_the_prior_around_it() -> None:
+    belief = OrderGP([3], [-12.5]).posterior()
+    np.testing.assert_allclose(belief.mean, -12.5)
+    assert int(belief.deviation.argmin()) == 3
+    assert int(belief.deviation.argmax()) == int(DISTANCE[3].argmax())
+
+
+def test_two_observations_order_the_rest_by_nearness() -> None:
+    belief = OrderGP([0, 119], [-10.0, -50.0]).posterior()
+    by_distance = [belief.mean[DISTANCE[0] == d].mean() for d in range(11)]
+    assert (np.diff(by_distance) < 0).all()
+    assert -50.0 < by_distance[-1] < by_distance[0] < -10.0
+
+
+def test_pending_orders_shrink_the_deviation_and_leave_the_mean() -> None:
+    orders, values = sample(5, 10, 0.5)
+    gp = OrderGP(orders, values)
+    pending = [order for order in range(NUM_ORDERS) if order not in orders][:3]
+    before, after = gp.posterior(), gp.posterior(pending)
+    np.testing.assert_array_equal(after.mean, before.mean)
+    assert (after.deviation <= before.deviation + 1e-9).all()
+    assert (after.deviation[pending] < 0.9 * before.deviation[pending]).all()
+    expected = [float(before.mean[order]) for order in pending]
+    _, deviation = dense(gp, orders + pending, values + expected)
+    np.testing.assert_allclose(after.deviation, deviation, rtol=1e-4)
+
+
+def test_the_same_order_may_be_pending_twice() -> None:
+    gp = OrderGP(*sample(5, 10, 0.5))
+    once, twice = gp.posterior([8]), gp.posterior([8, 8])
+    assert twice.deviation[8] < once.deviation[8]
+
+
+def test_asking_does_not_change_what_is_believed() -> None:
+    gp = OrderGP(*sample(6, 10, 0.5))
+    before = gp.posterior()
+    gp.posterior([1, 2, 3])
+    np.testing.assert_array_equal(gp.posterior().deviation, before.deviation)
+
+
+def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
+    orders, values = sample(7, 15, 0.5)
+    threads, draws = torch.get_num_threads(), torch.random.get_rng_state()
+    first = OrderGP(orders, values).posterior()
+    torch.set_num_threads(threads + 1)
+    torch.manual_seed(99)
+    second = OrderGP(orders, values).posterior()
+    assert torch.get_num_threads() == threads + 1
+    torch.set_num_threads(threads)
+    torch.random.set_rng_state(draws)
+    np.testing.assert_array_equal(first.mean, second.mean)
+    np.testing.assert_array_equal(first.deviation, second.deviation)
+
+
+@pytest.mark.parametrize("failure", [gp_module.ModelFittingError("no"), RuntimeError("singular")])
+def test_where_the_library_cannot_fit_the_typical_values_stay(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(likelihood: object, **options: object) -> None:
+        for parameter in likelihood.model.parameters():  # type: ignore[attr-defined]
+            parameter.data.fill_(float("nan"))
+        raise failure
+
+    typical = OrderGP([1], [0.0]).hyperparameters
+    monkeypatch.setattr(gp_module, "fit_gpytorch_mll", fails)
+    orders, values = sample(8, 10, 0.5)
+    gp = OrderGP(orders, values)
+    assert gp.hyperparameters.lengthscale == pytest.approx(typical.lengthscale)
+    mean, deviation = dense(gp, orders, values)
+    np.testing.assert_allclose(gp.posterior().mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(gp.posterior().deviation, deviation, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("orders", "values", "complaint"),
+    [
+        ([1, 2], [0.0, float("nan")], "the value of order 2 must be a number, not nan"),
+        ([1, 2], [float("-inf"), 0.0], "the value of order 1 must be a number, not -inf"),
+        ([1, 120], [0.0, 1.0], "an observed order must be a whole number from 0 to 119, not 120"),
+        ([-1, 2], [0.0, 1.0], "an observed order must be a whole number from 0 to 119, not -1"),
+        ([], [], "not 0 values for 0 orders"),
+        ([1, 2], [0.0], "not 1 values for 2 orders"),
+    ],
+)
+def test_what_cannot_be_observed_is_refused(
+    orders: list[int], values: list[float], complaint: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=complaint):
+        OrderGP(orders, values)

@@ -1,0 +1,178 @@
+"""A Gaussian process over the 120 orders, with fitted lengthscale, scale and noise."""
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from workflow_rl.config import whole_number
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.ordersearch.kernel import MallowsKernel, features
+from workflow_rl.workflow.orders import NUM_ORDERS
+
+with warnings.catch_warnings():  # their own imports use what torch calls deprecated
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from botorch.exceptions.errors import ModelFittingError
+    from botorch.exceptions.warnings import OptimizationWarning
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.constraints import Interval
+    from gpytorch.kernels import ScaleKernel
+    from gpytorch.likelihoods import GaussianLikelihood
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+    from gpytorch.priors import GammaPrior, LogNormalPrior
+
+_CONSTANT: Final = 1e-9  # a smaller spread, relative to the values, is rounding
+# Where the fit starts and, should it fail, stays: typical of the priors, targets standardised.
+_LENGTHSCALE: Final = 5.0
+_OUTPUT_SCALE: Final = 1.0
+_NOISE: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What was fitted, in the units of the values."""
+
+    lengthscale: float  # pairs ordered differently
+    mean: float  # of the values of all orders
+    deviation: float  # standard deviation of the value of an order before it is observed
+    noise: float  # standard deviation of an observation around the value
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What is believed of every order's value; (120,) each."""
+
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]  # of the value itself, without the noise of observing it
+    noise: float  # standard deviation of an observation around the value
+    lengthscale: float
+
+
+class OrderGP:
+    """A Gaussian process fitted to observed values of orders."""
+
+    def __init__(self, orders: Sequence[int], values: Sequence[float]) -> None:
+        """Fits lengthscale, scale and noise to targets that are standardised inside.
+
+        Where there is nothing to fit (one value, or equal ones) or the fit fails, they stay
+        at what the priors hold typical.
+
+        Args:
+            orders: indices of the orders observed, the same one perhaps several times.
+            values: what was observed of each.
+
+        Raises:
+            InvalidInputError: there are none, or one of them cannot be.
+        """
+        observed = _checked(orders, values)
+        self._centre = float(observed.mean())
+        spread = float(observed.std(ddof=1)) if len(observed) > 1 else 0.0
+        is_constant = spread <= _CONSTANT * max(1.0, abs(self._centre))
+        self._scale = 1.0 if is_constant else spread
+        targets = torch.from_numpy((observed - self._centre) / self._scale)
+        with _one_thread():
+            self._model: Any = _untrained(features(orders), targets)
+            if not is_constant:
+                _fit(self._model)
+            self._model.eval()
+
+    @property
+    def hyperparameters(self) -> Hyperparameters:
+        """What was fitted."""
+        model = self._model
+        return Hyperparameters(
+            lengthscale=float(model.covar_module.base_kernel.lengthscale.detach()),
+            mean=self._centre + self._scale * float(model.mean_module.constant.detach()),
+            deviation=self._scale * math.sqrt(float(model.covar_module.outputscale.detach())),
+            noise=self._scale * math.sqrt(float(model.likelihood.noise.detach())),
+        )
+
+    def posterior(self, pending: Sequence[int] = ()) -> Posterior:
+        """Returns the belief about all 120 orders.
+
+        Args:
+            pending: orders being tried now: they count as observed at their expected value,
+                which leaves the mean as it is and takes away the uncertainty they will resolve.
+        """
+        everywhere = features(range(NUM_ORDERS))
+        with torch.no_grad(), _one_thread():
+            believed = self._model.posterior(everywhere)
+            mean, variance = believed.mean[:, 0], believed.variance[:, 0]
+            if len(pending):
+                expected = mean[list(pending), None]
+                told = self._model.condition_on_observations(features(pending), expected)
+                variance = told.posterior(everywhere).variance[:, 0]
+        fitted = self.hyperparameters
+        return Posterior(
+            mean=self._centre + self._scale * mean.numpy(),
+            deviation=self._scale * variance.clamp_min(0).sqrt().numpy(),
+            noise=fitted.noise,
+            lengthscale=fitted.lengthscale,
+        )
+
+
+def _checked(orders: Sequence[int], values: Sequence[float]) -> NDArray[np.float64]:
+    observed = np.asarray(values, np.float64)
+    if not len(orders) or observed.shape != (len(orders),):
+        raise InvalidInputError(
+            f"a Gaussian process needs a value for each order and at least one, "
+            f"not {observed.size} values for {len(orders)} orders"
+        )
+    for order in orders:
+        whole_number("an observed order", order, 0, NUM_ORDERS - 1)
+    for order, value in zip(orders, observed.tolist(), strict=True):
+        if not math.isfinite(value):
+            raise InvalidInputError(f"the value of order {order} must be a number, not {value}")
+    return observed
+
+
+def _untrained(inputs: torch.Tensor, targets: torch.Tensor) -> Any:
+    """Returns the model with its priors, at their typical values."""
+    kernel = ScaleKernel(
+        MallowsKernel(lengthscale_prior=GammaPrior(3.0, 0.5)),
+        outputscale_prior=GammaPrior(2.0, 1.5),
+    )
+    likelihood = GaussianLikelihood(
+        noise_prior=LogNormalPrior(-2.0, 1.0), noise_constraint=Interval(1e-4, 2.0)
+    )
+    model = SingleTaskGP(
+        inputs, targets[:, None], likelihood=likelihood, covar_module=kernel, outcome_transform=None
+    )
+    kernel.base_kernel.lengthscale = _LENGTHSCALE
+    kernel.outputscale = _OUTPUT_SCALE
+    likelihood.noise = _NOISE
+    return model
+
+
+def _fit(model: Any) -> None:
+    """Maximises the posterior of the hyper-parameters; if that fails they stay as they are."""
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OptimizationWarning)
+            # A second attempt would start at random.
+            fit_gpytorch_mll(likelihood, max_attempts=1)
+        is_fitted = all(bool(tensor.isfinite().all()) for tensor in model.parameters())
+    except (ModelFittingError, ArithmeticError, RuntimeError):
+        is_fitted = False
+    if not is_fitted:
+        model.load_state_dict(before)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keeps torch on one thread: matrices this small only lose by more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
