@@ -8,9 +8,9 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint requirements.lo
 
 .PHONY: search test test-slow lint lock clean
 
-# Until the workflow search lands, the main job is the simulator's benchmark.
 search: $(VENV)/.installed
-	$(BIN)/workflow-rl bench sim
+	$(BIN)/python workflow_rl/parallel_train_workflow_rl.py \
+	  --n-envs 200 --n-workflows 20 --max-episodes 50 --min-episodes 5 --red-agent bline
 
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

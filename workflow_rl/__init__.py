@@ -1,27 +1,42 @@
 """Autonomous cyber defence on CAGE Challenge 2."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from workflow_rl.envs.registration import register
 
 if TYPE_CHECKING:
+    from workflow_rl.config import ExperimentConfig
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
+    from workflow_rl.experiment.api import search, train_workflow
+    from workflow_rl.ppo.policy import load_policy
 
 __version__ = "0.1.0"
-__all__ = ["Cage2Env", "Cage2VectorEnv", "__version__"]
+__all__ = [
+    "Cage2Env",
+    "Cage2VectorEnv",
+    "ExperimentConfig",
+    "__version__",
+    "load_policy",
+    "search",
+    "train_workflow",
+]
+
+_HOMES = {
+    "Cage2Env": "workflow_rl.envs.single",
+    "Cage2VectorEnv": "workflow_rl.envs.vector",
+    "ExperimentConfig": "workflow_rl.config",
+    "load_policy": "workflow_rl.ppo.policy",
+    "search": "workflow_rl.experiment.api",
+    "train_workflow": "workflow_rl.experiment.api",
+}
 
 register()
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the environments, and with them the compiler, when they are first asked for."""
-    if name == "Cage2Env":
-        from workflow_rl.envs.single import Cage2Env
-
-        return Cage2Env
-    if name == "Cage2VectorEnv":
-        from workflow_rl.envs.vector import Cage2VectorEnv
-
-        return Cage2VectorEnv
+    """Imports a public name, and the compiler or the networks with it, when it is asked for."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,12 +15,13 @@ from workflow_rl.sim.batch import max_threads
 CONTENDERS = {"CybORG": "CybORG", "mini_CAGE": "mini_CAGE"}  # row -> module
 
 
-@pytest.fixture(scope="module")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any], Path]:
-    """Runs the benchmark once, as short as it can be: what it printed and what it wrote."""
-    folder = tmp_path_factory.mktemp("bench")
-    flags = ["--repeats", "1", "--seconds", "0.01", "--rules", "competition"]
-    result = run("bench", "sim", "--red-agent", "meander", *flags, cwd=folder)
+Outcome = tuple[str, dict[str, Any], Path]  # what was printed, what was written, and where
+
+
+def shortest(subject: str, folder: Path, *more: str) -> Outcome:
+    """Runs a benchmark as short as it can be."""
+    flags = ["--repeats", "1", "--seconds", "0.01", "--rules", "competition", *more]
+    result = run("bench", subject, "--red-agent", "meander", *flags, cwd=folder)
     assert result.returncode == 0, result.stderr
     assert "Traceback" not in result.stderr
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -28,7 +29,17 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, A
     return result.stdout, json.loads(files[0].read_text()), files[0].relative_to(folder)
 
 
-def test_the_table_names_the_game(tiny_run: tuple[str, dict[str, Any], Path]) -> None:
+@pytest.fixture(scope="module")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return shortest("sim", tmp_path_factory.mktemp("bench"))
+
+
+@pytest.fixture(scope="module")
+def tiny_training(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return shortest("train", tmp_path_factory.mktemp("bench"), "--settle", "2")
+
+
+def test_the_table_names_the_game(tiny_run: Outcome) -> None:
     out, figures, path = tiny_run
     assert "red meander, rules competition; " in out
     assert f"{os.cpu_count()} cores" in out
@@ -38,7 +49,7 @@ def test_the_table_names_the_game(tiny_run: tuple[str, dict[str, Any], Path]) ->
     assert (figures["repeat_count"], figures["seconds_per_repeat"]) == (1, 0.01)
 
 
-def test_every_row_is_printed_and_written(tiny_run: tuple[str, dict[str, Any], Path]) -> None:
+def test_every_row_is_printed_and_written(tiny_run: Outcome) -> None:
     out, figures, _ = tiny_run
     rows = {(row["name"], row["num_envs"], row["threads"]) for row in figures["rows"]}
     expected = {("simulator", n, threads) for n in BATCH_SIZES for threads in {1, max_threads()}}
@@ -61,7 +72,7 @@ def test_every_row_is_printed_and_written(tiny_run: tuple[str, dict[str, Any], P
         assert f" {row['steps_per_second']:,.0f} " in line[0]
 
 
-def test_what_cannot_be_imported_is_named(tiny_run: tuple[str, dict[str, Any], Path]) -> None:
+def test_what_cannot_be_imported_is_named(tiny_run: Outcome) -> None:
     out, figures, _ = tiny_run
     measured = {row["name"] for row in figures["rows"]}
     for row, module in CONTENDERS.items():
@@ -76,7 +87,7 @@ def test_what_cannot_be_imported_is_named(tiny_run: tuple[str, dict[str, Any], P
 
 
 def test_ratios_memory_and_start_up_are_there(
-    tiny_run: tuple[str, dict[str, Any], Path],
+    tiny_run: Outcome,
 ) -> None:
     out, figures, _ = tiny_run
     assert [ratio["name"] for ratio in figures["ratios"]][-1] == "time per step, 20,000 / 200 envs"
@@ -85,6 +96,42 @@ def test_ratios_memory_and_start_up_are_there(
     assert figures["cold_start_seconds"] > figures["warm_reset_seconds"] > 0
     assert f"{figures['bytes_per_env']} bytes per environment" in out
     assert figures["machine"]["cores"] == os.cpu_count()
+
+
+def test_training_is_measured_beside_the_others(tiny_training: Outcome) -> None:
+    out, figures, path = tiny_training
+    assert "red meander, rules competition; " in out
+    assert f"figures: {path}" in out
+    assert re.fullmatch(r"logs/bench_train_\d{8}_\d{6}\.json", path.as_posix())
+    assert (figures["rules"], figures["red_agent"]) == ("competition", "meander")
+    assert (figures["num_envs"], figures["transitions_per_update"]) == (200, 20_000)
+    assert (figures["repeat_count"], figures["settle_updates"]) == (1, 2)
+    for row in figures["rows"]:
+        line = re.search(rf"{re.escape(row['name'])} .*", out)
+        assert line
+        assert f" {row['per_second']:,.0f} " in line[0]
+    measured = {row["name"] for row in figures["rows"]}
+    installed = importlib.util.find_spec("stable_baselines3") is not None
+    assert ("Stable-Baselines3 PPO" in measured) == installed
+    assert ("CybORG, one process" in measured) == (importlib.util.find_spec("CybORG") is not None)
+    for reason in figures["skipped"]:
+        assert f"not measured: {reason}" in out
+
+
+def test_training_shows_phases_arithmetic_and_aims(tiny_training: Outcome) -> None:
+    out, figures, _ = tiny_training
+    for stage in figures["stages"]:
+        line = re.search(rf"{stage['name']} \({stage['updates']} updates\) .*", out)
+        assert line
+        assert line[0].count("%") == len(stage["phase_seconds"]) == 4
+        assert f"{stage['distinct_inputs']:,}" in line[0]
+        assert f"update, {stage['name']}: {stage['update_flop'] / 1e9:.2f} GFLOP" in out
+    assert f"sgemm 1024^3: {figures['sgemm_flops'] / 1e9:,.1f} GFLOP/s on one thread" in out
+    assert [stage["updates"] for stage in figures["stages"]] == [0, 2]
+    for ratio in figures["ratios"]:
+        line = re.search(rf"{re.escape(ratio['name'])} .*", out)
+        assert line
+        assert ratio["target"] in line[0]
 
 
 @pytest.mark.parametrize(
@@ -98,17 +145,22 @@ def test_ratios_memory_and_start_up_are_there(
         ("--load", "-1"),
         ("--red-agent", "mixed"),
         ("--rules", "house"),
+        ("--settle", "-1"),
     ],
 )
+@pytest.mark.parametrize("subject", ["sim", "train"])
 def test_a_wrong_flag_is_one_sentence_and_writes_nothing(
+    subject: str,
     flag: str,
     value: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    if subject == "sim" and flag == "--settle":
+        pytest.skip("a flag of train alone")
     monkeypatch.chdir(tmp_path)
-    assert main(["bench", "sim", "--json", "figures.json", flag, value]) == 2
+    assert main(["bench", subject, "--json", "figures.json", flag, value]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("workflow-rl: error: ")
@@ -138,9 +190,15 @@ def test_flags_of_another_kind_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_ctrl_c_ends_a_measurement_without_a_traceback(tmp_path: Path) -> None:
-    with terminal("bench", "sim", "--seconds", "60", cwd=tmp_path) as screen:
-        screen.wait_for("measuring")
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [(["sim", "--seconds", "60"], "measuring"), (["train", "--settle", "100000"], "settling")],
+)
+def test_ctrl_c_ends_a_measurement_without_a_traceback(
+    args: list[str], shown: str, tmp_path: Path
+) -> None:
+    with terminal("bench", *args, cwd=tmp_path) as screen:
+        screen.wait_for(shown)
         screen.interrupt()
         assert screen.code() == 130
         assert "workflow-rl: interrupted" in screen.shown

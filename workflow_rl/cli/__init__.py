@@ -2,14 +2,17 @@
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 from workflow_rl import __version__
-from workflow_rl.cli import bench, parity, play
+from workflow_rl.cli import bench, parity, play, search, train
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
 
 PROGRAM = "workflow-rl"
+_SYSTEM_ERROR = 1
 _USER_ERROR = 2
 _INTERRUPTED = 130
 
@@ -23,14 +26,21 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (play, parity, bench):
+    for module in (search, train, play, parity, bench):
         module.add_to(commands)
     return parser
+
+
+def _interrupt(signum: int, frame: object) -> None:
+    """Ends the program as Ctrl-C does: what is open is closed, what is finished is kept."""
+    raise KeyboardInterrupt
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a user's mistake is one sentence and code 2."""
     args = build_parser().parse_args(argv)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
@@ -41,6 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return _INTERRUPTED
-    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output went away: `| head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"{PROGRAM}: error: {error}", file=sys.stderr)  # a full or read-only disk, say
+        return _SYSTEM_ERROR

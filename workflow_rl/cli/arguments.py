@@ -1,9 +1,18 @@
 """Flags that several commands share."""
 
 import argparse
-from typing import Any
+from typing import Any, Protocol
 
 from workflow_rl.config import MIXED, OBSERVATIONS, RED_AGENTS, RULE_SETS
+
+
+class TakesFlags(Protocol):
+    """A parser or a group of one."""
+
+    def add_argument(self, *names: str, **settings: Any) -> Any:
+        """Adds a flag."""
+        ...
+
 
 Commands = Any  # argparse keeps the type of add_subparsers() to itself
 
@@ -23,7 +32,7 @@ def add_command(commands: Commands, name: str, summary: str, examples: str) -> A
     )
 
 
-def add_rules(parser: argparse.ArgumentParser) -> None:
+def add_rules(parser: TakesFlags) -> None:
     """Adds --rules."""
     parser.add_argument(
         "--rules",
@@ -33,7 +42,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_red_agent(parser: argparse.ArgumentParser) -> None:
+def add_red_agent(parser: TakesFlags) -> None:
     """Adds --red-agent."""
     parser.add_argument(
         "--red-agent",
@@ -43,7 +52,7 @@ def add_red_agent(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_observation(parser: argparse.ArgumentParser) -> None:
+def add_observation(parser: TakesFlags) -> None:
     """Adds --observation."""
     parser.add_argument(
         "--observation",

@@ -3,13 +3,17 @@
 import argparse
 import json
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from workflow_rl.bench import sim
+from workflow_rl.bench.measure import Ratio
 from workflow_rl.cli.arguments import (
     Commands,
     add_command,
@@ -20,12 +24,16 @@ from workflow_rl.cli.arguments import (
 from workflow_rl.config import MIXED, GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from workflow_rl.bench import train
+
 
 def add_to(commands: Commands) -> None:
     """Adds the command and what can be measured."""
     parser = commands.add_parser("bench", help="measure speed on this machine")
     subjects = parser.add_subparsers(dest="subject", metavar="WHAT", required=True)
     _add_sim(subjects)
+    _add_train(subjects)
 
 
 def _add_sim(subjects: Commands) -> None:
@@ -37,6 +45,31 @@ def _add_sim(subjects: Commands) -> None:
         "workflow-rl bench sim --red-agent meander --repeats 9\n"
         "PYTHONPATH=/path/to/CybORG:/path/to/CybORG_plus_plus workflow-rl bench sim",
     )
+    _add_flags(parser, "sim", seconds=0.2)
+    parser.set_defaults(run=run_sim)
+
+
+def _add_train(subjects: Commands) -> None:
+    parser = add_command(
+        subjects,
+        "train",
+        "measure training, on one thread, beside Stable-Baselines3 and, where importable, CybORG",
+        "workflow-rl bench train\n"
+        "workflow-rl bench train --red-agent meander --settle 300\n"
+        "PYTHONPATH=/path/to/CybORG workflow-rl bench train",
+    )
+    _add_flags(parser, "train", seconds=0.5)
+    parser.add_argument(
+        "--settle",
+        type=int,
+        default=150,
+        metavar="N",
+        help="updates of training after which a policy counts as settled",
+    )
+    parser.set_defaults(run=run_train)
+
+
+def _add_flags(parser: argparse.ArgumentParser, subject: str, seconds: float) -> None:
     add_red_agent(parser)
     add_rules(parser)
     add_observation(parser)
@@ -44,7 +77,11 @@ def _add_sim(subjects: Commands) -> None:
         "--repeats", type=int, default=5, metavar="N", help="rounds; the median is shown"
     )
     parser.add_argument(
-        "--seconds", type=float, default=0.2, metavar="S", help="seconds of each row in each round"
+        "--seconds",
+        type=float,
+        default=seconds,
+        metavar="S",
+        help="seconds of each row in each round",
     )
     parser.add_argument(
         "--load", type=int, default=0, metavar="N", help="busy processes to run beside it"
@@ -54,13 +91,49 @@ def _add_sim(subjects: Commands) -> None:
         type=Path,
         default=None,
         metavar="FILE",
-        help="where the figures go (default: logs/bench_sim_<time>.json)",
+        help=f"where the figures go (default: logs/bench_{subject}_<time>.json)",
     )
-    parser.set_defaults(run=run_sim)
 
 
 def run_sim(args: argparse.Namespace) -> int:
-    """Measures, prints the table and writes the figures."""
+    """Measures the simulator, prints the tables and writes the figures."""
+    config, path = _checked(args)
+    console = Console()
+    with _progress(console) as tell:
+        report = sim.run(
+            config,
+            repeats=args.repeats,
+            seconds=args.seconds,
+            load=args.load,
+            progress=lambda name: tell(f"measuring {name}"),
+        )
+    print_sim(console, report)
+    _write(console, path, report.as_json())
+    return 0
+
+
+def run_train(args: argparse.Namespace) -> int:
+    """Measures training, prints the tables and writes the figures."""
+    config, path = _checked(args)
+    whole_number("--settle", args.settle, 0, 1_000_000)
+    from workflow_rl.bench import train  # it needs torch, which the other commands do without
+
+    console = Console()
+    with _progress(console) as tell:
+        report = train.run(
+            config,
+            repeats=args.repeats,
+            seconds=args.seconds,
+            settle=args.settle,
+            load=args.load,
+            progress=tell,
+        )
+    print_train(console, report)
+    _write(console, path, report.as_json())
+    return 0
+
+
+def _checked(args: argparse.Namespace) -> tuple[GameConfig, Path]:
     config = GameConfig(red_agent=args.red_agent, rules=args.rules, observation=args.observation)
     if config.red_agent == MIXED:
         raise InvalidInputError("the benchmark needs one red agent: bline, meander or sleep")
@@ -68,41 +141,55 @@ def run_sim(args: argparse.Namespace) -> int:
     whole_number("--load", args.load, 0, 1_000)
     if not 0.01 <= args.seconds <= 60:
         raise InvalidInputError(f"--seconds must be from 0.01 to 60, not {args.seconds}")
-    path = args.json or Path("logs") / time.strftime("bench_sim_%Y%m%d_%H%M%S.json")
+    path = args.json or Path("logs") / time.strftime(f"bench_{args.subject}_%Y%m%d_%H%M%S.json")
     if path.is_dir():
         raise InvalidInputError(f"--json must name a file; {path} is a folder")
-    console = Console()
+    return config, path
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str], None]]:
+    """Shows what is being done; gives what is to be called with it."""
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
     ) as bar:
         task = bar.add_task("preparing", total=None)
-        report = sim.run(
-            config,
-            repeats=args.repeats,
-            seconds=args.seconds,
-            load=args.load,
-            progress=lambda name: bar.update(task, description=f"measuring {name}"),
-        )
+        yield lambda text: bar.update(task, description=text)
         bar.update(task, description="measured", total=1, completed=1)
-    print_report(console, report)
+
+
+def _write(console: Console, path: Path, figures: dict[str, Any]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise InvalidInputError(f"the figures cannot be written: {error}") from error
     console.print(f"figures: {path}")
-    return 0
 
 
-def print_report(console: Console, report: sim.Report) -> None:
-    """Prints the table with its ratios."""
+def _title(report: "sim.Report | train.Report") -> str:
     machine = report.machine
     beside = f"; {report.load} busy processes beside it" if report.load else ""
-    table = Table(
-        title=f"red {report.config.red_agent}, rules {report.config.rules}; "
+    return (
+        f"red {report.config.red_agent}, rules {report.config.rules}; "
         f"{machine['cores']} cores, {machine['processor']}; "
         f"medians of {report.settings['repeat_count']}{beside}"
     )
+
+
+def _print_ratios(console: Console, ratios: Sequence[Ratio]) -> None:
+    table = Table(title="ratios of this run")
+    for heading in ("ratio", "measured", "aim", ""):
+        table.add_column(heading)
+    for ratio in ratios:
+        verdict = "" if ratio.met is None else "met" if ratio.met else "missed"
+        table.add_row(ratio.name, f"{ratio.value:,.2f}x", ratio.target, verdict)
+    console.print(table)
+
+
+def print_sim(console: Console, report: sim.Report) -> None:
+    """Prints the simulator's table with its ratios."""
+    table = Table(title=_title(report))
     table.add_column("what")
     for heading in ("steps/s", "ns/step", "x CybORG"):
         table.add_column(heading, justify="right")
@@ -112,21 +199,56 @@ def print_report(console: Console, report: sim.Report) -> None:
         ratio = f"{rate / cyborg:,.0f}" if cyborg else "-"
         table.add_row(row.label, f"{rate:,.0f}", f"{1e9 / rate:,.1f}", ratio)
     console.print(table)
-    ratios = Table(title="ratios of this run")
-    for heading in ("ratio", "measured", "aim", ""):
-        ratios.add_column(heading)
-    for measured in report.ratios:
-        ratios.add_row(
-            measured.name,
-            f"{measured.value:,.2f}x",
-            measured.target,
-            "met" if measured.met else "missed",
-        )
-    console.print(ratios)
+    _print_ratios(console, report.ratios)
     console.print(
         f"memory: {report.bytes_per_env} bytes per environment (aim: under 1,024); "
         f"first step without a compile cache: {report.cold_start_seconds:.1f} s (aim: under 30); "
         f"import and reset with it: {report.warm_reset_seconds:.2f} s (aim: under 2)"
     )
+    for reason in report.skipped:
+        console.print(f"not measured: {reason}")
+
+
+def print_train(console: Console, report: "train.Report") -> None:
+    """Prints training's tables: rates, phases, arithmetic and ratios."""
+    from workflow_rl.bench.train import CYBORG, PEAK, PHASES, SB3
+
+    size = report.transitions
+    table = Table(title=f"{_title(report)}; one thread")
+    table.add_column("what")
+    for heading in ("transitions/s", f"ms per {size:,}", "x SB3", "x CybORG"):
+        table.add_column(heading, justify="right")
+    for name, rate in report.rates.items():
+        if name == PEAK:
+            continue
+        ratios = [
+            f"{rate.median / report.rates[other].median:,.1f}" if other in report.rates else "-"
+            for other in (SB3, CYBORG)
+        ]
+        table.add_row(name, f"{rate.median:,.0f}", f"{1e3 * size / rate.median:,.1f}", *ratios)
+    console.print(table)
+    phases = Table(title=f"an update of {report.num_envs} environments, by phase")
+    for heading in ("policy", *PHASES, "distinct inputs", "reward", "compliance"):
+        phases.add_column(heading)
+    for stage in report.stages:
+        total = sum(stage.phase_seconds.values())
+        phases.add_row(
+            f"{stage.name} ({stage.updates} updates)",
+            *(f"{1e3 * s:.1f} ms, {s / total:.0%}" for s in stage.phase_seconds.values()),
+            f"{stage.distinct_inputs:,}",
+            f"{stage.env_reward:.1f}",
+            f"{stage.compliance:.2f}",
+        )
+    console.print(phases)
+    peak = report.rates[PEAK].median
+    console.print(f"{PEAK}: {peak / 1e9:,.1f} GFLOP/s on one thread")
+    for stage in report.stages:
+        done, plain = report.update_flops(stage), report.update_flops(stage, naive=True)
+        console.print(
+            f"update, {stage.name}: {stage.update_flop / 1e9:.2f} GFLOP at {done / 1e9:,.1f} "
+            f"GFLOP/s, {done / peak:.0%} of it; done for every transition it would be "
+            f"{stage.naive_flop / 1e9:.2f} GFLOP at {plain / 1e9:,.1f} GFLOP/s, {plain / peak:.0%}"
+        )
+    _print_ratios(console, report.ratios)
     for reason in report.skipped:
         console.print(f"not measured: {reason}")

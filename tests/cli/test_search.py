@@ -1,0 +1,479 @@
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workflow_rl
+from tests.cli.run import COMMAND, WIDE
+from tests.experiment.toy import assert_same, findings, the_run, tiny
+from workflow_rl.cli import build_parser, main
+from workflow_rl.cli.experiment import experiment_config
+from workflow_rl.config import (
+    PPO_FORMS,
+    ExperimentConfig,
+    GameConfig,
+    PPOConfig,
+    SearchConfig,
+    TrainConfig,
+)
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.experiment.rundir import RunDirectory
+
+SCRIPT = Path(workflow_rl.__file__).parent / "parallel_train_workflow_rl.py"
+TOY = ("--n-envs", "20", "--n-workflows", "3", "--max-episodes", "6", "--min-episodes", "2")
+TOY += ("--base-updates", "6", "--polish-updates", "3", "--compliance-threshold", "0.1")
+TOY += ("--initial-design", "2")  # the third pick is the Gaussian process's
+QUICK = ("--n-envs", "6", "--n-workflows", "2", "--max-episodes", "2", "--max-steps", "20")
+QUICK += ("--base-updates", "2", "--polish-updates", "1", "--hidden", "8")
+
+
+def parsed(*flags: str) -> ExperimentConfig:
+    return experiment_config(build_parser().parse_args(["search", *flags]))
+
+
+# --- what the flags mean
+
+
+def test_no_flags_are_the_documented_defaults() -> None:
+    config = parsed()
+    assert config == ExperimentConfig()
+    train = config.train
+    assert (train.n_envs, train.max_episodes, train.min_episodes) == (200, 50, 5)
+    assert train.n_envs * train.rollout_steps(config.game.episode_length) == 20_000
+    assert train.compliance_threshold == 0.95
+    assert (config.search.n_workflows, config.search.gp_beta) == (20, 2.0)
+    assert (config.game.red_agent, config.game.rules, config.seed) == ("bline", "main", 0)
+
+
+def test_the_documented_examples_mean_what_they_say() -> None:
+    first = "--n-envs 200 --n-workflows 20 --max-episodes 50 --min-episodes 5 --red-agent bline"
+    assert parsed(*first.split()) == ExperimentConfig()
+    for envs, longest, least in ((50, 100, 10), (500, 20, 3)):
+        flags = f"--n-envs {envs} --max-episodes {longest} --min-episodes {least}"
+        assert parsed(*flags.split()) == ExperimentConfig(
+            train=TrainConfig(n_envs=envs, max_episodes=longest, min_episodes=least)
+        )
+
+
+@pytest.mark.parametrize("spelling", ["meander", "RedMeanderAgent", "REDMEANDERAGENT", "Meander"])
+def test_a_red_agent_goes_by_either_spelling(spelling: str) -> None:
+    assert parsed("--red-agent", spelling).game.red_agent == "meander"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("bline", "bline"), ("B_lineAgent", "bline"), ("SleepAgent", "sleep"), ("mixed", "mixed")],
+)
+def test_every_red_agent_can_be_searched_against(given: str, name: str) -> None:
+    assert parsed("--red-agent", given).game.red_agent == name
+
+
+def test_every_flag_reaches_its_field() -> None:
+    flags = (
+        "--red-agent mixed --rules competition --observation cardiff --green-agent active "
+        "--max-steps 30 --n-envs 4 --max-episodes 9 --min-episodes 2 --update-steps 60 "
+        "--compliance-threshold 0.8 --compliance-view true --alignment fixed "
+        "--alignment-lambda 12.5 --stop-at budget --replay-rollouts 2 --hidden 32,16 "
+        "--ppo documented --epochs 3 --minibatch-size 50 --learning-rate 0.01 --gamma 0.9 "
+        "--gae-lambda 0.8 --entropy-weight 0.02 --n-workflows 7 --strategy random --gp-beta 1.5 "
+        "--initial-design 3 --warm-start nearest --base-updates 11 --polish-updates 0 "
+        "--parallel-workflows 2 --total-episodes 99 --seed 13 --device cpu"
+    )
+    assert parsed(*flags.split()) == ExperimentConfig(
+        game=GameConfig(
+            red_agent="mixed",
+            rules="competition",
+            observation="cardiff",
+            green_agent="active",
+            episode_length=30,
+        ),
+        ppo=PPOConfig(
+            epochs=3,
+            minibatch_size=50,
+            learning_rate=0.01,
+            gamma=0.9,
+            gae_lambda=0.8,
+            entropy_weight=0.02,
+        ),
+        train=TrainConfig(
+            n_envs=4,
+            max_episodes=9,
+            min_episodes=2,
+            update_steps=60,
+            compliance_threshold=0.8,
+            compliance_view="true",
+            alignment="fixed",
+            alignment_lambda=12.5,
+            stop_at="budget",
+            replay_rollouts=2,
+            hidden=(32, 16),
+        ),
+        search=SearchConfig(
+            n_workflows=7,
+            strategy="random",
+            gp_beta=1.5,
+            initial_design=3,
+            warm_start="nearest",
+            base_updates=11,
+            polish_updates=0,
+            parallel_workflows=2,
+            total_episodes=99,
+        ),
+        seed=13,
+    )
+
+
+@pytest.mark.parametrize(
+    ("preset", "envs", "transitions", "epochs", "minibatch"),
+    [
+        ("episode", 1, 100, 4, None),
+        ("hybrid", 1, 500, 4, None),
+        ("minibatch", 1, 1_000, 4, None),
+        ("standard", 8, 2_048, 4, 64),
+        ("parallel25", 25, 2_500, 4, None),
+        ("parallel200", 200, 20_000, 4, None),
+        ("original", 200, 20_000, 6, None),
+    ],
+)
+def test_every_documented_rollout_strategy_is_a_preset(
+    preset: str, envs: int, transitions: int, epochs: int, minibatch: int | None
+) -> None:
+    config = parsed("--preset", preset)
+    train = config.train
+    assert train.n_envs == envs
+    assert train.n_envs * train.rollout_steps(config.game.episode_length) == transitions
+    assert config.ppo.epochs == epochs
+    assert config.ppo.minibatch_size == minibatch
+    assert train.conditioned == (preset != "original")
+
+
+def test_the_presets_have_the_documented_lengths() -> None:
+    train = parsed("--preset", "parallel25").train
+    assert (train.max_episodes, train.min_episodes) == (400, 10)
+    train = parsed("--preset", "original").train
+    assert train.n_envs * train.max_episodes == 100_000
+    assert (train.alignment_lambda, train.stop_at) == (0.0, "budget")
+
+
+def test_an_explicit_flag_wins_over_the_preset() -> None:
+    assert parsed("--preset", "parallel25", "--n-envs", "30").train.n_envs == 30
+    assert parsed("--preset", "parallel25", "--min-episodes", "3").train.min_episodes == 3
+    assert parsed("--preset", "hybrid", "--update-steps", "700").train.update_steps == 700
+    assert parsed("--preset", "original", "--epochs", "2").ppo.epochs == 2
+    assert parsed("--preset", "standard", "--minibatch-size", "32").ppo.minibatch_size == 32
+    for value in ("200", "50"):  # also when it is the default
+        assert parsed("--preset", "parallel25", "--n-envs", value).train.n_envs == int(value)
+
+
+@pytest.mark.parametrize(("preset", "least"), [("parallel200", 5), ("parallel25", 10)])
+def test_a_short_training_needs_no_flag_for_its_least_length(preset: str, least: int) -> None:
+    for longest in (1, 4, 40):
+        train = parsed("--preset", preset, "--max-episodes", str(longest)).train
+        assert (train.max_episodes, train.min_episodes) == (longest, min(longest, least))
+
+
+def test_the_forms_of_ppo_go_by_name() -> None:
+    for name, form in PPO_FORMS.items():
+        assert parsed("--ppo", name).ppo == form
+    assert parsed("--ppo", "modern", "--epochs", "9").ppo.epochs == 9
+    assert parsed("--ppo", "modern", "--preset", "standard").ppo.minibatch_size == 64
+
+
+# --- help
+
+
+def test_help_groups_the_flags_and_states_each_default_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["search", "--help"])
+    shown = capsys.readouterr().out
+    for title in ("the game:", "training (", "PPO:", "search:", "run:", "examples:"):
+        assert f"\n{title}" in shown
+    words = " ".join(shown.split())
+    assert "default: None" not in words
+    flags = words[words.index("the game:") : words.index("examples:")].split(" --")[1:]
+    assert len(flags) > 35
+    for flag in flags:
+        assert flag.count("(default: ") == 1, flag
+    for part in (
+        "--n-envs N environments that play side by side (default: 200)",
+        "--max-episodes N episodes per environment at most (default: 50)",
+        "--update-steps N transitions per update, all environments together",
+        "--gamma X discount per step (default: 0.95)",
+        "--hidden N,N units of the hidden layers, e.g. 64,64 (default: 64,64)",
+    ):
+        assert part in words
+
+
+# --- mistakes
+
+
+@pytest.fixture
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--preset fast", "unknown preset 'fast': choose one of episode, hybrid, minibatch"),
+        ("--ppo newest", "unknown form of PPO 'newest': choose one of tuned, documented, modern"),
+        ("--strategy luck", "unknown strategy 'luck': choose one of gp-ucb, random, round-robin"),
+        ("--warm-start hot", "unknown warm start 'hot': choose one of common, previous, nearest"),
+        ("--alignment sometimes", "choose one of adaptive, fixed"),
+        ("--compliance-view blurred", "choose one of observed, true"),
+        ("--stop-at noon", "choose one of compliance, budget"),
+        ("--device cuda", "unknown device 'cuda'"),
+        ("--red-agent nobody", "choose one of bline, meander, sleep, mixed"),
+        ("--rules house", "choose one of main, competition"),
+        ("--observation all", "choose one of challenge, cardiff"),
+        ("--green-agent busy", "choose one of sleep, active"),
+        ("--compliance-threshold 1.5", "compliance_threshold must be a number from 0 to 1"),
+        ("--compliance-threshold -0.1", "compliance_threshold must be a number from 0 to 1"),
+        ("--compliance-threshold nan", "compliance_threshold must be a number from 0 to 1"),
+        ("--alignment-lambda -1", "alignment_lambda must be a number of 0 or more"),
+        ("--alignment-lambda inf", "alignment_lambda must be a number of 0 or more"),
+        ("--gp-beta -1", "gp_beta must be a number of 0 or more"),
+        ("--n-envs 0", "n_envs must be a whole number from 1"),
+        ("--n-workflows 0", "n_workflows must be a whole number from 1"),
+        ("--max-episodes 0", "max_episodes must be a whole number from 1"),
+        ("--max-episodes 6 --min-episodes 7", "min_episodes must be a whole number from 1 to 6"),
+        ("--max-steps 0", "episode_length must be a whole number from 1"),
+        ("--update-steps 10", "update_steps must be a whole number from 200"),
+        ("--epochs 0", "epochs must be a whole number from 1"),
+        ("--minibatch-size 0", "minibatch_size must be a whole number from 1"),
+        ("--learning-rate 0", "learning_rate must be a number above 0"),
+        ("--gamma 1.1", "gamma must be a number from 0 to 1"),
+        ("--gae-lambda -1", "gae_lambda must be a number from 0 to 1"),
+        ("--entropy-weight nan", "entropy_weight must be a number of 0 or more"),
+        ("--max-episodes 1 --update-steps 12000", "this would never finish an episode"),
+        ("--hidden 0", "units of a hidden layer must be a whole number from 1"),
+        ("--parallel-workflows 0", "parallel_workflows must be a whole number from 1"),
+        ("--total-episodes 0", "total_episodes must be a whole number from 1"),
+        ("--initial-design 121", "initial_design must be a whole number from 1 to 120"),
+        ("--seed -1", "seed must be a whole number from 0"),
+        ("--n-envs 1 --update-steps 20000", "this would never update: 50 episodes of 100 steps"),
+        ("--preset original", "trains one policy without a workflow: use `workflow-rl train`"),
+        ("--resume nowhere", "nowhere is not a run directory"),
+        ("--resume .", "is not a run directory"),
+        ("--checkpoint-dir /proc/nowhere", "no run directory can be made in /proc/nowhere"),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_any_work(
+    flags: str, said: str, in_an_empty_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", *flags.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("workflow-rl: error: ")
+    assert said in err
+    assert list(in_an_empty_folder.iterdir()) == []
+
+
+def test_a_preset_shortened_until_it_never_updates_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="never update"):
+        parsed("--preset", "standard", "--max-episodes", "2")
+
+
+def test_a_run_in_use_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(), [])
+    before = {path.name for path in directory.path.iterdir()}
+    assert main(["search", "--resume", str(directory.path)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "is in use by a live process" in err
+    assert {path.name for path in directory.path.iterdir()} == before
+    directory.close()
+
+
+# --- a search at toy size
+
+
+def script(*flags: str, threads: int, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *flags],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={k: v for k, v in WIDE.items() if k != "PYTHONPATH"}
+        | {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)},
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def by_script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """The documented command, run somewhere else than in the repository."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    result = script(*TOY, threads=2, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return the_run(folder / "logs"), result.stdout, result.stderr
+
+
+def test_the_documented_script_is_the_command_on_any_number_of_threads(
+    by_script: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    result = subprocess.run(
+        [*COMMAND, "search", *TOY],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=WIDE | {"OMP_NUM_THREADS": "1"},
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert_same(by_script[0], the_run(tmp_path / "logs"))
+    noted = json.loads((by_script[0] / "experiment_config.json").read_text())
+    assert noted["command"] == [str(SCRIPT), *TOY]
+
+
+def test_away_from_a_terminal_progress_is_plain_lines(by_script: tuple[Path, str, str]) -> None:
+    run, out, err = by_script
+    assert "\x1b" not in out
+    assert "\r" not in out
+    assert [line for line in err.splitlines() if "compiling" not in line] == []
+    lines = out.splitlines()
+    assert lines[0] == (f"red bline, rules main, seed 0; run directory logs/{run.name}")
+    assert lines[1] == "base: all orders"
+    orders = [row["workflow"] for row in json.loads((run / "summary.json").read_text())["trials"]]
+    for number, order in enumerate(orders):
+        assert f"trial_{number:03d}: {order}" in lines
+        assert any(line.startswith(f"{number + 1}/3 {order}: reward -") for line in lines)
+    assert any(line.startswith("polish: ") for line in lines)
+
+
+def test_the_end_is_a_ranking_a_recommendation_and_where_everything_is(
+    by_script: tuple[Path, str, str],
+) -> None:
+    run, out, _ = by_script
+    summary = json.loads((run / "summary.json").read_text())
+    table = out[out.index("workflows tried:") :].splitlines()
+    assert table[0].strip() == "workflows tried: red bline, rules main"
+    for heading in ("workflow", "reward", "compliance", "true", "episodes", "stopped"):
+        assert heading in table[1]
+    trials = summary["trials"]
+    ranked = sorted(trials, key=lambda t: (not t["is_compliant"], -t["env_reward"]))
+    for rank, (line, trial) in enumerate(zip(table[2:5], ranked, strict=True), 1):
+        assert line.split()[0] == str(rank)
+        assert trial["workflow"] in line
+        assert f"{trial['env_reward']:.2f} ± {trial['env_reward_error']:.2f}" in line
+        assert f"{trial['compliance']:.3f}" in line
+        assert trial["stopped"] in line
+    assert f"recommended: {summary['recommended']}" in table
+    assert "5 % of its shells" in out
+    last = table[-1]
+    assert f"policy: logs/{run.name}/policies/recommended.safetensors" in last
+    assert last.endswith(f"everything: logs/{run.name}")
+
+
+def test_a_long_path_is_printed_in_one_piece_and_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / ("a folder [bold]" + "x" * 150)
+    assert main(["search", *QUICK, "--checkpoint-dir", str(folder)]) == 0
+    run = str(the_run(folder))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(run)
+    assert lines[-1].endswith(run)
+
+
+def test_the_reference_spelling_of_red_searches_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("meander", "RedMeanderAgent"):
+        flags = ("--red-agent", name, "--checkpoint-dir", str(tmp_path / name))
+        assert main(["search", *QUICK, *flags]) == 0
+        assert "red meander, rules main" in capsys.readouterr().out
+    assert findings(the_run(tmp_path / "meander")) == findings(
+        the_run(tmp_path / "RedMeanderAgent")
+    )
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--preset", "episode", "--max-steps", "100"),
+        ("--preset", "standard", "--max-episodes", "15"),
+        ("--strategy", "random"),
+        ("--strategy", "round-robin"),
+        ("--ppo", "modern"),
+        ("--ppo", "documented", "--replay-rollouts", "1"),
+        ("--observation", "cardiff", "--rules", "competition"),
+        ("--alignment", "fixed", "--compliance-view", "true", "--stop-at", "budget"),
+        ("--update-steps", "90"),
+        ("--red-agent", "mixed", "--green-agent", "active"),
+        ("--red-agent", "sleep"),
+    ],
+    ids=" ".join,
+)
+def test_every_way_to_search_works(
+    flags: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = QUICK if "--preset" not in flags else QUICK[QUICK.index("--n-workflows") :]
+    assert main(["search", *own, *flags, "--checkpoint-dir", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "recommended: " in out
+    assert (the_run(tmp_path) / "policies" / "recommended.safetensors").exists()
+
+
+def test_resuming_a_finished_run_shows_its_outcome_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", *QUICK, "--checkpoint-dir", str(tmp_path)]) == 0
+    first = capsys.readouterr().out
+    assert main(["search", "--resume", str(the_run(tmp_path))]) == 0
+    second = capsys.readouterr().out
+
+    def ranking(out: str) -> str:
+        return out[out.index("workflows tried:") : out.rindex(" transitions in")]
+
+    assert ranking(first) == ranking(second)
+    assert "1/2 " in second
+
+
+# --- progress at a terminal
+
+
+def shown_at_a_terminal(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    from rich.console import Console
+
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        "workflow_rl.cli.outcome.make_console",
+        lambda: Console(file=screen, force_terminal=True, width=width, highlight=False),
+    )
+    assert main(["search", *QUICK, "--checkpoint-dir", str(tmp_path)]) == 0
+    return screen.getvalue()
+
+
+def test_at_a_terminal_bars_show_workflows_updates_and_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = shown_at_a_terminal(160, tmp_path, monkeypatch)
+    for part in ("workflows", "2/2", "trial_001", "reward -", "compliance 0.", "transitions/s"):
+        assert part in shown
+    assert "-inf" not in shown
+
+
+def test_a_narrow_terminal_still_shows_whole_workflows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = shown_at_a_terminal(80, tmp_path, monkeypatch)
+    table = shown[shown.index("workflows tried:") :]
+    assert "…" not in table
+    with (the_run(tmp_path) / "gp_sampling_log.csv").open() as file:
+        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    column = " ".join(" ".join(line[3:20] for line in table.splitlines()).split())
+    for row in rows:
+        assert row["workflow"] in column

@@ -1,0 +1,213 @@
+"""The flags of `search` and `train`, and how they become a configuration."""
+
+import argparse
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from workflow_rl.cli.arguments import add_observation, add_red_agent, add_rules
+from workflow_rl.config import (
+    ALIGNMENTS,
+    DEFAULT_PPO,
+    GREEN_AGENTS,
+    PPO_FORMS,
+    PRESETS,
+    STOPS,
+    STRATEGIES,
+    VIEWS,
+    WARM_STARTS,
+    ExperimentConfig,
+    GameConfig,
+    PPOConfig,
+    SearchConfig,
+    TrainConfig,
+    one_of,
+)
+from workflow_rl.errors import InvalidInputError
+
+DEFAULT_PRESET: Final = "parallel200"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag that sets one field of a configuration."""
+
+    name: str
+    field: str
+    kind: Any
+    help: str
+    metavar: str = "N"
+
+    def add_to(self, group: Any, defaults: Any) -> None:
+        """Adds the flag, with the field's default in its help; not given it sets nothing."""
+        default = getattr(defaults, self.field)
+        if isinstance(default, tuple):
+            default = ",".join(map(str, default))
+        group.add_argument(
+            self.name,
+            dest=f"{type(defaults).__name__}.{self.field}",
+            type=self.kind,
+            default=argparse.SUPPRESS,
+            metavar=self.metavar,
+            help=self.help + ("" if default is None else f" (default: {default})"),
+        )
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.replace("x", ",").split(",") if part)
+
+
+TRAIN_FLAGS: Final = (
+    Flag("--n-envs", "n_envs", int, "environments that play side by side"),
+    Flag("--max-episodes", "max_episodes", int, "episodes per environment at most"),
+    Flag("--min-episodes", "min_episodes", int, "updates before compliance may end a training"),
+    Flag(
+        "--update-steps",
+        "update_steps",
+        int,
+        "transitions per update, all environments together (default: one episode of each)",
+    ),
+    Flag(
+        "--compliance-threshold",
+        "compliance_threshold",
+        float,
+        "mean compliance that ends a training, 0 to 1",
+        "X",
+    ),
+    Flag(
+        "--compliance-view",
+        "compliance_view",
+        str,
+        f"judge fixes by what Blue saw or by the truth: {' or '.join(VIEWS)}",
+        "NAME",
+    ),
+    Flag(
+        "--alignment",
+        "alignment",
+        str,
+        f"weight of compliance in the reward: {' or '.join(ALIGNMENTS)}",
+        "NAME",
+    ),
+    Flag(
+        "--alignment-lambda",
+        "alignment_lambda",
+        float,
+        "that weight, in reward per episode; with adaptive its start",
+        "X",
+    ),
+    Flag("--stop-at", "stop_at", str, f"when a training ends: {' or '.join(STOPS)}", "NAME"),
+    Flag("--replay-rollouts", "replay_rollouts", int, "earlier rollouts kept in each batch"),
+    Flag("--hidden", "hidden", _sizes, "units of the hidden layers, e.g. 64,64", "N,N"),
+)
+PPO_FLAGS: Final = (
+    Flag("--epochs", "epochs", int, "passes over the batch at each update"),
+    Flag("--minibatch-size", "minibatch_size", int, "samples of a gradient step (default: all)"),
+    Flag("--learning-rate", "learning_rate", float, "of Adam", "X"),
+    Flag("--gamma", "gamma", float, "discount per step", "X"),
+    Flag(
+        "--gae-lambda",
+        "gae_lambda",
+        float,
+        "generalised advantages with this lambda (default: none)",
+        "X",
+    ),
+    Flag("--entropy-weight", "entropy_weight", float, "weight of the entropy bonus", "X"),
+)
+SEARCH_FLAGS: Final = (
+    Flag("--n-workflows", "n_workflows", int, "workflows to try"),
+    Flag("--strategy", "strategy", str, f"how to pick: {', '.join(STRATEGIES)}", "NAME"),
+    Flag("--gp-beta", "gp_beta", float, "weight of uncertainty in the UCB", "X"),
+    Flag("--initial-design", "initial_design", int, "first picks, spread out over all orders"),
+    Flag(
+        "--warm-start",
+        "warm_start",
+        str,
+        f"what each training starts from: {', '.join(WARM_STARTS)}",
+        "NAME",
+    ),
+    Flag("--base-updates", "base_updates", int, "updates of the common base policy"),
+    Flag("--polish-updates", "polish_updates", int, "further updates of the recommended policy"),
+    Flag("--parallel-workflows", "parallel_workflows", int, "trainings side by side, in processes"),
+    Flag(
+        "--total-episodes",
+        "total_episodes",
+        int,
+        "end the search after so many episodes of all environments (default: no limit)",
+    ),
+)
+
+
+def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> None:
+    """Adds the flags, in groups."""
+    game = parser.add_argument_group("the game")
+    add_red_agent(game)
+    add_rules(game)
+    add_observation(game)
+    game.add_argument(
+        "--green-agent", default="sleep", metavar="NAME", help=f"Green: {' or '.join(GREEN_AGENTS)}"
+    )
+    game.add_argument("--max-steps", type=int, default=100, metavar="N", help="steps per episode")
+    training = parser.add_argument_group("training (an explicit flag wins over the preset)")
+    training.add_argument(
+        "--preset",
+        default=DEFAULT_PRESET,
+        metavar="NAME",
+        help=f"rollout strategy: {', '.join(PRESETS)}",
+    )
+    for flag in TRAIN_FLAGS:
+        flag.add_to(training, TrainConfig())
+    ppo = parser.add_argument_group("PPO")
+    ppo.add_argument(
+        "--ppo",
+        default=DEFAULT_PPO,
+        metavar="NAME",
+        help="tuned (documented with gamma 0.95), documented (gamma 0.99), or modern",
+    )
+    for flag in PPO_FLAGS:
+        flag.add_to(ppo, PPO_FORMS[DEFAULT_PPO])
+    if search:
+        group = parser.add_argument_group("search")
+        for flag in SEARCH_FLAGS:
+            flag.add_to(group, SearchConfig())
+    run = parser.add_argument_group("run")
+    run.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result")
+    run.add_argument(
+        "--checkpoint-dir", default="logs", metavar="DIR", help="where run directories are made"
+    )
+    run.add_argument("--device", default="cpu", metavar="NAME", help="cpu, the only one supported")
+
+
+def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
+    """Returns the configuration that the flags ask for.
+
+    Raises:
+        InvalidInputError: a flag is wrong, or two contradict each other.
+    """
+    if args.device != "cpu":
+        raise InvalidInputError(
+            f"unknown device {args.device!r}: this project trains on the processor, choose cpu"
+        )
+    preset_train, preset_ppo = PRESETS[one_of("preset", args.preset, tuple(PRESETS))]
+    form = PPO_FORMS[one_of("form of PPO", args.ppo, tuple(PPO_FORMS))]
+    given = _given(args, TrainConfig)
+    train = dict(preset_train) | given
+    if "max_episodes" in given and "min_episodes" not in given:
+        least = train.get("min_episodes", TrainConfig().min_episodes)
+        train["min_episodes"] = min(least, train["max_episodes"])
+    return ExperimentConfig(
+        game=GameConfig(
+            red_agent=args.red_agent,
+            rules=args.rules,
+            observation=args.observation,
+            green_agent=args.green_agent,
+            episode_length=args.max_steps,
+        ),
+        ppo=replace(form, **(dict(preset_ppo) | _given(args, PPOConfig))),
+        train=TrainConfig(**train),
+        search=SearchConfig(**_given(args, SearchConfig)),
+        seed=args.seed,
+    )
+
+
+def _given(args: argparse.Namespace, owner: type[Any]) -> dict[str, Any]:
+    prefix = f"{owner.__name__}."
+    return {k.removeprefix(prefix): v for k, v in vars(args).items() if k.startswith(prefix)}

@@ -1,0 +1,90 @@
+"""How the outcome of a search is shown."""
+
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from workflow_rl.experiment.run import SearchOutcome, spread_of
+from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.workflow.orders import format_order
+
+_PLAIN_WIDTH = 130  # where there is no terminal whose width counts
+
+
+def make_console() -> Console:
+    """Returns the console of a run."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        return console
+    return Console(highlight=False, width=_PLAIN_WIDTH, soft_wrap=True)  # lines stay whole
+
+
+def print_whole(console: Console, text: str) -> None:
+    """Prints a line with a path in it as it is, however long."""
+    console.print(text, markup=False, soft_wrap=True)
+
+
+def print_start(console: Console, directory: RunDirectory) -> None:
+    """Prints what is about to run, and where."""
+    config = directory.config
+    print_whole(
+        console,
+        f"red {config.game.red_agent}, rules {config.game.rules}, seed {config.seed}; "
+        f"run directory {directory.path}",
+    )
+
+
+def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
+    """Prints the ranking, the recommendation and where everything is."""
+    game = directory.config.game
+    title = f"workflows tried: red {game.red_agent}, rules {game.rules}"
+    table = Table(title=title, box=None, padding=(0, 2, 0, 0), header_style="underline")
+    for heading in ("", "workflow", "reward", "compliance", "true", "episodes", "stopped"):
+        justify: Literal["left", "right"] = "right" if heading == "" else "left"
+        table.add_column(heading, justify=justify, no_wrap=heading != "workflow")
+    ranking = sorted(
+        outcome.trials, key=lambda d: (not d.result.is_compliant, -d.result.env_reward)
+    )
+    for rank, done in enumerate(ranking, 1):
+        result = done.result
+        table.add_row(
+            str(rank),
+            format_order(done.trial.order),
+            f"{result.env_reward:.2f} ± {result.env_reward_error:.2f}",
+            f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),
+            f"{result.compliance_true:.3f}",
+            str(result.episodes_per_env),
+            result.stopped,
+        )
+    console.print(table)
+    compliant = sum(d.result.is_compliant for d in outcome.trials)
+    console.print(
+        f"{compliant} of {len(outcome.trials)} workflows compliant. 'true' is compliance judged by "
+        "where Red really is; nobody sees 5 % of its shells, which bounds it, most where user "
+        "comes early."
+    )
+    if game.red_agent == "bline":
+        console.print(
+            "Against bline the place of defender makes no difference (24 classes of equals), nor "
+            "does op_host's, which it never touches: 6 classes in all."
+        )
+    spread = spread_of(outcome.trials, game.red_agent)
+    if spread.equals and spread.classes > 1:
+        console.print(
+            f"how much the order matters: rewards differ by {spread.between:.2f} (standard "
+            f"deviation) between {spread.classes} different orders, by {spread.within:.2f} between "
+            "equal ones, which is noise"
+        )
+    console.print(f"recommended: {format_order(outcome.recommendation.order)}")
+    if outcome.polished is not None:
+        console.print(
+            f"its policy after {outcome.polished.updates} more updates: reward "
+            f"{outcome.polished.best_env_reward:.2f}, compliance "
+            f"{outcome.polished.best_compliance:.3f}"
+        )
+    print_whole(
+        console,
+        f"{outcome.transitions:,} transitions in {outcome.seconds:.0f} s; policy: "
+        f"{directory.policy('recommended')}; everything: {directory.path}",
+    )

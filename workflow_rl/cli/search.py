@@ -1,0 +1,63 @@
+"""`workflow-rl search`: find the order in which to fix compromised machines."""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
+from workflow_rl.errors import InvalidInputError
+
+_EXAMPLES = """workflow-rl search --red-agent bline
+workflow-rl search --n-envs 200 --n-workflows 20 --max-episodes 50 --min-episodes 5
+workflow-rl search --red-agent meander --stop-at budget --parallel-workflows 2
+workflow-rl search --resume logs/exp_20260101_120000_4242"""
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands, "search", "search the 120 workflows and train a policy for each tried", _EXAMPLES
+    )
+    add_experiment_flags(parser, search=True)
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        default=argparse.SUPPRESS,
+        metavar="RUN",
+        help="go on with an interrupted run; all other flags come from it (default: a new run)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Searches, shows the ranking and says where everything is."""
+    # Imported here: the networks and the Gaussian process take seconds that no other command needs.
+    from workflow_rl.cli.outcome import make_console, print_outcome, print_start, print_whole
+    from workflow_rl.cli.progress import ProgressListener
+    from workflow_rl.experiment.run import SearchRun
+    from workflow_rl.experiment.rundir import RunDirectory
+
+    if "resume" in args:
+        directory = RunDirectory.open(args.resume)
+    else:
+        config = experiment_config(args)
+        if not config.train.conditioned:
+            raise InvalidInputError(
+                "the preset original trains one policy without a workflow: use `workflow-rl train`"
+            )
+        directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv)
+    console = make_console()
+    try:
+        print_start(console, directory)
+        with ProgressListener(console, directory.config) as listener:
+            outcome = SearchRun(directory, listener).run()
+        print_outcome(console, outcome, directory)
+    except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
+        path = shlex.quote(str(directory.path))
+        print_whole(console, f"stopped; go on with: workflow-rl search --resume {path}")
+        raise
+    finally:
+        directory.close()
+    return 0

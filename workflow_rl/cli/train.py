@@ -1,0 +1,60 @@
+"""`workflow-rl train`: train the policy of one workflow."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.workflow.orders import format_order, order_index, parse_order
+
+_EXAMPLES = """workflow-rl train --workflow "op_server > enterprise > op_host > user > defender"
+workflow-rl train --workflow "enterprise, op_server, op_host, user, defender" --max-episodes 500
+workflow-rl train --preset original --red-agent meander"""
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(commands, "train", "train the policy of one workflow", _EXAMPLES)
+    parser.add_argument(
+        "--workflow",
+        default=argparse.SUPPRESS,
+        metavar="ORDER",
+        help="the order to follow (default: none, the policy learns all orders)",
+    )
+    add_experiment_flags(parser, search=False)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trains, shows how it went and says where the policy is."""
+    config = experiment_config(args)
+    order = order_index(parse_order(args.workflow)) if "workflow" in args else None
+    if order is not None and not config.train.conditioned:
+        raise InvalidInputError(f"the preset {args.preset} trains without a workflow")
+    from workflow_rl.cli.outcome import make_console, print_start, print_whole
+    from workflow_rl.cli.progress import ProgressListener
+    from workflow_rl.experiment.run import train_in_directory
+    from workflow_rl.experiment.rundir import RunDirectory
+
+    directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv, "train")
+    console = make_console()
+    try:
+        print_start(console, directory)
+        with ProgressListener(console, config) as listener:
+            result = train_in_directory(directory, order, listener)
+        console.print(
+            f"{'all orders' if order is None else format_order(order)}: reward of the last "
+            f"episodes {result.env_reward:.2f} ± {result.env_reward_error:.2f}, compliance "
+            f"{result.compliance:.3f} (true {result.compliance_true:.3f}), "
+            f"{result.updates} updates, {result.stopped}"
+        )
+        print_whole(
+            console,
+            f"best policy: reward {result.best_env_reward:.2f}, compliance "
+            f"{result.best_compliance:.3f}: {directory.policy('recommended')}",
+        )
+    finally:
+        directory.close()
+    return 0

@@ -1,0 +1,80 @@
+"""The Python interface: search the workflows, train one, load a policy."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.experiment.logs import Row
+from workflow_rl.experiment.run import SearchOutcome, SearchRun, describe_trained
+from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.ordersearch.loop import Trial
+from workflow_rl.ppo.policy import Policy, load_policy
+from workflow_rl.train.loop import TrainJob, TrainResult
+from workflow_rl.train.loop import train as run_train
+from workflow_rl.workflow.orders import order_index, parse_order
+
+
+class Silent:
+    """A listener that says nothing."""
+
+    def began(self, phase: str, detail: str) -> None:
+        """A phase or a trial begins."""
+
+    def updated(self, row: Row) -> None:
+        """An update was made."""
+
+    def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
+        """A trial is over."""
+
+
+def search(
+    config: ExperimentConfig | None = None,
+    *,
+    checkpoint_dir: str | Path = "logs",
+    resume: str | Path | None = None,
+) -> SearchOutcome:
+    """Searches the 120 workflows, as `workflow-rl search` does.
+
+    Args:
+        config: everything the run depends on; by default that of the command line.
+        checkpoint_dir: where the run directory is made.
+        resume: an interrupted run's directory to go on with; `config` is then its own.
+
+    Returns:
+        Every trial, the recommendation, and the run directory with policies and logs.
+    """
+    if resume is not None:
+        directory = RunDirectory.open(Path(resume))
+    else:
+        directory = RunDirectory.create(
+            Path(checkpoint_dir), config or ExperimentConfig(), sys.argv
+        )
+    try:
+        return SearchRun(directory, Silent()).run()
+    finally:
+        directory.close()
+
+
+def train_workflow(
+    workflow: str | Sequence[str] | None, config: ExperimentConfig | None = None
+) -> tuple[Policy, TrainResult]:
+    """Trains the policy of one workflow; nothing is written.
+
+    Args:
+        workflow: the order to follow, as text or as five unit types; None learns all orders.
+        config: everything the training depends on; its search part is not used.
+
+    Returns:
+        The best policy met, and how the training went.
+    """
+    config = config or ExperimentConfig()
+    order = None
+    if workflow is not None:
+        order = order_index(parse_order(workflow) if isinstance(workflow, str) else workflow)
+    job = TrainJob(config.game, config.ppo, config.train, config.seed, order)
+    result = run_train(job)
+    return Policy(result.best, describe_trained(job, result)), result
+
+
+__all__ = ["load_policy", "search", "train_workflow"]

@@ -1,0 +1,198 @@
+"""What is written about a run while it goes on: rows per update, per episode, per decision."""
+
+import csv
+import io
+import math
+import os
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.files import write_atomically
+from workflow_rl.train.episodes import Episodes
+from workflow_rl.train.loop import UpdateRecord
+from workflow_rl.train.usage import Usage
+from workflow_rl.workflow.orders import ORDERS, format_order
+
+EPISODE_DTYPE: Final = np.dtype(
+    [
+        ("update", np.int32),
+        ("env", np.int32),
+        ("order", np.int16),
+        ("env_reward", np.float32),
+        ("alignment", np.float32),
+        ("compliance_observed", np.float32),
+        ("compliance_true", np.float32),
+        ("fixes", np.int32),
+    ]
+)
+Row = Mapping[str, Any]
+
+
+def update_row(training: str, order: int | None, record: UpdateRecord, usage: Usage) -> Row:
+    """Returns the row of an update: what was trained, how it went, what it cost."""
+    row = {"training": training, "workflow": "all" if order is None else format_order(order)}
+    for f in fields(record):
+        if f.name != "stats":
+            row[f.name] = getattr(record, f.name)
+    return row | asdict(record.stats) | asdict(usage)
+
+
+class CsvLog:
+    """A table that grows row by row and survives being cut off anywhere."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens the table; it is made with its first row."""
+        self.path = path
+
+    def append(self, row: Row) -> None:
+        """Adds a row at the end."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8", newline="") as file:
+            file.write(_as_csv([row], header=file.tell() == 0))
+
+    def rows(self) -> list[dict[str, str]]:
+        """Returns the rows; one that was cut off is left out."""
+        if not self.path.exists():
+            return []
+        text = self.path.read_text(encoding="utf-8")
+        complete = text[: text.rfind("\n") + 1]
+        reader = csv.DictReader(io.StringIO(complete))
+        return [row for row in reader if None not in row and None not in row.values()]
+
+    def rewrite(self, rows: Iterable[Row]) -> None:
+        """Replaces the table by the given rows, atomically."""
+        rows = list(rows)
+        write_atomically(self.path, _as_csv(rows, header=True).encode() if rows else b"")
+
+
+def _as_csv(rows: list[Row], *, header: bool) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    if header:
+        writer.writeheader()
+    for row in rows:
+        writer.writerow({key: _plain(value) for key, value in row.items()})
+    return out.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(round(value, 9))
+    return value
+
+
+class EpisodeLog:
+    """A growing file of episode records."""
+
+    def __init__(self, path: Path) -> None:
+        """Names the file; it is made with its first episodes."""
+        self.path = path
+
+    def append(self, update: int, episodes: Episodes) -> None:
+        """Adds the episodes that ended in an update."""
+        rows = np.zeros(len(episodes), EPISODE_DTYPE)
+        rows["update"] = update
+        for f in fields(episodes):
+            rows[f.name] = getattr(episodes, f.name)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            file.write(rows.tobytes())
+
+    def read(self) -> NDArray[np.void]:
+        """Returns the records; one that was cut off is left out."""
+        if not self.path.exists():
+            return np.zeros(0, EPISODE_DTYPE)
+        data = self.path.read_bytes()
+        return np.frombuffer(data[: len(data) - len(data) % EPISODE_DTYPE.itemsize], EPISODE_DTYPE)
+
+    def keep_up_to(self, update: int) -> None:
+        """Drops the episodes of later updates."""
+        if self.path.exists():
+            rows = self.read()
+            write_atomically(self.path, rows[rows["update"] <= update].tobytes())
+
+
+def write_episodes(path: Path, parts: Mapping[str, NDArray[np.void]]) -> None:
+    """Writes all episodes, by training, as one Parquet file, atomically."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = [name for name, rows in parts.items() for _ in range(len(rows))]
+    rows = np.concatenate([*parts.values(), np.zeros(0, EPISODE_DTYPE)])
+    columns: dict[str, Any] = {"training": pa.array(names).dictionary_encode()}
+    orders = [" > ".join(order) for order in ORDERS]
+    columns["workflow"] = pa.DictionaryArray.from_arrays(
+        pa.array(rows["order"].astype(np.int16)), pa.array(orders)
+    )
+    for name in EPISODE_DTYPE.names or ():
+        if name != "order":
+            columns[name] = pa.array(np.ascontiguousarray(rows[name]))
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, compression="zstd")
+    write_atomically(path, sink.getvalue())
+
+
+_SCALARS: Final = {  # CleanRL's names -> our columns
+    "charts/episodic_return": "env_reward",
+    "charts/compliance_observed": "compliance_observed",
+    "charts/compliance_true": "compliance_true",
+    "charts/alignment_weight": "alignment_weight",
+    "losses/policy_loss": "policy_loss",
+    "losses/value_loss": "value_loss",
+    "losses/entropy": "entropy",
+    "losses/approx_kl": "approx_kl",
+    "losses/clipfrac": "clipfrac",
+    "losses/explained_variance": "explained_variance",
+}
+
+
+class TensorBoardLog:
+    """The same figures for TensorBoard, under CleanRL's names.
+
+    Written here and not by TensorBoard's own writer, which does so in a thread: a full disk would
+    be that thread's traceback instead of our error.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Opens a new event file."""
+        from tensorboard.compat.proto import (  # type: ignore[import-untyped]
+            event_pb2,
+            summary_pb2,
+        )
+        from tensorboard.summary.writer.record_writer import (  # type: ignore[import-untyped]
+            RecordWriter,
+        )
+
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+        self._file = (folder / name).open("ab", buffering=0)
+        self._records: Any = RecordWriter(self._file)
+        self._event: Any = event_pb2.Event
+        self._summary: Any = summary_pb2.Summary
+        self._write(file_version="brain.Event:2")
+
+    def add(self, row: Row, transitions: int, sps: float) -> None:
+        """Adds an update's row at the run's total of transitions."""
+        values = {name: float(row[column]) for name, column in _SCALARS.items()}
+        values["charts/SPS"] = sps
+        scalar = self._summary.Value
+        self._write(
+            step=transitions,
+            summary=self._summary(
+                value=[scalar(tag=name, simple_value=value) for name, value in values.items()]
+            ),
+        )
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def _write(self, **event: Any) -> None:
+        self._records.write(self._event(wall_time=time.time(), **event).SerializeToString())

@@ -1,0 +1,533 @@
+"""A whole search: base policy, trials, polish, summary; resumable at any point."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.experiment.logs import CsvLog, Row, TensorBoardLog, write_episodes
+from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.experiment.training import (
+    TrainingFolder,
+    load_result,
+    result_numbers,
+    run_training,
+)
+from workflow_rl.experiment.workers import ProcessExecutor
+from workflow_rl.files import read_json, write_json
+from workflow_rl.ordersearch.loop import Done, SerialExecutor, Trial, search
+from workflow_rl.ordersearch.recommend import Recommendation, recommend
+from workflow_rl.ordersearch.strategies import Decision, Observation, make_strategy
+from workflow_rl.ppo.policy import describe_policy, save_policy
+from workflow_rl.train.loop import TrainJob, TrainResult, Weights, one_thread
+from workflow_rl.workflow.orders import NUM_ORDERS, classes_without, format_order, kendall_distance
+
+BASE: Final = "base"
+POLISH: Final = "polish"
+_TRIALS: Final = "trials.json"
+_REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
+
+
+class Listener(Protocol):
+    """Who is told how a search goes."""
+
+    def began(self, phase: str, detail: str) -> None:
+        """A phase or a trial begins."""
+        ...
+
+    def updated(self, row: Row) -> None:
+        """An update was made."""
+        ...
+
+    def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
+        """A trial is over; `done` of them are."""
+        ...
+
+
+@dataclass(frozen=True)
+class SearchOutcome:
+    """What a search found."""
+
+    path: Path
+    trials: list[Done[TrainResult]]
+    recommendation: Recommendation
+    polished: TrainResult | None
+    seconds: float
+    transitions: int
+
+
+def observe(result: TrainResult) -> Observation:
+    """Returns what the strategy is told of a training."""
+    assert result.order is not None
+    return Observation(result.order, result.env_reward, result.compliance, result.is_compliant)
+
+
+def seed_of(config: ExperimentConfig, *purpose: int) -> int:
+    """Returns the seed of one training, from the run's seed and what the training is."""
+    return int(np.random.SeedSequence([config.seed, *purpose]).generate_state(1, np.uint32)[0])
+
+
+class SearchRun:
+    """A search in its directory."""
+
+    def __init__(self, directory: RunDirectory, listener: Listener) -> None:
+        """Reads what earlier attempts left."""
+        self.directory = directory
+        self.config = directory.config
+        self._listener = listener
+        self._log = CsvLog(directory.path / "training_log.csv")
+        self._decisions = CsvLog(directory.path / "gp_sampling_log.csv")
+        self._board: TensorBoardLog | None = None
+        self._base: TrainResult | None = None
+        self._done: list[Done[TrainResult]] = []
+        self._transitions = 0  # of the whole run
+        self._transitions_here = 0  # of this attempt
+        self._started = time.perf_counter()
+        self._seconds_before = 0.0  # of earlier attempts
+        self._rebuilt = 0.0
+
+    def run(self) -> SearchOutcome:
+        """Runs, or goes on with, the whole search."""
+        with one_thread():
+            return self._run()
+
+    def _run(self) -> SearchOutcome:
+        config = self.config
+        begun, earlier = self._read_trials()
+        self._rebuild_logs()
+        self._board = TensorBoardLog(self.directory.path / "tensorboard")
+        executor: Any = None
+        try:
+            if config.search.warm_start == "common":
+                self._base = self._train(BASE, self._base_job())
+            self._listener.began("search", f"{config.search.n_workflows} workflows")
+            strategy = make_strategy(
+                config.search.strategy,
+                beta=config.search.gp_beta,
+                threshold=config.train.compliance_threshold,
+                design=min(config.search.initial_design, config.search.n_workflows),
+                seed=config.seed,
+            )
+            for done in earlier:
+                self._done.append(done)
+                self._listener.finished(done.trial, done.result, len(self._done))
+            for trial, _ in begun:
+                self._listener.began(trial_name(trial), format_order(trial.order))
+            executor = self._executor()
+            self._picks = _Timed(strategy.pick)
+            all_done = search(
+                self._picks,
+                executor,
+                observe,
+                config.search.n_workflows if self._may_go_on() else len(self._trials),
+                earlier=earlier,
+                begun=begun,
+                on_pick=self._on_pick,
+                on_done=self._on_done,
+            )
+            return self._conclude(all_done)
+        finally:
+            if isinstance(executor, ProcessExecutor):
+                executor.close()
+            self._board.close()
+
+    # --- trainings
+
+    def _base_job(self) -> TrainJob:
+        config = self.config
+        train = replace(
+            config.train,
+            max_episodes=_episodes_for(config, config.search.base_updates),
+            min_episodes=1,
+            stop_at="budget",
+        )
+        return TrainJob(config.game, config.ppo, train, seed_of(config, 1), None)
+
+    def _trial_job(self, trial: Trial) -> TrainJob:
+        config = self.config
+        seed = seed_of(config, 2, trial.order, trial.repeat)
+        start = self._start_of(trial)
+        train = config.train
+        if start is not None and train.alignment == "adaptive":
+            train = replace(train, alignment_lambda=start.alignment_weight)
+        base = None if start is None else start.best
+        return TrainJob(config.game, config.ppo, train, seed, trial.order, base)
+
+    def _choose_start(self, trial: Trial) -> str | None:
+        """Returns the name of the training a new trial goes on from, by what is done by now."""
+        mode = self.config.search.warm_start
+        if mode == "common":
+            return BASE
+        if mode == "none" or not self._done:
+            return None
+        if mode == "previous":
+            return trial_name(self._done[-1].trial)
+
+        def distance(done: Done[TrainResult]) -> tuple[int, int]:
+            return kendall_distance(done.trial.order, trial.order), done.trial.number
+
+        return trial_name(min(self._done, key=distance).trial)
+
+    def _start_of(self, trial: Trial) -> TrainResult | None:
+        """Returns the training a trial goes on from, as noted when it was decided."""
+        name = self._trials[trial.number]["start"]
+        if name == BASE:
+            return self._base
+        return next((d.result for d in self._done if trial_name(d.trial) == name), None)
+
+    def _train(self, name: str, job: TrainJob) -> TrainResult:
+        folder = self.directory.trial(name)
+        self._listener.began(name, "all orders" if job.order is None else format_order(job.order))
+        result = run_training(name, job, folder, self._on_row)
+        self._save_policy(name, job, result.best, result)
+        return result
+
+    def _executor(self) -> Any:
+        workers = self.config.search.parallel_workflows
+
+        def task_of(trial: Trial) -> Callable[[Callable[[Row], None]], TrainResult]:
+            name = trial_name(trial)
+            return partial(run_training, name, self._trial_job(trial), self.directory.trial(name))
+
+        if workers == 1:
+            return SerialExecutor(lambda trial: task_of(trial)(self._on_row))
+        return ProcessExecutor(workers, task_of, self._on_row)
+
+    def _save_policy(self, name: str, job: TrainJob, weights: Weights, result: TrainResult) -> None:
+        save_trained(self.directory.policy(name), job, weights, result)
+
+    # --- what is noted on the way
+
+    def _on_row(self, row: Row) -> None:
+        self._log.append(row)
+        played = self.config.train.n_envs * self.config.train.rollout_steps(
+            self.config.game.episode_length
+        )
+        self._transitions += played
+        self._transitions_here += played
+        if self._board is not None:
+            sps = self._transitions_here / (time.perf_counter() - self._started)
+            self._board.add(row, self._transitions, sps)
+        self._listener.updated(row)
+
+    def _on_pick(self, trial: Trial, decision: Decision) -> None:
+        self._listener.began(trial_name(trial), format_order(trial.order))
+        self._trials.append(
+            {
+                "trial": asdict(trial),
+                "decision": asdict(decision),
+                "pick_seconds": self._picks.last_seconds,
+                "start": self._choose_start(trial),
+                "run_seconds": self._seconds(),
+            }
+        )
+        self._write_trials()
+        self._decisions.rewrite(_decision_rows(self._trials))
+
+    def _on_done(self, done: Done[TrainResult]) -> bool:
+        self._done.append(done)
+        job = self._trial_job(done.trial)
+        self._save_policy(trial_name(done.trial), job, done.result.best, done.result)
+        entry = self._trials[done.trial.number]
+        entry["result"] = result_numbers(done.result)
+        entry["run_seconds"] = self._seconds()
+        self._write_trials()
+        if time.perf_counter() - self._rebuilt > _REBUILD_EVERY:
+            self._rebuild_logs()
+        self._listener.finished(done.trial, done.result, len(self._done))
+        return self._may_go_on()
+
+    def _may_go_on(self) -> bool:
+        """Returns whether the trials done leave something of the budget."""
+        limit = self.config.search.total_episodes
+        played = sum(d.result.episodes_per_env for d in self._done) * self.config.train.n_envs
+        return limit is None or played < limit
+
+    def _seconds(self) -> float:
+        """Returns how long the run has taken, all attempts together."""
+        return self._seconds_before + time.perf_counter() - self._started
+
+    def _read_trials(
+        self,
+    ) -> tuple[list[tuple[Trial, Decision]], list[Done[TrainResult]]]:
+        path = self.directory.path / _TRIALS
+        self._trials: list[dict[str, Any]] = read_json(path) if path.exists() else []
+        begun, done = [], []
+        try:
+            if not isinstance(self._trials, list):
+                raise TypeError("no list")
+            for number, entry in enumerate(self._trials):
+                trial, decision = Trial(**entry["trial"]), _decision(entry["decision"])
+                if trial.number != number or not {"start", "pick_seconds"} <= set(entry):
+                    raise KeyError(number)
+                self._seconds_before = max(self._seconds_before, entry["run_seconds"])
+                if "result" in entry:
+                    done.append(Done(trial, decision, self._read_result(trial, entry["result"])))
+                else:
+                    begun.append((trial, decision))
+            if self._summary_path.exists():
+                self._seconds_before = float(read_json(self._summary_path)["seconds"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InvalidInputError(
+                f"{path} is damaged: it is not a list of trials of this version"
+            ) from error
+        return begun, done
+
+    def _read_result(self, trial: Trial, noted: dict[str, Any]) -> TrainResult:
+        path = TrainingFolder(self.directory.trial(trial_name(trial))).result
+        result = load_result(path)
+        if any(noted[k] not in (v, None) for k, v in result_numbers(result).items()):
+            raise InvalidInputError(f"{path} is not the result that {_TRIALS} tells of")
+        return result
+
+    def _write_trials(self) -> None:
+        write_json(self.directory.path / _TRIALS, self._trials)
+
+    def _trainings(self) -> list[str]:
+        return [BASE, *(trial_name(Trial(**e["trial"])) for e in self._trials), POLISH]
+
+    def _rebuild_logs(self) -> None:
+        """Makes the run's tables out of the trainings' raw logs."""
+        rows: list[Row] = []
+        parts: dict[str, NDArray[np.void]] = {}
+        self._transitions = 0
+        for name in self._trainings():
+            folder = TrainingFolder(self.directory.trial(name))
+            updates = folder.updates.rows()
+            rows += updates
+            self._transitions += int(updates[-1]["transitions"]) if updates else 0
+            parts[name] = folder.episodes.read()
+        self._rebuilt = time.perf_counter()
+        if rows:
+            self._log.rewrite(rows)
+            write_episodes(self.directory.path / "episodes.parquet", parts)
+        if self._trials:
+            self._decisions.rewrite(_decision_rows(self._trials))
+
+    # --- the end
+
+    def _conclude(self, done: list[Done[TrainResult]]) -> SearchOutcome:
+        config = self.config
+        chosen = recommend([observe(d.result) for d in done])
+        best = max(
+            (d for d in done if d.trial.order == chosen.order),
+            key=lambda d: (d.result.is_compliant, d.result.best_env_reward),
+        )
+        job = self._trial_job(best.trial)
+        polished = None
+        if config.search.polish_updates:
+            train = replace(
+                config.train,
+                max_episodes=_episodes_for(config, config.search.polish_updates),
+                min_episodes=1,
+                stop_at="budget",
+            )
+            job = replace(
+                job, train=train, base=best.result.best, seed=seed_of(config, 3, chosen.order)
+            )
+            polished = self._train(POLISH, job)
+        source = best.result
+        if polished is not None and _is_better(
+            polished, best.result, config.train.compliance_threshold
+        ):
+            source = polished
+        self._save_policy("recommended", job, source.best, source)
+        self._rebuild_logs()
+        outcome = SearchOutcome(
+            path=self.directory.path,
+            trials=done,
+            recommendation=chosen,
+            polished=polished,
+            seconds=self._seconds(),
+            transitions=self._transitions,
+        )
+        write_json(self._summary_path, self._summary(outcome, source))
+        return outcome
+
+    @property
+    def _summary_path(self) -> Path:
+        return self.directory.path / "summary.json"
+
+    def _summary(self, outcome: SearchOutcome, source: TrainResult) -> dict[str, Any]:
+        return {
+            "rules": self.config.game.rules,
+            "red_agent": self.config.game.red_agent,
+            "recommended": format_order(outcome.recommendation.order),
+            "recommendation": asdict(outcome.recommendation),
+            "policy_env_reward": source.best_env_reward,
+            "policy_compliance": source.best_compliance,
+            "compliant_workflows": sum(d.result.is_compliant for d in outcome.trials),
+            "spread": asdict(spread_of(outcome.trials, self.config.game.red_agent)),
+            "workflows": len(outcome.trials),
+            "seconds": outcome.seconds,
+            "transitions": outcome.transitions,
+            "search_seconds": sum(entry["pick_seconds"] for entry in self._trials),
+            "trials": [
+                {
+                    "workflow": format_order(d.trial.order),
+                    "reason": d.decision.reason,
+                    **result_numbers(d.result),
+                }
+                for d in outcome.trials
+            ],
+            "polished": result_numbers(outcome.polished) if outcome.polished else None,
+        }
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much rewards differ between orders, and between equals: what is only noise."""
+
+    between: float  # standard deviation of the means of classes of equals
+    within: float  # pooled standard deviation inside them, NaN without two equals
+    classes: int
+    equals: int  # observations beyond the first of their class
+
+
+def spread_of(trials: Sequence[Done[TrainResult]], red_agent: str) -> Spread:
+    """Separates the effect of the order from noise, over compliant trials.
+
+    Defender can never really be taken: its place acts only through false alarms, which bline never
+    causes; and bline never touches an Op_Host. Against bline orders that differ in nothing else are
+    therefore equal, and as good as repeats; against others only true repeats are.
+    """
+    classes = np.arange(NUM_ORDERS)
+    if red_agent == "bline":
+        classes = classes_without("defender", "op_host")
+    groups: dict[int, list[float]] = {}
+    for done in trials:
+        if done.result.is_compliant:
+            groups.setdefault(int(classes[done.trial.order]), []).append(done.result.env_reward)
+    means = np.array([np.mean(values) for values in groups.values()])
+    freedom = sum(len(values) - 1 for values in groups.values())
+    squares = sum(float(np.sum((np.array(v) - np.mean(v)) ** 2)) for v in groups.values())
+    return Spread(
+        between=float(means.std(ddof=1)) if len(means) > 1 else math.nan,
+        within=math.sqrt(squares / freedom) if freedom else math.nan,
+        classes=len(groups),
+        equals=freedom,
+    )
+
+
+class _Timed:
+    """A strategy that notes how long its last pick took."""
+
+    def __init__(self, pick: Callable[..., Decision]) -> None:
+        self._pick = pick
+        self.last_seconds = 0.0
+
+    def pick(self, seen: Any, pending: Any) -> Decision:
+        start = time.perf_counter()
+        decision = self._pick(seen, pending)
+        self.last_seconds = time.perf_counter() - start
+        return decision
+
+
+def _decision(data: dict[str, Any]) -> Decision:
+    known: dict[str, Any] = {k: math.nan if v is None else v for k, v in data.items()}
+    known["top"] = tuple((int(order), float(score)) for order, score in data["top"])
+    return Decision(**known)
+
+
+def trial_name(trial: Trial) -> str:
+    """Returns the name of a trial's training in logs and folders."""
+    return f"trial_{trial.number:03d}"
+
+
+def _episodes_for(config: ExperimentConfig, updates: int) -> int:
+    """Returns the episodes per environment that a number of updates, or one episode, needs."""
+    length = config.game.episode_length
+    steps = config.train.rollout_steps(length)
+    updates = max(updates, -(-length // steps))
+    return -(-updates * steps // length)
+
+
+def _is_better(polished: TrainResult, before: TrainResult, threshold: float) -> bool:
+    """Returns whether polishing gained reward without losing compliance that is asked for."""
+    complies = polished.best_compliance >= min(before.best_compliance, threshold)
+    return complies and polished.best_env_reward >= before.best_env_reward
+
+
+def _decision_rows(trials: list[dict[str, Any]]) -> list[Row]:
+    rows: list[Row] = []
+    for entry in trials:
+        decision = entry["decision"]
+        row: dict[str, Any] = {
+            "trial": entry["trial"]["number"],
+            "workflow": format_order(entry["trial"]["order"]),
+            "reason": decision["reason"],
+            "ucb": decision["ucb"],
+            "mean": decision["mean"],
+            "std": decision["deviation"],
+            "compliance_chance": decision["compliance_chance"],
+            "score": decision["score"],
+            "pick_seconds": entry["pick_seconds"],
+        }
+        for i in range(3):
+            top = decision["top"][i] if i < len(decision["top"]) else None
+            row[f"top{i + 1}"] = format_order(int(top[0])) if top else ""
+            row[f"top{i + 1}_score"] = top[1] if top else ""
+        rows.append(row)
+    return rows
+
+
+def save_trained(path: Path, job: TrainJob, weights: Weights, result: TrainResult) -> None:
+    """Writes a trained policy with its description."""
+    save_policy(path, weights, describe_trained(job, result))
+
+
+def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
+    """Returns the description of the best policy that a training met."""
+    return describe_policy(
+        order=job.order,
+        conditioned=job.train.conditioned,
+        rules=job.game.rules,
+        red_agent=job.game.red_agent,
+        observation=job.game.observation,
+        episode_length=job.game.episode_length,
+        hidden=list(job.train.hidden),
+        seed=job.seed,
+        env_reward=result.best_env_reward,
+        compliance=result.best_compliance,
+        compliance_view=job.train.compliance_view,
+    )
+
+
+def train_in_directory(
+    directory: RunDirectory, order: int | None, listener: Listener
+) -> TrainResult:
+    """Trains one workflow, or all orders at once, in a directory of its own."""
+    config = directory.config
+    job = TrainJob(config.game, config.ppo, config.train, config.seed, order)
+    log = CsvLog(directory.path / "training_log.csv")
+    board = TensorBoardLog(directory.path / "tensorboard")
+    started = time.perf_counter()
+
+    def on_row(row: Row) -> None:
+        log.append(row)
+        board.add(row, row["transitions"], row["transitions"] / (time.perf_counter() - started))
+        listener.updated(row)
+
+    name = "training"
+    listener.began(name, "all orders" if order is None else format_order(order))
+    try:
+        result = run_training(name, job, directory.trial(name), on_row)
+    finally:
+        board.close()
+    save_trained(directory.policy("recommended"), job, result.best, result)
+    episodes = TrainingFolder(directory.trial(name)).episodes.read()
+    write_episodes(directory.path / "episodes.parquet", {name: episodes})
+    summary = {
+        "rules": config.game.rules,
+        "workflow": None if order is None else format_order(order),
+    }
+    write_json(directory.path / "summary.json", summary | result_numbers(result))
+    return result

@@ -1,0 +1,148 @@
+"""The directory of a run: who may use it, and where everything in it is."""
+
+import fcntl
+import itertools
+import os
+import platform
+import shutil
+import subprocess
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Any, Self
+
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import read_json, write_json
+
+SEARCH = "search"
+_CONFIG = "experiment_config.json"
+_PACKAGES = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch")
+
+
+class RunDirectory:
+    """A run's directory, held by one live process at a time."""
+
+    def __init__(self, path: Path, config: ExperimentConfig, lock: IO[str]) -> None:
+        """Use `create` or `open`."""
+        self.path = path
+        self.config = config
+        self._lock = lock
+
+    @classmethod
+    def create(
+        cls, parent: Path, config: ExperimentConfig, command: list[str], purpose: str = SEARCH
+    ) -> Self:
+        """Makes the directory of a new run below `parent` and takes hold of it.
+
+        Raises:
+            InvalidInputError: no directory can be made there.
+        """
+        path = _new_directory(parent)
+        lock = _take_hold(path)
+        noted = {
+            "rules": config.game.rules,
+            "purpose": purpose,
+            "command": command,
+            "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "git_revision": _git_revision(),
+            "python": platform.python_version(),
+            "packages": _versions(),
+            "config": config.as_json(),
+        }
+        try:
+            write_json(path / _CONFIG, noted)
+        except BaseException:  # a full disk, say: there is no run then
+            lock.close()
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+        return cls(path, config, lock)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Takes hold of an earlier search's directory.
+
+        Raises:
+            InvalidInputError: it is none, it is damaged, or a live process holds it.
+        """
+        file = path / _CONFIG
+        if not file.is_file():
+            raise InvalidInputError(f"{path} is not a run directory: it has no {_CONFIG}")
+        noted = read_json(file)
+        try:
+            purpose, config = noted["purpose"], ExperimentConfig.from_json(noted["config"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"{file} does not describe a run of this version: {error}"
+            ) from error
+        if purpose != SEARCH:
+            raise InvalidInputError(f"{path} is not of a search, but of `workflow-rl {purpose}`")
+        return cls(path, config, _take_hold(path))
+
+    def close(self) -> None:
+        """Lets go of the directory."""
+        self._lock.close()
+
+    def trial(self, name: str) -> Path:
+        """Returns the folder of one training: its checkpoint and its raw logs."""
+        return self.path / "trainings" / name
+
+    def policy(self, name: str) -> Path:
+        """Returns the file of a policy."""
+        return self.path / "policies" / f"{name}.safetensors"
+
+
+def _new_directory(parent: Path) -> Path:
+    """Makes a directory named after the moment and the process; a second one gets a number."""
+    name = f"exp_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}"
+    for number in itertools.count(1):
+        path = parent / (name if number == 1 else f"{name}_{number}")
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InvalidInputError(f"no run directory can be made in {parent}: {error}") from error
+    raise AssertionError("unreachable")
+
+
+def _take_hold(path: Path) -> IO[str]:
+    lock = (path / ".lock").open("w", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise InvalidInputError(f"the run {path} is in use by a live process") from error
+    return lock
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def _git_revision() -> str | None:
+    here = Path(__file__).resolve().parent
+    try:
+        result = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return None
+    return result.stdout.strip() or None
+
+
+def describe_run(path: Path) -> dict[str, Any]:
+    """Returns what was noted of a run when it began."""
+    data: dict[str, Any] = read_json(path / _CONFIG)
+    return data

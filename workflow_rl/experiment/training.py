@@ -1,0 +1,119 @@
+"""One training inside a run: resumes from its folder, writes its raw logs and its result there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.experiment.logs import CsvLog, EpisodeLog, Row, update_row
+from workflow_rl.files import load_arrays, save_arrays
+from workflow_rl.train.loop import Training, TrainJob, TrainResult, Weights, one_thread
+from workflow_rl.train.usage import UsageMeter
+
+_RESULT_KIND: Final = "training result"
+Emit = Callable[[Row], None]
+
+
+@dataclass(frozen=True)
+class TrainingFolder:
+    """Where a training keeps what it needs to go on, and what it found."""
+
+    path: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        """The state after the last update."""
+        return self.path / "checkpoint.safetensors"
+
+    @property
+    def result(self) -> Path:
+        """What was found, once it is over."""
+        return self.path / "result.safetensors"
+
+    @property
+    def updates(self) -> CsvLog:
+        """A row per update."""
+        return CsvLog(self.path / "updates.csv")
+
+    @property
+    def episodes(self) -> EpisodeLog:
+        """A record per episode."""
+        return EpisodeLog(self.path / "episodes.bin")
+
+
+def run_training(
+    name: str, job: TrainJob, path: Path, emit: Emit = lambda row: None
+) -> TrainResult:
+    """Runs a training to its end, from wherever an earlier attempt left it.
+
+    After every update its rows are written, then the checkpoint: at most one update is lost when
+    the process is killed, and rows that the checkpoint does not know of are dropped on the way in.
+
+    Args:
+        name: of the training, in the logs.
+        job: what to train.
+        path: its folder.
+        emit: told every update's row.
+    """
+    folder = TrainingFolder(path)
+    if folder.result.exists():
+        return load_result(folder.result, job)
+    with one_thread():
+        if folder.checkpoint.exists():
+            training, _ = Training.load(folder.checkpoint, job)
+        else:
+            training = Training(job)
+        _drop_rows_after(folder, training.updates)
+        meter = UsageMeter()
+        while training.stop_reason is None:
+            record, episodes = training.update()
+            row = update_row(name, job.order, record, meter.look())
+            folder.episodes.append(record.update, episodes)
+            folder.updates.append(row)
+            training.save(folder.checkpoint, {})
+            emit(row)
+        result = training.result()
+    save_result(folder.result, result, job)
+    folder.checkpoint.unlink(missing_ok=True)
+    return result
+
+
+def _drop_rows_after(folder: TrainingFolder, update: int) -> None:
+    if folder.updates.path.exists():
+        rows = folder.updates.rows()
+        folder.updates.rewrite(row for row in rows if int(row["update"]) <= update)
+    folder.episodes.keep_up_to(update)
+
+
+def save_result(path: Path, result: TrainResult, job: TrainJob) -> None:
+    """Writes a training's result, and what it is the result of."""
+    arrays = {f"best.{k}": v for k, v in result.best.items()}
+    arrays |= {f"final.{k}": v for k, v in result.final.items()}
+    description = {"job": job.identity(), "numbers": result_numbers(result)}
+    save_arrays(path, _RESULT_KIND, dict(arrays), description)
+
+
+def load_result(path: Path, job: TrainJob | None = None) -> TrainResult:
+    """Reads a training's result.
+
+    Raises:
+        InvalidInputError: it is missing or damaged, or not the result of the given job.
+    """
+    arrays, description = load_arrays(path, _RESULT_KIND)
+    if job is not None and description.get("job") != job.identity():
+        raise InvalidInputError(f"{path} belongs to a training with another configuration")
+
+    def group(prefix: str) -> Weights:
+        return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+    try:
+        return TrainResult(**description["numbers"], best=group("best."), final=group("final."))
+    except (KeyError, TypeError) as error:
+        raise InvalidInputError(f"{path} is not a result of this version") from error
+
+
+def result_numbers(result: TrainResult) -> dict[str, Any]:
+    """Returns a result without its weights, as plain data."""
+    names = [f.name for f in fields(result) if f.name not in ("best", "final")]
+    return {name: getattr(result, name) for name in names}
