@@ -1,6 +1,7 @@
-"""The simulators that are measured, each as a piece of work that counts its steps."""
+"""What is measured beside our training, each as a piece of work that counts its steps."""
 
 import inspect
+import math
 import random
 import sys
 import types
@@ -9,14 +10,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workflow_rl.bench.measure import Work
-from workflow_rl.config import GameConfig
+from workflow_rl.config import GameConfig, PPOConfig
 from workflow_rl.envs.single import Cage2Env
 from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch
+from workflow_rl.workflow.orders import ENCODINGS
 
 EPISODE_LENGTH: Final = 100
 _POOL: Final = 4_000_000  # random actions are drawn beforehand, so that drawing is not measured
@@ -123,6 +126,78 @@ def cyborg(config: GameConfig) -> Work:
             env.reset()
         return 1
 
+    return work
+
+
+def sb3_ppo(num_envs: int, config: GameConfig, order: int) -> Work:
+    """Whole iterations of Stable-Baselines3's PPO: the documented update on our vector environment.
+
+    The order is appended to its observations, so that its networks have the size of ours; what
+    does not exist there (compliance) is not done.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    _silence_gym()
+    from workflow_rl.envs.sb3 import Sb3VecEnv
+
+    try:
+        from stable_baselines3 import PPO
+    except ImportError as error:
+        raise MissingDependencyError(f"Stable-Baselines3 cannot be imported ({error})") from error
+    from torch import nn
+
+    settings = PPOConfig()
+    env = Cage2VectorEnv(
+        num_envs, red_agent=config.red_agent, rules=config.rules, observation=config.observation
+    )
+    space: Any = env.single_observation_space
+    shown = ENCODINGS[order]
+
+    class WithOrder(Sb3VecEnv):
+        def reset(self) -> NDArray[np.int8]:
+            return self._with_order(super().reset())
+
+        def step_wait(
+            self,
+        ) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+            observation, reward, done, infos = super().step_wait()
+            for k in np.flatnonzero(done):
+                last = infos[k]["terminal_observation"]
+                infos[k]["terminal_observation"] = np.concatenate([last, shown])
+            return self._with_order(observation), reward, done, infos
+
+        def _with_order(self, observation: NDArray[np.int8]) -> NDArray[np.int8]:
+            return np.concatenate([observation, np.tile(shown, (num_envs, 1))], axis=1)
+
+    venv = WithOrder(env)
+    high = np.concatenate([space.high, np.ones_like(shown)])
+    venv.observation_space = type(space)(np.zeros_like(high), high, dtype=np.int8)
+    model = PPO(
+        "MlpPolicy",
+        venv,
+        learning_rate=settings.learning_rate,
+        n_steps=EPISODE_LENGTH,
+        batch_size=EPISODE_LENGTH * num_envs,
+        n_epochs=settings.epochs,
+        gamma=settings.gamma,
+        gae_lambda=1.0,
+        clip_range=settings.clip,
+        normalize_advantage=False,
+        ent_coef=settings.entropy_weight,
+        vf_coef=settings.value_weight,
+        max_grad_norm=math.inf,
+        policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}, "activation_fn": nn.ReLU},
+        seed=0,
+        device="cpu",
+    )
+
+    def work() -> int:
+        transitions = EPISODE_LENGTH * num_envs
+        model.learn(transitions, log_interval=None, reset_num_timesteps=False)
+        return transitions
+
+    work()
     return work
 
 

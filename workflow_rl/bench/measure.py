@@ -17,6 +17,16 @@ Work = Callable[[], int]  # does a chunk of work and returns how many steps that
 
 
 @dataclass(frozen=True)
+class Ratio:
+    """Two figures of the same run, one over the other, and what we aim at."""
+
+    name: str
+    value: float
+    target: str
+    met: bool | None  # None: nothing is aimed at here
+
+
+@dataclass(frozen=True)
 class Rate:
     """Steps per second, over repeats."""
 
@@ -77,11 +87,11 @@ def busy_processes(number: int) -> Iterator[None]:
 def describe_machine() -> dict[str, Any]:
     """Returns what a reader needs to judge a figure: processor, cores, versions."""
     packages = {}
-    for name in ("workflow-rl", "numpy", "numba", "gymnasium"):
+    for name in ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "stable-baselines3"):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:
-            packages[name] = "unknown"
+            packages[name] = "not installed"
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),

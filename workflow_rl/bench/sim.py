@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from workflow_rl.bench import contenders
-from workflow_rl.bench.measure import Rate, Work, busy_processes, describe_machine, measure
+from workflow_rl.bench.measure import (
+    Rate,
+    Ratio,
+    Work,
+    busy_processes,
+    describe_machine,
+    measure,
+)
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.sim.batch import Batch, max_threads
@@ -39,16 +46,6 @@ class Row:
         """What it is, in a few words."""
         threads = f", {self.threads} threads" if self.threads > 1 else ""
         return f"{self.name}, {self.num_envs:,} env{'s' if self.num_envs > 1 else ''}{threads}"
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """Two figures of the same run, one over the other, and what we aim at."""
-
-    name: str
-    value: float
-    target: str
-    met: bool
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,167 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from workflow_rl.bench.measure import Rate
+from workflow_rl.bench.train import (
+    CYBORG,
+    NUM_ENVS,
+    PEAK,
+    PHASES,
+    SB3,
+    SIMULATOR,
+    STAGES,
+    Report,
+    Subject,
+    flop_per_input,
+    one_thread,
+    ratios_of,
+    run,
+    sgemm_peak,
+)
+from workflow_rl.config import GameConfig
+from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.scenario.actions import NUM_ACTIONS
+
+ENVS = 4
+
+
+@pytest.fixture(scope="module")
+def tiny_run() -> tuple[Report, list[str]]:
+    told: list[str] = []
+    config = GameConfig(red_agent="meander", rules="competition")
+    report = run(config, repeats=2, seconds=0.01, settle=3, num_envs=ENVS, progress=told.append)
+    return report, told
+
+
+def test_every_part_is_measured_at_both_stages(tiny_run: tuple[Report, list[str]]) -> None:
+    report, _ = tiny_run
+    parts = {f"{what}, {stage}" for what in ("rollout", "update", "training") for stage in STAGES}
+    assert set(report.rates) - {SB3, CYBORG} == {SIMULATOR, PEAK} | parts
+    assert all(len(rate.repeats) == 2 and rate.median > 0 for rate in report.rates.values())
+    assert len(report.skipped) == sum(name not in report.rates for name in (SB3, CYBORG))
+
+
+def test_the_whole_is_slower_than_each_of_its_parts(tiny_run: tuple[Report, list[str]]) -> None:
+    report, _ = tiny_run
+    for stage in STAGES:
+        whole = report.rates[f"training, {stage}"].median
+        for part in (SIMULATOR, f"rollout, {stage}", f"update, {stage}"):
+            assert whole < report.rates[part].median
+
+
+def test_settling_is_shown_and_counted(tiny_run: tuple[Report, list[str]]) -> None:
+    report, told = tiny_run
+    assert told[:3] == [f"settling the policy, update {n} of 3" for n in (1, 2, 3)]
+    assert [stage.updates for stage in report.stages] == [0, 3]
+    assert told.count("training, settled") == 2
+
+
+def test_phases_and_arithmetic_of_each_stage_are_there(
+    tiny_run: tuple[Report, list[str]],
+) -> None:
+    report, _ = tiny_run
+    for stage in report.stages:
+        assert tuple(stage.phase_seconds) == PHASES
+        assert all(seconds >= 0 for seconds in stage.phase_seconds.values())
+        assert 0 < stage.distinct_inputs <= report.transitions == 100 * ENVS
+        assert 0 < stage.update_flop <= stage.naive_flop
+        assert report.update_flops(stage) <= report.update_flops(stage, naive=True)
+        assert stage.env_reward < 0 <= stage.compliance <= 1
+
+
+def test_figures_are_plain_data_and_name_the_game(tiny_run: tuple[Report, list[str]]) -> None:
+    figures = tiny_run[0].as_json()
+    assert (figures["benchmark"], figures["rules"]) == ("train", "competition")
+    assert (figures["red_agent"], figures["num_envs"]) == ("meander", ENVS)
+    assert (figures["repeat_count"], figures["settle_updates"]) == (2, 3)
+    assert figures["transitions_per_update"] == 100 * ENVS
+    assert PEAK not in {row["name"] for row in figures["rows"]}
+    assert figures["sgemm_flops"] > 1e8
+    assert "torch" in figures["machine"]["packages"]
+    assert [stage["name"] for stage in figures["stages"]] == list(STAGES)
+    assert all(ratio["met"] is None for ratio in figures["ratios"])  # not the documented size
+
+
+def test_the_documented_update_is_11_6_gflop() -> None:
+    per_input = flop_per_input(ActorCritic(77, NUM_ACTIONS))
+    weights = [77 * 64, 64 * 64, 64 * NUM_ACTIONS, 77 * 64, 64 * 64, 64]
+    assert per_input == 6 * sum(weights) - 2 * 2 * 77 * 64
+    assert 4 * 20_000 * per_input == pytest.approx(11.6e9, rel=0.01)
+
+
+def test_measuring_leaves_the_stage_as_it_was() -> None:
+    subject = Subject("settled", GameConfig(), ENVS)
+    for _ in range(2):
+        subject.training.update()
+    network = subject.training.learner.network
+    before = [tensor.detach().clone() for tensor in network.parameters()]
+    memory = {k: v.copy() for k, v in subject.training.learner.state().items()}
+    subject.keep()
+    works = subject.works()
+    assert works["training, settled"]() == 5 * 100 * ENVS
+    assert any(not torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
+    subject.put_back()
+    assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
+    after = subject.training.learner.state()
+    assert set(after) == set(memory)
+    for name, array in memory.items():
+        np.testing.assert_array_equal(after[name], array)
+
+
+def test_a_fresh_optimiser_is_put_back_to_its_beginning() -> None:
+    subject = Subject("fresh", GameConfig(), ENVS)
+    subject.keep()
+    subject.works()["update, fresh"]()
+    subject.put_back()
+    assert all(not array.any() for array in subject.training.learner.state().values())
+
+
+def test_torch_gets_its_threads_back() -> None:
+    def fails() -> None:
+        with one_thread():
+            assert torch.get_num_threads() == 1
+            raise KeyError
+
+    before = torch.get_num_threads()
+    with pytest.raises(KeyError):
+        fails()
+    assert torch.get_num_threads() == before
+
+
+def test_a_matrix_product_counts_its_operations() -> None:
+    assert sgemm_peak()() == 2 * 1024**3
+
+
+def rates(**given: float) -> dict[str, Rate]:
+    names = {f"{what}, {stage}" for what in ("rollout", "training") for stage in STAGES}
+    return {name: Rate((1e6,)) for name in names} | {
+        {"sb3": SB3, "cyborg": CYBORG}[name]: Rate((value,)) for name, value in given.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("red", "aims"),
+    [
+        ("bline", {"training, settled": "at least 1,500x", "training, fresh": "-"}),
+        ("meander", {"training, settled": "-", "training, fresh": "at least 400x"}),
+        ("sleep", {"training, settled": "-", "training, fresh": "-"}),
+    ],
+)
+def test_aims_hold_for_the_red_agent_they_were_set_for(red: str, aims: dict[str, str]) -> None:
+    ratios = ratios_of(rates(cyborg=500.0), GameConfig(red_agent=red), NUM_ENVS)
+    found = {ratio.name.removesuffix(f" / {CYBORG}"): ratio for ratio in ratios}
+    assert {name: found[name].target for name in aims} == aims
+    assert all((ratio.met is None) == (ratio.target == "-") for ratio in ratios)
+    assert found["rollout, settled"].target == "at least 3,000x"
+    assert found["rollout, settled"].value == pytest.approx(2000.0)
+    assert found["rollout, settled"].met is False
+
+
+def test_ratios_need_the_other_side() -> None:
+    assert ratios_of(rates(), GameConfig(), NUM_ENVS) == []
+    ratios = ratios_of(rates(sb3=4e4), GameConfig(), NUM_ENVS)
+    assert [ratio.name for ratio in ratios] == [f"training, {stage} / {SB3}" for stage in STAGES]
+    assert all(ratio.met and math.isclose(ratio.value, 25.0) for ratio in ratios)

@@ -1,0 +1,347 @@
+"""`workflow-rl bench train`: the speed of learning beside Stable-Baselines3 and CybORG.
+
+Everything runs on one thread. What an update costs depends on how many different inputs its
+transitions hold, so rollout, update and training are measured twice: *fresh*, in the first updates
+of a policy, and *settled*, after some training. To stay there, the weights are put back every few
+updates; environments play on.
+"""
+
+import copy
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from workflow_rl.bench import contenders
+from workflow_rl.bench.measure import (
+    Rate,
+    Ratio,
+    Work,
+    busy_processes,
+    describe_machine,
+    measure,
+)
+from workflow_rl.config import GameConfig, PPOConfig, TrainConfig
+from workflow_rl.errors import MissingDependencyError
+from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.ppo.rollout import Player
+from workflow_rl.ppo.update import samples_of
+from workflow_rl.sim.batch import Batch
+from workflow_rl.train.episodes import Scorekeeper
+from workflow_rl.train.loop import Training, TrainJob, one_thread
+from workflow_rl.workflow.compliance import judge_observed, judge_true
+from workflow_rl.workflow.orders import SEQUENCES, order_index
+
+NUM_ENVS: Final = 200
+ORDER: Final = ("op_server", "enterprise", "op_host", "user", "defender")
+STAGES: Final = ("fresh", "settled")
+PHASES: Final = ("simulate", "infer and sample", "compliance", "update")
+_VIEW: Final = TrainConfig.compliance_view
+_FIRST: Final = 5  # updates after which the weights are put back
+_SHOWN: Final = ("rollout", "update", "training")
+_PEAK_SIZE: Final = 1024
+SIMULATOR: Final = "simulator"
+PEAK: Final = f"sgemm {_PEAK_SIZE}^3"
+SB3: Final = "Stable-Baselines3 PPO"
+CYBORG: Final = "CybORG, one process"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is known of a policy at the stage it was measured at."""
+
+    name: str
+    updates: int  # of training before it
+    distinct_inputs: int  # among the transitions of a rollout
+    update_flop: int  # multiplications and additions of an update, on the inputs it runs on
+    naive_flop: int  # the same with every transition's input run for itself
+    env_reward: float
+    compliance: float
+    phase_seconds: dict[str, float] = field(default_factory=dict)  # of an update, by PHASES
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that one run measured."""
+
+    config: GameConfig
+    machine: dict[str, Any]
+    load: int
+    num_envs: int
+    rates: dict[str, Rate]  # transitions per second; of PEAK: FLOP per second
+    stages: list[Stage]
+    skipped: list[str]
+    ratios: list[Ratio]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def transitions(self) -> int:
+        """Of an update."""
+        return self.num_envs * GameConfig.episode_length
+
+    def update_flops(self, stage: Stage, *, naive: bool = False) -> float:
+        """Returns the FLOP/s of updates at a stage, done or as if done plainly."""
+        flop = stage.naive_flop if naive else stage.update_flop
+        return flop * self.rates[f"update, {stage.name}"].median / self.transitions
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the report as plain data."""
+        return {
+            "benchmark": "train",
+            "rules": self.config.rules,
+            "red_agent": self.config.red_agent,
+            "observation": self.config.observation,
+            "order": " > ".join(ORDER),
+            "num_envs": self.num_envs,
+            "transitions_per_update": self.transitions,
+            "machine": self.machine,
+            "busy_processes": self.load,
+            **self.settings,
+            "rows": [
+                {"name": name, "per_second": rate.median, "repeats": list(rate.repeats)}
+                for name, rate in self.rates.items()
+                if name != PEAK
+            ],
+            "sgemm_flops": self.rates[PEAK].median,
+            "stages": [
+                vars(stage)
+                | {
+                    "update_flops": self.update_flops(stage),
+                    "update_flops_naive": self.update_flops(stage, naive=True),
+                }
+                for stage in self.stages
+            ],
+            "skipped": self.skipped,
+            "ratios": [vars(ratio) for ratio in self.ratios],
+        }
+
+
+def run(
+    config: GameConfig,
+    *,
+    repeats: int,
+    seconds: float,
+    settle: int,
+    load: int = 0,
+    num_envs: int = NUM_ENVS,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Report:
+    """Measures everything that can be measured here.
+
+    Args:
+        config: the game.
+        repeats: rounds.
+        seconds: at least so long for each row in each round.
+        settle: updates before a policy counts as settled.
+        load: busy processes to run beside it.
+        num_envs: environments; each plays an episode per update.
+        progress: told what happens now.
+    """
+    with one_thread():
+        subjects = []
+        for name, updates in zip(STAGES, (0, settle), strict=True):
+            subject = Subject(name, config, num_envs)
+            for update in range(updates):
+                progress(f"settling the policy, update {update + 1} of {updates}")
+                subject.training.update()
+            subject.keep()
+            subjects.append(subject)
+        progress("preparing")
+        works: dict[str, Work] = {SIMULATOR: contenders.simulator(num_envs, 1, config)}
+        for subject in subjects:
+            works |= subject.works()
+        others, skipped = _others(config, num_envs)
+        with busy_processes(load) if load else nullcontext():
+            measured = measure(works | others, repeats=repeats, seconds=seconds, progress=progress)
+        shown = [f"{what}, {stage}" for what in _SHOWN for stage in STAGES]
+        rates = {name: measured[name] for name in (SIMULATOR, *shown, *others)}
+        stages = [subject.stage(measured) for subject in subjects]
+    return Report(
+        config=config,
+        machine=describe_machine(),
+        load=load,
+        num_envs=num_envs,
+        rates=rates,
+        stages=stages,
+        skipped=skipped,
+        ratios=ratios_of(rates, config, num_envs),
+        settings={
+            "repeat_count": repeats,
+            "seconds_per_repeat": seconds,
+            "settle_updates": settle,
+        },
+    )
+
+
+class Subject:
+    """A training that is measured at one stage."""
+
+    def __init__(self, name: str, config: GameConfig, num_envs: int) -> None:
+        """Starts a training in the documented form."""
+        self.name = name
+        train = TrainConfig(n_envs=num_envs, max_episodes=10**9, stop_at="budget")
+        self.training = Training(TrainJob(config, PPOConfig(), train, 0, order_index(ORDER)))
+
+    def keep(self) -> None:
+        """Makes the training's present state the stage, and notes what a rollout holds there."""
+        training, learner = self.training, self.training.learner
+        self._updates = training.updates
+        self._rollout = training.player.collect(learner.network, training.steps)
+        keeper = Scorekeeper(training.job.train.n_envs)
+        self._reward, self._episodes = keeper.score(self._rollout, training.weight.value, _VIEW)
+        parameters = list(learner.network.parameters())
+        is_new = not learner.optimiser.state
+        self._kept = [(tensor, tensor.detach().clone()) for tensor in parameters]
+        if is_new:  # an optimiser's memory begins with its first update, as zeros
+            learner.update([(self._rollout, self._reward)], np.random.default_rng(0))
+        for memory in learner.optimiser.state.values():
+            for tensor in memory.values():
+                self._kept.append((tensor, tensor.clone() if not is_new else tensor.clone() * 0))
+        self.put_back()
+
+    def works(self) -> dict[str, Work]:
+        """Returns what is measured, by name; each piece is an update's worth."""
+        training, learner = self.training, self.training.learner
+        rollout, reward, game = self._rollout, self._reward, training.job.game
+        size, envs = rollout.transitions, training.job.train.n_envs
+        network = copy.deepcopy(learner.network)
+        player = Player(Batch(envs, game), training.job.order, seed=1)
+        batch = Batch(envs, game)
+        batch.reset(seed=training.job.seed)
+        actions = [np.ascontiguousarray(row) for row in rollout.actions]
+        sequences = SEQUENCES[rollout.orders[0]]
+        keeper = Scorekeeper(envs)
+        rng = np.random.default_rng(0)
+
+        def collect() -> int:
+            return player.collect(network, training.steps).transitions
+
+        def update() -> int:
+            self.put_back()
+            learner.update([(rollout, reward)], rng)
+            return size
+
+        def train() -> int:
+            self.put_back()
+            for _ in range(_FIRST):
+                training.update()
+            return _FIRST * size
+
+        def simulate() -> int:
+            for row in actions:
+                batch.step(row)
+            return size
+
+        def judge() -> int:
+            state = batch.state
+            for row in actions:
+                judge_observed(state["table"], row, sequences)
+                held = state["privileged"] | state["removable"] | state["persistent"]
+                judge_true(held, state["removable"], row, sequences)
+            return size
+
+        def score() -> int:
+            keeper.score(rollout, training.weight.value, _VIEW)
+            return size
+
+        works: dict[str, Work] = {"rollout": collect, "update": update, "training": train}
+        works |= {"simulate": simulate, "judge": judge, "score": score}
+        for work in works.values():
+            work()
+        return {f"{what}, {self.name}": work for what, work in works.items()}
+
+    def stage(self, rates: dict[str, Rate]) -> Stage:
+        """Returns what is known of the stage, given the rates measured at it."""
+        learner, rollout = self.training.learner, self._rollout
+        used = len(samples_of([(rollout, self._reward)], learner.config).inputs)
+        flop = learner.config.epochs * flop_per_input(learner.network)
+        seconds = {
+            what: rollout.transitions / rates[f"{what}, {self.name}"].median
+            for what in ("rollout", "update", "simulate", "judge", "score")
+        }
+        acting = seconds["rollout"] - seconds["simulate"] - seconds["judge"]
+        compliance = seconds["judge"] + seconds["score"]
+        shares = (seconds["simulate"], max(acting, 0.0), compliance, seconds["update"])
+        return Stage(
+            name=self.name,
+            updates=self._updates,
+            distinct_inputs=len(rollout.inputs),
+            update_flop=flop * used,
+            naive_flop=flop * rollout.transitions,
+            env_reward=float(self._episodes.env_reward.mean()),
+            compliance=float(self._episodes.compliance(_VIEW).mean()),
+            phase_seconds=dict(zip(PHASES, shares, strict=True)),
+        )
+
+    def put_back(self) -> None:
+        """Takes the policy and its optimiser back to the stage."""
+        with torch.no_grad():
+            for tensor, kept in self._kept:
+                tensor.copy_(kept)
+
+
+def flop_per_input(network: ActorCritic) -> int:
+    """Returns the multiplications and additions of one input's forward and backward pass.
+
+    Of each linear layer: its outputs, the gradient of its weights and, but for the first layer,
+    that of its inputs, with two operations for each weight.
+    """
+    total = 0
+    for stack in (network.actor, network.critic):
+        weights = [layer.weight.numel() for layer in stack if isinstance(layer, nn.Linear)]
+        total += 6 * sum(weights) - 2 * weights[0]
+    return total
+
+
+def sgemm_peak() -> Work:
+    """Multiplies large matrices: about the most this machine can do; counts FLOP."""
+    a, b = torch.rand(2, _PEAK_SIZE, _PEAK_SIZE)
+    out = torch.empty_like(a)
+
+    def work() -> int:
+        torch.mm(a, b, out=out)
+        return 2 * _PEAK_SIZE**3
+
+    work()
+    return work
+
+
+def _others(config: GameConfig, num_envs: int) -> tuple[dict[str, Work], list[str]]:
+    works: dict[str, Work] = {PEAK: sgemm_peak()}
+    skipped = []
+    order = order_index(ORDER)
+    makers: dict[str, Callable[[], Work]] = {
+        SB3: lambda: contenders.sb3_ppo(num_envs, config, order),
+        CYBORG: lambda: contenders.cyborg(config),
+    }
+    for name, make in makers.items():
+        try:
+            works[name] = make()
+        except MissingDependencyError as error:
+            skipped.append(str(error))
+    return works, skipped
+
+
+def ratios_of(rates: dict[str, Rate], config: GameConfig, num_envs: int) -> list[Ratio]:
+    """Returns our rates over the others'; aims hold for the documented size and their red agent."""
+    ratios = []
+
+    def add(ours: str, theirs: str, aim: int | None) -> None:
+        value = rates[ours].median / rates[theirs].median
+        aimed = aim is not None and num_envs == NUM_ENVS
+        target = f"at least {aim:,}x" if aimed else "-"
+        met = value >= aim if aim is not None and aimed else None
+        ratios.append(Ratio(f"{ours} / {theirs}", value, target, met))
+
+    for stage in STAGES:
+        if CYBORG in rates:
+            aims = {("settled", "bline"): 1_500, ("fresh", "meander"): 400}
+            add(f"rollout, {stage}", CYBORG, 3_000)
+            add(f"training, {stage}", CYBORG, aims.get((stage, config.red_agent)))
+        if SB3 in rates:
+            add(f"training, {stage}", SB3, 20)
+    return ratios
