@@ -180,6 +180,8 @@ class PPOConfig:
     """Whether the networks start orthogonal."""
     mask_actions: bool = False
     """Whether decoys that would be refused are never chosen."""
+    alignment_baseline: bool = False
+    """Whether advantages leave out what the alignment reward brings anyway."""
 
     def __post_init__(self) -> None:
         """Checks every field."""
@@ -199,7 +201,7 @@ class PPOConfig:
 
 PPO_FORMS: Final = MappingProxyType(
     {
-        "tuned": PPOConfig(gamma=0.95),  # the documented form, but for the discount
+        "tuned": PPOConfig(gamma=0.95, alignment_baseline=True),  # else as documented
         "documented": PPOConfig(),
         "modern": PPOConfig(
             epochs=4,
@@ -212,6 +214,7 @@ PPO_FORMS: Final = MappingProxyType(
             anneal=True,
             orthogonal=True,
             mask_actions=True,
+            alignment_baseline=True,
         ),
     }
 )
@@ -228,7 +231,9 @@ class TrainConfig:
     n_envs: int = 200
     """Environments that play side by side."""
     update_steps: int | None = None
-    """Transitions per update; None: one episode of every environment."""
+    """Transitions per update; None: whole episodes of every environment."""
+    update_episodes: int = 1
+    """Episodes per environment of an update, where update_steps does not say otherwise."""
     max_episodes: int = 50
     """Episodes per environment at most."""
     min_episodes: int = 5
@@ -260,6 +265,8 @@ class TrainConfig:
         if self.update_steps is not None:
             steps = whole_number("update_steps", self.update_steps, self.n_envs, 10**9)
             put(self, "update_steps", steps)
+        episodes = whole_number("update_episodes", self.update_episodes, 1, 10**9)
+        put(self, "update_episodes", episodes)
         replayed = whole_number("replay_rollouts", self.replay_rollouts, 0, 1_000)
         put(self, "replay_rollouts", replayed)
         fraction("compliance_threshold", self.compliance_threshold)
@@ -273,7 +280,7 @@ class TrainConfig:
     def rollout_steps(self, episode_length: int) -> int:
         """Returns the steps each environment plays for an update."""
         if self.update_steps is None:
-            return episode_length
+            return episode_length * self.update_episodes
         return -(-self.update_steps // self.n_envs)
 
     def max_updates(self, episode_length: int) -> int:
@@ -301,9 +308,9 @@ class TrainConfig:
 
 PRESETS: Final[Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]] = MappingProxyType(
     {  # name -> (fields of TrainConfig, fields of PPOConfig) that differ from the defaults
-        "episode": ({"n_envs": 1, "update_steps": 100}, {"epochs": 4}),
-        "hybrid": ({"n_envs": 1, "update_steps": 500}, {"epochs": 4}),
-        "minibatch": ({"n_envs": 1, "update_steps": 1_000}, {"epochs": 4}),
+        "episode": ({"n_envs": 1}, {"epochs": 4}),
+        "hybrid": ({"n_envs": 1, "update_episodes": 5}, {"epochs": 4}),
+        "minibatch": ({"n_envs": 1, "update_episodes": 10}, {"epochs": 4}),
         "standard": ({"n_envs": 8, "update_steps": 2_048}, {"minibatch_size": 64}),
         "parallel25": ({"n_envs": 25, "max_episodes": 400, "min_episodes": 10}, {}),
         "parallel200": ({}, {}),

@@ -294,6 +294,28 @@ def test_a_run_in_use_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixtu
     directory.close()
 
 
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        ("--n-workflows 99", "--n-workflows"),
+        ("--red-agent meander --gamma 0.5", "--gamma, --red-agent"),
+        ("--seed 9", "--seed"),
+        ("--preset episode", "--preset"),
+        ("--ppo modern", "--ppo"),
+    ],
+)
+def test_other_settings_are_not_silently_ignored_when_resuming(
+    flags: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(), [])
+    directory.close()
+    assert main(["search", *flags.split(), "--resume", str(directory.path)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert f"leave out {named}\n" in err
+    RunDirectory.open(directory.path).close()  # it is free again
+
+
 # --- a search at toy size
 
 
@@ -432,7 +454,8 @@ def test_resuming_a_finished_run_shows_its_outcome_again(
 ) -> None:
     assert main(["search", *QUICK, "--checkpoint-dir", str(tmp_path)]) == 0
     first = capsys.readouterr().out
-    assert main(["search", "--resume", str(the_run(tmp_path))]) == 0
+    again = ["--n-workflows", "2", "--red-agent", "B_lineAgent"]  # what it was begun with
+    assert main(["search", *again, "--resume", str(the_run(tmp_path))]) == 0
     second = capsys.readouterr().out
 
     def ranking(out: str) -> str:

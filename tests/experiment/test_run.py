@@ -139,6 +139,8 @@ def test_the_alignment_of_an_episode_is_the_weight_times_its_compliance(
     }
     assert len(set(weights.values())) > 5
     for row in episode_rows(toy.path):
+        if row["training"] == "base":  # where each order has its own weight
+            continue
         weight = weights[row["training"], row["update"]]
         assert row["alignment"] == pytest.approx(weight * row["compliance_observed"], rel=1e-6)
 
@@ -340,7 +342,7 @@ class Sequence:
         self.orders = orders
 
     def pick(self, seen: Any, pending: Any) -> Any:
-        from workflow_rl.experiment.run import Decision
+        from workflow_rl.ordersearch.strategies import Decision
 
         return Decision(self.orders[len(seen) + len(pending)], "given")
 

@@ -72,6 +72,17 @@ def test_the_cache_lies_under_the_home_folder_otherwise(
     assert jit.cache_folder.__wrapped__() == expected
 
 
+def test_kernels_unused_for_a_month_are_dropped(tmp_path: Path) -> None:
+    now = time.time()
+    for name, days in (("old", 31), ("recent", 29), ("mine", 400)):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        os.utime(tmp_path / name, (now, now - days * 24 * 3600))
+    jit.drop_old(tmp_path, keep="mine")
+    assert {path.name for path in tmp_path.iterdir()} == {"recent", "mine"}
+    assert (tmp_path / "mine").stat().st_mtime >= now - 5  # used, so kept for another month
+    jit.drop_old(tmp_path / "nothing here", keep="mine")
+
+
 def test_kernels_are_cached_in_that_folder() -> None:
     for kernel in (batch._reset, batch._step, batch._step_parallel):
         assert jit.cache_folder() in Path(kernel.stats.cache_path).parents

@@ -9,6 +9,7 @@ from tests.workflow.reference import Judged, episode_compliance
 from workflow_rl.config import TrainConfig
 from workflow_rl.train.alignment import (
     HIGHEST_WEIGHT,
+    HIGHEST_WEIGHT_OF_ALL,
     LOWEST_WEIGHT,
     AlignmentWeight,
     Tally,
@@ -46,7 +47,7 @@ def column(steps: list[str]) -> tuple[Any, Any, Any]:
 
 def shares_of(*steps: str) -> tuple[list[float], float]:
     """The shares of one episode, and its compliance."""
-    shares, rates = alignment_shares(*column(list(steps)), Tally.zeros(1))
+    shares, rates, _, _ = alignment_shares(*column(list(steps)), Tally.zeros(1))
     assert np.isnan(rates[:-1]).all()
     return shares[:, 0].tolist(), float(rates[-1, 0])
 
@@ -112,7 +113,7 @@ def test_the_shares_of_an_episode_sum_to_its_compliance_however_it_is_cut_into_b
         alignment_shares(verdict[a:b], any_open[a:b], ends[a:b], tally)
         for a, b in zip([0, *cuts], [*cuts, steps], strict=True)
     ]
-    shares, rates = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
+    shares, rates, _, _ = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
     np.testing.assert_array_equal(np.isnan(rates), ~ends)
     for b, episodes in enumerate(columns):
         start = 0
@@ -132,7 +133,8 @@ def test_a_tally_carries_an_unfinished_episode() -> None:
     verdict, any_open, _ = column(["right", "wrong", "waits"])
     alignment_shares(verdict, any_open, np.zeros((3, 1), np.bool_), tally)
     assert (tally.compliant[0], tally.counted[0], tally.ever_open[0]) == (1, 2, True)
-    shares, rates = alignment_shares(*column(["right"]), tally)
+    shares, rates, counted, rate = alignment_shares(*column(["right"]), tally)
+    assert (counted[0, 0], rate[0, 0]) == (2, 0.5)
     assert shares[0, 0] == pytest.approx(2 / 3 - 1 / 2)
     assert rates[0, 0] == pytest.approx(2 / 3)
 
@@ -140,12 +142,19 @@ def test_a_tally_carries_an_unfinished_episode() -> None:
 # --- the weight
 
 
+def told(weight: AlignmentWeight, compliance: float, order: int = 7) -> None:
+    """Takes in an update of 20 episodes that comply so far."""
+    weight.adapt(np.full(20, order, np.int16), np.full(20, compliance))
+
+
+@pytest.mark.parametrize("order", [7, None])
 @pytest.mark.parametrize("compliance", [0.0, 0.5, 1.0])
-def test_a_fixed_weight_stays(compliance: float) -> None:
-    weight = AlignmentWeight(TrainConfig(alignment="fixed", alignment_lambda=30.0))
+def test_a_fixed_weight_stays(compliance: float, order: int | None) -> None:
+    weight = AlignmentWeight(TrainConfig(alignment="fixed", alignment_lambda=30.0), order)
     for _ in range(50):
-        weight.adapt(compliance)
-    assert weight.value == 30.0
+        told(weight, compliance)
+    assert (weight.values == 30.0).all()
+    assert weight.mean == pytest.approx(30.0)
 
 
 @settings(deadline=None)
@@ -153,32 +162,57 @@ def test_a_fixed_weight_stays(compliance: float) -> None:
 def test_an_adaptive_weight_rises_below_the_threshold_and_falls_when_all_comply(
     compliance: float, threshold: float
 ) -> None:
-    weight = AlignmentWeight(TrainConfig(compliance_threshold=threshold))
-    before = weight.value
-    weight.adapt(compliance)
+    weight = AlignmentWeight(TrainConfig(compliance_threshold=threshold), 7)
+    before = weight.mean
+    told(weight, compliance)
     if compliance <= threshold:
-        assert weight.value > before
+        assert weight.mean > before
     if compliance == 1.0:
-        assert weight.value < before
-    assert 0.8 < weight.value / before < 1.25  # in small steps
+        assert weight.mean < before
+    assert 0.8 < weight.mean / before < 1.25  # in small steps
 
 
-def test_an_adaptive_weight_reacts_more_to_a_larger_lack_and_stays_within_bounds() -> None:
+@pytest.mark.parametrize(("order", "highest"), [(7, HIGHEST_WEIGHT), (None, HIGHEST_WEIGHT_OF_ALL)])
+def test_an_adaptive_weight_reacts_more_to_a_larger_lack_and_stays_within_bounds(
+    order: int | None, highest: float
+) -> None:
     changes = []
     for compliance in (0.96, 0.95, 0.94, 0.0):
-        weight = AlignmentWeight(TrainConfig())
-        weight.adapt(compliance)
-        changes.append(weight.value)
+        weight = AlignmentWeight(TrainConfig(), order)
+        told(weight, compliance)
+        changes.append(weight.values[7])
     assert changes == sorted(changes)
-    for compliance, bound in ((0.0, HIGHEST_WEIGHT), (1.0, LOWEST_WEIGHT)):
-        weight = AlignmentWeight(TrainConfig(compliance_threshold=0.5))
+    for compliance, bound in ((0.0, highest), (1.0, LOWEST_WEIGHT)):
+        weight = AlignmentWeight(TrainConfig(compliance_threshold=0.5), order)
         for _ in range(1_000):
-            weight.adapt(compliance)
-            assert LOWEST_WEIGHT <= weight.value <= HIGHEST_WEIGHT
-        assert weight.value == bound
+            told(weight, compliance)
+            assert LOWEST_WEIGHT <= weight.values[7] <= highest
+        assert weight.values[7] == bound
 
 
-def test_a_weight_of_zero_stays_zero() -> None:
-    weight = AlignmentWeight(TrainConfig(alignment_lambda=0.0))
-    weight.adapt(0.0)
-    assert weight.value == 0.0
+def test_a_weight_that_starts_above_the_bound_is_not_cut_down_at_once() -> None:
+    weight = AlignmentWeight(TrainConfig(alignment_lambda=500.0), 7)
+    told(weight, 0.95)
+    assert weight.mean == 500.0
+    told(weight, 1.0)
+    assert 400 < weight.mean < 500
+
+
+def test_each_order_has_its_own_weight_when_all_are_trained() -> None:
+    weight = AlignmentWeight(TrainConfig(), None)
+    orders = np.array([3, 3, 5, 9], np.int16)
+    weight.adapt(orders, np.array([0.5, 0.9, 1.0, 0.965]))
+    assert weight.values[3] > 30 > weight.values[5]
+    assert weight.values[9] == pytest.approx(30)
+    untouched = np.delete(weight.values, orders)
+    assert (untouched == 30).all()
+    assert weight.trained is weight.values
+    assert len(AlignmentWeight(TrainConfig(), 4).trained) == 1
+
+
+@pytest.mark.parametrize("order", [7, None])
+def test_a_weight_of_zero_stays_zero(order: int | None) -> None:
+    weight = AlignmentWeight(TrainConfig(alignment_lambda=0.0), order)
+    told(weight, 0.0)
+    assert not weight.values.any()
+    assert weight.mean == 0.0

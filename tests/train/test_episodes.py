@@ -11,6 +11,7 @@ from tests.workflow.reference import Judged, episode_compliance
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.train.episodes import Episodes, Scorekeeper, episode_sums
 from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, REPEAT, VIOLATION
+from workflow_rl.workflow.orders import NUM_ORDERS
 
 
 def rollout_with(verdict: Any, any_open: Any, ends: Any, env_reward: Any, order: int) -> Rollout:
@@ -100,6 +101,29 @@ def test_without_weight_the_training_reward_is_the_environments() -> None:
     trained, episodes = Scorekeeper(4).score(rollout, weight=0, view="observed")
     np.testing.assert_array_equal(trained, rollout.env_reward)
     assert not episodes.alignment.any()
+
+
+def test_each_order_may_have_its_own_weight() -> None:
+    rollout = random_rollout(np.random.default_rng(0), 30, 4)
+    weights = np.linspace(1, 50, NUM_ORDERS)
+    whole, _ = Scorekeeper(4).score(rollout, weight=1.0, view="observed")
+    trained, episodes = Scorekeeper(4).score(rollout, weight=weights, view="observed")
+    shares = whole - rollout.env_reward
+    np.testing.assert_allclose(
+        trained - rollout.env_reward, weights[rollout.orders] * shares, rtol=1e-4, atol=1e-4
+    )
+    np.testing.assert_allclose(
+        episodes.alignment, weights[episodes.order] * episodes.compliance_observed, rtol=1e-5
+    )
+
+
+def test_a_baseline_changes_what_is_trained_on_and_nothing_that_is_told() -> None:
+    rollout = random_rollout(np.random.default_rng(0), 30, 4)
+    plain, told = Scorekeeper(4).score(rollout, 30.0, "observed")
+    shaped, same = Scorekeeper(4).score(rollout, 30.0, "observed", baseline_gamma=0.95)
+    assert (plain != shaped).any()
+    for name in vars(told):
+        np.testing.assert_array_equal(getattr(told, name), getattr(same, name))
 
 
 def test_episodes_come_in_the_order_in_which_they_end() -> None:

@@ -343,7 +343,7 @@ def test_the_final_weights_are_those_after_the_last_update() -> None:
 
 
 def test_every_update_is_logged_with_its_episodes() -> None:
-    result, records, episodes = logged(job(MODERN, order=None))
+    result, records, episodes = logged(job(MODERN, order=5))
     assert [record.update for record in records] == [1, 2, 3, 4, 5, 6]
     assert [record.transitions for record in records] == [60 * k for k in range(1, 7)]
     for record, ended in zip(records, episodes, strict=True):

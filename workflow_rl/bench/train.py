@@ -192,7 +192,7 @@ class Subject:
         self._updates = training.updates
         self._rollout = training.player.collect(learner.network, training.steps)
         keeper = Scorekeeper(training.job.train.n_envs)
-        self._reward, self._episodes = keeper.score(self._rollout, training.weight.value, _VIEW)
+        self._reward, self._episodes = keeper.score(self._rollout, training.weight.values, _VIEW)
         parameters = list(learner.network.parameters())
         is_new = not learner.optimiser.state
         self._kept = [(tensor, tensor.detach().clone()) for tensor in parameters]
@@ -245,7 +245,7 @@ class Subject:
             return size
 
         def score() -> int:
-            keeper.score(rollout, training.weight.value, _VIEW)
+            keeper.score(rollout, training.weight.values, _VIEW)
             return size
 
         works: dict[str, Work] = {"rollout": collect, "update": update, "training": train}

@@ -21,6 +21,7 @@ from workflow_rl.config import (
     SearchConfig,
     TrainConfig,
     one_of,
+    red_agent_name,
 )
 from workflow_rl.errors import InvalidInputError
 
@@ -64,8 +65,9 @@ TRAIN_FLAGS: Final = (
         "--update-steps",
         "update_steps",
         int,
-        "transitions per update, all environments together (default: one episode of each)",
+        "transitions per update, all environments together (default: whole episodes of each)",
     ),
+    Flag("--update-episodes", "update_episodes", int, "episodes per environment of an update"),
     Flag(
         "--compliance-threshold",
         "compliance_threshold",
@@ -160,7 +162,7 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
         "--ppo",
         default=DEFAULT_PPO,
         metavar="NAME",
-        help="tuned (documented with gamma 0.95), documented (gamma 0.99), or modern",
+        help="documented; tuned (with gamma 0.95 and a baseline for alignment); or modern",
     )
     for flag in PPO_FLAGS:
         flag.add_to(ppo, PPO_FORMS[DEFAULT_PPO])
@@ -211,3 +213,30 @@ def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
 def _given(args: argparse.Namespace, owner: type[Any]) -> dict[str, Any]:
     prefix = f"{owner.__name__}."
     return {k.removeprefix(prefix): v for k, v in vars(args).items() if k.startswith(prefix)}
+
+
+def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) -> None:
+    """Checks that flags given beside --resume say what the run was begun with.
+
+    Raises:
+        InvalidInputError: one says something else, which would silently be ignored.
+    """
+    parts = (config.train, config.ppo, config.search)
+    begun: dict[str, Any] = {
+        f"{type(part).__name__}.{name}": value
+        for part in parts
+        for name, value in vars(part).items()
+    }
+    begun |= vars(config.game) | {"seed": config.seed, "max_steps": config.game.episode_length}
+    fresh: dict[str, Any] = {"red_agent": "bline", "rules": "main", "observation": "challenge"}
+    fresh |= {"green_agent": "sleep", "max_steps": 100, "seed": 0}
+    given = {k: v for k, v in vars(args).items() if "." in k or (k in fresh and v != fresh[k])}
+    given |= {"red_agent": red_agent_name(given["red_agent"])} if "red_agent" in given else {}
+    others = sorted(k for k, value in given.items() if value != begun[k])
+    if args.preset != DEFAULT_PRESET or args.ppo != DEFAULT_PPO:
+        others.append("preset" if args.preset != DEFAULT_PRESET else "ppo")
+    if others:
+        names = ", ".join("--" + k.split(".")[-1].replace("_", "-") for k in others)
+        raise InvalidInputError(
+            f"--resume goes on with the settings the run was begun with: leave out {names}"
+        )

@@ -5,8 +5,9 @@ from typing import Literal
 from rich.console import Console
 from rich.table import Table
 
-from workflow_rl.experiment.run import SearchOutcome, spread_of
+from workflow_rl.experiment.run import SearchOutcome
 from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.experiment.spread import spread_of
 from workflow_rl.workflow.orders import format_order
 
 _PLAIN_WIDTH = 130  # where there is no terminal whose width counts

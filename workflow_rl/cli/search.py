@@ -6,7 +6,11 @@ import sys
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command
-from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
+from workflow_rl.cli.experiment import (
+    add_experiment_flags,
+    experiment_config,
+    refuse_other_settings,
+)
 from workflow_rl.errors import InvalidInputError
 
 _EXAMPLES = """workflow-rl search --red-agent bline
@@ -26,7 +30,7 @@ def add_to(commands: Commands) -> None:
         type=Path,
         default=argparse.SUPPRESS,
         metavar="RUN",
-        help="go on with an interrupted run; all other flags come from it (default: a new run)",
+        help="go on with an interrupted run, with the settings it began with (default: a new run)",
     )
     parser.set_defaults(run=run)
 
@@ -41,6 +45,11 @@ def run(args: argparse.Namespace) -> int:
 
     if "resume" in args:
         directory = RunDirectory.open(args.resume)
+        try:
+            refuse_other_settings(args, directory.config)
+        except InvalidInputError:
+            directory.close()
+            raise
     else:
         config = experiment_config(args)
         if not config.train.conditioned:

@@ -35,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInputError(f"the preset {args.preset} trains without a workflow")
     from workflow_rl.cli.outcome import make_console, print_start, print_whole
     from workflow_rl.cli.progress import ProgressListener
-    from workflow_rl.experiment.run import train_in_directory
     from workflow_rl.experiment.rundir import RunDirectory
+    from workflow_rl.experiment.single import train_in_directory
 
     directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv, "train")
     console = make_console()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.logs import Row
-from workflow_rl.experiment.run import SearchOutcome, SearchRun, describe_trained
+from workflow_rl.experiment.run import SearchOutcome, SearchRun
 from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.experiment.training import describe_trained
 from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.ppo.policy import Policy, load_policy
 from workflow_rl.train.loop import TrainJob, TrainResult

@@ -1,55 +1,41 @@
 """A whole search: base policy, trials, polish, summary; resumable at any point."""
 
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.experiment.decisions import decision_of, decision_rows
+from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.logs import CsvLog, Row, TensorBoardLog, write_episodes
 from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.experiment.spread import spread_of
 from workflow_rl.experiment.training import (
     TrainingFolder,
     load_result,
     result_numbers,
     run_training,
+    save_trained,
 )
 from workflow_rl.experiment.workers import ProcessExecutor
 from workflow_rl.files import read_json, write_json
 from workflow_rl.ordersearch.loop import Done, SerialExecutor, Trial, search
 from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Decision, Observation, make_strategy
-from workflow_rl.ppo.policy import describe_policy, save_policy
 from workflow_rl.train.loop import TrainJob, TrainResult, Weights, one_thread
-from workflow_rl.workflow.orders import NUM_ORDERS, classes_without, format_order, kendall_distance
+from workflow_rl.workflow.orders import format_order, kendall_distance
 
 BASE: Final = "base"
 POLISH: Final = "polish"
 _TRIALS: Final = "trials.json"
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
-
-
-class Listener(Protocol):
-    """Who is told how a search goes."""
-
-    def began(self, phase: str, detail: str) -> None:
-        """A phase or a trial begins."""
-        ...
-
-    def updated(self, row: Row) -> None:
-        """An update was made."""
-        ...
-
-    def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
-        """A trial is over; `done` of them are."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -157,7 +143,7 @@ class SearchRun:
         start = self._start_of(trial)
         train = config.train
         if start is not None and train.alignment == "adaptive":
-            train = replace(train, alignment_lambda=start.alignment_weight)
+            train = replace(train, alignment_lambda=start.alignment_weight(trial.order))
         base = None if start is None else start.best
         return TrainJob(config.game, config.ppo, train, seed, trial.order, base)
 
@@ -230,7 +216,7 @@ class SearchRun:
             }
         )
         self._write_trials()
-        self._decisions.rewrite(_decision_rows(self._trials))
+        self._decisions.rewrite(decision_rows(self._trials))
 
     def _on_done(self, done: Done[TrainResult]) -> bool:
         self._done.append(done)
@@ -265,7 +251,7 @@ class SearchRun:
             if not isinstance(self._trials, list):
                 raise TypeError("no list")
             for number, entry in enumerate(self._trials):
-                trial, decision = Trial(**entry["trial"]), _decision(entry["decision"])
+                trial, decision = Trial(**entry["trial"]), decision_of(entry["decision"])
                 if trial.number != number or not {"start", "pick_seconds"} <= set(entry):
                     raise KeyError(number)
                 self._seconds_before = max(self._seconds_before, entry["run_seconds"])
@@ -310,7 +296,7 @@ class SearchRun:
             self._log.rewrite(rows)
             write_episodes(self.directory.path / "episodes.parquet", parts)
         if self._trials:
-            self._decisions.rewrite(_decision_rows(self._trials))
+            self._decisions.rewrite(decision_rows(self._trials))
 
     # --- the end
 
@@ -330,6 +316,8 @@ class SearchRun:
                 min_episodes=1,
                 stop_at="budget",
             )
+            if train.alignment == "adaptive":
+                train = replace(train, alignment_lambda=best.result.alignment_weight(chosen.order))
             job = replace(
                 job, train=train, base=best.result.best, seed=seed_of(config, 3, chosen.order)
             )
@@ -382,41 +370,6 @@ class SearchRun:
         }
 
 
-@dataclass(frozen=True)
-class Spread:
-    """How much rewards differ between orders, and between equals: what is only noise."""
-
-    between: float  # standard deviation of the means of classes of equals
-    within: float  # pooled standard deviation inside them, NaN without two equals
-    classes: int
-    equals: int  # observations beyond the first of their class
-
-
-def spread_of(trials: Sequence[Done[TrainResult]], red_agent: str) -> Spread:
-    """Separates the effect of the order from noise, over compliant trials.
-
-    Defender can never really be taken: its place acts only through false alarms, which bline never
-    causes; and bline never touches an Op_Host. Against bline orders that differ in nothing else are
-    therefore equal, and as good as repeats; against others only true repeats are.
-    """
-    classes = np.arange(NUM_ORDERS)
-    if red_agent == "bline":
-        classes = classes_without("defender", "op_host")
-    groups: dict[int, list[float]] = {}
-    for done in trials:
-        if done.result.is_compliant:
-            groups.setdefault(int(classes[done.trial.order]), []).append(done.result.env_reward)
-    means = np.array([np.mean(values) for values in groups.values()])
-    freedom = sum(len(values) - 1 for values in groups.values())
-    squares = sum(float(np.sum((np.array(v) - np.mean(v)) ** 2)) for v in groups.values())
-    return Spread(
-        between=float(means.std(ddof=1)) if len(means) > 1 else math.nan,
-        within=math.sqrt(squares / freedom) if freedom else math.nan,
-        classes=len(groups),
-        equals=freedom,
-    )
-
-
 class _Timed:
     """A strategy that notes how long its last pick took."""
 
@@ -429,12 +382,6 @@ class _Timed:
         decision = self._pick(seen, pending)
         self.last_seconds = time.perf_counter() - start
         return decision
-
-
-def _decision(data: dict[str, Any]) -> Decision:
-    known: dict[str, Any] = {k: math.nan if v is None else v for k, v in data.items()}
-    known["top"] = tuple((int(order), float(score)) for order, score in data["top"])
-    return Decision(**known)
 
 
 def trial_name(trial: Trial) -> str:
@@ -454,80 +401,3 @@ def _is_better(polished: TrainResult, before: TrainResult, threshold: float) -> 
     """Returns whether polishing gained reward without losing compliance that is asked for."""
     complies = polished.best_compliance >= min(before.best_compliance, threshold)
     return complies and polished.best_env_reward >= before.best_env_reward
-
-
-def _decision_rows(trials: list[dict[str, Any]]) -> list[Row]:
-    rows: list[Row] = []
-    for entry in trials:
-        decision = entry["decision"]
-        row: dict[str, Any] = {
-            "trial": entry["trial"]["number"],
-            "workflow": format_order(entry["trial"]["order"]),
-            "reason": decision["reason"],
-            "ucb": decision["ucb"],
-            "mean": decision["mean"],
-            "std": decision["deviation"],
-            "compliance_chance": decision["compliance_chance"],
-            "score": decision["score"],
-            "pick_seconds": entry["pick_seconds"],
-        }
-        for i in range(3):
-            top = decision["top"][i] if i < len(decision["top"]) else None
-            row[f"top{i + 1}"] = format_order(int(top[0])) if top else ""
-            row[f"top{i + 1}_score"] = top[1] if top else ""
-        rows.append(row)
-    return rows
-
-
-def save_trained(path: Path, job: TrainJob, weights: Weights, result: TrainResult) -> None:
-    """Writes a trained policy with its description."""
-    save_policy(path, weights, describe_trained(job, result))
-
-
-def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
-    """Returns the description of the best policy that a training met."""
-    return describe_policy(
-        order=job.order,
-        conditioned=job.train.conditioned,
-        rules=job.game.rules,
-        red_agent=job.game.red_agent,
-        observation=job.game.observation,
-        episode_length=job.game.episode_length,
-        hidden=list(job.train.hidden),
-        seed=job.seed,
-        env_reward=result.best_env_reward,
-        compliance=result.best_compliance,
-        compliance_view=job.train.compliance_view,
-    )
-
-
-def train_in_directory(
-    directory: RunDirectory, order: int | None, listener: Listener
-) -> TrainResult:
-    """Trains one workflow, or all orders at once, in a directory of its own."""
-    config = directory.config
-    job = TrainJob(config.game, config.ppo, config.train, config.seed, order)
-    log = CsvLog(directory.path / "training_log.csv")
-    board = TensorBoardLog(directory.path / "tensorboard")
-    started = time.perf_counter()
-
-    def on_row(row: Row) -> None:
-        log.append(row)
-        board.add(row, row["transitions"], row["transitions"] / (time.perf_counter() - started))
-        listener.updated(row)
-
-    name = "training"
-    listener.began(name, "all orders" if order is None else format_order(order))
-    try:
-        result = run_training(name, job, directory.trial(name), on_row)
-    finally:
-        board.close()
-    save_trained(directory.policy("recommended"), job, result.best, result)
-    episodes = TrainingFolder(directory.trial(name)).episodes.read()
-    write_episodes(directory.path / "episodes.parquet", {name: episodes})
-    summary = {
-        "rules": config.game.rules,
-        "workflow": None if order is None else format_order(order),
-    }
-    write_json(directory.path / "summary.json", summary | result_numbers(result))
-    return result

@@ -8,6 +8,7 @@ from typing import Any, Final
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.logs import CsvLog, EpisodeLog, Row, update_row
 from workflow_rl.files import load_arrays, save_arrays
+from workflow_rl.ppo.policy import describe_policy, save_policy
 from workflow_rl.train.loop import Training, TrainJob, TrainResult, Weights, one_thread
 from workflow_rl.train.usage import UsageMeter
 
@@ -117,3 +118,25 @@ def result_numbers(result: TrainResult) -> dict[str, Any]:
     """Returns a result without its weights, as plain data."""
     names = [f.name for f in fields(result) if f.name not in ("best", "final")]
     return {name: getattr(result, name) for name in names}
+
+
+def save_trained(path: Path, job: TrainJob, weights: Weights, result: TrainResult) -> None:
+    """Writes a trained policy with its description."""
+    save_policy(path, weights, describe_trained(job, result))
+
+
+def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
+    """Returns the description of the best policy that a training met."""
+    return describe_policy(
+        order=job.order,
+        conditioned=job.train.conditioned,
+        rules=job.game.rules,
+        red_agent=job.game.red_agent,
+        observation=job.game.observation,
+        episode_length=job.game.episode_length,
+        hidden=list(job.train.hidden),
+        seed=job.seed,
+        env_reward=result.best_env_reward,
+        compliance=result.best_compliance,
+        compliance_view=job.train.compliance_view,
+    )

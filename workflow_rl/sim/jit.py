@@ -2,14 +2,16 @@
 
 Kernels are cached on disk. Numba only notices a change in the file of the kernel itself, so a
 changed rule would go on running as its old machine code; here the cache folder carries a
-fingerprint of every source file of `scenario/` and `sim/`, and an edited rule is recompiled.
+fingerprint of every source file that kernels are made of, and an edited rule is recompiled.
 """
 
 import functools
 import hashlib
 import os
+import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +23,9 @@ from numba.core import config as numba_config
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_COMPILED_FOLDERS = ("scenario", "sim", "workflow", "ppo")
+_COMPILED_FOLDERS = ("scenario", "sim", "workflow", "ppo", "train")
 _MESSAGE_AFTER_SECONDS = 1.0
+_UNUSED_SECONDS = 30 * 24 * 3600.0
 
 
 def rule(function: _Function) -> _Function:
@@ -46,9 +49,24 @@ def kernel(*, parallel: bool = False) -> Callable[[_Function], _Function]:
 
 @functools.cache
 def cache_folder() -> Path:
-    """Returns the folder of this version's compiled kernels."""
+    """Returns the folder of this version's compiled kernels, and drops long unused ones."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "workflow_rl" / fingerprint(_PACKAGE)
+    folder = Path(home) / "workflow_rl" / fingerprint(_PACKAGE)
+    drop_old(folder.parent, keep=folder.name)
+    return folder
+
+
+def drop_old(parent: Path, keep: str) -> None:
+    """Deletes the kernels of versions that have not been used for a month; marks one as used."""
+    now = time.time()
+    try:
+        for folder in parent.iterdir():
+            if folder.name == keep:
+                os.utime(folder)
+            elif now - folder.stat().st_mtime > _UNUSED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # none there yet, or not ours to change
+        pass
 
 
 def fingerprint(package: Path) -> str:

@@ -10,7 +10,9 @@ from workflow_rl.config import VIEWS
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.sim.jit import kernel
 from workflow_rl.train.alignment import Tally, alignment_shares
+from workflow_rl.train.baseline import without_expected
 from workflow_rl.workflow.compliance import NOT_A_FIX
+from workflow_rl.workflow.orders import NUM_ORDERS
 
 
 @dataclass(frozen=True)
@@ -66,40 +68,49 @@ class Scorekeeper:
         self.running_fixes = np.zeros(num_envs)
 
     def score(
-        self, rollout: Rollout, weight: float, view: str
+        self,
+        rollout: Rollout,
+        weight: float | NDArray[np.float64],
+        view: str,
+        *,
+        baseline_gamma: float | None = None,
     ) -> tuple[NDArray[np.float32], Episodes]:
         """Scores a rollout.
 
         Args:
             rollout: what was played.
-            weight: of the alignment reward.
+            weight: of the alignment reward, or (120,) one for each order.
             view: by which compliance is trained.
+            baseline_gamma: takes what the alignment reward brings anyway out of the reward
+                (`baseline.py`), for returns with this discount; None leaves it in.
 
         Returns:
             (T, B) the reward to train on, environment plus alignment, and the ended episodes.
         """
         ends = rollout.ends
-        shares, rates = {}, {}
+        scored = {}
         for i, name in enumerate(VIEWS):
             verdict = np.ascontiguousarray(rollout.verdict[:, :, i])
             any_open = np.ascontiguousarray(rollout.any_open[:, :, i])
-            shares[name], rates[name] = alignment_shares(
-                verdict, any_open, ends, self.tallies[name]
-            )
+            scored[name] = alignment_shares(verdict, any_open, ends, self.tallies[name])
         fixes = (rollout.verdict[:, :, 0] != NOT_A_FIX).astype(np.float32)
         where = np.nonzero(ends)
+        weights = np.broadcast_to(np.asarray(weight, np.float32), NUM_ORDERS)[rollout.orders]
         episodes = Episodes(
             env=where[1].astype(np.int32),
             order=rollout.orders[where],
             env_reward=episode_sums(rollout.env_reward, ends, self.running_reward)[where].astype(
                 np.float32
             ),
-            alignment=(weight * rates[view][where]).astype(np.float32),
-            compliance_observed=rates["observed"][where],
-            compliance_true=rates["true"][where],
+            alignment=(weights[where] * scored[view].rates[where]).astype(np.float32),
+            compliance_observed=scored["observed"].rates[where],
+            compliance_true=scored["true"].rates[where],
             fixes=episode_sums(fixes, ends, self.running_fixes)[where].astype(np.int32),
         )
-        return rollout.env_reward + np.float32(weight) * shares[view], episodes
+        shares, _, counted, rate = scored[view]
+        if baseline_gamma is not None:
+            shares = without_expected(shares, counted, rate, ends, baseline_gamma)
+        return rollout.env_reward + weights * shares, episodes
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns what must be kept to go on later."""

@@ -86,11 +86,15 @@ class TrainResult:
     updates: int
     transitions: int
     episodes_per_env: int
-    alignment_weight: float  # at the end
+    alignment_weights: list[float]  # at the end: of each order, or of the one trained
     best: Weights = field(repr=False)  # the best policy met
     best_env_reward: float
     best_compliance: float
     final: Weights = field(repr=False)
+
+    def alignment_weight(self, order: int) -> float:
+        """Returns the weight at the end for an order, trained with others or alone."""
+        return self.alignment_weights[order if len(self.alignment_weights) > 1 else 0]
 
 
 class Training:
@@ -107,7 +111,7 @@ class Training:
         network = _network(self.player.width, job)
         self.learner = Learner(network, job.ppo)
         self.keeper = Scorekeeper(job.train.n_envs)
-        self.weight = AlignmentWeight(job.train)
+        self.weight = AlignmentWeight(job.train, job.order)
         self.updates = 0
         self.transitions = 0
         self.compliance = math.nan  # of the last update in which episodes ended
@@ -134,8 +138,13 @@ class Training:
         train, network = self.job.train, self.learner.network
         start = time.perf_counter()
         rollout = self.player.collect(network, self.steps, masked=self.job.ppo.mask_actions)
-        reward, episodes = self.keeper.score(rollout, self.weight.value, train.compliance_view)
-        weight = self.weight.value
+        reward, episodes = self.keeper.score(
+            rollout,
+            self.weight.values,
+            train.compliance_view,
+            baseline_gamma=self.job.ppo.gamma if self.job.ppo.alignment_baseline else None,
+        )
+        weight = self.weight.mean
         self._take_in(episodes)
         middle = time.perf_counter()
         self._earlier.append((rollout, reward))
@@ -173,8 +182,7 @@ class Training:
         self.compliance = _mean(episodes.compliance(self.job.train.compliance_view))
         self.compliance_true = _mean(episodes.compliance_true)
         reward_mean = _mean(episodes.env_reward)
-        meets = self.compliance >= self.job.train.compliance_threshold
-        if meets or not self.job.train.conditioned:  # without an order only the reward counts
+        if self._meets() or not self.job.train.conditioned:  # without an order only reward counts
             score = (1.0, reward_mean)
         else:
             score = (self.compliance - 1.0, reward_mean)
@@ -182,7 +190,14 @@ class Training:
             self.best_score = score
             self.best = weights_of(self.learner.network)
             self.best_env_reward, self.best_compliance = reward_mean, self.compliance
-        self.weight.adapt(self.compliance)
+        self.weight.adapt(episodes.order, episodes.compliance(self.job.train.compliance_view))
+
+    def _meets(self) -> bool:
+        """Returns whether the last episodes comply; a mean over all orders must leave a margin."""
+        needed = self.job.train.compliance_threshold
+        if self.job.order is None:
+            needed = self.weight.target
+        return self.compliance >= needed
 
     def result(self) -> TrainResult:
         """Returns what was found."""
@@ -200,7 +215,7 @@ class Training:
             updates=self.updates,
             transitions=self.transitions,
             episodes_per_env=int(self.episodes_played.min()),
-            alignment_weight=self.weight.value,
+            alignment_weights=self.weight.trained.tolist(),
             best=self.best,
             best_env_reward=self.best_env_reward,
             best_compliance=self.best_compliance,
@@ -211,6 +226,7 @@ class Training:
         """Writes a checkpoint from which the training goes on exactly."""
         arrays: dict[str, NDArray[Any]] = {"last_rewards": self.last_rewards}
         arrays["episodes_played"] = self.episodes_played
+        arrays["alignment_weights"] = self.weight.values
         arrays |= {f"network.{k}": v for k, v in weights_of(self.learner.network).items()}
         arrays |= {f"best.{k}": v for k, v in self.best.items()}
         arrays |= {f"adam.{k}": v for k, v in self.learner.state().items()}
@@ -228,7 +244,6 @@ class Training:
             "best_score": list(self.best_score),
             "best_env_reward": self.best_env_reward,
             "best_compliance": self.best_compliance,
-            "weight": self.weight.value,
         }
         save_arrays(
             path,
@@ -274,7 +289,7 @@ class Training:
         training.best_score = tuple(numbers["best_score"])
         training.best_env_reward = numbers["best_env_reward"]
         training.best_compliance = numbers["best_compliance"]
-        training.weight.value = numbers["weight"]
+        training.weight.values = arrays["alignment_weights"].copy()
         return training, description["more"]
 
 

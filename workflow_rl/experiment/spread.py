@@ -1,0 +1,46 @@
+"""How much the order matters: rewards of different orders against rewards of equal ones."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workflow_rl.ordersearch.loop import Done
+from workflow_rl.train.loop import TrainResult
+from workflow_rl.workflow.orders import NUM_ORDERS, classes_without
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much rewards differ between orders, and between equals: what is only noise."""
+
+    between: float  # standard deviation of the means of classes of equals
+    within: float  # pooled standard deviation inside them, NaN without two equals
+    classes: int
+    equals: int  # observations beyond the first of their class
+
+
+def spread_of(trials: Sequence[Done[TrainResult]], red_agent: str) -> Spread:
+    """Separates the effect of the order from noise, over compliant trials.
+
+    Defender can never really be taken: its place acts only through false alarms, which bline never
+    causes; and bline never touches an Op_Host. Against bline orders that differ in nothing else are
+    therefore equal, and as good as repeats; against others only true repeats are.
+    """
+    classes = np.arange(NUM_ORDERS)
+    if red_agent == "bline":
+        classes = classes_without("defender", "op_host")
+    groups: dict[int, list[float]] = {}
+    for done in trials:
+        if done.result.is_compliant:
+            groups.setdefault(int(classes[done.trial.order]), []).append(done.result.env_reward)
+    means = np.array([np.mean(values) for values in groups.values()])
+    freedom = sum(len(values) - 1 for values in groups.values())
+    squares = sum(float(np.sum((np.array(v) - np.mean(v)) ** 2)) for v in groups.values())
+    return Spread(
+        between=float(means.std(ddof=1)) if len(means) > 1 else math.nan,
+        within=math.sqrt(squares / freedom) if freedom else math.nan,
+        classes=len(groups),
+        equals=freedom,
+    )
