@@ -18,6 +18,7 @@ LAYERS = (
     "envs",
     "parity",
     "workflow",
+    "baselines",
     "ppo",
     "train",
     "ordersearch",

@@ -21,7 +21,7 @@ from numba.core import config as numba_config
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_COMPILED_FOLDERS = ("scenario", "sim", "workflow", "ppo")
+_COMPILED_FOLDERS = ("scenario", "sim", "workflow", "baselines", "ppo")
 _MESSAGE_AFTER_SECONDS = 1.0
 
 
