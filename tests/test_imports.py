@@ -23,6 +23,7 @@ LAYERS = (
     "train",
     "ordersearch",
     "experiment",
+    "evaluation",
     "play",
     "bench",
     "cli",
@@ -31,10 +32,10 @@ LAYERS = (
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
     "gymnasium": {"envs"},
-    "torch": {"ppo", "train", "ordersearch", "experiment", "bench"},
+    "torch": {"ppo", "train", "ordersearch", "experiment", "evaluation/sb3.py", "bench"},
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
-    "stable_baselines3": {"envs/sb3.py", "bench/contenders.py"},
+    "stable_baselines3": {"envs/sb3.py", "evaluation/sb3.py", "bench/contenders.py"},
     "CybORG": {"bench/contenders.py"},
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},

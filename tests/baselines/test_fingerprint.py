@@ -35,7 +35,9 @@ class Constant:
 
 
 @pytest.mark.parametrize("observation", ["challenge", "cardiff"])
-@pytest.mark.parametrize(("red", "played"), [("bline", BLINES), ("meander", MEANDERS), ("sleep", 0)])
+@pytest.mark.parametrize(
+    ("red", "played"), [("bline", BLINES), ("meander", MEANDERS), ("sleep", 0)]
+)
 @pytest.mark.parametrize("rules", ["main", "competition"])
 @pytest.mark.parametrize("wild", [False, True])
 def test_three_steps_always_tell_who_attacks(

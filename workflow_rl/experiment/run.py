@@ -492,6 +492,7 @@ def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
         rules=job.game.rules,
         red_agent=job.game.red_agent,
         observation=job.game.observation,
+        mask_actions=job.ppo.mask_actions,
         episode_length=job.game.episode_length,
         hidden=list(job.train.hidden),
         seed=job.seed,
