@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from workflow_rl.config import ExperimentConfig
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
+    from workflow_rl.evaluation.protocol import evaluate
     from workflow_rl.experiment.api import search, train_workflow
     from workflow_rl.ppo.policy import load_policy
 
@@ -18,6 +19,7 @@ __all__ = [
     "Cage2VectorEnv",
     "ExperimentConfig",
     "__version__",
+    "evaluate",
     "load_policy",
     "search",
     "train_workflow",
@@ -27,6 +29,7 @@ _HOMES = {
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
     "ExperimentConfig": "workflow_rl.config",
+    "evaluate": "workflow_rl.evaluation.protocol",
     "load_policy": "workflow_rl.ppo.policy",
     "search": "workflow_rl.experiment.api",
     "train_workflow": "workflow_rl.experiment.api",

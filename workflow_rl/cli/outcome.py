@@ -5,25 +5,11 @@ from typing import Literal
 from rich.console import Console
 from rich.table import Table
 
+from workflow_rl.cli.console import print_whole
 from workflow_rl.experiment.run import SearchOutcome
 from workflow_rl.experiment.rundir import RunDirectory
 from workflow_rl.experiment.spread import spread_of
 from workflow_rl.workflow.orders import format_order
-
-_PLAIN_WIDTH = 130  # where there is no terminal whose width counts
-
-
-def make_console() -> Console:
-    """Returns the console of a run."""
-    console = Console(highlight=False)
-    if console.is_terminal:
-        return console
-    return Console(highlight=False, width=_PLAIN_WIDTH, soft_wrap=True)  # lines stay whole
-
-
-def print_whole(console: Console, text: str) -> None:
-    """Prints a line with a path in it as it is, however long."""
-    console.print(text, markup=False, soft_wrap=True)
 
 
 def print_start(console: Console, directory: RunDirectory) -> None:

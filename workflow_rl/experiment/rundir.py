@@ -45,9 +45,9 @@ class RunDirectory:
             "purpose": purpose,
             "command": command,
             "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "git_revision": _git_revision(),
+            "git_revision": git_revision(),
             "python": platform.python_version(),
-            "packages": _versions(),
+            "packages": package_versions(),
             "config": config.as_json(),
         }
         try:
@@ -117,7 +117,8 @@ def _take_hold(path: Path) -> IO[str]:
     return lock
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Returns the installed version of what results depend on."""
     found = {}
     for name in _PACKAGES:
         try:
@@ -127,7 +128,8 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _git_revision() -> str | None:
+def git_revision() -> str | None:
+    """Returns the revision of these sources; None outside a git checkout."""
     here = Path(__file__).resolve().parent
     try:
         result = subprocess.run(

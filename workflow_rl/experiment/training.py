@@ -139,4 +139,5 @@ def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
         env_reward=result.best_env_reward,
         compliance=result.best_compliance,
         compliance_view=job.train.compliance_view,
+        mask_actions=job.ppo.mask_actions,
     )

@@ -48,6 +48,12 @@ class Policy:
         size: int = self._layers[0][0].shape[1]
         return size - (ENCODING_SIZE if self.is_conditioned else 0)
 
+    @property
+    def outputs(self) -> int:
+        """How many actions it chooses from."""
+        size: int = self._layers[-1][0].shape[0]
+        return size
+
     def probabilities(
         self, observation: NDArray[Any], order: Sequence[str] | str | None = None
     ) -> NDArray[np.float64]:

@@ -1,0 +1,76 @@
+"""A cell by a plain loop over single environments, judged by the definition of compliance."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.workflow.reference import (
+    TYPE_OF,
+    Judged,
+    episode_compliance,
+    judge_by_marks,
+    judge_by_truth,
+)
+from workflow_rl import Cage2Env
+from workflow_rl.baselines.agent import BlueAgent
+from workflow_rl.evaluation.playing import Game
+from workflow_rl.scenario.actions import ACTION_NAMES
+
+MARKS = {(0, 0): "No", (1, 0): "Unknown", (0, 1): "User", (1, 1): "Privileged"}
+
+
+def play_slowly(
+    new_agent: Callable[[], BlueAgent], game: Game, episodes: int, *, same_env: bool = False
+) -> tuple[list[float], list[float], list[float]]:
+    """Returns each episode's return and its compliance, observed and true.
+
+    Args:
+        new_agent: makes the agent of one episode.
+        game: what is played.
+        episodes: how many.
+        same_env: whether they are the episodes of one environment, or the first of several.
+    """
+    returns, observed, true = [], [], []
+    env: Any = None
+    for k in range(episodes):
+        agent = new_agent()
+        if env is None or not same_env:
+            env = Cage2Env(
+                red_agent=game.red_agent,
+                episode_length=game.steps,
+                rules=game.rules,
+                observation=agent.observation,
+            )
+            env.batch.state["index"] = k
+            observation, info = env.reset(seed=game.cell_seed)
+        else:
+            observation, info = env.reset()
+        agent.begin(1, game.agent_seed + k)
+        total, seen, held = 0.0, [], []
+        ended, step = False, 0
+        while not ended:
+            action = int(agent.act(observation[None], info["action_mask"][None], step)[0])
+            if game.order is not None:
+                seen.append(_by_marks(observation, action, game.order))
+                held.append(_by_truth(env, info["red_access"], action, game.order))
+            observation, reward, _, ended, info = env.step(action)
+            total += reward
+            step += 1
+        returns.append(round(total, 1))
+        observed.append(float(episode_compliance(seen)))
+        true.append(float(episode_compliance(held)))
+    return returns, observed, true
+
+
+def _by_marks(observation: Any, action: int, order: tuple[str, ...]) -> Judged:
+    bits = np.asarray(observation[:52]).reshape(13, 4)[:, 2:].tolist()
+    marks = {host: MARKS[tuple(pair)] for host, pair in zip(TYPE_OF, bits, strict=True)}
+    return judge_by_marks(marks, ACTION_NAMES[action], order)
+
+
+def _by_truth(env: Any, access: Any, action: int, order: tuple[str, ...]) -> Judged:
+    removable = int(env.batch.state["removable"][0])
+    killable = {host for h, host in enumerate(TYPE_OF) if removable >> h & 1}
+    levels = dict(zip(TYPE_OF, access.tolist(), strict=True))
+    return judge_by_truth(levels, killable, ACTION_NAMES[action], order)

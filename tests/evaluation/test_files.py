@@ -1,0 +1,87 @@
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import workflow_rl
+from workflow_rl import evaluate
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.files import (
+    challenge_lines,
+    checked_directory,
+    default_directory,
+    write_evaluation,
+)
+from workflow_rl.evaluation.results import Evaluation
+
+ACTIONS = re.compile(r"actions: (\[.*\]), total reward: (-?\d+\.\d+)\n")
+
+
+@pytest.fixture(scope="module")
+def found() -> Evaluation:
+    return evaluate("greedy", episodes=6, steps=[10, 20], red_agents=["bline"], logged_episodes=4)
+
+
+def test_the_text_file_has_the_challenges_lines(found: Evaluation) -> None:
+    lines = list(challenge_lines(found, author="A. Nobody", team="none"))
+    assert len(lines) == 3 + 2 * (1 + 6)
+    assert re.fullmatch(
+        rf"workflow-rl v{workflow_rl.__version__} \(cage2, rules main\), Scenario2, "
+        r"Commit Hash: \S+\n",
+        lines[0],
+    )
+    assert lines[1] == "author: A. Nobody, team: none, technique: greedy\n"
+    assert lines[2] == "wrappers: ChallengeWrapper(env=env, agent_name='Blue')\n"
+    for start, cell in ((3, found.cells[0]), (10, found.cells[1])):
+        assert lines[start] == (
+            f"steps: {cell.steps}, adversary: B_lineAgent, mean: {cell.mean}, "
+            f"standard deviation {cell.sd}\n"
+        )
+        for episode in range(6):
+            match = ACTIONS.fullmatch(lines[start + 1 + episode])
+            assert match
+            assert float(match[2]) == cell.returns[episode]
+            pairs = ast.literal_eval(match[1])
+            assert len(pairs) == (cell.steps if episode < 4 else 0)
+    pairs = ast.literal_eval(ACTIONS.fullmatch(lines[4])[1])  # type: ignore[index]
+    assert pairs[0] == ("DecoyHarakaSMPT Op_Server0", "DiscoverRemoteSystems User")
+
+
+def test_both_files_are_written_with_where_they_come_from(
+    found: Evaluation, tmp_path: Path
+) -> None:
+    json_path, text_path = write_evaluation(found, tmp_path / "new" / "place", author="A")
+    assert sorted(path.name for path in (tmp_path / "new" / "place").iterdir()) == [
+        "evaluation.json",
+        "evaluation.txt",
+    ]
+    assert text_path.read_text() == "".join(challenge_lines(found, author="A"))
+    data = json.loads(json_path.read_text())
+    assert {key: data[key] for key in found.as_json()} == json.loads(json.dumps(found.as_json()))
+    assert {"command", "created", "git_revision", "packages"} <= set(data)
+
+
+def test_an_evaluation_is_never_overwritten(found: Evaluation, tmp_path: Path) -> None:
+    assert checked_directory(tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    assert not (tmp_path / "a").exists()
+    write_evaluation(found, tmp_path)
+    with pytest.raises(InvalidInputError, match="already holds an evaluation"):
+        checked_directory(tmp_path)
+
+
+def test_a_place_that_is_no_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InvalidInputError, match="no evaluation can be written"):
+            checked_directory(path)
+
+
+def test_the_default_place_is_inside_a_run(tmp_path: Path) -> None:
+    inside = default_directory(str(tmp_path), "exp_1", "main")
+    assert inside.parent == tmp_path / "evaluations"
+    assert inside.name.startswith("exp_1_main_")
+    here = default_directory("greedy", "greedy", "competition")
+    assert here.parent == Path("evaluations")
+    assert default_directory("x.zip", "a b/c", "main").name.startswith("a_b_c_main_")

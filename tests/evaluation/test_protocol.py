@@ -1,0 +1,137 @@
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluation.policies import ORDER, new_policy
+from workflow_rl import Cage2Env, evaluate
+from workflow_rl.baselines.greedy import GreedyAgent
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.evaluation.leaderboard import LEADERBOARD
+from workflow_rl.evaluation.results import Cell
+from workflow_rl.workflow.orders import ORDERS, format_order
+
+REFERENCE: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "parity" / "reference_returns.json").read_text(encoding="utf-8")
+)
+OURS = {row.method: row for row in LEADERBOARD[-3:]}
+
+
+def sigmas(cell: Cell, mean: float, sd: float, n: int) -> float:
+    """How many standard errors of the difference a cell's mean is from another one."""
+    error = math.sqrt(cell.sd**2 / len(cell.returns) + sd**2 / n)
+    return abs(cell.mean - mean) / error if error else abs(cell.mean - mean) * 1e9
+
+
+@pytest.mark.parametrize(
+    ("agent", "method"),
+    [
+        ("sleep", "Sleeping Agent"),
+        ("random", "Random Agent"),
+        ("react-restore", "Blue React Restore"),
+    ],
+)
+def test_the_published_baselines_are_reproduced(agent: str, method: str) -> None:
+    published, found = OURS[method], evaluate(agent, rules="competition", episodes=4000)
+    assert published.half_width is not None
+    for cell in found.cells:  # published: 1,000 episodes, rounded to hundredths
+        mean = published.cell(cell.steps, cell.red_agent)
+        assert abs(cell.mean - mean) < 0.006 or sigmas(cell, mean, cell.sd, 1000) < 3.5
+    spread = math.hypot(found.total.half_width, published.half_width)
+    assert abs(found.total.mean - published.total) < 1.5 * spread
+
+
+@pytest.mark.parametrize(("agent", "key"), [("sleep", "sleep"), ("random", "random145")])
+@pytest.mark.parametrize("red", ["bline", "meander"])
+def test_on_main_rules_baselines_score_as_on_the_original(agent: str, key: str, red: str) -> None:
+    reference = REFERENCE[f"{red}/{key}"]
+    found = evaluate(agent, episodes=3000, red_agents=[red])
+    for cell in found.cells:
+        mean = reference["mean_return_after_steps"][str(cell.steps)]
+        sd = reference["std_return_after_steps"][str(cell.steps)]
+        assert sigmas(cell, mean, sd, reference["n"]) < 3.5
+
+
+def test_the_default_is_the_official_protocol() -> None:
+    told: list[Any] = []
+    found = evaluate("sleep", on_cell=told.append, on_episodes=told.append)
+    assert found.is_official
+    assert found.episodes == 1000
+    assert [len(cell.returns) for cell in found.cells] == [1000] * 9
+    assert told[::2] == [1000] * 9
+    assert tuple(told[1::2]) == found.cells
+    assert (found.rules, found.backend, found.is_sampled, found.order) == (
+        "main",
+        "cage2",
+        False,
+        None,
+    )
+
+
+def test_the_same_seed_finds_the_same() -> None:
+    def returns(**changes: Any) -> list[list[float]]:
+        found = evaluate("random", episodes=20, steps=[30], **changes)
+        return [cell.returns.tolist() for cell in found.cells]
+
+    assert returns(seed=3) == returns(seed=3)
+    assert returns(seed=3) != returns(seed=4)
+    # A cell does not depend on which others are played.
+    assert returns(seed=3, red_agents=["RedMeanderAgent"]) == returns(seed=3)[1:2]
+
+
+def test_a_conditioned_policy_is_judged_by_its_own_order_or_the_given_one() -> None:
+    policy = new_policy(order=ORDER, conditioned=True)
+    few = {"episodes": 5, "steps": [20], "red_agents": ["bline"]}
+    own = evaluate(policy, **few)
+    assert own.order == ORDERS[ORDER]
+    assert set(own.cells[0].compliance) == {"observed", "true"}
+    assert evaluate(policy, workflow=format_order(7), **few).order == ORDERS[7]
+    assert evaluate(policy, workflow=ORDERS[7], **few).order == ORDERS[7]
+
+
+def test_any_agent_can_be_judged_by_an_order_it_does_not_know() -> None:
+    few = {"episodes": 200, "steps": [50], "red_agents": ["bline"]}
+    cell = evaluate("react-restore", workflow=ORDERS[0], **few).cells[0]
+    assert 0 < cell.compliance["observed"].mean() < 1
+    greedy = evaluate(GreedyAgent(ORDERS[0]), **few)
+    assert greedy.order == ORDERS[0]
+    assert (greedy.cells[0].compliance["observed"] == 1).all()
+
+
+def test_another_environment_can_be_played() -> None:
+    played: list[int] = []
+    few = {"episodes": 3, "steps": [10], "red_agents": ["bline", "sleep"]}
+    found = evaluate("sleep", make_env=Cage2Env, on_episodes=played.append, **few)
+    assert played == [1] * 6
+    assert found.cell(10, "sleep").mean == 0
+    assert found.cell(10, "bline").mean < 0
+
+
+def test_without_the_adapter_the_original_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "workflow_rl.envs.cyborg", None)
+    with pytest.raises(MissingDependencyError, match="use --backend cage2"):
+        evaluate("sleep", backend="cyborg", episodes=2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"rules": "house"}, "unknown rule set 'house': choose one of main, competition"),
+        ({"backend": "real"}, "unknown backend 'real': choose one of cage2, cyborg"),
+        ({"episodes": 1}, "episodes must be a whole number from 2"),
+        ({"steps": []}, "steps must be one or more"),
+        ({"steps": [30, 30]}, "each named once"),
+        ({"steps": [0]}, "steps must be a whole number from 1"),
+        ({"red_agents": ["bline", "B_lineAgent"]}, "each named once"),
+        ({"red_agents": ["mixed"]}, "unknown red agent 'mixed': choose one of bline, meander"),
+        ({"workflow": "user"}, "user is not a workflow"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"logged_episodes": -1}, "logged_episodes must be"),
+    ],
+)
+def test_what_is_not_allowed_is_refused(wrong: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidInputError, match=text):
+        evaluate("sleep", **wrong)

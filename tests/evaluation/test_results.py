@@ -1,0 +1,58 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from workflow_rl.evaluation.results import ActionLog, Cell, Estimate, Evaluation
+from workflow_rl.workflow.orders import ORDERS, Order
+
+EMPTY = ActionLog(np.zeros((1, 0), np.int16), np.zeros((1, 0), np.int16), ())
+
+
+def cell(steps: int, red: str, *returns: float, compliance: float | None = None) -> Cell:
+    rates = {} if compliance is None else {"observed": np.full(len(returns), compliance)}
+    return Cell(steps, red, 1, np.array(returns), rates, EMPTY)
+
+
+def evaluation(*cells: Cell, order: Order | None = None) -> Evaluation:
+    return Evaluation("it", "challenge", order, "main", "cage2", 4, 0, False, cells, 1.0)
+
+
+def nine() -> list[Cell]:
+    return [
+        cell(steps, red, -1.0, -2.0, -3.0, -4.0)
+        for steps in (30, 50, 100)
+        for red in ("bline", "meander", "sleep")
+    ]
+
+
+def test_the_summary_of_a_cell() -> None:
+    made = cell(30, "bline", -1.0, -2.0, -3.0, -4.0)
+    assert made.mean == -2.5
+    assert made.sd == pytest.approx(math.sqrt(5 / 3))
+    assert made.estimate.half_width == pytest.approx(1.96 * math.sqrt(5 / 3) / 2, rel=1e-4)
+    assert str(Estimate(-1.234, 0.5)) == "-1.23 ± 0.50"
+
+
+def test_the_score_is_the_sum_of_nine_means_with_the_interval_of_a_sum() -> None:
+    made = evaluation(*nine())
+    assert made.is_official
+    assert made.total.mean == -22.5
+    assert made.total.half_width == pytest.approx(3 * made.cells[0].estimate.half_width)
+    assert not evaluation(*nine()[:8]).is_official
+    assert made.cell(50, "meander") is made.cells[4]
+    with pytest.raises(KeyError):
+        made.cell(20, "meander")
+
+
+def test_plain_data_holds_every_episode() -> None:
+    made = evaluation(cell(30, "bline", -1.0, -2.5, compliance=0.75), order=ORDERS[3])
+    data = json.loads(json.dumps(made.as_json()))
+    assert data["workflow"] == " > ".join(ORDERS[3])
+    assert data["policy"] == "deterministic"
+    assert data["total"]["is_official"] is False
+    (only,) = data["cells"]
+    assert only["returns"] == [-1.0, -2.5]
+    assert only["episode_compliance_observed"] == [0.75, 0.75]
+    assert (only["compliance_observed"], only["compliance_true"]) == (0.75, None)

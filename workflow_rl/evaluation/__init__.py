@@ -1,0 +1,1 @@
+"""The challenge's evaluation: agents by name, the nine cells, the files and the leaderboard."""

@@ -1,0 +1,115 @@
+"""The files of an evaluation: everything as JSON, and the challenge's own text file."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from workflow_rl import __version__
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.results import ActionLog, Cell, Evaluation
+from workflow_rl.experiment.rundir import git_revision, package_versions
+from workflow_rl.files import write_atomically, write_json
+from workflow_rl.scenario.actions import ACTION_NAMES
+
+JSON_NAME: Final = "evaluation.json"
+TEXT_NAME: Final = "evaluation.txt"
+FOLDER: Final = "evaluations"
+_RED_CLASSES: Final = {
+    "bline": "B_lineAgent",
+    "meander": "RedMeanderAgent",
+    "sleep": "SleepAgent",
+}
+_WRAPPERS: Final = {
+    "challenge": "ChallengeWrapper(env=env, agent_name='Blue')",
+    "cardiff": "the cardiff observation of 62 values",
+}
+
+
+def default_directory(what: str, agent: str, rules: str) -> Path:
+    """Returns where an evaluation is written by default: inside a run's directory, or here."""
+    parent = Path(what) if Path(what).is_dir() else Path()
+    name = re.sub(r"[^\w.-]+", "_", agent)
+    return parent / FOLDER / f"{name}_{rules}_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}"
+
+
+def checked_directory(path: Path) -> Path:
+    """Returns the directory if an evaluation can be written there.
+
+    Raises:
+        InvalidInputError: it cannot; nothing was written.
+    """
+    for name in (JSON_NAME, TEXT_NAME):
+        if (path / name).exists():
+            raise InvalidInputError(f"{path} already holds an evaluation: choose another directory")
+    there = path
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise InvalidInputError(f"no evaluation can be written to {path}: {there} is not writable")
+    return path
+
+
+def write_evaluation(
+    evaluation: Evaluation, directory: Path, *, author: str = "", team: str = ""
+) -> tuple[Path, Path]:
+    """Writes both files, each atomically, and returns their paths.
+
+    Args:
+        evaluation: what was found.
+        directory: where to; it is made if need be.
+        author: for the text file's second line.
+        team: for the text file's second line.
+    """
+    text = "".join(challenge_lines(evaluation, author=author, team=team))
+    noted = {
+        "command": sys.argv,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "git_revision": git_revision(),
+        "packages": package_versions(),
+    }
+    paths = directory / JSON_NAME, directory / TEXT_NAME
+    write_atomically(paths[1], text.encode())
+    write_json(paths[0], evaluation.as_json() | noted)
+    return paths
+
+
+def challenge_lines(evaluation: Evaluation, *, author: str = "", team: str = "") -> Iterator[str]:
+    """Yields the lines of the challenge's evaluation file.
+
+    Three lines say what was evaluated; each cell has a line with its mean and standard deviation,
+    then one for each episode with every (Blue, Red) pair of actions and the total reward. Red's
+    targets are given by name, not by address, and only the first episodes' actions are listed.
+    """
+    yield (
+        f"workflow-rl v{__version__} ({evaluation.backend}, rules {evaluation.rules}), Scenario2, "
+        f"Commit Hash: {git_revision() or 'unknown'}\n"
+    )
+    yield f"author: {author}, team: {team}, technique: {evaluation.agent}\n"
+    yield f"wrappers: {_WRAPPERS[evaluation.observation]}\n"
+    for cell in evaluation.cells:
+        yield (
+            f"steps: {cell.steps}, adversary: {_RED_CLASSES[cell.red_agent]}, mean: {cell.mean}, "
+            f"standard deviation {cell.sd}\n"
+        )
+        yield from _episode_lines(cell)
+
+
+def _episode_lines(cell: Cell) -> Iterator[str]:
+    log = cell.log
+    pairs = _pair_texts(log)
+    logged = log.blue.shape[1]
+    codes = log.blue.astype(int) * len(log.red_names) + log.red
+    for episode, total in enumerate(cell.returns.tolist()):
+        listed = codes[:, episode].tolist() if episode < logged else []
+        yield f"actions: [{', '.join(pairs[code] for code in listed)}], total reward: {total}\n"
+
+
+def _pair_texts(log: ActionLog) -> dict[int, str]:
+    """Returns the text of every pair of actions that occurs, by blue * red names + red."""
+    width = len(log.red_names)
+    codes = set((log.blue.astype(int) * width + log.red).ravel().tolist())
+    return {code: str((ACTION_NAMES[code // width], log.red_names[code % width])) for code in codes}

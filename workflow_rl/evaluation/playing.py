@@ -1,0 +1,228 @@
+"""Playing a cell: all episodes as one batch of the simulator, or one by one on another environment.
+
+`Game` says what is played; both ways give the same kind of `Cell`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.baselines.agent import BlueAgent
+from workflow_rl.config import RED_AGENTS, VIEWS, GameConfig
+from workflow_rl.evaluation.results import ActionLog, Cell
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
+from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.jit import compile_message
+from workflow_rl.sim.state import RedAction
+from workflow_rl.train.alignment import Tally, alignment_shares
+from workflow_rl.workflow.compliance import Judgement, judge_observed, judge_true
+from workflow_rl.workflow.orders import SEQUENCES, Order, order_index
+
+EnvFactory = Callable[
+    ..., Any
+]  # (red_agent=, episode_length=, observation=, seed=) -> gymnasium.Env
+Progress = Callable[[int], None]  # told how many more episodes were played
+UNKNOWN_ACTION: Final = "unknown"  # what Red did, where the environment does not tell
+
+_OBSERVED, _TRUE = VIEWS
+_BIT_VALUES: Final = 1 << np.arange(4 * NUM_HOSTS, dtype=np.int64)
+_PER_ACTION: Final = NUM_HOSTS + 1  # targets, and none
+_RED_NAMES: Final = {
+    RedAction.SLEEP: "Sleep",
+    RedAction.DISCOVER_REMOTE_SYSTEMS: "DiscoverRemoteSystems",
+    RedAction.DISCOVER_NETWORK_SERVICES: "DiscoverNetworkServices",
+    RedAction.EXPLOIT: "ExploitRemoteService",
+    RedAction.PRIVILEGE_ESCALATE: "PrivilegeEscalate",
+    RedAction.IMPACT: "Impact",
+}
+
+
+def _red_name(action: RedAction, target: int) -> str:
+    """Writes a red action as CybORG does, but with names in place of its random addresses."""
+    if target < 0:
+        return _RED_NAMES[action]
+    if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
+        names = [subnet.name.capitalize() for subnet in Subnet]
+        return f"{_RED_NAMES[action]} {names[target]}" if target < len(names) else UNKNOWN_ACTION
+    return f"{_RED_NAMES[action]} {HOST_NAMES[target]}"
+
+
+# (action * 14 + target + 1,) what Red did
+RED_NAMES: Final = tuple(
+    _red_name(action, target) for action in RedAction for target in range(-1, NUM_HOSTS)
+)
+
+
+@dataclass(frozen=True)
+class Game:
+    """What is played in a cell."""
+
+    steps: int
+    red_agent: str
+    rules: str
+    seed: int  # of the whole evaluation
+    order: Order | None  # by which compliance is judged
+
+    @property
+    def cell_seed(self) -> int:
+        """The seed of this cell's games: cells are independent, agents meet the same games."""
+        return self._seed(0)
+
+    @property
+    def agent_seed(self) -> int:
+        """The seed of the agent's own draws."""
+        return self._seed(1)
+
+    def _seed(self, purpose: int) -> int:
+        numbers = [self.seed, self.steps, RED_AGENTS.index(self.red_agent), purpose]
+        return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+class _Judge:
+    """Collects the verdicts of a cell and sums them up to each episode's compliance."""
+
+    def __init__(self, order: Order | None, steps: int, episodes: int) -> None:
+        self._sequence = None if order is None else SEQUENCES[order_index(order)]
+        self._any_open = {view: np.zeros((steps, episodes), np.bool_) for view in VIEWS}
+        self._verdict = {view: np.zeros((steps, episodes), np.int8) for view in VIEWS}
+        self._noted: set[str] = set()
+
+    def judge_state(self, step: int, state: NDArray[np.void], actions: NDArray[np.int64]) -> None:
+        """Judges a step's actions by the simulator's state before them, in both views."""
+        if self._sequence is None:
+            return
+        sequences = np.broadcast_to(self._sequence, (len(actions), len(self._sequence))).copy()
+        self._note(_OBSERVED, step, judge_observed(state["table"], actions, sequences))
+        held = state["privileged"] | state["removable"] | state["persistent"]
+        self._note(_TRUE, step, judge_true(held, state["removable"], actions, sequences))
+
+    def judge_seen(
+        self, step: int, episode: int, observation: NDArray[np.int8], action: int
+    ) -> None:
+        """Judges one action by the observation before it."""
+        if self._sequence is None:
+            return
+        table = np.array([_BIT_VALUES[observation[: 4 * NUM_HOSTS] != 0].sum()])
+        judged = judge_observed(table, np.array([action], np.int64), self._sequence[None, :])
+        self._note(_OBSERVED, step, judged, slice(episode, episode + 1))
+
+    def rates(self) -> dict[str, NDArray[np.float64]]:
+        """Returns each episode's compliance, in the views that were judged."""
+        rates = {}
+        for view in self._noted:
+            ends = np.zeros(self._verdict[view].shape, np.bool_)
+            ends[-1] = True
+            tally = Tally.zeros(ends.shape[1])
+            scored = alignment_shares(self._verdict[view], self._any_open[view], ends, tally)
+            rates[view] = scored.rates[-1]
+        return rates
+
+    def _note(self, view: str, step: int, judged: Judgement, episodes: slice = slice(None)) -> None:
+        self._noted.add(view)
+        self._any_open[view][step, episodes] = judged.any_open
+        self._verdict[view][step, episodes] = judged.verdict
+
+
+def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell:
+    """Plays a cell on the simulator, every episode in an environment of its own.
+
+    Args:
+        agent: who defends.
+        game: what is played.
+        episodes: how many.
+        logged: of how many episodes the actions are kept.
+    """
+    config = GameConfig(
+        red_agent=game.red_agent,
+        episode_length=game.steps,
+        rules=game.rules,
+        observation=agent.observation,
+    )
+    batch = Batch(episodes, config, autoreset=False)
+    batch.reset(game.cell_seed)
+    agent.begin(episodes, game.agent_seed)
+    judge = _Judge(game.order, game.steps, episodes)
+    tenths = np.zeros(episodes, np.int64)
+    blue = np.empty((game.steps, min(logged, episodes)), np.int16)
+    red = np.empty_like(blue)
+    kept = slice(blue.shape[1])
+    for step in range(game.steps):
+        with compile_message():
+            actions = agent.act(batch.observation, batch.out.action_mask, step)
+            judge.judge_state(step, batch.state, actions)
+            batch.step(actions)
+        tenths += batch.out.reward_tenths.sum(axis=1)
+        blue[step] = actions[kept]
+        red[step] = batch.state["red_action"][kept] * np.int16(_PER_ACTION)
+        red[step] += batch.state["red_target"][kept] + np.int16(1)
+    return Cell(
+        game.steps,
+        game.red_agent,
+        game.cell_seed,
+        tenths / 10,
+        judge.rates(),
+        ActionLog(blue, red, RED_NAMES),
+    )
+
+
+def play_one_by_one(
+    agent: BlueAgent,
+    game: Game,
+    episodes: int,
+    logged: int,
+    make_env: EnvFactory,
+    progress: Progress,
+) -> Cell:
+    """Plays a cell on a single environment with `Cage2Env`'s spaces, episode after episode.
+
+    Compliance is judged by what Blue saw only: such an environment does not tell which sessions
+    Remove would kill.
+
+    Args:
+        agent: who defends.
+        game: what is played; the environment's own rules apply.
+        episodes: how many.
+        logged: of how many episodes the actions are kept.
+        make_env: makes the environment.
+        progress: told after each episode.
+    """
+    env = make_env(
+        red_agent=game.red_agent,
+        episode_length=game.steps,
+        observation=agent.observation,
+        seed=game.cell_seed,
+    )
+    judge = _Judge(game.order, game.steps, episodes)
+    returns = np.zeros(episodes)
+    blue = np.zeros((game.steps, min(logged, episodes)), np.int16)
+    red = np.zeros_like(blue)
+    names: dict[str, int] = {}
+    try:
+        for episode in range(episodes):
+            observation, info = env.reset(seed=game.cell_seed if episode == 0 else None)
+            agent.begin(1, game.agent_seed + episode)
+            for step in range(game.steps):
+                mask = np.asarray(info["action_mask"], np.bool_)
+                seen = np.asarray(observation, np.int8)
+                action = int(agent.act(seen[None], mask[None], step)[0])
+                judge.judge_seen(step, episode, seen, action)
+                observation, reward, _, _, info = env.step(action)
+                returns[episode] += float(info.get("env_reward", reward))
+                if episode < blue.shape[1]:
+                    name = str(info.get("red_action", UNKNOWN_ACTION))
+                    blue[step, episode] = action
+                    red[step, episode] = names.setdefault(name, len(names))
+            progress(1)
+    finally:
+        env.close()
+    return Cell(
+        game.steps,
+        game.red_agent,
+        game.cell_seed,
+        returns.round(1),
+        judge.rates(),
+        ActionLog(blue, red, tuple(names)),
+    )
