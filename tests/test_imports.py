@@ -24,6 +24,9 @@ LAYERS = (
     "ordersearch",
     "experiment",
     "evaluation",
+    "plots",
+    "landscape",
+    "comparison",
     "play",
     "bench",
     "cli",
@@ -32,7 +35,15 @@ LAYERS = (
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
     "gymnasium": {"envs"},
-    "torch": {"ppo", "train", "ordersearch", "experiment", "evaluation/sb3.py", "bench"},
+    "torch": {
+        "ppo",
+        "train",
+        "ordersearch",
+        "experiment",
+        "evaluation/sb3.py",
+        "comparison",
+        "bench",
+    },
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
     "stable_baselines3": {"envs/sb3.py", "evaluation/sb3.py", "bench/contenders.py"},
@@ -40,6 +51,8 @@ ONLY_IN = {
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
+    "plotly": {"plots.py"},
+    "scipy": {"landscape"},
 }
 SMALL_LAYERS = {"scenario", "sim"}
 SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}

@@ -1,6 +1,7 @@
 """The flags of `search` and `train`, and how they become a configuration."""
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -138,8 +139,21 @@ SEARCH_FLAGS: Final = (
 )
 
 
-def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> None:
-    """Adds the flags, in groups."""
+def add_experiment_flags(
+    parser: argparse.ArgumentParser,
+    *,
+    search: bool,
+    without: Collection[str] = (),
+    train: TrainConfig | None = None,
+) -> None:
+    """Adds the flags, in groups.
+
+    Args:
+        parser: the command's.
+        search: whether there is a search.
+        without: fields of the search that the command decides itself.
+        train: the command's own defaults of a training.
+    """
     game = parser.add_argument_group("the game")
     add_red_agent(game)
     add_rules(game)
@@ -156,7 +170,7 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
         help=f"rollout strategy: {', '.join(PRESETS)}",
     )
     for flag in TRAIN_FLAGS:
-        flag.add_to(training, TrainConfig())
+        flag.add_to(training, train or TrainConfig())
     ppo = parser.add_argument_group("PPO")
     ppo.add_argument(
         "--ppo",
@@ -169,7 +183,8 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
     if search:
         group = parser.add_argument_group("search")
         for flag in SEARCH_FLAGS:
-            flag.add_to(group, SearchConfig())
+            if flag.field not in without:
+                flag.add_to(group, SearchConfig())
     run = parser.add_argument_group("run")
     run.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result")
     run.add_argument(
@@ -178,8 +193,14 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
     run.add_argument("--device", default="cpu", metavar="NAME", help="cpu, the only one supported")
 
 
-def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
+def experiment_config(
+    args: argparse.Namespace, train: TrainConfig | None = None
+) -> ExperimentConfig:
     """Returns the configuration that the flags ask for.
+
+    Args:
+        args: what was given.
+        train: the command's own defaults of a training; a preset wins over them.
 
     Raises:
         InvalidInputError: a flag is wrong, or two contradict each other.
@@ -191,10 +212,10 @@ def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
     preset_train, preset_ppo = PRESETS[one_of("preset", args.preset, tuple(PRESETS))]
     form = PPO_FORMS[one_of("form of PPO", args.ppo, tuple(PPO_FORMS))]
     given = _given(args, TrainConfig)
-    train = dict(preset_train) | given
+    fields = dict(preset_train) | given
     if "max_episodes" in given and "min_episodes" not in given:
-        least = train.get("min_episodes", TrainConfig().min_episodes)
-        train["min_episodes"] = min(least, train["max_episodes"])
+        least = fields.get("min_episodes", TrainConfig().min_episodes)
+        fields["min_episodes"] = min(least, fields["max_episodes"])
     return ExperimentConfig(
         game=GameConfig(
             red_agent=args.red_agent,
@@ -204,7 +225,7 @@ def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
             episode_length=args.max_steps,
         ),
         ppo=replace(form, **(dict(preset_ppo) | _given(args, PPOConfig))),
-        train=TrainConfig(**train),
+        train=replace(train or TrainConfig(), **fields),
         search=SearchConfig(**_given(args, SearchConfig)),
         seed=args.seed,
     )
