@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from workflow_rl.config import PPO_FORMS, PRESETS, GameConfig, PPOConfig, TrainConfig
+from workflow_rl.config import PPO_FORMS, PRESETS, GameConfig, PPOConfig, Preset, TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.train.episodes import Episodes
 from workflow_rl.train.loop import (
@@ -426,8 +426,8 @@ def test_replayed_rollouts_enlarge_the_batch() -> None:
 def test_every_rollout_strategy_of_the_documents_is_a_preset(
     name: str, envs: int, transitions: int, epochs: int, minibatch: int | None
 ) -> None:
-    train_fields, ppo_fields = PRESETS[name]
-    config, ppo = TrainConfig(**train_fields), PPOConfig(**ppo_fields)
+    preset = PRESETS[name]
+    config, ppo = TrainConfig(**preset.train), PPOConfig(**preset.ppo)
     assert config.n_envs == envs
     assert config.rollout_steps(100) * envs == transitions
     assert (ppo.epochs, ppo.minibatch_size) == (epochs, minibatch)
@@ -438,23 +438,26 @@ def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
     assert set(PRESETS) == {
         *("episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original")
     }
-    assert PRESETS["parallel200"] == ({}, {})
-    assert TrainConfig(**PRESETS["parallel25"][0]).max_episodes == 400
-    assert TrainConfig(**PRESETS["parallel25"][0]).min_episodes == 10
-    original = TrainConfig(**PRESETS["original"][0])
+    assert PRESETS["parallel200"] == Preset()
+    assert TrainConfig(**PRESETS["parallel25"].train).max_episodes == 400
+    assert TrainConfig(**PRESETS["parallel25"].train).min_episodes == 10
+    original = TrainConfig(**PRESETS["original"].train)
     assert original.max_episodes * original.n_envs == 100_000
     assert not original.conditioned
+    assert original.action_space == "cardiff"
+    assert PRESETS["original"].game == {"observation": "cardiff"}
+    assert PRESETS["original"].form == "documented"
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_runs_at_toy_size_with_what_is_given_explicitly(name: str) -> None:
-    train_fields, ppo_fields = PRESETS[name]
-    envs = min(TrainConfig(**train_fields).n_envs, 4)
+    preset = PRESETS[name]
+    envs = min(TrainConfig(**preset.train).n_envs, 4)
     explicit = {"n_envs": envs, "update_steps": 20 * envs, "max_episodes": 4, "min_episodes": 1}
     explicit |= {"stop_at": "budget"}
-    config = TrainConfig(**(dict(train_fields) | explicit))
-    game = GameConfig(episode_length=10)
-    result = train(TrainJob(game, PPOConfig(**ppo_fields), config, 0, 7))
+    config = TrainConfig(**(dict(preset.train) | explicit))
+    game = GameConfig(episode_length=10, **preset.game)
+    result = train(TrainJob(game, PPOConfig(**preset.ppo), config, 0, 7))
     assert (result.updates, result.transitions) == (2, 40 * envs)
     assert result.episodes_per_env == 4
     assert all(np.isfinite(array).all() for array in result.final.values())

@@ -13,12 +13,13 @@ import torch
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig, PPOConfig, TrainConfig
+from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import digest_of, load_arrays, save_arrays
 from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.ppo.outputs import make_outputs
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
-from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
@@ -106,9 +107,14 @@ class Training:
         length = job.game.episode_length
         self.rule = StopRule.of(job.train, length)
         self.steps = job.train.rollout_steps(length)
-        batch = Batch(job.train.n_envs, job.game)
-        self.player = Player(batch, job.order, job.seed, conditioned=job.train.conditioned)
-        network = _network(self.player.width, job)
+        self.player = Player(
+            SimulatorWorld(Batch(job.train.n_envs, job.game)),
+            job.order,
+            job.seed,
+            conditioned=job.train.conditioned,
+            outputs=make_outputs(job.train.action_space, job.train.n_envs),
+        )
+        network = _network(self.player, job)
         self.learner = Learner(network, job.ppo)
         self.keeper = Scorekeeper(job.train.n_envs)
         self.weight = AlignmentWeight(job.train, job.order)
@@ -330,10 +336,12 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _network(width: int, job: TrainJob) -> ActorCritic:
+def _network(player: Player, job: TrainJob) -> ActorCritic:
     with torch.random.fork_rng():
         torch.manual_seed(job.seed)
-        network = ActorCritic(width, NUM_ACTIONS, job.train.hidden, orthogonal=job.ppo.orthogonal)
+        network = ActorCritic(
+            player.width, player.outputs.count, job.train.hidden, orthogonal=job.ppo.orthogonal
+        )
     if job.base is not None:
         load_weights(network, job.base)
     return network
