@@ -357,7 +357,17 @@ def test_every_update_is_logged_with_its_episodes() -> None:
             ended.alignment, record.alignment_weight * ended.compliance_observed, rtol=1e-6
         )
         assert record.stats.gradient_steps == 4 * 3
-    assert result.compliance == records[-1].compliance_observed
+    # Ended by its budget: judged by the last three episodes of every environment.
+    last = [record.compliance_observed for record in records[-3:]]
+    assert result.compliance == pytest.approx(np.mean(last))
+
+
+def test_what_ended_by_complying_is_judged_by_the_update_in_which_it_did() -> None:
+    some = job(compliance_threshold=0.01, stop_at="compliance", n_envs=20, max_episodes=60)
+    result, records, _ = logged(some)
+    assert result.stopped == "compliant"
+    assert result.compliance == records[-1].compliance_observed >= 0.01
+    assert result.is_compliant
 
 
 def test_the_weight_adapts_between_updates_only_if_asked_to() -> None:
