@@ -65,7 +65,7 @@ def test_mixed_weights_are_scaled_to_probabilities() -> None:
 def test_updates_of_whole_episodes_follow_their_length(
     preset: str, envs: int, transitions: int
 ) -> None:
-    config = TrainConfig(**PRESETS[preset][0])
+    config = TrainConfig(**PRESETS[preset].train)
     assert config.n_envs == envs
     assert config.n_envs * config.rollout_steps(episode_length=30) == transitions
 

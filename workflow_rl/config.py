@@ -222,6 +222,7 @@ DEFAULT_PPO: Final = "tuned"
 VIEWS: Final = ("observed", "true")
 ALIGNMENTS: Final = ("adaptive", "fixed")
 STOPS: Final = ("compliance", "budget")
+ACTION_SPACES: Final = ("all", "cardiff")
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,10 @@ class TrainConfig:
     """Whether the policy is shown the order."""
     hidden: tuple[int, ...] = (64, 64)
     """Units of each hidden layer."""
+    action_space: str = "all"
+    """all (the 145 actions) or cardiff (the 36 outputs of the challenge's winner)."""
+    snapshot_every: int = 0
+    """Updates after which the policy is kept each time; 0: only the best and the last."""
 
     def __post_init__(self) -> None:
         """Checks every field."""
@@ -273,6 +278,9 @@ class TrainConfig:
         one_of("compliance view", self.compliance_view, VIEWS)
         one_of("alignment", self.alignment, ALIGNMENTS)
         one_of("stop rule", self.stop_at, STOPS)
+        every = whole_number("snapshot_every", self.snapshot_every, 0, 10**9)
+        put(self, "snapshot_every", every)
+        one_of("action space", self.action_space, ACTION_SPACES)
         not_negative("alignment_lambda", self.alignment_lambda)
         units = tuple(whole_number("units of a hidden layer", n, 1, 65_536) for n in self.hidden)
         put(self, "hidden", units)
@@ -306,15 +314,26 @@ class TrainConfig:
         return updates
 
 
-PRESETS: Final[Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]] = MappingProxyType(
-    {  # name -> (fields of TrainConfig, fields of PPOConfig) that differ from the defaults
-        "episode": ({"n_envs": 1}, {"epochs": 4}),
-        "hybrid": ({"n_envs": 1, "update_episodes": 5}, {"epochs": 4}),
-        "minibatch": ({"n_envs": 1, "update_episodes": 10}, {"epochs": 4}),
-        "standard": ({"n_envs": 8, "update_steps": 2_048}, {"minibatch_size": 64}),
-        "parallel25": ({"n_envs": 25, "max_episodes": 400, "min_episodes": 10}, {}),
-        "parallel200": ({}, {}),
-        "original": (
+@dataclass(frozen=True)
+class Preset:
+    """A rollout strategy: the fields that differ from the defaults."""
+
+    train: Mapping[str, Any] = field(default_factory=dict)
+    ppo: Mapping[str, Any] = field(default_factory=dict)
+    game: Mapping[str, Any] = field(default_factory=dict)
+    form: str | None = None
+    """The form of PPO, where it is not the default one."""
+
+
+PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
+    {
+        "episode": Preset({"n_envs": 1}, {"epochs": 4}),
+        "hybrid": Preset({"n_envs": 1, "update_episodes": 5}, {"epochs": 4}),
+        "minibatch": Preset({"n_envs": 1, "update_episodes": 10}, {"epochs": 4}),
+        "standard": Preset({"n_envs": 8, "update_steps": 2_048}, {"minibatch_size": 64}),
+        "parallel25": Preset({"n_envs": 25, "max_episodes": 400, "min_episodes": 10}),
+        "parallel200": Preset(),
+        "original": Preset(
             {
                 "update_steps": 20_000,
                 "max_episodes": 500,
@@ -322,8 +341,12 @@ PRESETS: Final[Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]] = Mapp
                 "alignment": "fixed",
                 "alignment_lambda": 0.0,
                 "stop_at": "budget",
+                "action_space": "cardiff",
+                "snapshot_every": 1,
             },
             {"epochs": 6},
+            {"observation": "cardiff"},
+            "documented",
         ),
     }
 )
@@ -383,6 +406,11 @@ class ExperimentConfig:
         """Checks what only the parts together show."""
         whole_number("seed", self.seed, 0, 2**63 - 1)
         self.train.max_updates(self.game.episode_length)
+        if self.ppo.mask_actions and self.train.action_space != "all":
+            raise InvalidInputError(
+                "decoys cannot be masked in the action space cardiff, which places them by list: "
+                "use another form of PPO than modern"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """Returns the configuration as plain data."""

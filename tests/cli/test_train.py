@@ -83,18 +83,32 @@ def test_without_a_workflow_all_orders_are_learned(tmp_path: Path) -> None:
     assert len({row["workflow"] for row in episode_rows(directory)}) > 10
 
 
+@pytest.mark.parametrize(
+    ("more", "observation", "size", "outputs"),
+    [
+        ((), "cardiff", 62, 36),
+        (("--action-space", "all", "--observation", "challenge"), "challenge", 52, 145),
+    ],
+)
 def test_the_preset_original_trains_without_any_workflow(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    more: tuple[str, ...],
+    observation: str,
+    size: int,
+    outputs: int,
 ) -> None:
-    flags = ("--preset", "original", "--n-envs", "10", "--update-steps", "200", "--hidden", "8")
+    flags = (*more, "--preset", "original", "--n-envs", "10", "--update-steps", "200")
+    flags += ("--hidden", "8")
     flags += ("--max-episodes", "4", "--max-steps", "20", "--checkpoint-dir", str(tmp_path))
     assert main(["train", *flags]) == 0
     directory = the_run(tmp_path)
     policy = load_policy(directory)
     assert not policy.is_conditioned
     assert policy.order is None
-    assert policy.observation_size == 52
-    play_episodes(policy, Cage2Env(episode_length=20), 2, seed=0)
+    assert (policy.observation_size, policy.outputs) == (size, outputs)
+    env = Cage2Env(episode_length=20, observation=observation)
+    play_episodes(policy, env, 2, seed=0)
     assert {row["alignment"] for row in episode_rows(directory)} == {0.0}
     assert len(csv_rows(directory / "training_log.csv")) == 4
     assert "budget used" in capsys.readouterr().out

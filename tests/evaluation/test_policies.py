@@ -5,6 +5,7 @@ import pytest
 
 from tests.baselines.table import named, play
 from tests.evaluation.policies import ORDER, new_policy
+from workflow_rl import Cage2Env
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.policies import CardiffPolicyAgent, PolicyAgent, policy_agent
 from workflow_rl.ppo.policy import Policy
@@ -106,3 +107,23 @@ def test_the_winners_kind_can_draw_its_actions() -> None:
     assert (np.stack(first) == np.stack(again)).all()
     _, few = play(agent, n=3, steps=30)
     assert (np.stack(few) == np.stack(first)[:, :3]).all()
+
+
+def test_a_policy_of_36_outputs_plays_the_same_as_an_agent_of_cyborgs_kind() -> None:
+    policy = new_policy(62, 36)
+    agent = policy_agent(policy, "winner")
+    env = Cage2Env(red_agent="meander", observation="cardiff", episode_length=60)
+    for episode in range(3):
+        observation, info = env.reset(seed=5 if episode == 0 else None)
+        agent.begin(1, 0)
+        for step in range(60):
+            action = policy.get_action(observation)
+            (other,) = agent.act(observation[None], info["action_mask"][None], step)
+            assert action == other
+            observation, _, _, _, info = env.step(action)
+        policy.end_episode()
+
+
+def test_its_outputs_are_not_taken_for_actions() -> None:
+    with pytest.raises(InvalidInputError, match="36 outputs"):
+        new_policy(62, 36).act(np.zeros(62))

@@ -16,6 +16,7 @@ from tests.experiment.toy import (
     without_costs,
 )
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
+from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.experiment.api import search
 from workflow_rl.experiment.run import SearchOutcome
 from workflow_rl.ppo.policy import load_policy
@@ -247,7 +248,7 @@ def test_the_recommended_policy_plays_as_its_description_says(toy: SearchOutcome
     assert policy.order == parse_order(format_order(order))
     from workflow_rl.ppo.network import ActorCritic
 
-    player = Player(Batch(400, game), order, seed=1)
+    player = Player(SimulatorWorld(Batch(400, game)), order, seed=1)
     network = ActorCritic(player.width, NUM_ACTIONS, told["hidden"])
     load_weights(network, policy._weights)
     rollout = player.collect(network, told["episode_length"])

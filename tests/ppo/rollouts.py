@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from workflow_rl.config import GameConfig
+from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.table import PolicyTable
@@ -27,7 +28,7 @@ def new_player(
     **game: Any,
 ) -> Player:
     config = GameConfig(**({"red_agent": "meander", "episode_length": 20} | game))
-    return Player(Batch(envs, config), order, seed, conditioned=conditioned)
+    return Player(SimulatorWorld(Batch(envs, config)), order, seed, conditioned=conditioned)
 
 
 def played(steps: int = 30, envs: int = 6, *, masked: bool = False, **player: Any) -> Rollout:

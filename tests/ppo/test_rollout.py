@@ -6,10 +6,14 @@ import pytest
 
 from tests.ppo.rollouts import new_network, new_player, played
 from tests.workflow.reference import judge_by_marks, judge_by_truth
+from workflow_rl.config import GameConfig, PPOConfig
+from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.rollout import Player, Rollout
+from workflow_rl.ppo.update import Learner, samples_of
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.sim.batch import Batch
+from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, REPEAT, VIOLATION
 from workflow_rl.workflow.orders import ENCODINGS, ORDERS
 
@@ -27,7 +31,7 @@ def assert_same(a: Rollout, b: Rollout) -> None:
 
 def replayed(player: Player, seed: int, rollouts: list[Rollout]) -> Any:
     """Plays the recorded actions in another batch; yields it before and after each step."""
-    batch = Batch(player.batch.num_envs, player.batch.config)
+    batch = Batch(player.world.num_envs, player.world.batch.config)
     batch.reset(seed)
     for rollout in rollouts:
         for t in range(len(rollout.actions)):
@@ -237,3 +241,60 @@ def test_a_kept_state_goes_on_identically(order: int | None) -> None:
     resumed.load_state(kept)
     for rollout in expected:
         assert_same(resumed.collect(network, 25, masked=True), rollout)
+
+
+# --- episodes that are lost
+
+
+class Fragile(SimulatorWorld):
+    """Breaks off environment 1's episode in its given steps, as a worker that died would."""
+
+    def __init__(self, batch: Batch, at: tuple[int, ...]) -> None:
+        super().__init__(batch)
+        self.step = self._step  # type: ignore[method-assign]
+        self._at, self._played = at, 0
+
+    def _step(self, actions: Any) -> int:
+        ended = self.batch.step(actions)
+        self.lost = None
+        if self._played in self._at:
+            self.lost = np.array([False, True, False])
+            spare = Batch(3, self.batch.config)
+            spare.reset(100 + self._played)
+            self.batch.state[1] = spare.state[1]
+            for mine, other in zip(self.batch.out, spare.out, strict=True):
+                mine[1] = other[1]
+            ended += 1
+        self._played += 1
+        return ended
+
+
+def test_an_episode_that_broke_off_is_left_out_and_a_new_one_begins() -> None:
+    game = GameConfig(red_agent="bline", episode_length=20)
+    world = Fragile(Batch(3, game), at=(4, 30))
+    player = Player(world, None, 0)
+    rollout = player.collect(new_network(player.width), 50)
+    assert rollout.left_out is not None
+    assert np.flatnonzero(rollout.left_out[:, 1]).tolist() == [*range(5), *range(25, 31)]
+    assert not rollout.left_out[:, [0, 2]].any()
+    assert np.flatnonzero(rollout.ends[:, 1]).tolist() == [4, 24, 30]
+    _, episodes = Scorekeeper(3).score(rollout, 30.0, "observed")
+    assert episodes.env.tolist() == [0, 2, 1, 0, 2]
+    whole = rollout.env_reward[5:25, 1].sum()
+    assert episodes.env_reward[2] == pytest.approx(whole)
+
+
+def test_steps_left_out_are_not_learned_from() -> None:
+    game = GameConfig(red_agent="bline", episode_length=20)
+    player = Player(Fragile(Batch(3, game), at=(4,)), None, 0)
+    rollout = player.collect(new_network(player.width), 40)
+    reward = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    samples = samples_of([(rollout, reward)], PPOConfig())
+    assert rollout.left_out is not None
+    kept = ~rollout.left_out.ravel()
+    assert len(samples) == kept.sum() == 115
+    np.testing.assert_array_equal(samples.actions.numpy(), rollout.actions.ravel()[kept])
+    stats = Learner(new_network(player.width), PPOConfig()).update(
+        [(rollout, reward)], np.random.default_rng(0)
+    )
+    assert np.isfinite(stats.explained_variance)

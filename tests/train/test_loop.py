@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from workflow_rl.config import PPO_FORMS, PRESETS, GameConfig, PPOConfig, TrainConfig
+from workflow_rl.config import PPO_FORMS, PRESETS, GameConfig, PPOConfig, Preset, TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.train.episodes import Episodes
 from workflow_rl.train.loop import (
@@ -357,7 +357,17 @@ def test_every_update_is_logged_with_its_episodes() -> None:
             ended.alignment, record.alignment_weight * ended.compliance_observed, rtol=1e-6
         )
         assert record.stats.gradient_steps == 4 * 3
-    assert result.compliance == records[-1].compliance_observed
+    # Ended by its budget: judged by the last three episodes of every environment.
+    last = [record.compliance_observed for record in records[-3:]]
+    assert result.compliance == pytest.approx(np.mean(last))
+
+
+def test_what_ended_by_complying_is_judged_by_the_update_in_which_it_did() -> None:
+    some = job(compliance_threshold=0.01, stop_at="compliance", n_envs=20, max_episodes=60)
+    result, records, _ = logged(some)
+    assert result.stopped == "compliant"
+    assert result.compliance == records[-1].compliance_observed >= 0.01
+    assert result.is_compliant
 
 
 def test_the_weight_adapts_between_updates_only_if_asked_to() -> None:
@@ -426,8 +436,8 @@ def test_replayed_rollouts_enlarge_the_batch() -> None:
 def test_every_rollout_strategy_of_the_documents_is_a_preset(
     name: str, envs: int, transitions: int, epochs: int, minibatch: int | None
 ) -> None:
-    train_fields, ppo_fields = PRESETS[name]
-    config, ppo = TrainConfig(**train_fields), PPOConfig(**ppo_fields)
+    preset = PRESETS[name]
+    config, ppo = TrainConfig(**preset.train), PPOConfig(**preset.ppo)
     assert config.n_envs == envs
     assert config.rollout_steps(100) * envs == transitions
     assert (ppo.epochs, ppo.minibatch_size) == (epochs, minibatch)
@@ -438,23 +448,26 @@ def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
     assert set(PRESETS) == {
         *("episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original")
     }
-    assert PRESETS["parallel200"] == ({}, {})
-    assert TrainConfig(**PRESETS["parallel25"][0]).max_episodes == 400
-    assert TrainConfig(**PRESETS["parallel25"][0]).min_episodes == 10
-    original = TrainConfig(**PRESETS["original"][0])
+    assert PRESETS["parallel200"] == Preset()
+    assert TrainConfig(**PRESETS["parallel25"].train).max_episodes == 400
+    assert TrainConfig(**PRESETS["parallel25"].train).min_episodes == 10
+    original = TrainConfig(**PRESETS["original"].train)
     assert original.max_episodes * original.n_envs == 100_000
     assert not original.conditioned
+    assert original.action_space == "cardiff"
+    assert PRESETS["original"].game == {"observation": "cardiff"}
+    assert PRESETS["original"].form == "documented"
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_runs_at_toy_size_with_what_is_given_explicitly(name: str) -> None:
-    train_fields, ppo_fields = PRESETS[name]
-    envs = min(TrainConfig(**train_fields).n_envs, 4)
+    preset = PRESETS[name]
+    envs = min(TrainConfig(**preset.train).n_envs, 4)
     explicit = {"n_envs": envs, "update_steps": 20 * envs, "max_episodes": 4, "min_episodes": 1}
     explicit |= {"stop_at": "budget"}
-    config = TrainConfig(**(dict(train_fields) | explicit))
-    game = GameConfig(episode_length=10)
-    result = train(TrainJob(game, PPOConfig(**ppo_fields), config, 0, 7))
+    config = TrainConfig(**(dict(preset.train) | explicit))
+    game = GameConfig(episode_length=10, **preset.game)
+    result = train(TrainJob(game, PPOConfig(**preset.ppo), config, 0, 7))
     assert (result.updates, result.transitions) == (2, 40 * envs)
     assert result.episodes_per_env == 4
     assert all(np.isfinite(array).all() for array in result.final.values())

@@ -181,3 +181,20 @@ class DecoyLists:
         actions = np.empty(len(rows), np.int64)
         _perform_best(scores, rows, self.placed, actions)
         return actions
+
+
+class CardiffEpisode:
+    """One episode as the evaluated winner plays it: the fixed start, then the best outputs."""
+
+    def __init__(self) -> None:
+        """Begins the episode."""
+        self._lists = DecoyLists(1)
+        self._step = 0
+
+    def best_action(self, scores: NDArray[np.floating[Any]]) -> int:
+        """Returns the next action, given the score of each output (36,)."""
+        self._step += 1
+        if self._step <= len(START_OUTPUTS):
+            start = np.array([START_OUTPUTS[self._step - 1]], np.int64)
+            return int(self._lists.actions(start)[0])
+        return int(self._lists.best_actions(scores[None, :], np.zeros(1, np.int64))[0])

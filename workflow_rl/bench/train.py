@@ -26,6 +26,7 @@ from workflow_rl.bench.measure import (
     measure,
 )
 from workflow_rl.config import GameConfig, PPOConfig, TrainConfig
+from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player
@@ -209,7 +210,7 @@ class Subject:
         rollout, reward, game = self._rollout, self._reward, training.job.game
         size, envs = rollout.transitions, training.job.train.n_envs
         network = copy.deepcopy(learner.network)
-        player = Player(Batch(envs, game), training.job.order, seed=1)
+        player = Player(SimulatorWorld(Batch(envs, game)), training.job.order, seed=1)
         batch = Batch(envs, game)
         batch.reset(seed=training.job.seed)
         actions = [np.ascontiguousarray(row) for row in rollout.actions]

@@ -5,11 +5,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from workflow_rl.cli.arguments import add_observation, add_red_agent, add_rules
+from workflow_rl.cli.arguments import add_red_agent, add_rules
 from workflow_rl.config import (
+    ACTION_SPACES,
     ALIGNMENTS,
     DEFAULT_PPO,
     GREEN_AGENTS,
+    OBSERVATIONS,
     PPO_FORMS,
     PRESETS,
     STOPS,
@@ -99,6 +101,19 @@ TRAIN_FLAGS: Final = (
     ),
     Flag("--stop-at", "stop_at", str, f"when a training ends: {' or '.join(STOPS)}", "NAME"),
     Flag("--replay-rollouts", "replay_rollouts", int, "earlier rollouts kept in each batch"),
+    Flag(
+        "--action-space",
+        "action_space",
+        str,
+        f"what the policy chooses from: {' or '.join(ACTION_SPACES)}",
+        "NAME",
+    ),
+    Flag(
+        "--snapshot-every",
+        "snapshot_every",
+        int,
+        "updates after which the policy is kept each time; 0 for never",
+    ),
     Flag("--hidden", "hidden", _sizes, "units of the hidden layers, e.g. 64,64", "N,N"),
 )
 PPO_FLAGS: Final = (
@@ -157,7 +172,13 @@ def add_experiment_flags(
     game = parser.add_argument_group("the game")
     add_red_agent(game)
     add_rules(game)
-    add_observation(game)
+    game.add_argument(
+        "--observation",
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help=f"what Blue sees: {' or '.join(OBSERVATIONS)} (default: challenge; the preset "
+        "original: cardiff)",
+    )
     game.add_argument(
         "--green-agent", default="sleep", metavar="NAME", help=f"Green: {' or '.join(GREEN_AGENTS)}"
     )
@@ -174,9 +195,10 @@ def add_experiment_flags(
     ppo = parser.add_argument_group("PPO")
     ppo.add_argument(
         "--ppo",
-        default=DEFAULT_PPO,
+        default=argparse.SUPPRESS,
         metavar="NAME",
-        help="documented; tuned (with gamma 0.95 and a baseline for alignment); or modern",
+        help="documented; tuned (with gamma 0.95 and a baseline for alignment); or modern "
+        f"(default: {DEFAULT_PPO}; the preset original: documented)",
     )
     for flag in PPO_FLAGS:
         flag.add_to(ppo, PPO_FORMS[DEFAULT_PPO])
@@ -193,14 +215,8 @@ def add_experiment_flags(
     run.add_argument("--device", default="cpu", metavar="NAME", help="cpu, the only one supported")
 
 
-def experiment_config(
-    args: argparse.Namespace, train: TrainConfig | None = None
-) -> ExperimentConfig:
+def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
     """Returns the configuration that the flags ask for.
-
-    Args:
-        args: what was given.
-        train: the command's own defaults of a training; a preset wins over them.
 
     Raises:
         InvalidInputError: a flag is wrong, or two contradict each other.
@@ -209,26 +225,31 @@ def experiment_config(
         raise InvalidInputError(
             f"unknown device {args.device!r}: this project trains on the processor, choose cpu"
         )
-    preset_train, preset_ppo = PRESETS[one_of("preset", args.preset, tuple(PRESETS))]
-    form = PPO_FORMS[one_of("form of PPO", args.ppo, tuple(PPO_FORMS))]
+    preset = PRESETS[one_of("preset", args.preset, tuple(PRESETS))]
+    name = args.ppo if "ppo" in args else preset.form or DEFAULT_PPO
+    form = PPO_FORMS[one_of("form of PPO", name, tuple(PPO_FORMS))]
     given = _given(args, TrainConfig)
-    fields = dict(preset_train) | given
+    train = dict(preset.train) | given
     if "max_episodes" in given and "min_episodes" not in given:
-        least = fields.get("min_episodes", TrainConfig().min_episodes)
-        fields["min_episodes"] = min(least, fields["max_episodes"])
+        least = train.get("min_episodes", TrainConfig().min_episodes)
+        train["min_episodes"] = min(least, train["max_episodes"])
     return ExperimentConfig(
         game=GameConfig(
             red_agent=args.red_agent,
             rules=args.rules,
-            observation=args.observation,
             green_agent=args.green_agent,
             episode_length=args.max_steps,
+            **(dict(preset.game) | _plain(args, "observation")),
         ),
-        ppo=replace(form, **(dict(preset_ppo) | _given(args, PPOConfig))),
-        train=replace(train or TrainConfig(), **fields),
+        ppo=replace(form, **(dict(preset.ppo) | _given(args, PPOConfig))),
+        train=TrainConfig(**train),
         search=SearchConfig(**_given(args, SearchConfig)),
         seed=args.seed,
     )
+
+
+def _plain(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in names if name in args}
 
 
 def _given(args: argparse.Namespace, owner: type[Any]) -> dict[str, Any]:
@@ -249,13 +270,13 @@ def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) ->
         for name, value in vars(part).items()
     }
     begun |= vars(config.game) | {"seed": config.seed, "max_steps": config.game.episode_length}
-    fresh: dict[str, Any] = {"red_agent": "bline", "rules": "main", "observation": "challenge"}
+    fresh: dict[str, Any] = {"red_agent": "bline", "rules": "main", "observation": None}
     fresh |= {"green_agent": "sleep", "max_steps": 100, "seed": 0}
     given = {k: v for k, v in vars(args).items() if "." in k or (k in fresh and v != fresh[k])}
     given |= {"red_agent": red_agent_name(given["red_agent"])} if "red_agent" in given else {}
     others = sorted(k for k, value in given.items() if value != begun[k])
-    if args.preset != DEFAULT_PRESET or args.ppo != DEFAULT_PPO:
-        others.append("preset" if args.preset != DEFAULT_PRESET else "ppo")
+    others += ["preset"] if args.preset != DEFAULT_PRESET else []
+    others += ["ppo"] if "ppo" in args else []
     if others:
         names = ", ".join("--" + k.split(".")[-1].replace("_", "-") for k in others)
         raise InvalidInputError(

@@ -3,6 +3,7 @@
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -86,7 +87,10 @@ def run(args: argparse.Namespace) -> int:
             landscape.directory.close()
             raise
     else:
-        config = experiment_config(args, train=_DEFAULTS)
+        config = experiment_config(args)
+        if "TrainConfig.stop_at" not in args:
+            train = replace(config.train, stop_at=_DEFAULTS.stop_at)
+            config = replace(config, train=train)
         if not config.train.conditioned:
             raise InvalidInputError("the preset original trains without a workflow: choose another")
         seeds = getattr(args, "seeds", 3)

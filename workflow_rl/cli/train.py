@@ -8,7 +8,7 @@ from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.workflow.orders import format_order, order_index, parse_order
+from workflow_rl.workflow.orders import order_index, parse_order
 
 _EXAMPLES = """workflow-rl train --workflow "op_server > enterprise > op_host > user > defender"
 workflow-rl train --workflow "enterprise, op_server, op_host, user, defender" --max-episodes 500
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.cli.outcome import print_start
     from workflow_rl.cli.progress import ProgressListener
     from workflow_rl.experiment.rundir import RunDirectory
-    from workflow_rl.experiment.single import train_in_directory
+    from workflow_rl.experiment.single import train_in_directory, workflow_named
 
     directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv, "train")
     console = make_console()
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         with ProgressListener(console, config) as listener:
             result = train_in_directory(directory, order, listener)
         console.print(
-            f"{'all orders' if order is None else format_order(order)}: reward of the last "
+            f"{workflow_named(config, order)}: reward of the last "
             f"episodes {result.env_reward:.2f} ± {result.env_reward_error:.2f}, compliance "
             f"{result.compliance:.3f} (true {result.compliance_true:.3f}), "
             f"{result.updates} updates, {result.stopped}"

@@ -2,6 +2,7 @@
 
 import time
 
+from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.logs import CsvLog, Row, TensorBoardLog, write_episodes
 from workflow_rl.experiment.rundir import RunDirectory
@@ -14,6 +15,13 @@ from workflow_rl.experiment.training import (
 from workflow_rl.files import write_json
 from workflow_rl.train.loop import TrainJob, TrainResult
 from workflow_rl.workflow.orders import format_order
+
+
+def workflow_named(config: ExperimentConfig, order: int | None) -> str:
+    """Returns what is trained, in words."""
+    if not config.train.conditioned:
+        return "no workflow"
+    return "all orders" if order is None else format_order(order)
 
 
 def train_in_directory(
@@ -32,7 +40,7 @@ def train_in_directory(
         listener.updated(row)
 
     name = "training"
-    listener.began(name, "all orders" if order is None else format_order(order))
+    listener.began(name, workflow_named(config, order))
     try:
         result = run_training(name, job, directory.trial(name), on_row)
     finally:

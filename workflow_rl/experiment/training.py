@@ -9,7 +9,15 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.logs import CsvLog, EpisodeLog, Row, update_row
 from workflow_rl.files import load_arrays, save_arrays
 from workflow_rl.ppo.policy import describe_policy, save_policy
-from workflow_rl.train.loop import Training, TrainJob, TrainResult, Weights, one_thread
+from workflow_rl.train.loop import (
+    Training,
+    TrainJob,
+    TrainResult,
+    UpdateRecord,
+    Weights,
+    one_thread,
+    weights_of,
+)
 from workflow_rl.train.usage import UsageMeter
 
 _RESULT_KIND: Final = "training result"
@@ -31,6 +39,10 @@ class TrainingFolder:
     def result(self) -> Path:
         """What was found, once it is over."""
         return self.path / "result.safetensors"
+
+    def snapshot(self, update: int) -> Path:
+        """The policy after an update, where it is kept."""
+        return self.path / "snapshots" / f"update_{update:06d}.safetensors"
 
     @property
     def updates(self) -> CsvLog:
@@ -72,12 +84,25 @@ def run_training(
             row = update_row(name, job.order, record, meter.look())
             folder.episodes.append(record.update, episodes)
             folder.updates.append(row)
+            if job.train.snapshot_every and record.update % job.train.snapshot_every == 0:
+                _keep_snapshot(folder, training, record)
             training.save(folder.checkpoint, {})
             emit(row)
         result = training.result()
     save_result(folder.result, result, job)
     folder.checkpoint.unlink(missing_ok=True)
     return result
+
+
+def _keep_snapshot(folder: TrainingFolder, training: Training, record: UpdateRecord) -> None:
+    description = _description(
+        training.job, env_reward=record.env_reward, compliance=record.compliance_observed
+    )
+    save_policy(
+        folder.snapshot(record.update),
+        weights_of(training.learner.network),
+        description | {"update": record.update},
+    )
 
 
 def _drop_rows_after(folder: TrainingFolder, update: int) -> None:
@@ -127,17 +152,22 @@ def save_trained(path: Path, job: TrainJob, weights: Weights, result: TrainResul
 
 def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
     """Returns the description of the best policy that a training met."""
+    return _description(job, env_reward=result.best_env_reward, compliance=result.best_compliance)
+
+
+def _description(job: TrainJob, **measured: float) -> dict[str, Any]:
     return describe_policy(
         order=job.order,
         conditioned=job.train.conditioned,
         rules=job.game.rules,
         red_agent=job.game.red_agent,
         observation=job.game.observation,
+        action_space=job.train.action_space,
         episode_length=job.game.episode_length,
         hidden=list(job.train.hidden),
         seed=job.seed,
-        env_reward=result.best_env_reward,
-        compliance=result.best_compliance,
         compliance_view=job.train.compliance_view,
+        compliance_threshold=job.train.compliance_threshold,
         mask_actions=job.ppo.mask_actions,
+        **measured,
     )

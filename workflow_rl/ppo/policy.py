@@ -7,8 +7,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.baselines.cardiff_actions import CardiffEpisode
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import load_arrays, save_arrays, write_json
+from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.workflow.orders import (
     ENCODING_SIZE,
     ENCODINGS,
@@ -41,6 +43,7 @@ class Policy:
         if not layers:
             raise InvalidInputError("a policy needs the weights of an actor")
         self._rng = np.random.default_rng(0)
+        self._episode: CardiffEpisode | None = None  # what get_action remembers
 
     @property
     def observation_size(self) -> int:
@@ -93,7 +96,16 @@ class Policy:
             observation: (52,) or (n, 52), or as many values as the policy was trained on.
             order: the workflow to follow; by default the one it was trained for.
             deterministic: the most probable action, or one drawn by its probability.
+
+        Raises:
+            InvalidInputError: its outputs are no actions by themselves, as with the winner's 36,
+                which depend on the episode so far: use `get_action`.
         """
+        if self.outputs != NUM_ACTIONS:
+            raise InvalidInputError(
+                f"this policy has {self.outputs} outputs that depend on the episode so far: use "
+                "get_action() and end_episode(), or `workflow-rl evaluate`"
+            )
         p = self.probabilities(observation, order)
         if deterministic:
             chosen = p.argmax(axis=-1)
@@ -105,10 +117,15 @@ class Policy:
 
     def get_action(self, observation: NDArray[Any], action_space: Any = None) -> int:
         """Returns the most probable action, as CybORG's evaluation asks."""
-        return int(self.act(np.asarray(observation)))
+        if self.outputs == NUM_ACTIONS:
+            return int(self.act(np.asarray(observation)))
+        if self._episode is None:
+            self._episode = CardiffEpisode()
+        return self._episode.best_action(self.probabilities(np.asarray(observation)))
 
     def end_episode(self) -> None:
-        """Has nothing to forget."""
+        """Forgets the episode."""
+        self._episode = None
 
     def save(self, path: Path) -> None:
         """Writes the policy, and its description beside it."""

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.envs.world import World
 from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.ppo.outputs import AllActions, Outputs
 from workflow_rl.ppo.table import PolicyTable
-from workflow_rl.sim.batch import Batch
 from workflow_rl.workflow.compliance import judge_observed, judge_true
 from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, NUM_ORDERS, SEQUENCES
 
 _ACTIONS, _ORDERS, _FIRST_ORDERS = range(3)  # what a generator is for
+_EVERYWHERE = slice(None)
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Rollout:
     values: NDArray[np.float32]  # (U,) its critic's
     rows: NDArray[np.int32]  # (T, B) which input
     last_rows: NDArray[np.int32]  # (B,) the inputs after the last step
-    actions: NDArray[np.int64]  # (T, B)
+    actions: NDArray[np.int64]  # (T, B) the policy's choice among its outputs
     env_reward: NDArray[np.float32]  # (T, B)
     ends: NDArray[np.bool_]  # (T, B) the step was its episode's last
     orders: NDArray[np.int16]  # (T, B) index of the order in force
@@ -37,6 +39,7 @@ class Rollout:
     verdict: NDArray[np.int8]  # (T, B, 2) of the action, observed and true view
     masks: NDArray[np.bool_] | None = None  # (T, B, actions) what was allowed, if masked
     allowed_mass: NDArray[np.float32] | None = None  # (T, B) probability of what was allowed
+    left_out: NDArray[np.bool_] | None = None  # (T, B) of episodes broken off: not to learn from
     simulate_seconds: float = 0.0  # spent in the simulator; the rest went into acting and judging
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -54,69 +57,84 @@ class Player:
     """Environments, and the order each of them plays under."""
 
     def __init__(
-        self, batch: Batch, order: int | None, seed: int, *, conditioned: bool = True
+        self,
+        world: World,
+        order: int | None,
+        seed: int,
+        *,
+        conditioned: bool = True,
+        outputs: Outputs | None = None,
     ) -> None:
         """Starts an episode everywhere.
 
         Args:
-            batch: the environments.
+            world: the environments.
             order: the order of every episode; None draws one for each episode.
             seed: of the games, the drawn orders and the sampled actions.
             conditioned: whether the policy is shown the order.
+            outputs: what the policy's outputs mean; by default the 145 actions.
         """
-        self.batch = batch
+        self.world = world
+        self.outputs = outputs or AllActions()
         self._fixed = order
         self._seed = seed
         self._conditioned = conditioned
         self._rollouts = 0
-        self.width = batch.observation_size + (ENCODING_SIZE if conditioned else 0)
-        self._input = np.zeros((batch.num_envs, self.width), np.int8)
-        self._orders = np.full(batch.num_envs, 0 if order is None else order, np.int16)
-        batch.reset(seed)
-        self._new_orders(np.arange(batch.num_envs), self._generator(_FIRST_ORDERS))
+        n = world.num_envs
+        self.width = world.observation_size + (ENCODING_SIZE if conditioned else 0)
+        self._input = np.zeros((n, self.width), np.int8)
+        self._orders = np.full(n, 0 if order is None else order, np.int16)
+        world.reset(seed)
+        self._new_orders(_EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, NUM_ORDERS, n))
 
     def collect(self, network: ActorCritic, steps: int, *, masked: bool = False) -> Rollout:
         """Plays `steps` steps in every environment by the network's present weights."""
-        batch, n = self.batch, self.batch.num_envs
+        world, n = self.world, self.world.num_envs
         table = PolicyTable(network, self.width)
         uniforms = self._generator(_ACTIONS).random((steps, n), np.float32)
-        order_rng = self._generator(_ORDERS)
+        new_orders = self._generator(_ORDERS).integers(0, NUM_ORDERS, (steps, n))
         self._rollouts += 1
         rows = np.empty((steps, n), np.int32)
         actions = np.empty((steps, n), np.int64)
-        masks = np.empty((steps, *batch.out.action_mask.shape), np.bool_) if masked else None
+        masks = np.empty((steps, *world.action_mask.shape), np.bool_) if masked else None
         mass = np.empty((steps, n), np.float32) if masked else None
         reward = np.empty((steps, n), np.float32)
         ends = np.empty((steps, n), np.bool_)
         orders = np.empty((steps, n), np.int16)
         any_open = np.empty((steps, n, 2), np.bool_)
         verdict = np.empty((steps, n, 2), np.int8)
+        left_out: NDArray[np.bool_] | None = None
         sequences = SEQUENCES[self._orders]
         simulating = 0.0
         for t in range(steps):
-            self._input[:, : batch.observation_size] = batch.observation
+            self._input[:, : world.observation_size] = world.observation
             rows[t] = table.number(self._input)
             if masks is None or mass is None:
                 actions[t] = table.sample(rows[t], uniforms[t])
             else:
-                masks[t] = batch.out.action_mask
+                masks[t] = world.action_mask
                 actions[t], mass[t] = table.sample_masked(rows[t], masks[t], uniforms[t])
-            state = batch.state
-            seen = judge_observed(state["table"], actions[t], sequences)
-            held = state["privileged"] | state["removable"] | state["persistent"]
-            true = judge_true(held, state["removable"], actions[t], sequences)
+            played = self.outputs.actions(actions[t])
+            seen = judge_observed(world.table, played, sequences)
+            true = judge_true(world.held, world.removable, played, sequences)
             any_open[t, :, 0], verdict[t, :, 0] = seen
             any_open[t, :, 1], verdict[t, :, 1] = true
             orders[t] = self._orders
             before = time.perf_counter()
-            ended = batch.step(actions[t])
+            ended = world.step(played)
             simulating += time.perf_counter() - before
-            reward[t] = batch.out.reward
-            ends[t] = batch.out.truncated
-            if ended and self._fixed is None:
-                self._new_orders(np.flatnonzero(ends[t]), order_rng)
-                sequences = SEQUENCES[self._orders]
-        self._input[:, : batch.observation_size] = batch.observation
+            reward[t] = world.reward
+            ends[t] = world.ended
+            if world.lost is not None:
+                if left_out is None:
+                    left_out = np.zeros((steps, n), np.bool_)
+                _leave_out(world.lost, t, ends, left_out)
+            if ended:
+                self.outputs.end(ends[t])
+                if self._fixed is None:
+                    self._new_orders(ends[t], new_orders[t, ends[t]])
+                    sequences = SEQUENCES[self._orders]
+        self._input[:, : world.observation_size] = world.observation
         last_rows = table.number(self._input)
         size = len(table.inputs)
         return Rollout(
@@ -133,6 +151,7 @@ class Player:
             orders=orders,
             any_open=any_open,
             verdict=verdict,
+            left_out=left_out,
             simulate_seconds=simulating,
         )
 
@@ -140,29 +159,39 @@ class Player:
         """Returns what must be kept to go on later."""
         arrays: dict[str, NDArray[Any]] = {
             "rollouts": np.array([self._rollouts]),
-            "orders": self._orders,
-            "input": self._input,
-            "states": self.batch.state.view(np.uint8),
+            "orders": self._orders.copy(),
+            "input": self._input.copy(),
         }
-        arrays |= {f"out.{k}": v for k, v in self.batch.out._asdict().items()}
-        return {name: array.copy() for name, array in arrays.items()}
+        arrays |= {f"world.{name}": array for name, array in self.world.state().items()}
+        return arrays | {f"outputs.{name}": a for name, a in self.outputs.state().items()}
 
     def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Goes on from a kept state."""
         self._rollouts = int(arrays["rollouts"][0])
         self._orders[:] = arrays["orders"]
         self._input[:] = arrays["input"]
-        self.batch.state.view(np.uint8)[:] = arrays["states"]
-        for name, array in self.batch.out._asdict().items():
-            array[:] = arrays[f"out.{name}"]
+        for name, owner in (("world.", self.world), ("outputs.", self.outputs)):
+            kept = {k.removeprefix(name): v for k, v in arrays.items() if k.startswith(name)}
+            owner.load_state(kept)
 
     def _generator(self, purpose: int) -> np.random.Generator:
         """Returns a generator that depends on the seed, the purpose and the rollout alone."""
         return np.random.default_rng([self._seed, purpose, self._rollouts])
 
-    def _new_orders(self, envs: NDArray[np.int64], rng: np.random.Generator) -> None:
+    def _new_orders(self, envs: Any, drawn: NDArray[np.int64]) -> None:
         """Gives environments whose episode begins their order and shows it in the input."""
         if self._fixed is None:
-            self._orders[envs] = rng.integers(0, NUM_ORDERS, len(envs))
+            self._orders[envs] = drawn
         if self._conditioned:
             self._input[envs, -ENCODING_SIZE:] = ENCODINGS[self._orders[envs]]
+
+
+def _leave_out(
+    lost: NDArray[np.bool_], t: int, ends: NDArray[np.bool_], left_out: NDArray[np.bool_]
+) -> None:
+    """Marks the steps of episodes that broke off at step t, and ends them there."""
+    for env in np.flatnonzero(lost):
+        earlier = np.flatnonzero(ends[:t, env])
+        start = int(earlier[-1]) + 1 if len(earlier) else 0
+        left_out[start : t + 1, env] = True
+        ends[t, env] = True

@@ -112,6 +112,10 @@ def samples_of(
             returns = advantages + values
             parts["advantages"].append(advantages.ravel())
         parts["returns"].append(returns.ravel())
+        if rollout.left_out is not None:
+            for name, arrays in parts.items():
+                if name != "inputs" and arrays:
+                    arrays[-1] = arrays[-1][~rollout.left_out.ravel()]
         offset += len(rollout.inputs)
     joined = {name: np.concatenate(arrays) for name, arrays in parts.items() if arrays}
     if config.gae_lambda is None:
@@ -166,7 +170,7 @@ class Learner:
             for part in self._parts(samples, rng):
                 totals.append(torch.stack([t.detach() for t in self._step(part)]))
         means = torch.stack(totals).mean(0).tolist()
-        values = np.concatenate([r.values[r.rows].ravel() for r, _ in rollouts])
+        values = np.concatenate([_kept(r, r.values[r.rows]) for r, _ in rollouts])
         return UpdateStats(
             policy_loss=means[0],
             value_loss=means[1],
@@ -224,6 +228,10 @@ class Learner:
             nn.utils.clip_grad_norm_(self.network.parameters(), config.max_gradient_norm)
         self.optimiser.step()
         return terms
+
+
+def _kept(rollout: Rollout, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    return values.ravel() if rollout.left_out is None else values[~rollout.left_out]
 
 
 def _explained_variance(values: NDArray[np.float32], returns: NDArray[np.float32]) -> float:

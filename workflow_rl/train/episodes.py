@@ -94,7 +94,8 @@ class Scorekeeper:
             any_open = np.ascontiguousarray(rollout.any_open[:, :, i])
             scored[name] = alignment_shares(verdict, any_open, ends, self.tallies[name])
         fixes = (rollout.verdict[:, :, 0] != NOT_A_FIX).astype(np.float32)
-        where = np.nonzero(ends)
+        whole = ends if rollout.left_out is None else ends & ~rollout.left_out
+        where = np.nonzero(whole)
         weights = np.broadcast_to(np.asarray(weight, np.float32), NUM_ORDERS)[rollout.orders]
         episodes = Episodes(
             env=where[1].astype(np.int32),

@@ -13,16 +13,17 @@ import torch
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig, PPOConfig, TrainConfig
+from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import digest_of, load_arrays, save_arrays
 from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.ppo.outputs import make_outputs
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
-from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
-from workflow_rl.train.stopping import StopRule
+from workflow_rl.train.stopping import COMPLIANT, StopRule
 
 OBJECTIVE_EPISODES: Final = 3  # of every environment, at the end of a training
 CHECKPOINT_KIND: Final = "training checkpoint"
@@ -79,7 +80,7 @@ class TrainResult:
     env_reward: float  # mean of the last 3 episodes of every environment
     env_reward_error: float  # its standard error
     objective_episodes: int
-    compliance: float  # of the last update's episodes, in the view trained on
+    compliance: float  # in the view trained on; of the last update, or of the objective's episodes
     compliance_true: float
     is_compliant: bool
     stopped: str
@@ -106,9 +107,14 @@ class Training:
         length = job.game.episode_length
         self.rule = StopRule.of(job.train, length)
         self.steps = job.train.rollout_steps(length)
-        batch = Batch(job.train.n_envs, job.game)
-        self.player = Player(batch, job.order, job.seed, conditioned=job.train.conditioned)
-        network = _network(self.player.width, job)
+        self.player = Player(
+            SimulatorWorld(Batch(job.train.n_envs, job.game)),
+            job.order,
+            job.seed,
+            conditioned=job.train.conditioned,
+            outputs=make_outputs(job.train.action_space, job.train.n_envs),
+        )
+        network = _network(self.player, job)
         self.learner = Learner(network, job.ppo)
         self.keeper = Scorekeeper(job.train.n_envs)
         self.weight = AlignmentWeight(job.train, job.order)
@@ -117,7 +123,8 @@ class Training:
         self.compliance = math.nan  # of the last update in which episodes ended
         self.compliance_true = math.nan
         self._is_fresh = False  # whether that was the last update
-        self.last_rewards = np.full((OBJECTIVE_EPISODES, job.train.n_envs), np.nan, np.float32)
+        # (reward, compliance, true compliance) of each environment's last episodes
+        self.last = np.full((3, OBJECTIVE_EPISODES, job.train.n_envs), np.nan)
         self.episodes_played = np.zeros(job.train.n_envs, np.int64)
         self.best: Weights = weights_of(network)
         self.best_score = (-1.0, -math.inf)  # (meets the threshold or its compliance, reward)
@@ -176,10 +183,12 @@ class Training:
             self._is_fresh = False
             return
         self._is_fresh = True
-        for env, reward in zip(episodes.env, episodes.env_reward, strict=True):
-            self.last_rewards[self.episodes_played[env] % OBJECTIVE_EPISODES, env] = reward
+        view = self.job.train.compliance_view
+        told = np.stack([episodes.env_reward, episodes.compliance(view), episodes.compliance_true])
+        for i, env in enumerate(episodes.env):
+            self.last[:, self.episodes_played[env] % OBJECTIVE_EPISODES, env] = told[:, i]
             self.episodes_played[env] += 1
-        self.compliance = _mean(episodes.compliance(self.job.train.compliance_view))
+        self.compliance = _mean(episodes.compliance(view))
         self.compliance_true = _mean(episodes.compliance_true)
         reward_mean = _mean(episodes.env_reward)
         if self._meets() or not self.job.train.conditioned:  # without an order only reward counts
@@ -190,7 +199,7 @@ class Training:
             self.best_score = score
             self.best = weights_of(self.learner.network)
             self.best_env_reward, self.best_compliance = reward_mean, self.compliance
-        self.weight.adapt(episodes.order, episodes.compliance(self.job.train.compliance_view))
+        self.weight.adapt(episodes.order, episodes.compliance(view))
 
     def _meets(self) -> bool:
         """Returns whether the last episodes comply; a mean over all orders must leave a margin."""
@@ -201,16 +210,20 @@ class Training:
 
     def result(self) -> TrainResult:
         """Returns what was found."""
-        last = self.last_rewards[~np.isnan(self.last_rewards)].astype(np.float64)
+        last, kept, kept_true = self.last[:, ~np.isnan(self.last[0])]
+        # What ended by its budget is judged by the episodes of its objective, not by the last
+        # update alone; what ended by complying complied in that one.
+        by_update = self.stop_reason == COMPLIANT
+        compliance = self.compliance if by_update else _mean(kept)
         error = float(last.std(ddof=1) / math.sqrt(len(last))) if len(last) > 1 else math.nan
         return TrainResult(
             order=self.job.order,
             env_reward=_mean(last),
             env_reward_error=error,
             objective_episodes=len(last),
-            compliance=self.compliance,
-            compliance_true=self.compliance_true,
-            is_compliant=self.compliance >= self.job.train.compliance_threshold,
+            compliance=compliance,
+            compliance_true=self.compliance_true if by_update else _mean(kept_true),
+            is_compliant=compliance >= self.job.train.compliance_threshold,
             stopped=self.stop_reason or "interrupted",
             updates=self.updates,
             transitions=self.transitions,
@@ -224,7 +237,7 @@ class Training:
 
     def save(self, path: Path, description: dict[str, Any]) -> None:
         """Writes a checkpoint from which the training goes on exactly."""
-        arrays: dict[str, NDArray[Any]] = {"last_rewards": self.last_rewards}
+        arrays: dict[str, NDArray[Any]] = {"last": self.last}
         arrays["episodes_played"] = self.episodes_played
         arrays["alignment_weights"] = self.weight.values
         arrays |= {f"network.{k}": v for k, v in weights_of(self.learner.network).items()}
@@ -278,7 +291,7 @@ class Training:
             if kept:
                 reward = kept.pop("reward")
                 training._earlier.append((Rollout(**kept), reward))
-        training.last_rewards = arrays["last_rewards"].copy()
+        training.last = arrays["last"].copy()
         training.episodes_played = arrays["episodes_played"].copy()
         numbers = description["numbers"]
         training.updates = numbers["updates"]
@@ -330,10 +343,12 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _network(width: int, job: TrainJob) -> ActorCritic:
+def _network(player: Player, job: TrainJob) -> ActorCritic:
     with torch.random.fork_rng():
         torch.manual_seed(job.seed)
-        network = ActorCritic(width, NUM_ACTIONS, job.train.hidden, orthogonal=job.ppo.orthogonal)
+        network = ActorCritic(
+            player.width, player.outputs.count, job.train.hidden, orthogonal=job.ppo.orthogonal
+        )
     if job.base is not None:
         load_weights(network, job.base)
     return network

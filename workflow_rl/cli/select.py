@@ -1,0 +1,87 @@
+"""`workflow-rl select`: the best of the policies that trainings kept."""
+
+import argparse
+from pathlib import Path
+
+from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.console import make_console, print_whole
+from workflow_rl.config import RED_AGENTS, RULE_SETS, one_of, red_agent_name, whole_number
+
+_EXAMPLES = """workflow-rl train --preset original --red-agent meander
+workflow-rl select logs/train_20260101_120000_4242
+workflow-rl evaluate logs/train_20260101_120000_4242/policies/selected.safetensors"""
+_SHOWN = 5
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "select",
+        "choose the best of the policies that trainings kept, by games of their own",
+        _EXAMPLES,
+    )
+    parser.add_argument(
+        "directories", type=Path, nargs="+", metavar="RUN", help="run directory of a training"
+    )
+    parser.add_argument("--steps", type=int, default=100, metavar="N", help="steps per episode")
+    parser.add_argument(
+        "--episodes", type=int, default=6_400, metavar="N", help="episodes of the last round"
+    )
+    parser.add_argument(
+        "--red-agent",
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help="who attacks (default: whom the policies were trained against)",
+    )
+    parser.add_argument(
+        "--rules",
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help="rule set (default: that of the training)",
+    )
+    parser.add_argument(
+        "--last", type=int, default=0, metavar="N", help="only the last N of each run; 0 for all"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plays rounds, shows the best and puts the winner into its run."""
+    from rich.progress import Progress
+
+    from workflow_rl.evaluation.selection import select, snapshots_of
+    from workflow_rl.ppo.policy import load_policy
+
+    steps = whole_number("steps", args.steps, 1, 10**6)
+    last = whole_number("last", args.last, 0, 10**9)
+    red = red_agent_name(args.red_agent) if "red_agent" in args else None
+    if red is not None:
+        one_of("red agent", red, RED_AGENTS)
+    rules = one_of("rule set", args.rules, RULE_SETS) if "rules" in args else None
+    paths = [path for directory in args.directories for path in snapshots_of(directory)[-last:]]
+    console = make_console()
+    console.print(f"{len(paths)} kept policies")
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("playing", total=None)
+        ranked = select(
+            paths,
+            steps=steps,
+            red_agent=red,
+            rules=rules,
+            episodes=args.episodes,
+            on_played=lambda number: progress.advance(task),
+        )
+    for place, candidate in enumerate(ranked[:_SHOWN], 1):
+        complied = f", compliance {candidate.compliance:.3f}" if candidate.compliance >= 0 else ""
+        print_whole(
+            console,
+            f"{place}. {candidate.path.stem}: reward {candidate.env_reward:.2f}{complied} "
+            f"({candidate.episodes} episodes)",
+        )
+    best = ranked[0].path
+    home = next(d for d in args.directories if d in best.parents)
+    chosen = home / "policies" / "selected.safetensors"
+    load_policy(best).save(chosen)
+    print_whole(console, f"selected: {chosen}")
+    return 0

@@ -1,0 +1,119 @@
+"""What a trainer plays in: environments with what compliance must know of them."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.sim.batch import Batch
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class World(Protocol):
+    """`num_envs` environments that play episode after episode; rows are overwritten by a step."""
+
+    num_envs: int
+    observation_size: int
+
+    @property
+    def observation(self) -> NDArray[np.int8]:
+        """(n, observation_size) what Blue sees now."""
+        ...
+
+    @property
+    def action_mask(self) -> NDArray[np.bool_]:
+        """(n, 145) False for a decoy that would be refused now."""
+        ...
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """(n,) the 52 bits of Blue's table, as one number."""
+        ...
+
+    @property
+    def held(self) -> NDArray[np.int16]:
+        """(n,) the hosts Red holds, a bit each."""
+        ...
+
+    @property
+    def removable(self) -> NDArray[np.int16]:
+        """(n,) the hosts on which a Remove would change something, a bit each."""
+        ...
+
+    @property
+    def reward(self) -> NDArray[np.floating[Any]]:
+        """(n,) of the step just played."""
+        ...
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """(n,) whether the step just played was its episode's last."""
+        ...
+
+    @property
+    def lost(self) -> NDArray[np.bool_] | None:
+        """(n,) whose episode was broken off in the step just played; None: nobody's."""
+        ...
+
+    def reset(self, seed: int) -> None:
+        """Starts every environment anew."""
+        ...
+
+    def step(self, actions: NDArray[np.int64]) -> int:
+        """Plays a step everywhere and returns how many episodes ended."""
+        ...
+
+    def state(self) -> Arrays:
+        """Returns what must be kept to go on later exactly."""
+        ...
+
+    def load_state(self, arrays: Arrays) -> None:
+        """Goes on from a kept state."""
+        ...
+
+    def close(self) -> None:
+        """Ends what the environments need."""
+        ...
+
+
+class SimulatorWorld:
+    """The compiled simulator."""
+
+    lost = None
+
+    def __init__(self, batch: Batch) -> None:
+        """Takes over a batch."""
+        self.batch = batch
+        self.num_envs = batch.num_envs
+        self.observation_size = batch.observation_size
+        self.observation = batch.observation
+        self.action_mask = batch.out.action_mask
+        self.reward = batch.out.reward
+        self.ended = batch.out.truncated
+        self.table = batch.state["table"]
+        self.removable = batch.state["removable"]
+        self.reset = batch.reset
+        self.step = batch.step
+
+    @property
+    def held(self) -> NDArray[np.int16]:
+        """(n,) the hosts Red holds, a bit each."""
+        state = self.batch.state
+        held: NDArray[np.int16] = state["privileged"] | state["removable"] | state["persistent"]
+        return held
+
+    def state(self) -> Arrays:
+        """Returns what must be kept to go on later exactly."""
+        arrays: Arrays = {"states": self.batch.state.view(np.uint8)}
+        arrays |= {f"out.{name}": array for name, array in self.batch.out._asdict().items()}
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def load_state(self, arrays: Arrays) -> None:
+        """Goes on from a kept state."""
+        self.batch.state.view(np.uint8)[:] = arrays["states"]
+        for name, array in self.batch.out._asdict().items():
+            array[:] = arrays[f"out.{name}"]
+
+    def close(self) -> None:
+        """Has nothing to end."""
