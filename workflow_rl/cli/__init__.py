@@ -8,7 +8,17 @@ import threading
 from collections.abc import Sequence
 
 from workflow_rl import __version__
-from workflow_rl.cli import bench, evaluate, landscape, parity, play, search, select, train
+from workflow_rl.cli import (
+    bench,
+    compare_updates,
+    evaluate,
+    landscape,
+    parity,
+    play,
+    search,
+    select,
+    train,
+)
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
 
 PROGRAM = "workflow-rl"
@@ -26,7 +36,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (search, train, select, evaluate, landscape, play, parity, bench):
+    research = (landscape, compare_updates)
+    for module in (search, train, select, evaluate, *research, play, parity, bench):
         module.add_to(commands)
     return parser
 

@@ -72,7 +72,7 @@ def _ranking(analysis: Analysis) -> Plot:
     )
     return Plot(
         "All orders, ranked",
-        "A point is a training; orders that did not comply for most seeds come last and are "
+        "A point is a training; orders that did not comply in most trainings come last and are "
         "crosses. Hover for the order.",
         traces,
         {"xaxis": {"title": {"text": "rank"}}, "yaxis": {"title": {"text": "reward"}}},

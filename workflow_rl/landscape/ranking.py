@@ -74,7 +74,7 @@ def _noise_of_means(values: Floats, per_class: Floats, members: NDArray[np.int64
 
 
 def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Standing]:
-    """Returns all orders, those that comply for most seeds first, then by mean reward.
+    """Returns all orders, those that comply in most trainings first, then by mean reward.
 
     Args:
         landscape: what was trained.

@@ -68,8 +68,11 @@ class Landscape:
 
     @property
     def is_eligible(self) -> NDArray[np.bool_]:
-        """(120,) whether an order complied for most seeds; a search may hand over such an order."""
-        return np.asarray(2 * self.is_compliant.sum(axis=0) > len(self.seeds))
+        """(120,) whether an order, or its equals, complied in most trainings."""
+        classes = self.classes
+        complied = np.bincount(classes, self.is_compliant.sum(axis=0))
+        trained = np.bincount(classes) * len(self.seeds)
+        return np.asarray(2 * complied > trained)[classes]
 
     @property
     def levelled(self) -> Floats:

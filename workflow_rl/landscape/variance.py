@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_SHUFFLES: Final = 1_999
+_SHUFFLES: Final = 999
 _ALPHA: Final = 0.05
 
 
