@@ -13,6 +13,7 @@ LAYERS = (
     "errors",
     "config",
     "files",
+    "processes",
     "scenario",
     "sim",
     "envs",

@@ -14,3 +14,15 @@ class NotResetError(RuntimeError):
 
 class MissingDependencyError(ImportError):
     """An optional dependency is not installed; the message says how to install it."""
+
+
+class WorkerDiedError(RuntimeError):
+    """Worker processes of a vector environment died more often than they are replaced."""
+
+
+class EnvironmentFailedError(RuntimeError):
+    """An environment raised an exception in its worker; the message has its index and traceback."""
+
+
+class EnvironmentTimeoutError(TimeoutError):
+    """Environments took longer than allowed; the message says which."""
