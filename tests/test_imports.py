@@ -30,11 +30,15 @@ LAYERS = (
 
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
-    "gymnasium": {"envs"},
+    "gymnasium": {"envs", "bench/vector_contenders.py"},
     "torch": {"ppo", "train", "ordersearch", "experiment", "bench"},
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
-    "stable_baselines3": {"envs/sb3.py", "bench/contenders.py"},
+    "stable_baselines3": {
+        "envs/sb3.py",
+        "bench/contenders.py",
+        "bench/vector_contenders.py",
+    },
     "CybORG": {"bench/contenders.py"},
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},

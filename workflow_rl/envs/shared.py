@@ -82,7 +82,8 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         self.closed = True  # until there is something to close
         self._owner = os.getpid()
         self.num_envs = whole_number("the number of environments", len(env_fns), 1, MAX_ENVS)
-        workers = min(_checked_workers(num_workers), self.num_envs)
+        workers = usable_cores() if num_workers is None else num_workers
+        workers = min(whole_number("num_workers", workers, 1, MAX_ENVS), self.num_envs)
         whole_number("max_restarts", max_restarts, 0, _MAX_RESTARTS)
         if start_method is not None:
             one_of("start method", start_method, START_METHODS)
@@ -328,8 +329,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         return actions
 
 
-def _checked_workers(num_workers: int | None) -> int:
-    if num_workers is None:
-        affinity = getattr(os, "sched_getaffinity", None)  # not every system has it
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
-    return whole_number("num_workers", num_workers, 1, MAX_ENVS)
+def usable_cores() -> int:
+    """Returns how many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not every system has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

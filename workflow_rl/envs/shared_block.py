@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import platform
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,9 @@ _SPACES: Final = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiD
 _NUMBERS: Final = "biufc"  # kinds of dtypes
 
 InfoArrays = Mapping[str, tuple[int | tuple[int, ...], Any]]  # name -> (shape, dtype)
+
+# Whether another process may see a row's status before the row itself: not on x86.
+STORES_REORDER: Final = platform.machine().lower() not in ("x86_64", "amd64")
 
 _gate = threading.Lock()
 _gate.acquire()

@@ -106,7 +106,7 @@ class Exchange:
             EnvironmentTimeoutError: they have not within the timeout.
             WorkerDiedError: more workers died than are replaced.
         """
-        start = time.monotonic()
+        start = looked = time.monotonic()
         self._wanted[0] = count
         try:
             while True:
@@ -114,13 +114,16 @@ class Exchange:
                 if np.count_nonzero(self._status >= DONE) >= count:
                     fence()
                     return
+                now = time.monotonic()
+                if self.pool.is_starting:
+                    start = now  # the clock stands still while a replacement starts
+                if now - looked > LOOK_EVERY:
+                    looked = now
+                    self._wake_again()
+                    if self._timeout is not None and now - start > self._timeout:
+                        raise EnvironmentTimeoutError(self._who_is_late())
                 for envs in self.pool.sleep(LOOK_EVERY):
                     self._renew(envs)
-                if self.pool.is_starting:
-                    start = time.monotonic()
-                elif self._timeout is not None and time.monotonic() - start > self._timeout:
-                    raise EnvironmentTimeoutError(self._who_is_late())
-                self._wake_again()
         finally:
             self._wanted[0] = 0
 

@@ -22,6 +22,7 @@ from workflow_rl.envs.shared_block import (
     NO_ENV,
     RESET,
     STEP,
+    STORES_REORDER,
     AnonymousFile,
     Field,
     SharedBlock,
@@ -43,6 +44,7 @@ _OUTPUT_KEPT: Final = 1 << 16
 _TRIM_EVERY: Final = 1_000  # wake-ups
 
 Message = tuple[Any, ...]
+_InfoRows = list[tuple[str, NDArray[Any], Any]]  # name, values, whether they are given
 
 
 @dataclass(frozen=True)
@@ -123,25 +125,6 @@ def _trim(descriptor: int) -> None:
         os.write(descriptor, kept)
 
 
-class _InfoRows:
-    """The info arrays of the slice: where one environment's info is written."""
-
-    def __init__(self, rows: dict[str, NDArray[Any]], prefix: str, infos: Sequence[Field]) -> None:
-        self._fields = [
-            (info.name, rows[f"{prefix}.{info.name}"], _values(rows[f"{prefix}._{info.name}"]))
-            for info in infos
-        ]
-
-    def write(self, k: int, info: dict[str, Any]) -> None:
-        for name, values, given in self._fields:
-            value = info.get(name)
-            if value is None:
-                given[k] = False
-            else:
-                values[k] = value
-                given[k] = True
-
-
 class _Player:
     """Steps and resets the environments of the slice; k counts from the slice's first."""
 
@@ -165,17 +148,18 @@ class _Player:
         self._rewards = _values(rows["reward"])
         self._terminated, self._truncated = _values(rows["terminated"]), _values(rows["truncated"])
         self._final_observations = rows["final_obs"]
-        self._infos = _InfoRows(rows, "info", job.infos)
-        self._final_infos = _InfoRows(rows, "final_info", job.infos)
+        self._infos = _info_rows(rows, "info", job.infos)
+        self._final_infos = _info_rows(rows, "final_info", job.infos)
 
     def play(self) -> None:
         """Plays what is asked for, in the order of the environments, and says when it is done."""
         status = self._status
         asked = (self._status_array == STEP) | (self._status_array == RESET)
         fence()
-        told = time.perf_counter()
+        playing, first, clock = self._playing, self._first, time.perf_counter
+        told = clock()
         for k in np.flatnonzero(asked).tolist():
-            self._playing[0] = self._first + k
+            playing[0] = first + k
             try:
                 if status[k] == STEP:
                     self._step(k)
@@ -183,15 +167,16 @@ class _Player:
                     self.reset(k, self._seed[k] if self._has_seed[k] else None)
                 outcome = DONE
             except BaseException:
-                self._failures[self._first + k] = traceback.format_exc()
+                self._failures[first + k] = traceback.format_exc()
                 outcome = FAILED
-            fence()
+            if STORES_REORDER:
+                fence()
             status[k] = outcome
-            now = time.perf_counter()
+            now = clock()
             if now - told > _TELL_EVERY:
                 told = now
                 self._tell()
-        self._playing[0] = NO_ENV
+        playing[0] = NO_ENV
         self._tell()
 
     def _step(self, k: int) -> None:
@@ -200,18 +185,20 @@ class _Player:
         observation, reward, terminated, truncated, info = env.step(action)
         if terminated or truncated:
             self._final_observations[k] = observation
-            self._final_infos.write(k, info)
+            _write_info(self._final_infos, k, info)
             observation, info = env.reset()
         self._observations[k] = observation
         self._rewards[k] = reward
         self._terminated[k] = terminated
         self._truncated[k] = truncated
-        self._infos.write(k, info)
+        if self._infos:
+            _write_info(self._infos, k, info)
 
     def reset(self, k: int, seed: int | None) -> None:
         """Starts an episode."""
         self._observations[k], info = self.envs[k].reset(seed=seed, options=self._options)
-        self._infos.write(k, info)
+        if self._infos:
+            _write_info(self._infos, k, info)
         self._rewards[k] = 0.0
         self._terminated[k] = self._truncated[k] = False
 
@@ -255,3 +242,20 @@ class _Player:
 def _values(array: NDArray[Any]) -> Any:
     """Returns a view for single values, which costs half the time of an array's."""
     return memoryview(array)  # type: ignore[arg-type]
+
+
+def _info_rows(rows: dict[str, NDArray[Any]], prefix: str, infos: Sequence[Field]) -> _InfoRows:
+    return [
+        (info.name, rows[f"{prefix}.{info.name}"], _values(rows[f"{prefix}._{info.name}"]))
+        for info in infos
+    ]
+
+
+def _write_info(fields: _InfoRows, k: int, info: dict[str, Any]) -> None:
+    for name, values, given in fields:
+        value = info.get(name)
+        if value is None:
+            given[k] = False
+        else:
+            values[k] = value
+            given[k] = True
