@@ -17,7 +17,7 @@ class MissingDependencyError(ImportError):
 
 
 class WorkerDiedError(RuntimeError):
-    """Worker processes of a vector environment died more often than they are replaced."""
+    """A worker process died and is not, or no more, replaced; the message has its last output."""
 
 
 class EnvironmentFailedError(RuntimeError):

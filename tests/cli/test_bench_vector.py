@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import run, terminal
+from tests.cli.run import WIDE, run, terminal
 from workflow_rl.cli import main
 
 Outcome = tuple[str, dict[str, Any], Path]
@@ -93,6 +93,26 @@ def test_a_wrong_flag_is_one_sentence_and_writes_nothing(
     assert err.startswith("workflow-rl: error: ")
     assert err.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_contender_that_dies_is_one_error_with_its_last_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "CybORG" / "Agents" / "Wrappers"
+    package.mkdir(parents=True)
+    (tmp_path / "CybORG" / "__init__.py").write_text(
+        "import os\n\n\nclass CybORG:\n    def __init__(self, *args, **kwargs):\n"
+        "        os.write(2, b'no more')\n        os._exit(9)\n"
+    )
+    (package.parent / "__init__.py").write_text("B_lineAgent = RedMeanderAgent = SleepAgent = 0\n")
+    (package / "__init__.py").write_text("ChallengeWrapper = 0\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setitem(WIDE, "PYTHONPATH", path)
+    result = run("bench", "vector", *SHORT, "--work", "cyborg", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "single with 1 envs of cyborg ended by itself" in result.stderr
+    assert result.stderr.endswith("no more\n")
+    assert "Traceback" not in result.stderr
 
 
 def test_ctrl_c_ends_a_measurement_without_a_traceback(tmp_path: Path) -> None:

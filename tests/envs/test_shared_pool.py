@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.envs.toys import END, HOLD, KILL, QUIT, RAISE, SLEEP, SPEAK, Troubled
+from tests.envs.toys import END, HOLD, KILL, NAP, QUIT, RAISE, SLEEP, SPEAK, Troubled
 from workflow_rl.envs.shared import START_METHODS, SharedMemoryVectorEnv
 from workflow_rl.envs.spaces import derived_seed, env_seeds
 from workflow_rl.errors import (
     EnvironmentFailedError,
     EnvironmentTimeoutError,
+    InvalidInputError,
     NotResetError,
     WorkerDiedError,
 )
@@ -143,6 +144,35 @@ def test_the_other_environments_go_on_while_a_replacement_starts() -> None:
         assert truncated.all()
         env.send(np.zeros(1, np.int64), [3])
         assert env.recv()[0].tolist() == [1]
+
+
+def test_rows_that_a_dead_worker_had_finished_are_not_mixed_with_those_of_its_replacement() -> None:
+    with make() as env:
+        env.reset(seed=4)
+        env.send(trouble(NAP, 0))
+        assert env.recv(3)[-1]["env_ids"].tolist() == [3, 4, 5]
+        env.send(np.zeros(2, np.int64), [3, 4])
+        time.sleep(0.05)  # they are finished, and waiting
+        os.kill(env.worker_pids[1], signal.SIGKILL)
+        observation, _, _, _, infos = env.recv(5)
+        seeds = env_seeds(4, N)
+        anew = [derived_seed(seeds[k], k, 1) % 1_000 for k in (3, 4)]
+        assert infos["env_ids"].tolist() == [0, 1, 2, 3, 4]
+        assert infos["restarted"].tolist() == [False] * 3 + [True] * 2
+        assert observation.tolist() == [1, 1, 1, *anew]
+        assert env.call("clock") == (1, 1, 1, 0, 0, 0)
+
+
+def test_methods_are_called_in_the_replacement_of_a_dead_worker() -> None:
+    with make() as env:
+        env.reset()
+        env.send(trouble(KILL, 3))
+        env.recv(3)
+        time.sleep(0.05)
+        with pytest.raises(InvalidInputError, match="3 environments are under way"):
+            env.call("clock")
+        env.recv(3)
+        assert env.call("clock") == (1, 1, 1, 0, 0, 0)
 
 
 def test_a_worker_that_dies_in_a_reset_gives_first_observations_all_the_same() -> None:

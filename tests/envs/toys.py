@@ -62,7 +62,7 @@ class Zero(Toy):
         """Does what the action says, where there are actions."""
 
 
-KILL, RAISE, SLEEP, HOLD, QUIT, SPEAK, END = range(9, 16)
+KILL, RAISE, SLEEP, HOLD, QUIT, SPEAK, END, NAP = range(9, 17)
 
 
 class Troubled(Zero):
@@ -81,6 +81,8 @@ class Troubled(Zero):
             raise ArithmeticError("two and two are five")
         elif action == SLEEP:
             time.sleep(3)
+        elif action == NAP:
+            time.sleep(0.3)
         elif action == HOLD:
             ctypes.PyDLL(None).sleep(1_000)  # and no other thread runs meanwhile
         elif action == QUIT:

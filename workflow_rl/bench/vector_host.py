@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from workflow_rl.config import GameConfig
-from workflow_rl.errors import MissingDependencyError
+from workflow_rl.errors import MissingDependencyError, WorkerDiedError
 
 _PATIENCE: Final = 60.0  # seconds for hundreds of processes to end
+_TAIL: Final = 4_000  # characters
 _CPU_CLOCK: Final = 2  # of a process, as clock_getcpuclockid(3) makes it
 
 
@@ -38,7 +39,9 @@ class Host:
 
         Raises:
             MissingDependencyError: what it needs is not installed.
+            WorkerDiedError: it could not start.
         """
+        self._name = f"{name} with {num_envs} envs of {work}"
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = subprocess.Popen(
             [
@@ -101,7 +104,8 @@ class Host:
         line = self._process.stdout.readline()
         if not line:
             self._errors.seek(0)
-            raise RuntimeError(f"a contender ended by itself:\n{self._errors.read()[-4000:]}")
+            tail = self._errors.read()[-_TAIL:].strip()
+            raise WorkerDiedError(f"{self._name} ended by itself; its last output:\n{tail}")
         answer = json.loads(line)
         if "missing" in answer:
             raise MissingDependencyError(answer["missing"])

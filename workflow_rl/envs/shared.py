@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, Self
 
-import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from workflow_rl.config import MAX_ENVS, one_of, positive, whole_number
 from workflow_rl.envs.shared_block import InfoArrays, array_of, info_fields
+from workflow_rl.envs.shared_checks import checked_actions, checked_ids, checked_seeds
 from workflow_rl.envs.shared_exchange import ALL, Exchange, Given, Infos
 from workflow_rl.envs.shared_pool import EnvFn
-from workflow_rl.envs.spaces import checked_seed, env_seeds
 from workflow_rl.errors import EnvironmentFailedError, InvalidInputError, NotResetError
 
 START_METHODS: Final = ("fork", "spawn", "forkserver")
@@ -147,7 +146,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             InvalidInputError: a seed or an option is not allowed; and what `step` raises.
         """
         exchange = self._open()
-        seeds = self._checked_seeds(seed)
+        seeds = checked_seeds(seed, self.num_envs)
         if options and "reset_mask" in options:
             raise InvalidInputError(
                 "reset_mask is no option here: the next episode starts when one has ended"
@@ -200,9 +199,9 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         exchange = self._open()
         if not self._was_reset:
             raise NotResetError("call reset() before step() or send()")
-        rows = ALL if env_ids is None else self._checked_ids(env_ids)
+        rows = ALL if env_ids is None else checked_ids(env_ids, self.num_envs)
         size = self.num_envs if isinstance(rows, slice) else len(rows)
-        actions = self._checked_actions(actions, size)
+        actions = checked_actions(actions, size, self._action)
         if under_way := exchange.under_way(rows):
             raise InvalidInputError(
                 f"{under_way} of these environments are under way: recv() them first"
@@ -292,41 +291,6 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         except EnvironmentFailedError:
             self._was_reset = False
             raise
-
-    def _checked_seeds(self, seed: object) -> Sequence[int | None]:
-        if isinstance(seed, (list, tuple, np.ndarray)):
-            if len(seed) != self.num_envs:
-                raise InvalidInputError(f"{self.num_envs} seeds are needed, not {len(seed)}")
-            return [checked_seed(one) for one in seed]
-        one = checked_seed(seed)
-        return [None] * self.num_envs if one is None else env_seeds(one, self.num_envs)
-
-    def _checked_ids(self, env_ids: Sequence[int] | NDArray[Any]) -> NDArray[np.intp]:
-        ids = np.asarray(env_ids)
-        good = ids.ndim == 1 and ids.size and ids.dtype.kind in "iu"
-        if (
-            not good
-            or ids.min() < 0
-            or ids.max() >= self.num_envs
-            or len(np.unique(ids)) < len(ids)
-        ):
-            raise InvalidInputError(
-                f"env_ids must be different whole numbers from 0 to {self.num_envs - 1}, "
-                f"not {env_ids!r}"
-            )
-        return ids.astype(np.intp)
-
-    def _checked_actions(self, actions: NDArray[Any], size: int) -> NDArray[Any]:
-        actions = np.asarray(actions)
-        shape = (size, *self._action.shape)
-        if actions.shape != shape or not np.can_cast(
-            actions.dtype, self._action.dtype, "same_kind"
-        ):
-            raise InvalidInputError(
-                f"actions must be {self._action.dtype} of shape {shape}, not {actions.dtype} of "
-                f"shape {actions.shape}"
-            )
-        return actions
 
 
 def usable_cores() -> int:

@@ -32,17 +32,22 @@ InfoArrays = Mapping[str, tuple[int | tuple[int, ...], Any]]  # name -> (shape, 
 # Whether another process may see a row's status before the row itself: not on x86.
 STORES_REORDER: Final = platform.machine().lower() not in ("x86_64", "amd64")
 
-_gate = threading.Lock()
-_gate.acquire()
 
+class Fence:
+    """Keeps memory accesses before a call before those after it, for other processes too.
 
-def fence() -> None:
-    """Keeps memory accesses before it before those after it, for other processes too.
-
-    A lock's release and acquire are atomic instructions: the cheapest barrier Python has.
+    A lock's release and acquire are atomic instructions: the cheapest barrier Python has. Each
+    process and each user of it has one of its own.
     """
-    _gate.release()
-    _gate.acquire()
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._gate.acquire()
+
+    def __call__(self) -> None:
+        """Is the barrier."""
+        self._gate.release()
+        self._gate.acquire()
 
 
 class Field(NamedTuple):

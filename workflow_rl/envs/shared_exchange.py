@@ -14,9 +14,9 @@ from workflow_rl.envs.shared_block import (
     IDLE,
     RESET,
     STEP,
+    Fence,
     Field,
     SharedBlock,
-    fence,
     fields_of,
 )
 from workflow_rl.envs.shared_pool import LOOK_EVERY, EnvFn, WorkerPool, failure
@@ -48,6 +48,7 @@ class Exchange:
         """Starts the workers; the arguments are those of `SharedMemoryVectorEnv`."""
         n = len(env_fns)
         self._block = SharedBlock(fields_of(n, num_workers, *spaces, infos))
+        self._fence = Fence()
         self._status, self._wanted = self._block["status"], self._block["wanted"]
         self._info_names = [info.name for info in infos]
         self._timeout, self._copy = timeout, copy
@@ -62,7 +63,7 @@ class Exchange:
                 self._block,
                 spaces,
                 infos,
-                new_seeds=self._new_seeds,
+                on_death=self._bury,
                 **pool_settings,
             )
         except BaseException:
@@ -91,7 +92,7 @@ class Exchange:
     def begin_step(self, rows: Rows, actions: NDArray[Any]) -> None:
         """Asks environments that are not under way for a step; one that is new has its row."""
         self._block["action"][rows] = actions
-        fence()
+        self._fence()
         self._status[rows] = np.where(self._is_new[rows], DONE, STEP)
         if isinstance(rows, slice):
             self.pool.look_all()
@@ -110,9 +111,9 @@ class Exchange:
         self._wanted[0] = count
         try:
             while True:
-                fence()
+                self._fence()
                 if np.count_nonzero(self._status >= DONE) >= count:
-                    fence()
+                    self._fence()
                     return
                 now = time.monotonic()
                 if self.pool.is_starting:
@@ -122,8 +123,7 @@ class Exchange:
                     self._wake_again()
                     if self._timeout is not None and now - start > self._timeout:
                         raise EnvironmentTimeoutError(self._who_is_late())
-                for envs in self.pool.sleep(LOOK_EVERY):
-                    self._renew(envs)
+                self._sleep()
         finally:
             self._wanted[0] = 0
 
@@ -169,6 +169,8 @@ class Exchange:
         Raises:
             EnvironmentFailedError: an environment raised an exception.
         """
+        while self.pool.is_starting:
+            self._sleep()
         results: list[Any] = []
         for kind, *rest in self.pool.ask(dict(enumerate(commands))):
             if kind == FAILURE:
@@ -192,16 +194,23 @@ class Exchange:
             for name in (info, f"_{info}")
         }
 
-    def _new_seeds(self, envs: range) -> list[int]:
-        """Seeds of a replacement's environments: of (seed, environment, restarts)."""
-        self._restarts[envs.start : envs.stop] += 1
+    def _bury(self, envs: range) -> list[int]:
+        """Takes back the rows of a dead worker, which its replacement is going to write.
+
+        Returns:
+            The replacement's seeds, of (seed, environment, restarts).
+        """
+        part = slice(envs.start, envs.stop)
+        self._status[part][self._status[part] >= DONE] = STEP
+        self._restarts[part] += 1
         return [derived_seed(self._seeds[k], k, int(self._restarts[k])) for k in envs]
 
-    def _renew(self, envs: range) -> None:
-        """Notes that environments have started anew: what was asked of them has a marked row."""
-        part = slice(envs.start, envs.stop)
-        self._is_new[part] = True
-        self._status[part][self._status[part] != IDLE] = DONE
+    def _sleep(self) -> None:
+        """Sleeps until there may be news; what a replacement was asked for has a marked row."""
+        for envs in self.pool.sleep(LOOK_EVERY):
+            part = slice(envs.start, envs.stop)
+            self._is_new[part] = True
+            self._status[part][self._status[part] != IDLE] = DONE
 
     def _wake_again(self) -> None:
         """Wakes workers that do nothing although they should: a wake-up was interrupted."""

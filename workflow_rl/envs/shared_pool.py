@@ -1,69 +1,31 @@
-"""The worker processes as their parent sees them: started, woken, asked, replaced, ended."""
+"""All worker processes together: woken, asked, replaced when they die, ended."""
 
 import logging
-import math
 import multiprocessing
 import os
 import select
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing import connection
-from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from gymnasium import Env, Space
-from gymnasium.vector.utils import CloudpickleWrapper, clear_mpi_env_vars
+from gymnasium.vector.utils import CloudpickleWrapper
 
-from workflow_rl.envs.shared_block import NO_ENV, AnonymousFile, Field, SharedBlock
-from workflow_rl.envs.shared_worker import FAILURE, LISTEN, LOOK, OK, Job, Message, run_worker
+from workflow_rl.envs.shared_block import NO_ENV, Field, SharedBlock
+from workflow_rl.envs.shared_process import WorkerProcess
+from workflow_rl.envs.shared_worker import FAILURE, LOOK, OK, Message, Task
 from workflow_rl.errors import (
     EnvironmentFailedError,
     EnvironmentTimeoutError,
     InvalidInputError,
     WorkerDiedError,
 )
-from workflow_rl.processes import deaf_children
 
 _LOG: Final = logging.getLogger(__name__)
 LOOK_EVERY: Final = 0.02  # seconds between looks for what no descriptor tells
-_TAIL: Final = 4_000  # characters of a dead worker's output that are shown
 
 EnvFn = Callable[[], Env[Any, Any]]
-
-
-@dataclass
-class _Worker:
-    """One worker and the parent's ends of what joins them."""
-
-    envs: range
-    process: Any  # multiprocessing has one class per start method
-    wake: Connection
-    talk: Connection
-    output: AnonymousFile
-    start_by: float  # by the monotonic clock
-    is_starting: bool = True
-
-    def __str__(self) -> str:
-        first, last = self.envs[0], self.envs[-1]
-        return f"environment {first}" if first == last else f"environments {first} to {last}"
-
-    def forget(self) -> None:
-        """Kills the process, if it is there, and closes everything."""
-        self.process.kill()
-        self.process.join()
-        self.process.close()
-        self.wake.close()
-        self.talk.close()
-        self.output.close()
-
-    def last_output(self) -> str:
-        size = os.fstat(self.output.descriptor).st_size
-        start = max(0, size - _TAIL)
-        text = os.pread(self.output.descriptor, _TAIL, start).decode(errors="replace").strip()
-        return f"; its last output:\n{text}" if text else "; it had printed nothing"
 
 
 class WorkerPool:
@@ -80,7 +42,7 @@ class WorkerPool:
         start_method: str | None,
         start_timeout: float | None,
         max_restarts: int,
-        new_seeds: Callable[[range], Sequence[int]],
+        on_death: Callable[[range], Sequence[int]],
     ) -> None:
         """Starts the workers and returns when all environments are made.
 
@@ -93,18 +55,18 @@ class WorkerPool:
             start_method: fork, spawn or forkserver; None takes multiprocessing's default.
             start_timeout: seconds to make all environments; None waits for ever.
             max_restarts: so many dead workers are replaced.
-            new_seeds: seeds for the environments of a replacement.
+            on_death: told the environments of a dead worker, gives the seeds of their next ones.
         """
         self._context: Any = multiprocessing.get_context(start_method)
         self._env_fns = [CloudpickleWrapper(env_fn) for env_fn in env_fns]
         self._block, self._spaces, self._infos = block, spaces, infos
         self._start_timeout, self._max_restarts = start_timeout, max_restarts
-        self._new_seeds = new_seeds
+        self._on_death = on_death
         self.restarts = 0
         self._is_new = True  # no death is forgiven before all have started once
         self._bell, self._bell_rope = self._context.Pipe(duplex=False)
         os.set_blocking(self._bell.fileno(), False)
-        self._workers: list[_Worker] = []
+        self._workers: list[WorkerProcess] = []
         n = len(env_fns)
         try:
             for w in range(num_workers):
@@ -137,7 +99,7 @@ class WorkerPool:
         """Wakes a worker to look for environments to play; one that is starting has none."""
         worker = self._workers[w]
         if not worker.is_starting:
-            self._write(worker, LOOK)
+            worker.write(LOOK)
 
     def look_all(self) -> None:
         """Wakes all workers."""
@@ -166,7 +128,7 @@ class WorkerPool:
                     self._replace(w)
             elif worker.process.sentinel in ready or not (ready or worker.process.is_alive()):
                 self._replace(w)
-            elif worker.is_starting and time.monotonic() > worker.start_by:
+            elif worker.is_starting and self._is_late(worker):
                 raise EnvironmentTimeoutError(
                     f"{worker} could not be made within {self._start_timeout:g} s (start_timeout)"
                 )
@@ -175,7 +137,7 @@ class WorkerPool:
     def tell(self, command: str, *arguments: Any) -> None:
         """Gives every worker a command that has no answer."""
         for worker in self._workers:
-            self._command(worker, (command, *arguments))
+            worker.command((command, *arguments))
 
     def ask(self, commands: Mapping[int, Message]) -> list[Any]:
         """Gives each worker its command and returns the answers.
@@ -184,7 +146,7 @@ class WorkerPool:
             WorkerDiedError: a worker died before it answered.
         """
         for w, command in commands.items():
-            self._command(self._workers[w], command)
+            self._workers[w].command(command)
         answers = []
         for w in commands:
             worker = self._workers[w]
@@ -193,7 +155,7 @@ class WorkerPool:
                 answers.append(worker.talk.recv())
             except (EOFError, OSError):
                 raise WorkerDiedError(
-                    f"{self._obituary(worker)}, so it gave no answer{worker.last_output()}"
+                    f"{worker.obituary()}, so it gave no answer{worker.last_output()}"
                 ) from None
         return answers
 
@@ -201,7 +163,7 @@ class WorkerPool:
         """Lets the workers close their environments and end, and kills those that do not."""
         for worker in self._workers:
             if not worker.is_starting:
-                self._command(worker, ("close",))
+                worker.command(("close",))
         deadline = time.monotonic() + timeout
         for worker in self._workers:
             if not worker.is_starting:
@@ -211,55 +173,14 @@ class WorkerPool:
         self._bell.close()
         self._bell_rope.close()
 
-    def _command(self, worker: _Worker, message: Message) -> None:
-        try:
-            worker.talk.send(message)
-        except OSError:
-            return  # it is dead, which `sleep` finds out
-        self._write(worker, LISTEN)
-
-    @staticmethod
-    def _write(worker: _Worker, message: bytes) -> None:
-        # Broken: it is dead, which `sleep` finds out. Blocking: it has enough wake-ups to read.
-        with suppress(BrokenPipeError, BlockingIOError):
-            os.write(worker.wake.fileno(), message)
-
-    def _start(self, w: int, envs: range, seeds: Sequence[int] | None) -> _Worker:
-        wake, my_wake = self._context.Pipe(duplex=False)
-        talk, my_talk = self._context.Pipe()
-        output = AnonymousFile()
-        forks = self._context.get_start_method() == "fork"
-        ours = [my_wake, my_talk, self._bell]
-        ours += [end for other in self._workers for end in (other.wake, other.talk)]
-        job = Job(
-            index=w,
-            first=envs[0],
-            env_fns=self._env_fns[envs[0] : envs[-1] + 1],
-            spaces=self._spaces,
-            infos=self._infos,
-            block=self._block,
-            wake=wake,
-            talk=talk,
-            bell=self._bell_rope,
-            output=output,
-            seeds=seeds,
-            strangers=[end for end in ours if not end.closed] if forks else (),
-        )
+    def _start(self, w: int, envs: range, seeds: Sequence[int] | None) -> WorkerProcess:
         self._block["playing"][w] = NO_ENV
-        process = self._context.Process(
-            target=run_worker, args=(job,), name=f"workflow-rl envs {w}", daemon=True
-        )
-        with deaf_children(), clear_mpi_env_vars():
-            process.start()
-        wake.close()
-        talk.close()
-        os.set_blocking(my_wake.fileno(), False)
-        start_by = math.inf
-        if self._start_timeout is not None:
-            start_by = time.monotonic() + self._start_timeout
-        return _Worker(envs, process, my_wake, my_talk, output, start_by)
+        env_fns = self._env_fns[envs.start : envs.stop]
+        task = Task(w, envs.start, env_fns, self._spaces, self._infos, self._block)
+        strangers = [self._bell, *(end for worker in self._workers for end in worker.ends)]
+        return WorkerProcess(self._context, task, self._bell_rope, seeds, strangers)
 
-    def _has_started(self, worker: _Worker) -> bool:
+    def _has_started(self, worker: WorkerProcess) -> bool:
         """Reads the message of a worker that was starting; False if it is dead."""
         try:
             kind, *rest = worker.talk.recv()
@@ -277,9 +198,13 @@ class WorkerPool:
         self._poll = self._make_poll()
         return True
 
+    def _is_late(self, worker: WorkerProcess) -> bool:
+        limit = self._start_timeout
+        return limit is not None and time.monotonic() - worker.started_at > limit
+
     def _replace(self, w: int) -> None:
         worker = self._workers[w]
-        obituary, output = self._obituary(worker), worker.last_output()
+        obituary, output = worker.obituary(), worker.last_output()
         if self._is_new:
             raise WorkerDiedError(f"{obituary} while it made its environments{output}")
         if self.restarts >= self._max_restarts:
@@ -296,17 +221,8 @@ class WorkerPool:
         )
         envs = worker.envs
         worker.forget()
-        self._workers[w] = self._start(w, envs, self._new_seeds(envs))
+        self._workers[w] = self._start(w, envs, self._on_death(envs))
         self._poll = self._make_poll()
-
-    @staticmethod
-    def _obituary(worker: _Worker) -> str:
-        worker.process.join(1)
-        code = worker.process.exitcode
-        how = f"ended with code {code}"
-        if code is not None and code < 0:
-            how = f"was killed by {signal.Signals(-code).name}"
-        return f"the worker of {worker} {how}"
 
     def _make_poll(self) -> Any:
         poll = select.poll()

@@ -7,10 +7,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from gymnasium import Env, Space
@@ -24,9 +23,9 @@ from workflow_rl.envs.shared_block import (
     STEP,
     STORES_REORDER,
     AnonymousFile,
+    Fence,
     Field,
     SharedBlock,
-    fence,
 )
 from workflow_rl.processes import end_with_parent, leave_interrupts_to_parent
 
@@ -47,16 +46,21 @@ Message = tuple[Any, ...]
 _InfoRows = list[tuple[str, NDArray[Any], Any]]  # name, values, whether they are given
 
 
-@dataclass(frozen=True)
-class Job:
-    """What a worker is told at its start; `first` is its first environment."""
+class Task(NamedTuple):
+    """What a worker is to do; `first` is its first environment."""
 
-    index: int
+    number: int
     first: int
     env_fns: Sequence[Callable[[], Env[Any, Any]]]
     spaces: tuple[Space[Any], Space[Any]]
     infos: Sequence[Field]
     block: SharedBlock
+
+
+class Job(NamedTuple):
+    """A task, and what joins the worker that does it with its parent."""
+
+    task: Task
     wake: Connection
     talk: Connection
     bell: Connection
@@ -73,18 +77,19 @@ def run_worker(job: Job) -> None:
     leave_interrupts_to_parent()
     end_with_parent()
     gc.freeze()  # what came with a fork is not collected, so its memory stays shared
+    task = job.task
     player = _Player(job)
-    current = job.first
+    current = task.first
     try:
-        for current, make in enumerate(job.env_fns, job.first):
+        for current, make in enumerate(task.env_fns, task.first):
             env = make()
             found = (env.observation_space, env.action_space)
-            if found != job.spaces:
+            if found != task.spaces:
                 job.talk.send((MISMATCH, current, *map(str, found)))
                 return
             player.envs.append(env)
-        for current, seed in enumerate(job.seeds or (), job.first):
-            player.reset(current - job.first, seed)
+        for current, seed in enumerate(job.seeds or (), task.first):
+            player.reset(current - task.first, seed)
     except BaseException:
         job.talk.send((FAILURE, current, traceback.format_exc()))
         return
@@ -130,16 +135,18 @@ class _Player:
 
     def __init__(self, job: Job) -> None:
         self.envs: list[Env[Any, Any]] = []
-        self._first = job.first
+        task = job.task
+        self._first = task.first
+        self._fence = Fence()
         self._options: dict[str, Any] | None = None
         self._failures: dict[int, str] = {}
         self._bell = job.bell.fileno()
         self._talk = job.talk
-        self._all_status = job.block["status"]
-        self._wanted = _values(job.block["wanted"])
-        self._playing = _values(job.block["playing"][job.index : job.index + 1])
-        part = slice(job.first, job.first + len(job.env_fns))
-        rows = {name: array[part] for name, array in job.block.arrays.items()}
+        self._all_status = task.block["status"]
+        self._wanted = _values(task.block["wanted"])
+        self._playing = _values(task.block["playing"][task.number : task.number + 1])
+        part = slice(task.first, task.first + len(task.env_fns))
+        rows = {name: array[part] for name, array in task.block.arrays.items()}
         self._status_array = rows["status"]
         self._status = _values(rows["status"])
         self._seed, self._has_seed = _values(rows["seed"]), _values(rows["has_seed"])
@@ -148,14 +155,14 @@ class _Player:
         self._rewards = _values(rows["reward"])
         self._terminated, self._truncated = _values(rows["terminated"]), _values(rows["truncated"])
         self._final_observations = rows["final_obs"]
-        self._infos = _info_rows(rows, "info", job.infos)
-        self._final_infos = _info_rows(rows, "final_info", job.infos)
+        self._infos = _info_rows(rows, "info", task.infos)
+        self._final_infos = _info_rows(rows, "final_info", task.infos)
 
     def play(self) -> None:
         """Plays what is asked for, in the order of the environments, and says when it is done."""
         status = self._status
         asked = (self._status_array == STEP) | (self._status_array == RESET)
-        fence()
+        self._fence()
         playing, first, clock = self._playing, self._first, time.perf_counter
         told = clock()
         for k in np.flatnonzero(asked).tolist():
@@ -170,7 +177,7 @@ class _Player:
                 self._failures[first + k] = traceback.format_exc()
                 outcome = FAILED
             if STORES_REORDER:
-                fence()
+                self._fence()
             status[k] = outcome
             now = clock()
             if now - told > _TELL_EVERY:
@@ -204,7 +211,7 @@ class _Player:
 
     def _tell(self) -> None:
         """Rings the parent's bell if it sleeps and enough environments have finished."""
-        fence()
+        self._fence()
         wanted = self._wanted[0]
         if wanted and np.count_nonzero(self._all_status >= DONE) >= wanted:
             os.write(self._bell, b"\0")
