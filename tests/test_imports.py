@@ -13,6 +13,7 @@ LAYERS = (
     "errors",
     "config",
     "files",
+    "processes",
     "scenario",
     "sim",
     "envs",
@@ -31,11 +32,16 @@ LAYERS = (
 
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
-    "gymnasium": {"envs"},
+    "gymnasium": {"envs", "bench/vector_contenders.py"},
     "torch": {"ppo", "train", "ordersearch", "experiment", "evaluation/sb3.py", "bench"},
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
-    "stable_baselines3": {"envs/sb3.py", "evaluation/sb3.py", "bench/contenders.py"},
+    "stable_baselines3": {
+        "envs/sb3.py",
+        "evaluation/sb3.py",
+        "bench/contenders.py",
+        "bench/vector_contenders.py",
+    },
     "CybORG": {"bench/contenders.py"},
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},

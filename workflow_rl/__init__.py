@@ -7,6 +7,7 @@ from workflow_rl.envs.registration import register
 
 if TYPE_CHECKING:
     from workflow_rl.config import ExperimentConfig
+    from workflow_rl.envs.shared import SharedMemoryVectorEnv
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
     from workflow_rl.evaluation.protocol import evaluate
@@ -18,6 +19,7 @@ __all__ = [
     "Cage2Env",
     "Cage2VectorEnv",
     "ExperimentConfig",
+    "SharedMemoryVectorEnv",
     "__version__",
     "evaluate",
     "load_policy",
@@ -29,6 +31,7 @@ _HOMES = {
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
     "ExperimentConfig": "workflow_rl.config",
+    "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",
     "load_policy": "workflow_rl.ppo.policy",
     "search": "workflow_rl.experiment.api",

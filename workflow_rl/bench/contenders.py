@@ -98,8 +98,8 @@ def memory_copy(num_envs: int, config: GameConfig) -> Work:
     return work
 
 
-def cyborg(config: GameConfig) -> Work:
-    """One process of the real CybORG behind its challenge wrapper, resets included.
+def make_cyborg(config: GameConfig) -> Any:
+    """The real CybORG behind its challenge wrapper.
 
     Raises:
         MissingDependencyError: it cannot be imported.
@@ -114,7 +114,16 @@ def cyborg(config: GameConfig) -> Work:
     agents = {"bline": B_lineAgent, "meander": RedMeanderAgent, "sleep": SleepAgent}
     scenario = Path(inspect.getfile(CybORG)).parent / "Shared" / "Scenarios" / "Scenario2.yaml"
     inner = CybORG(str(scenario), "sim", agents={"Red": agents[config.red_agent]})
-    env = ChallengeWrapper(env=inner, agent_name="Blue")
+    return ChallengeWrapper(env=inner, agent_name="Blue")
+
+
+def cyborg(config: GameConfig) -> Work:
+    """One process of the real CybORG, resets included.
+
+    Raises:
+        MissingDependencyError: it cannot be imported.
+    """
+    env = make_cyborg(config)
     env.reset()
     played = 0
 

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 
 from workflow_rl import __version__
 from workflow_rl.cli import bench, evaluate, parity, play, search, select, train
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import (
+    EnvironmentFailedError,
+    InvalidInputError,
+    MissingDependencyError,
+    WorkerDiedError,
+)
 
 PROGRAM = "workflow-rl"
 _SYSTEM_ERROR = 1
@@ -48,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (InvalidInputError, MissingDependencyError) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _USER_ERROR
+    except (EnvironmentFailedError, WorkerDiedError) as error:
+        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
+        return _SYSTEM_ERROR
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return _INTERRUPTED

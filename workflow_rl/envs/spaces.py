@@ -34,6 +34,16 @@ def checked_seed(seed: object) -> int | None:
     raise InvalidInputError(f"seed must be None or a whole number of 0 or more, not {seed!r}")
 
 
+def env_seeds(seed: int, num_envs: int) -> list[int]:
+    """Returns a seed of 32 bits for each environment; that of environment k depends on k alone."""
+    return [derived_seed(seed, k) for k in range(num_envs)]
+
+
+def derived_seed(*path: int) -> int:
+    """Returns the seed of 32 bits at a path of whole numbers, such as (seed, environment)."""
+    return int(np.random.SeedSequence(path).generate_state(1)[0])
+
+
 def refuse_options(options: object) -> None:
     """Raises if `reset` was given options: there are none."""
     if options:
