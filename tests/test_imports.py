@@ -34,7 +34,7 @@ ONLY_IN = {
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
     "stable_baselines3": {"envs/sb3.py", "bench/contenders.py"},
-    "CybORG": {"bench/contenders.py"},
+    "CybORG": {"envs/cyborg_import.py"},
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},

@@ -7,6 +7,7 @@ from workflow_rl.envs.registration import register
 
 if TYPE_CHECKING:
     from workflow_rl.config import ExperimentConfig
+    from workflow_rl.envs.cyborg import CyborgEnv
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
     from workflow_rl.experiment.api import search, train_workflow
@@ -16,6 +17,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Cage2Env",
     "Cage2VectorEnv",
+    "CyborgEnv",
     "ExperimentConfig",
     "__version__",
     "load_policy",
@@ -26,6 +28,7 @@ __all__ = [
 _HOMES = {
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
+    "CyborgEnv": "workflow_rl.envs.cyborg",
     "ExperimentConfig": "workflow_rl.config",
     "load_policy": "workflow_rl.ppo.policy",
     "search": "workflow_rl.experiment.api",

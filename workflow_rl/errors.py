@@ -12,5 +12,5 @@ class NotResetError(RuntimeError):
     """An environment was stepped or rendered before its first reset."""
 
 
-class MissingDependencyError(ImportError):
-    """An optional dependency is not installed; the message says how to install it."""
+class MissingDependencyError(InvalidInputError, ImportError):
+    """What was asked for needs something not installed; the message says how to install it."""

@@ -1,12 +1,8 @@
 """What is measured beside our training, each as a piece of work that counts its steps."""
 
-import inspect
 import math
 import random
-import sys
-import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +10,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.bench.measure import Work
 from workflow_rl.config import GameConfig, PPOConfig
+from workflow_rl.envs.cyborg_import import load_cyborg, silence_gym
 from workflow_rl.envs.single import Cage2Env
 from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import MissingDependencyError
@@ -104,17 +101,10 @@ def cyborg(config: GameConfig) -> Work:
     Raises:
         MissingDependencyError: it cannot be imported.
     """
-    _silence_gym()
-    try:
-        from CybORG import CybORG
-        from CybORG.Agents import B_lineAgent, RedMeanderAgent, SleepAgent
-        from CybORG.Agents.Wrappers import ChallengeWrapper
-    except ImportError as error:
-        raise MissingDependencyError(f"CybORG cannot be imported ({error})") from error
-    agents = {"bline": B_lineAgent, "meander": RedMeanderAgent, "sleep": SleepAgent}
-    scenario = Path(inspect.getfile(CybORG)).parent / "Shared" / "Scenarios" / "Scenario2.yaml"
-    inner = CybORG(str(scenario), "sim", agents={"Red": agents[config.red_agent]})
-    env = ChallengeWrapper(env=inner, agent_name="Blue")
+    classes = load_cyborg()
+    agents = {"Red": classes.red_agents[config.red_agent]}
+    inner = classes.environment(classes.scenario, "sim", agents=agents)
+    env = classes.challenge_wrapper(env=inner, agent_name="Blue")
     env.reset()
     played = 0
 
@@ -138,7 +128,7 @@ def sb3_ppo(num_envs: int, config: GameConfig, order: int) -> Work:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    _silence_gym()
+    silence_gym()
     from workflow_rl.envs.sb3 import Sb3VecEnv
 
     try:
@@ -229,11 +219,3 @@ def mini_cage(num_envs: int, config: GameConfig) -> Work:
 
     work()
     return work
-
-
-def _silence_gym() -> None:
-    """Keeps the old gym from printing its notice of retirement."""
-    notices = types.ModuleType("gym_notices.notices")
-    notices.notices = {}  # type: ignore[attr-defined]
-    sys.modules.setdefault("gym_notices", types.ModuleType("gym_notices"))
-    sys.modules.setdefault("gym_notices.notices", notices)

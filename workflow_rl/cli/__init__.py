@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from workflow_rl import __version__
 from workflow_rl.cli import bench, parity, play, search, train
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import InvalidInputError
 
 PROGRAM = "workflow-rl"
 _SYSTEM_ERROR = 1
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
         return code
-    except (InvalidInputError, MissingDependencyError) as error:
+    except InvalidInputError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _USER_ERROR
     except KeyboardInterrupt:
