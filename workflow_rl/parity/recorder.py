@@ -39,7 +39,8 @@ from workflow_rl.scenario.tables import (
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.state import NOBODY, Access, Outcome, RedAction, Success
 
-Act = Callable[[NDArray[np.int8]], int]  # what Blue does, seeing an observation
+# What Blue does, seeing an observation, with a generator to draw from.
+Act = Callable[[NDArray[np.int8], np.random.Generator], int]
 
 _RED_ACTIONS: Final = {
     "Sleep": RedAction.SLEEP,
@@ -68,7 +69,7 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], act: Act) -> Trace:
     Args:
         name: of the trace.
         env: of one red agent, not mixed.
-        seeds: of the resets.
+        seeds: one of each episode, for CybORG and for Blue.
         act: plays Blue; the observations are those of the environment.
     """
     episodes = [list(_episode(env, seed, act)) for seed in seeds]
@@ -85,12 +86,13 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], act: Act) -> Trace:
 
 def _episode(env: CyborgEnv, seed: int, act: Act) -> Iterator[Fields]:
     observation, _ = env.reset(seed=seed)
+    rng = np.random.default_rng(seed)
     controller = env.controller
     interface = controller.agent_interfaces["Red"]
     watched = interface.agent = _WatchedRed(interface.agent, controller)
     ended = False
     while not ended:
-        action = act(observation)
+        action = act(observation, rng)
         with _listening() as choices:
             observation, reward, _, ended, _ = env.step(action)
         confidentiality, availability, _ = reward_parts(controller)
