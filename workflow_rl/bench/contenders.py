@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.bench.measure import Work
 from workflow_rl.config import GameConfig, PPOConfig
+from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.envs.cyborg_import import load_cyborg, silence_gym
 from workflow_rl.envs.single import Cage2Env
 from workflow_rl.envs.vector import Cage2VectorEnv
@@ -113,6 +114,24 @@ def cyborg(config: GameConfig) -> Work:
         env.step(random.randrange(NUM_ACTIONS))
         played += 1
         if played % EPISODE_LENGTH == 0:
+            env.reset()
+        return 1
+
+    return work
+
+
+def cyborg_env(config: GameConfig) -> Work:
+    """The same CybORG behind our adapter, resets included.
+
+    Raises:
+        MissingDependencyError: it cannot be imported.
+        InvalidInputError: it plays other rules.
+    """
+    env = CyborgEnv(red_agent=config.red_agent, rules=config.rules)
+    env.reset(seed=0)
+
+    def work() -> int:
+        if env.step(random.randrange(NUM_ACTIONS))[3]:
             env.reset()
         return 1
 

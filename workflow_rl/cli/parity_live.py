@@ -20,8 +20,7 @@ from workflow_rl.config import (
     whole_number,
 )
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, Match, compare_live
-from workflow_rl.parity.replay import Comparison
+from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, Match, compare_live
 from workflow_rl.ppo.policy import load_policy
 from workflow_rl.sim.observe import OBSERVATION_SIZES
 
@@ -71,20 +70,25 @@ def run_live(args: argparse.Namespace) -> int:
     matches = _matches(given)
     episodes = whole_number("--episodes", given.episodes, 1, 10**9)
     seed = whole_number("--seed", given.seed, 0, 2**63 - 1)
-    results: list[Comparison] = []
+    results: list[LiveResult] = []
     with _Progress(episodes * len(matches)) as progress:
         for match in matches:
             for result in compare_live(match, episodes, seed, given.cyborg_path):
-                progress.show(match, result.episodes)
+                progress.show(match, result.comparison.episodes)
             progress.end(match, result)
             results.append(result)
-    print(f"compared: {', '.join(results[0].fields)}")
-    mismatches = sum(result.mismatches for result in results)
+    total = sum(results[1:], results[0])
+    print(f"compared: {', '.join(total.comparison.fields)}")
+    if total.cut:
+        print(
+            f"compared only up to a process id that CybORG drew twice: {total.cut} of these "
+            "episodes (docs/parity.md)"
+        )
     print(
-        f"parity: {sum(result.episodes for result in results)} episodes, "
-        f"{sum(result.steps for result in results)} steps, {mismatches} mismatches"
+        f"parity: {total.comparison.episodes} episodes, {total.comparison.steps} steps, "
+        f"{total.comparison.mismatches} mismatches"
     )
-    return 0 if mismatches == 0 else 1
+    return 0 if total.comparison.mismatches == 0 else 1
 
 
 def _matches(given: argparse.Namespace) -> list[Match]:
@@ -163,13 +167,14 @@ class _Progress:
             self._last_line = now
             self._console.print(f"{match.name}: {done}/{self._total} episodes")
 
-    def end(self, match: Match, result: Comparison) -> None:
+    def end(self, match: Match, result: LiveResult) -> None:
         """Shows what came out of a match."""
-        self._done += result.episodes
+        comparison = result.comparison
+        self._done += comparison.episodes
         self._console.print(
-            f"{match.name}: red {match.red_agent}, rules {match.rules}: {result.episodes} "
-            f"episodes, {result.steps} steps, {len(result.fields)} fields a step, "
-            f"{result.mismatches} mismatches"
+            f"{match.name}: red {match.red_agent}, rules {match.rules}: {comparison.episodes} "
+            f"episodes, {comparison.steps} steps, {len(comparison.fields)} fields a step, "
+            f"{comparison.mismatches} mismatches"
         )
-        if result.first:
-            self._console.print(f"  {result.first}")
+        if comparison.first:
+            self._console.print(f"  {comparison.first}")

@@ -196,7 +196,7 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         finally:
             controller.INFO_DICT["True"] = self._whole_true_state
         self._step += 1
-        if _CHANGES_DECOYS[index]:
+        if _CHANGES_DECOYS[index] and self._mask[index]:
             write_decoy_mask(controller.state, self._actions, ACTION_HOST[index], self._mask)
         reward = float(result.reward)
         info = self._info()

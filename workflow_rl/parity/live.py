@@ -73,9 +73,30 @@ class Match:
         return f"{self.red_agent}-{self.blue.name}-{self.episode_length}"
 
 
+@dataclass(frozen=True)
+class LiveResult:
+    """What came out of a match."""
+
+    comparison: Comparison
+    cut: int  # episodes that were compared only up to a process id drawn twice: see `record`
+
+    def __add__(self, later: "LiveResult") -> "LiveResult":
+        """Returns both together; the episodes of the other one come after ours."""
+        a, b = self.comparison, later.comparison
+        first = b.first and replace(b.first, episode=b.first.episode + a.episodes)
+        both = replace(
+            a,
+            episodes=a.episodes + b.episodes,
+            steps=a.steps + b.steps,
+            mismatches=a.mismatches + b.mismatches,
+            first=a.first or first,
+        )
+        return LiveResult(both, self.cut + later.cut)
+
+
 def compare_live(
     match: Match, episodes: int, seed: int, cyborg_path: str | Path | None = None
-) -> Iterator[Comparison]:
+) -> Iterator[LiveResult]:
     """Plays a match on CybORG, repeats it on the simulator and compares every step.
 
     An episode depends on the names in the match, the seed and its own number alone.
@@ -87,7 +108,7 @@ def compare_live(
         cyborg_path: where CybORG is.
 
     Yields:
-        The comparison of everything played so far, after every few episodes.
+        The result of everything played so far, after every few episodes.
     """
     env = CyborgEnv(
         red_agent=match.red_agent,
@@ -97,28 +118,17 @@ def compare_live(
         green_agent=match.green_agent,
         cyborg_path=cyborg_path,
     )
-    total: Comparison | None = None
+    total: LiveResult | None = None
     for start in range(0, episodes, _CHUNK):
         numbers = range(start, min(start + _CHUNK, episodes))
         seeds = [_seed_of(match, seed, number) for number in numbers]
         trace = record(match.name, env, seeds, match.blue.act)
-        total = _sum(total, compare(trace, match.rules))
+        cut = int((trace.lengths < trace.steps).sum())
+        result = LiveResult(compare(trace, match.rules), cut)
+        total = total + result if total else result
         yield total
 
 
 def _seed_of(match: Match, seed: int, episode: int) -> int:
     entropy = [zlib.crc32(match.name.encode()), seed, episode]
     return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
-
-
-def _sum(before: Comparison | None, now: Comparison) -> Comparison:
-    if before is None:
-        return now
-    first = now.first and replace(now.first, episode=now.first.episode + before.episodes)
-    return replace(
-        before,
-        episodes=before.episodes + now.episodes,
-        steps=before.steps + now.steps,
-        mismatches=before.mismatches + now.mismatches,
-        first=before.first or first,
-    )
