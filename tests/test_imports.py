@@ -42,7 +42,7 @@ ONLY_IN = {
         "bench/contenders.py",
         "bench/vector_contenders.py",
     },
-    "CybORG": {"bench/contenders.py"},
+    "CybORG": {"envs/cyborg_import.py"},
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},

@@ -7,6 +7,7 @@ from workflow_rl.envs.registration import register
 
 if TYPE_CHECKING:
     from workflow_rl.config import ExperimentConfig
+    from workflow_rl.envs.cyborg import CyborgEnv
     from workflow_rl.envs.shared import SharedMemoryVectorEnv
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Cage2Env",
     "Cage2VectorEnv",
+    "CyborgEnv",
     "ExperimentConfig",
     "SharedMemoryVectorEnv",
     "__version__",
@@ -30,6 +32,7 @@ __all__ = [
 _HOMES = {
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
+    "CyborgEnv": "workflow_rl.envs.cyborg",
     "ExperimentConfig": "workflow_rl.config",
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",

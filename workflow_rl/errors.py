@@ -12,8 +12,8 @@ class NotResetError(RuntimeError):
     """An environment was stepped or rendered before its first reset."""
 
 
-class MissingDependencyError(ImportError):
-    """An optional dependency is not installed; the message says how to install it."""
+class MissingDependencyError(InvalidInputError, ImportError):
+    """What was asked for needs something not installed; the message says how to install it."""
 
 
 class WorkerDiedError(RuntimeError):

@@ -12,7 +12,6 @@ from workflow_rl.cli import bench, evaluate, parity, play, search, select, train
 from workflow_rl.errors import (
     EnvironmentFailedError,
     InvalidInputError,
-    MissingDependencyError,
     WorkerDiedError,
 )
 
@@ -50,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
         return code
-    except (InvalidInputError, MissingDependencyError) as error:
+    except InvalidInputError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _USER_ERROR
     except (EnvironmentFailedError, WorkerDiedError) as error:
