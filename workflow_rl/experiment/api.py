@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.envs.python_world import check_backend
 from workflow_rl.experiment.logs import Row
 from workflow_rl.experiment.run import SearchOutcome, SearchRun
 from workflow_rl.experiment.rundir import RunDirectory
@@ -48,9 +49,9 @@ def search(
     if resume is not None:
         directory = RunDirectory.open(Path(resume))
     else:
-        directory = RunDirectory.create(
-            Path(checkpoint_dir), config or ExperimentConfig(), sys.argv
-        )
+        config = config or ExperimentConfig()
+        check_backend(config.game, config.backend)
+        directory = RunDirectory.create(Path(checkpoint_dir), config, sys.argv)
     try:
         return SearchRun(directory, Silent()).run()
     finally:
@@ -73,7 +74,9 @@ def train_workflow(
     order = None
     if workflow is not None:
         order = order_index(parse_order(workflow) if isinstance(workflow, str) else workflow)
-    job = TrainJob(config.game, config.ppo, config.train, config.seed, order)
+    job = TrainJob(
+        config.game, config.ppo, config.train, config.seed, order, backend=config.backend
+    )
     result = run_train(job)
     return Policy(result.best, describe_trained(job, result)), result
 

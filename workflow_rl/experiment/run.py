@@ -135,7 +135,9 @@ class SearchRun:
             min_episodes=1,
             stop_at="budget",
         )
-        return TrainJob(config.game, config.ppo, train, seed_of(config, 1), None)
+        return TrainJob(
+            config.game, config.ppo, train, seed_of(config, 1), None, None, config.backend
+        )
 
     def _trial_job(self, trial: Trial) -> TrainJob:
         config = self.config
@@ -145,7 +147,7 @@ class SearchRun:
         if start is not None and train.alignment == "adaptive":
             train = replace(train, alignment_lambda=start.alignment_weight(trial.order))
         base = None if start is None else start.best
-        return TrainJob(config.game, config.ppo, train, seed, trial.order, base)
+        return TrainJob(config.game, config.ppo, train, seed, trial.order, base, config.backend)
 
     def _choose_start(self, trial: Trial) -> str | None:
         """Returns the name of the training a new trial goes on from, by what is done by now."""
