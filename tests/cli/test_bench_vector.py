@@ -40,10 +40,11 @@ def test_every_contender_is_printed_and_written(tiny_run: Outcome) -> None:
         assert row["steps_played"] >= 2 * row["num_envs"]
         assert len(row["repeats"]) == 2
         assert 0 < row["cpu_cores"] < 2 * (os.cpu_count() or 1)
+        assert row["cpu_microseconds_per_step"] > 0
         assert row["start_seconds"] > 0
         assert row["memory_bytes"] > 10_000_000
         size, processes = row["num_envs"], row["processes"]
-        assert re.search(rf"{row['name']} +│ +{size} │ +{processes} │ +[\d,]+ │ +\d\.\d\d │", out)
+        assert re.search(rf"{row['name']} +│ +{size} │ +{processes} │ +[\d,]+ │ +\d\.\d\d │ ", out)
     ours = {"sync": 1 + min(3, len(os.sched_getaffinity(0))), "gym-pipes": 4, "single": 1}
     for row in zero:
         assert row["processes"] == ours.get(row["contender"], row["processes"])
