@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from workflow_rl.config import ExperimentConfig
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
-    from workflow_rl.experiment.api import search, train_workflow
+    from workflow_rl.experiment.api import train_workflow
     from workflow_rl.ppo.policy import load_policy
+    from workflow_rl.report.api import search
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,7 +29,7 @@ _HOMES = {
     "Cage2VectorEnv": "workflow_rl.envs.vector",
     "ExperimentConfig": "workflow_rl.config",
     "load_policy": "workflow_rl.ppo.policy",
-    "search": "workflow_rl.experiment.api",
+    "search": "workflow_rl.report.api",
     "train_workflow": "workflow_rl.experiment.api",
 }
 

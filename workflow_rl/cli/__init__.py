@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 
 from workflow_rl import __version__
-from workflow_rl.cli import bench, parity, play, search, train
+from workflow_rl.cli import bench, parity, play, replay, report, search, train, watch
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
 
 PROGRAM = "workflow-rl"
@@ -26,7 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (search, train, play, parity, bench):
+    for module in (search, train, watch, report, replay, play, parity, bench):
         module.add_to(commands)
     return parser
 

@@ -139,7 +139,7 @@ def write_episodes(path: Path, parts: Mapping[str, NDArray[np.void]]) -> None:
     write_atomically(path, sink.getvalue())
 
 
-_SCALARS: Final = {  # CleanRL's names -> our columns
+SCALARS: Final = {  # CleanRL's names -> our columns
     "charts/episodic_return": "env_reward",
     "charts/compliance_observed": "compliance_observed",
     "charts/compliance_true": "compliance_true",
@@ -150,7 +150,10 @@ _SCALARS: Final = {  # CleanRL's names -> our columns
     "losses/approx_kl": "approx_kl",
     "losses/clipfrac": "clipfrac",
     "losses/explained_variance": "explained_variance",
+    "system/cpu_percent": "cpu_percent",
+    "system/rss_mb": "rss_mb",
 }
+SPEED: Final = "charts/SPS"  # transitions per second, which is no column
 
 
 class TensorBoardLog:
@@ -180,8 +183,8 @@ class TensorBoardLog:
 
     def add(self, row: Row, transitions: int, sps: float) -> None:
         """Adds an update's row at the run's total of transitions."""
-        values = {name: float(row[column]) for name, column in _SCALARS.items()}
-        values["charts/SPS"] = sps
+        values = {name: float(row[column]) for name, column in SCALARS.items()}
+        values[SPEED] = sps
         scalar = self._summary.Value
         self._write(
             step=transitions,
