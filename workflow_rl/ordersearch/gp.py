@@ -117,13 +117,6 @@ class OrderGP:
             lengthscale=fitted.lengthscale,
         )
 
-    def covariance(self) -> NDArray[np.float64]:
-        """Returns (120, 120) how the beliefs about all orders vary together, without noise."""
-        with torch.no_grad(), _one_thread():
-            believed = self._model.posterior(features(range(NUM_ORDERS)))
-            matrix = believed.distribution.covariance_matrix.numpy()
-        return np.asarray(self._scale**2 * matrix)
-
 
 def _checked(orders: Sequence[int], values: Sequence[float]) -> NDArray[np.float64]:
     observed = np.asarray(values, np.float64)

@@ -1,8 +1,4 @@
-"""What the Gaussian process believes, and what matters in an order according to it.
-
-Effects are linear in the values of the 120 orders, and the belief about those is Gaussian, so each
-effect has an exact mean and interval: uncertainty about orders never tried is in it.
-"""
+"""What is believed of every order, and what matters in an order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,58 +10,112 @@ from numpy.typing import NDArray
 from workflow_rl.ordersearch.strategies import Observation
 from workflow_rl.report.intervals import Estimate
 from workflow_rl.scenario.units import NUM_UNITS, UNITS
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, POSITIONS, PRECEDENCE
+from workflow_rl.workflow.orders import PAIRS, POSITIONS, PRECEDENCE
 
-_NEEDED: Final = 2  # compliant trials, for the belief to rest on them alone
+_NEEDED: Final = 2  # compliant trials, to learn from them alone
+_FEWEST: Final = 3  # trials, to say anything of pairs
+# How large effects and noise may be, in standard deviations of the observed rewards.
+_EFFECT_SIZES: Final = np.geomspace(0.05, 4.0, 16)
+_NOISE_SIZES: Final = np.geomspace(0.02, 1.5, 24)
+_TEN_LOOKS: Final = 2.807034  # standard deviations to each side that hold 99.5 %
+_VAGUE: Final = 10.0  # of the mean of all orders, about which nothing is assumed
+
+
+def worth_learning_from(seen: Sequence[Observation]) -> list[Observation]:
+    """Returns the compliant trials, as the search does; with fewer than two of those, all."""
+    compliant = [o for o in seen if o.is_compliant]
+    return compliant if len(compliant) >= _NEEDED else list(seen)
 
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What is believed of every order's value."""
+    """What the search's Gaussian process believes of every order's value."""
 
     mean: NDArray[np.float64]  # (120,)
-    covariance: NDArray[np.float64]  # (120, 120)
+    deviation: NDArray[np.float64]  # (120,)
     noise: float  # standard deviation of a trial around its order's value
     lengthscale: float  # pairs ordered differently
-    orders: tuple[int, ...]  # of the trials it rests on
+    trials: int  # it rests on
     only_compliant: bool  # whether those are the compliant ones; else all trials are used
-
-    @property
-    def deviation(self) -> NDArray[np.float64]:
-        """(120,) standard deviation of each order's value."""
-        return np.sqrt(np.clip(np.diag(self.covariance), 0, None))
 
     def of(self, order: int) -> Estimate:
         """Returns what is believed of one order."""
         return Estimate(float(self.mean[order]), float(self.deviation[order]))
 
-    def combined(self, weights: NDArray[np.float64]) -> Estimate:
-        """Returns what is believed of a weighted sum of the orders' values."""
-        variance = float(weights @ self.covariance @ weights)
-        return Estimate(float(weights @ self.mean), max(variance, 0.0) ** 0.5)
-
 
 def believe(seen: Sequence[Observation]) -> Beliefs | None:
-    """Fits the Gaussian process of the search to its trials; None without any.
-
-    As the search itself does, it learns the value from compliant trials only; with fewer than two
-    of those from all, which the report then says.
-    """
-    compliant = [o for o in seen if o.is_compliant]
-    used = compliant if len(compliant) >= _NEEDED else list(seen)
+    """Fits the Gaussian process of the search to its trials; None without any."""
+    used = worth_learning_from(seen)
     if not used:
         return None
     from workflow_rl.ordersearch.gp import OrderGP
 
-    model = OrderGP([o.order for o in used], [o.value for o in used])
-    fitted = model.hyperparameters
+    belief = OrderGP([o.order for o in used], [o.value for o in used]).posterior()
     return Beliefs(
-        mean=model.posterior().mean,
-        covariance=model.covariance(),
-        noise=fitted.noise,
-        lengthscale=fitted.lengthscale,
-        orders=tuple(o.order for o in used),
-        only_compliant=len(compliant) >= _NEEDED,
+        mean=belief.mean,
+        deviation=belief.deviation,
+        noise=belief.noise,
+        lengthscale=belief.lengthscale,
+        trials=len(used),
+        only_compliant=sum(o.is_compliant for o in seen) >= _NEEDED,
+    )
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """Rewards as a sum of what each of the ten pairs' arrangement is worth."""
+
+    mean: NDArray[np.float64]  # (10,) of `PAIRS`' first before its second over the reverse
+    covariance: NDArray[np.float64]  # (10, 10)
+    explained: float  # share of the trials' variance that the pairs explain
+    orders: tuple[int, ...]  # of the trials it rests on
+
+    def combined(self, weights: NDArray[np.float64]) -> Estimate:
+        """Returns what is known of a weighted sum of the ten effects."""
+        variance = float(weights @ self.covariance @ weights)
+        return Estimate(float(weights @ self.mean), max(variance, 0.0) ** 0.5)
+
+
+def fit_pairs(seen: Sequence[Observation]) -> PairModel | None:
+    """Regresses the trials' rewards on the ten features "A before B"; None if that says nothing.
+
+    Bayesian and linear: each effect is normal around zero, and how large effects and noise are is
+    averaged over, weighed by how well it explains the trials. So an effect is given with all other
+    pairs held, is drawn towards zero only as far as the trials leave it open, and has an interval
+    even where there are fewer trials than pairs. A plain difference of means would also credit a
+    pair with what goes along with it: orders that have A before B more often have A before C, too.
+    """
+    used = worth_learning_from(seen)
+    orders = tuple(o.order for o in used)
+    values = np.array([o.value for o in used])
+    if len(used) < _FEWEST or not values.std() > 0:
+        return None
+    spread = float(values.std(ddof=1))
+    standard = (values - values.mean()) / spread
+    features = PRECEDENCE[list(orders)] / 2.0  # from one arrangement to the other is 1
+    gram, n = features @ features.T, len(used)
+    log_weights, means, covariances, noises = [], [], [], []
+    for effect in _EFFECT_SIZES:
+        for noise in _NOISE_SIZES:
+            total = effect**2 * gram + noise**2 * np.eye(n) + _VAGUE**2
+            root = np.linalg.cholesky(total)
+            whitened = np.linalg.solve(root, standard)
+            across = effect**2 * np.linalg.solve(root, features)
+            log_weights.append(-whitened @ whitened / 2 - np.log(np.diag(root)).sum())
+            means.append(across.T @ whitened)
+            covariances.append(effect**2 * np.eye(len(PAIRS)) - across.T @ across)
+            noises.append(noise**2)
+    weights = np.exp(np.array(log_weights) - max(log_weights))
+    weights /= weights.sum()
+    each = np.array(means)
+    mean = weights @ each
+    within = np.tensordot(weights, np.array(covariances), axes=1)
+    between = (weights[:, None] * (each - mean)).T @ (each - mean)
+    return PairModel(
+        mean=spread * mean,
+        covariance=spread**2 * (within + between),
+        explained=float(np.clip(1 - weights @ np.array(noises), 0, 1)),
+        orders=orders,
     )
 
 
@@ -79,22 +129,19 @@ class PairEffect:
     tried: int  # trials with `first` before `second`
     tried_reverse: int
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether it stands out although ten pairs are looked at (Bonferroni, 95 %)."""
+        return self.worth.mean > _TEN_LOOKS * self.worth.error
 
-def pair_effects(beliefs: Beliefs) -> list[PairEffect]:
-    """Returns the effect of each of the ten pairs, the largest first.
 
-    The values of all 120 orders are projected on the ten precedence features by least squares:
-    a pair's coefficient is what its arrangement is worth with all other pairs held. A plain
-    difference of means would also credit a pair with what goes along with it: orders that have A
-    before B more often have A before C, too.
-    """
-    design = np.hstack([np.ones((NUM_ORDERS, 1)), PRECEDENCE.astype(np.float64)])
-    projection = np.linalg.pinv(design)[1:]  # (pair, order)
+def pair_effects(model: PairModel) -> list[PairEffect]:
+    """Returns the effect of each of the ten pairs, the largest first."""
     effects = []
     for pair, (a, b) in enumerate(PAIRS):
-        worth = beliefs.combined(2 * projection[pair])  # a feature goes from -1 to +1
-        ahead = sum(int(PRECEDENCE[order, pair] > 0) for order in beliefs.orders)
-        counts = (ahead, len(beliefs.orders) - ahead)
+        worth = model.combined(np.eye(len(PAIRS))[pair])
+        ahead = sum(int(PRECEDENCE[order, pair] > 0) for order in model.orders)
+        counts = (ahead, len(model.orders) - ahead)
         if worth.mean < 0:
             a, b, counts = b, a, counts[::-1]
             worth = Estimate(-worth.mean, worth.error)
@@ -102,22 +149,13 @@ def pair_effects(beliefs: Beliefs) -> list[PairEffect]:
     return sorted(effects, key=lambda effect: -effect.worth.mean)
 
 
-def share_of_pairs(beliefs: Beliefs) -> float:
-    """Returns the share of the believed differences between orders that the ten pairs explain."""
-    design = np.hstack([np.ones((NUM_ORDERS, 1)), PRECEDENCE.astype(np.float64)])
-    fitted = design @ (np.linalg.pinv(design) @ beliefs.mean)
-    total = float(np.var(beliefs.mean))
-    return float(np.var(fitted)) / total if total > 0 else float("nan")
-
-
-def position_effects(beliefs: Beliefs) -> list[list[Estimate]]:
+def position_effects(model: PairModel) -> list[list[Estimate]]:
     """Returns, for each type and position, what its 24 orders are worth over the mean of all."""
-    everywhere = np.full(NUM_ORDERS, 1 / NUM_ORDERS)
-    table = []
-    for unit in range(NUM_UNITS):
-        row = []
-        for position in range(NUM_UNITS):
-            here = (POSITIONS[:, unit] == position).astype(np.float64)
-            row.append(beliefs.combined(here / here.sum() - everywhere))
-        table.append(row)
-    return table
+    features = PRECEDENCE / 2.0  # their mean over all orders is 0
+    return [
+        [
+            model.combined(features[POSITIONS[:, unit] == position].mean(axis=0))
+            for position in range(NUM_UNITS)
+        ]
+        for unit in range(NUM_UNITS)
+    ]

@@ -14,9 +14,9 @@ from workflow_rl.report.effects import (
     Beliefs,
     PairEffect,
     believe,
+    fit_pairs,
     pair_effects,
     position_effects,
-    share_of_pairs,
 )
 from workflow_rl.report.intervals import Estimate
 from workflow_rl.report.path import Step, search_path
@@ -60,7 +60,7 @@ class Findings:
     beliefs: Beliefs | None
     orders: list[OrderRow]  # best first
     pairs: list[PairEffect]
-    pair_share: float  # of the believed differences, NaN if nothing is believed
+    explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
     positions: list[list[Estimate]]  # (type, position)
     path: list[Step]
     cost: Cost | None
@@ -70,14 +70,15 @@ class Findings:
 def find(run: RunData) -> Findings:
     """Derives all findings of a run."""
     beliefs = believe(run.seen)
+    model = fit_pairs(run.seen)
     return Findings(
         run=run,
         recommended=recommended_of(run),
         beliefs=beliefs,
         orders=_order_rows(run, beliefs),
-        pairs=pair_effects(beliefs) if beliefs else [],
-        pair_share=share_of_pairs(beliefs) if beliefs else math.nan,
-        positions=position_effects(beliefs) if beliefs else [],
+        pairs=pair_effects(model) if model else [],
+        explained=model.explained if model else math.nan,
+        positions=position_effects(model) if model else [],
         path=search_path(run),
         cost=cost_of(run),
         scores=_scores(run),

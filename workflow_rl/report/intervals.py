@@ -28,8 +28,3 @@ class Estimate:
     def high(self) -> float:
         """Upper end of the 95 % interval."""
         return self.mean + self.half
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0

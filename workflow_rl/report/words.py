@@ -103,7 +103,7 @@ def about_beliefs(beliefs: Beliefs | None) -> str:
     """Says what the belief about all orders rests on."""
     if beliefs is None:
         return "No trial has ended, so nothing is believed of any order yet."
-    n = len(beliefs.orders)
+    n = beliefs.trials
     basis = f"the {n} compliant trials" if beliefs.only_compliant else f"all {n} trials"
     caution = "" if beliefs.only_compliant else ", because fewer than two complied"
     return (
@@ -117,10 +117,13 @@ def about_beliefs(beliefs: Beliefs | None) -> str:
 def about_pairs(found: Findings) -> str:
     """Says what matters most."""
     if not found.pairs:
-        return "Nothing is known yet of what matters."
-    clear = [pair for pair in found.pairs if pair.worth.is_clear]
+        return "Too few trials have ended to say what matters."
+    clear = [pair for pair in found.pairs if pair.is_clear]
     if not clear:
-        return "No pair has a clear effect: every interval reaches zero. More trials narrow them."
+        return (
+            "No pair has a clear effect: with ten pairs looked at, chance could explain any of "
+            "them. More trials narrow the intervals."
+        )
     top = clear[0]
     rest = f"; {len(clear)} of the 10 pairs have a clear effect" if len(clear) > 1 else ""
     return (

@@ -135,9 +135,9 @@ def pairs_figure(found: Findings) -> Figure | None:
     figure = base_figure(ROW * len(found.pairs) + 50)
     for is_clear, name, colour in (
         (True, "clear effect", palette.GOOD),
-        (False, "interval reaches zero", palette.MUTED),
+        (False, "could be chance", palette.MUTED),
     ):
-        rows = [i for i, pair in enumerate(found.pairs) if pair.worth.is_clear == is_clear]
+        rows = [i for i, pair in enumerate(found.pairs) if pair.is_clear == is_clear]
         figure.add_trace(
             go.Scatter(
                 x=[found.pairs[i].worth.mean for i in rows],
