@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from tests.report.runs import pairwise
 from workflow_rl.ordersearch.strategies import Observation
 from workflow_rl.report.effects import (
+    Beliefs,
     PairModel,
     believe,
     fit_pairs,
@@ -98,15 +99,14 @@ def test_more_trials_narrow_the_intervals() -> None:
 
 
 def test_places_are_worth_the_mean_of_their_orders_over_the_mean_of_all() -> None:
-    worth = np.random.default_rng(7).normal(size=len(PAIRS))
-    values = pairwise(worth.tolist())
-    model = PairModel(worth, np.zeros((len(PAIRS), len(PAIRS))), 1.0, ())
-    for unit, row in zip(UNITS, position_effects(model), strict=True):
-        for place, estimate in enumerate(row):
+    values = np.random.default_rng(7).normal(size=NUM_ORDERS)
+    worth = position_effects(Beliefs(values, np.ones(NUM_ORDERS), 0.1, 5.0, 20, True))
+    for unit, row in zip(UNITS, worth, strict=True):
+        for place, mean in enumerate(row):
             here = [v for v, order in zip(values, ORDERS, strict=True) if order[place] == unit]
             assert len(here) == 24
-            assert estimate.mean == pytest.approx(np.mean(here) - values.mean())
-        assert sum(estimate.mean for estimate in row) == pytest.approx(0, abs=1e-9)
+            assert mean == pytest.approx(np.mean(here) - values.mean())
+        assert row.sum() == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("values", [[], [-10.0], [-10.0, -12.0], [-10.0] * 6])

@@ -1,13 +1,15 @@
 """How the outcome of a search is shown."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.table import Table
 
-from workflow_rl.experiment.run import SearchOutcome, spread_of
 from workflow_rl.experiment.rundir import RunDirectory
 from workflow_rl.workflow.orders import format_order
+
+if TYPE_CHECKING:  # whoever only wants a console does not wait for the networks
+    from workflow_rl.experiment.run import SearchOutcome
 
 _PLAIN_WIDTH = 130  # where there is no terminal whose width counts
 
@@ -35,8 +37,10 @@ def print_start(console: Console, directory: RunDirectory) -> None:
     )
 
 
-def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
+def print_outcome(console: Console, outcome: "SearchOutcome", directory: RunDirectory) -> None:
     """Prints the ranking, the recommendation and where everything is."""
+    from workflow_rl.experiment.run import spread_of
+
     game = directory.config.game
     title = f"workflows tried: red {game.red_agent}, rules {game.rules}"
     table = Table(title=title, box=None, padding=(0, 2, 0, 0), header_style="underline")

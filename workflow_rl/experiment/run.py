@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.logs import CsvLog, Row, TensorBoardLog, write_episodes
-from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.experiment.rundir import BASE, POLISH, RunDirectory
 from workflow_rl.experiment.training import (
     TrainingFolder,
     load_result,
@@ -30,8 +30,6 @@ from workflow_rl.ppo.policy import describe_policy, save_policy
 from workflow_rl.train.loop import TrainJob, TrainResult, Weights, one_thread
 from workflow_rl.workflow.orders import NUM_ORDERS, classes_without, format_order, kendall_distance
 
-BASE: Final = "base"
-POLISH: Final = "polish"
 _TRIALS: Final = "trials.json"
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
 

@@ -16,6 +16,8 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json, write_json
 
 SEARCH = "search"
+BASE = "base"  # names of trainings, besides those of trials
+POLISH = "polish"
 _CONFIG = "experiment_config.json"
 _LOCK = ".lock"
 _PATIENCE = 0.2  # seconds for which a look at the lock may be in the way of taking it

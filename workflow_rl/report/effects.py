@@ -149,13 +149,13 @@ def pair_effects(model: PairModel) -> list[PairEffect]:
     return sorted(effects, key=lambda effect: -effect.worth.mean)
 
 
-def position_effects(model: PairModel) -> list[list[Estimate]]:
-    """Returns, for each type and position, what its 24 orders are worth over the mean of all."""
-    features = PRECEDENCE / 2.0  # their mean over all orders is 0
-    return [
-        [
-            model.combined(features[POSITIONS[:, unit] == position].mean(axis=0))
-            for position in range(NUM_UNITS)
-        ]
-        for unit in range(NUM_UNITS)
-    ]
+def position_effects(beliefs: Beliefs) -> NDArray[np.float64]:
+    """Returns (type, position) what the 24 orders with the type there are worth over all 120.
+
+    From the Gaussian process, not from the pairs: a sum of pairs is linear in the position.
+    """
+    worth = np.zeros((NUM_UNITS, NUM_UNITS))
+    for unit in range(NUM_UNITS):
+        for position in range(NUM_UNITS):
+            worth[unit, position] = beliefs.mean[POSITIONS[:, unit] == position].mean()
+    return worth - float(beliefs.mean.mean())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.report.baselines import Score, evaluated_scores, known_scores
@@ -61,7 +62,7 @@ class Findings:
     orders: list[OrderRow]  # best first
     pairs: list[PairEffect]
     explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
-    positions: list[list[Estimate]]  # (type, position)
+    positions: NDArray[np.float64] | None  # (type, position) by belief, over the mean of all
     path: list[Step]
     cost: Cost | None
     scores: list[Score]  # to set the recommended policy beside
@@ -78,7 +79,7 @@ def find(run: RunData) -> Findings:
         orders=_order_rows(run, beliefs),
         pairs=pair_effects(model) if model else [],
         explained=model.explained if model else math.nan,
-        positions=position_effects(model) if model else [],
+        positions=position_effects(beliefs) if beliefs else None,
         path=search_path(run),
         cost=cost_of(run),
         scores=_scores(run),

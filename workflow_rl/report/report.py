@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.experiment.run import BASE, POLISH
+from workflow_rl.experiment.rundir import BASE, POLISH
 from workflow_rl.files import write_atomically
 from workflow_rl.report import words
 from workflow_rl.report.figures.compare import effects_figure, paths_figure, rewards_figure
@@ -23,12 +23,16 @@ from workflow_rl.report.figures.orders import (
 from workflow_rl.report.figures.run import cost_figure, curves_figure, path_figure
 from workflow_rl.report.findings import Findings, find
 from workflow_rl.report.page import PLOTLY, render
+from workflow_rl.report.path import Step
 from workflow_rl.report.rundata import Curve, read_run
 
 REPORT: Final = "report.html"
 REPLAY: Final = "replay.html"
-_MOST_RUNS: Final = 12  # more would not fit the file's limit of 8 MB, nor a reader's eye
-_MOST_CURVES: Final = 240  # of one run
+# What keeps any report within 8 MB; most runs are far below.
+_MOST_RUNS: Final = 8
+_MOST_CURVES: Final = 240  # of all runs together, as the two below
+_MOST_DECISIONS: Final = 480
+_MOST_POINTS: Final = 24_000  # of curves
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class RunPage:
     found: Findings
     sentences: dict[str, Any]
     figures: dict[str, Any]  # by the element's id
+    decisions: list[Step]
     trainings: list[tuple[str, str]]  # (name, label) of the curves one can highlight
     settings: list[tuple[str, str, bool]]  # (name, value, whether it is the default)
     command: str | None
@@ -77,7 +82,8 @@ def report_html(runs: Sequence[Findings], folder: Path, written: str | None = No
         folder: where the page will be, for links to the replays.
         written: when, by default now.
     """
-    pages = [_run_page(number, found, folder) for number, found in enumerate(runs, 1)]
+    share = 1 / len(runs)
+    pages = [_run_page(number, found, folder, share) for number, found in enumerate(runs, 1)]
     figures = {key: figure for page in pages for key, figure in page.figures.items()}
     compared = {}
     if len(runs) > 1:
@@ -101,18 +107,22 @@ def report_html(runs: Sequence[Findings], folder: Path, written: str | None = No
     )
 
 
-def _run_page(number: int, found: Findings, folder: Path) -> RunPage:
+def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPage:
+    """Returns what is shown of a run that may take the given share of the page."""
     run, key = found.run, f"run{number}"
-    trials = [c for c in run.curves if c.name not in (BASE, POLISH)][:_MOST_CURVES]
+    trained = [c for c in run.curves if c.name not in (BASE, POLISH)]
+    trials = _best(trained, int(share * _MOST_CURVES))
     stages = [c for c in run.curves if c.name in (BASE, POLISH)]
     threshold = run.config.train.compliance_threshold if run.config else None
+    points = int(share * _MOST_POINTS) // max(len(trials), 1)
+    decisions = found.path[-int(share * _MOST_DECISIONS) :]
     made = {
         "baselines": baseline_figure(found),
         "orders": orders_figure(found),
         "pairs": pairs_figure(found),
         "positions": positions_figure(found),
-        "path": path_figure(found),
-        "curves": curves_figure(trials, threshold),
+        "path": path_figure(decisions),
+        "curves": curves_figure(trials, threshold, points=points),
         "stages": curves_figure(stages, threshold, named=True),
         "cost": cost_figure(found),
     }
@@ -127,15 +137,22 @@ def _run_page(number: int, found: Findings, folder: Path) -> RunPage:
             "beliefs": words.about_beliefs(found.beliefs),
             "pairs": words.about_pairs(found),
             "path": words.about_path(found),
-            "trainings": words.about_trainings(run),
+            "trainings": words.about_trainings(run, len(trials), len(trained)),
             "cost": words.about_cost(found),
         },
         figures={f"{key}-{name}": figure for name, figure in made.items() if figure is not None},
+        decisions=decisions,
         trainings=[(curve.name, words.option_label(curve.name, curve.order)) for curve in trials],
         settings=_settings(found),
         command=words.command_of(run.noted),
         replay=_relative(replay, folder) if replay.exists() else None,
     )
+
+
+def _best(curves: list[Curve], number: int) -> list[Curve]:
+    """Returns the trainings that ended with the highest rewards, in the order they came."""
+    kept = sorted(curves, key=_last_reward, reverse=True)[:number]
+    return [curve for curve in curves if curve in kept] if len(kept) < len(curves) else curves
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -160,7 +160,7 @@ def _read_noted(
     try:
         noted = describe_run(path)
         if not isinstance(noted, dict):
-            raise InvalidInputError("experiment_config.json does not describe a run")
+            raise InvalidInputError("the file experiment_config.json does not describe a run")
     except InvalidInputError as error:
         problems.append(f"{_sentence(error)} The configuration of the run is not known.")
         return {}, None

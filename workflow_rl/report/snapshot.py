@@ -10,7 +10,7 @@ from typing import Final
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.logs import SCALARS, SPEED
-from workflow_rl.experiment.run import BASE, POLISH
+from workflow_rl.experiment.rundir import BASE, POLISH
 from workflow_rl.report.rundata import RunData, Tried, read_run
 
 _TAIL: Final = 1 << 16  # bytes at the end of the log that are looked at

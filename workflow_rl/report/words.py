@@ -178,15 +178,16 @@ def about_cost(found: Findings) -> str:
     )
 
 
-def about_trainings(run: RunData) -> str:
-    """Says what the learning curves show."""
+def about_trainings(run: RunData, shown: int, of: int) -> str:
+    """Says what the learning curves show, and of how many trainings."""
     if not run.curves:
         return "No update has been made yet."
     view = run.config.train.compliance_view if run.config else "observed"
+    left_out = f" The {shown} best of {of} trials are shown." if shown < of else ""
     return (
         "Each line is one training; pick one to highlight it. Trials start from the common base "
         f"policy unless the configuration says otherwise. Compliance is shown by what Blue saw; "
-        f"trained and judged was the {view} one, against the dashed threshold."
+        f"trained and judged was the {view} one, against the dashed threshold.{left_out}"
     )
 
 

@@ -41,9 +41,9 @@
   // --- sorting
 
   const valueOf = (row, column, isNumber) => {
-    const text = row.cells[column].dataset.value;
-    if (!isNumber) return text;
-    return text === "" ? Number.NaN : Number(text);
+    const cell = row.cells[column];
+    if (!isNumber) return cell.textContent;
+    return cell.dataset.value === "" ? Number.NaN : Number(cell.dataset.value);
   };
   for (const table of document.querySelectorAll("table.sortable")) {
     const headings = [...table.tHead.rows[0].cells];

@@ -10,6 +10,7 @@ from workflow_rl.report.findings import Findings, OrderRow
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import format_order
 
+_MOST_TRIALS: Final = 8  # of one order
 _PLACES: Final = ("1st", "2nd", "3rd", "4th", "5th")
 
 
@@ -98,8 +99,8 @@ def orders_figure(found: Findings) -> Figure | None:
         shown = [row for row in rows if row.status == status]
         figure.add_trace(
             go.Scatter(
-                x=[row.rank for row in shown for _ in row.rewards],
-                y=[reward for row in shown for reward in row.rewards],
+                x=[row.rank for row in shown for _ in row.rewards[-_MOST_TRIALS:]],
+                y=[reward for row in shown for reward in row.rewards[-_MOST_TRIALS:]],
                 mode="markers",
                 marker={
                     "size": 9,
@@ -107,7 +108,7 @@ def orders_figure(found: Findings) -> Figure | None:
                     "symbol": symbol,
                     "line": {"width": 2, "color": colour},
                 },
-                text=[_order_hover(row) for row in shown for _ in row.rewards],
+                text=[_order_hover(row) for row in shown for _ in row.rewards[-_MOST_TRIALS:]],
                 hovertemplate="%{text}<br>this trial %{y:.2f}<extra></extra>",
                 name=name,
                 visible=True if shown else "legendonly",
@@ -165,24 +166,22 @@ def positions_figure(found: Findings) -> Figure | None:
     """Which type is best where: mean of the orders with it there, minus the mean of all."""
     import plotly.graph_objects as go
 
-    if not found.positions:
+    worth = found.positions
+    if worth is None:
         return None
-    means = np.array([[e.mean for e in row] for row in found.positions])
-    halves = np.array([[e.half for e in row] for row in found.positions])
-    limit = max(float(np.abs(means).max()), 1e-9)
+    limit = max(float(np.abs(worth).max()), 1e-9)
     figure = base_figure(340)
     figure.add_trace(
         go.Heatmap(
-            z=means,
+            z=worth,
             x=list(_PLACES),
             y=list(UNITS),
-            customdata=halves,
             zmin=-limit,
             zmax=limit,
             colorscale=[[0, palette.BAD], [0.5, palette.NEUTRAL], [1, palette.GOOD]],
             texttemplate="%{z:+.1f}",
             textfont={"size": 13},
-            hovertemplate="%{y} %{x}: %{z:+.2f} ± %{customdata:.2f}<extra></extra>",
+            hovertemplate="%{y} %{x}: %{z:+.2f}<extra></extra>",
             xgap=2,
             ygap=2,
             showscale=False,

@@ -1,5 +1,6 @@
 """Figures of how a run went: the search's path, the learning curves, and what it cost."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -9,10 +10,11 @@ from workflow_rl.report import palette
 from workflow_rl.report.cost import thinned
 from workflow_rl.report.figures.style import LOG_TICKS, Figure, base_figure, plain
 from workflow_rl.report.findings import Findings
+from workflow_rl.report.path import Step
 from workflow_rl.report.rundata import Curve
 from workflow_rl.workflow.orders import format_order
 
-_POINTS: Final = 240  # of a curve at most
+MOST_POINTS: Final = 240  # of a curve at most
 _REASON_MARKS: Final = {
     "design": ("first design", palette.MUTED, "square"),
     "explore": ("explore", palette.BAD, "diamond"),
@@ -20,11 +22,11 @@ _REASON_MARKS: Final = {
 }
 
 
-def path_figure(found: Findings) -> Figure | None:
+def path_figure(path: Sequence[Step]) -> Figure | None:
     """Each trial: what was expected, what came, and the best up to there; below it the regret."""
     import plotly.graph_objects as go
 
-    ended = [step for step in found.path if not np.isnan(step.got.mean)]
+    ended = [step for step in path if not np.isnan(step.got.mean)]
     if not ended:
         return None
     has_regret = any(not np.isnan(step.regret) for step in ended)
@@ -118,7 +120,7 @@ def _add_regret(figure: Figure, number: list[int], regret: NDArray[np.float64]) 
 
 
 def curves_figure(
-    curves: list[Curve], threshold: float | None, *, named: bool = False
+    curves: list[Curve], threshold: float | None, *, named: bool = False, points: int = MOST_POINTS
 ) -> Figure | None:
     """Reward and compliance of trainings over their updates.
 
@@ -126,18 +128,20 @@ def curves_figure(
         curves: the trainings.
         threshold: the compliance asked for.
         named: whether each has a colour and a name; else the page highlights one of them.
+        points: of each curve at most.
     """
     import plotly.graph_objects as go
 
     if not curves:
         return None
+    points = min(points, MOST_POINTS)
     figure = base_figure(540, showlegend=named)
     is_log = named and all((c.columns["env_reward"] < 0).all() for c in curves)
     for number, curve in enumerate(curves):
         about = curve.name if curve.order is None else f"{curve.name}: {format_order(curve.order)}"
-        x = thinned(curve.columns["update"], _POINTS).astype(np.float32)
+        x = thinned(curve.columns["update"], points).astype(np.float32)
         for axis, column in (("y", "env_reward"), ("y2", "compliance_observed")):
-            values = thinned(curve.columns[column], _POINTS).astype(np.float32)
+            values = thinned(curve.columns[column], points).astype(np.float32)
             figure.add_trace(
                 go.Scatter(
                     x=x,
@@ -201,7 +205,7 @@ def cost_figure(found: Findings) -> Figure | None:
     if cost is None:
         return None
     figure = base_figure(560, showlegend=False)
-    x = thinned(cost.clock, 2 * _POINTS).astype(np.float32)
+    x = thinned(cost.clock, 2 * MOST_POINTS).astype(np.float32)
     for axis, values, unit, colour in (
         ("y", cost.speed, "transitions/s", palette.GOOD),
         ("y2", cost.cpu_percent, "% of one core", palette.BAD),
@@ -210,7 +214,7 @@ def cost_figure(found: Findings) -> Figure | None:
         figure.add_trace(
             go.Scatter(
                 x=x,
-                y=thinned(values, 2 * _POINTS).astype(np.float32),
+                y=thinned(values, 2 * MOST_POINTS).astype(np.float32),
                 yaxis=axis,
                 line={"color": colour, "width": 1.6},
                 hovertemplate=f"%{{y:,.0f}} {unit} after %{{x:.1f}} s<extra></extra>",
