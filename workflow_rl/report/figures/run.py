@@ -153,7 +153,7 @@ def curves_figure(
                         "width": 2 if named else 1.2,
                     },
                     meta=curve.name,
-                    name=plain(about),
+                    name=plain(curve.name),
                     showlegend=named and axis == "y",
                     hovertemplate=f"{plain(about)}<br>update %{{x:.0f}}: %{{y:.3f}}<extra></extra>",
                 )

@@ -25,7 +25,7 @@ def timeline_figure(frames: Sequence[dict[str, Any]]) -> Figure:
     import plotly.graph_objects as go
 
     steps = np.arange(len(frames))
-    figure = base_figure(300, barmode="relative", bargap=0.15, hovermode="x")
+    figure = base_figure(300, barmode="relative", bargap=0.15, hovermode="x", hoverdistance=-1)
     for part, (name, colour) in enumerate(_PARTS):
         figure.add_trace(
             go.Bar(
