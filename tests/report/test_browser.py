@@ -61,7 +61,8 @@ class Opened:
 
 
 def open_file(browser: Any, file: Path) -> Opened:
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
+    size = {"width": 1280, "height": 900}
+    context = browser.new_context(viewport=size, offline=True, reduced_motion="reduce")
     opened = Opened(context.new_page())
     page = opened.page
     page.set_default_timeout(60_000)
