@@ -47,9 +47,9 @@ def test_games_nobody_published_have_no_scores() -> None:
 def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: Path) -> None:
     folder = tmp_path / "evaluations" / "one"
     folder.mkdir(parents=True)
-    cells = [{"red_agent": "bline", "steps": 100, "mean": -15.5, "error": 0.2}]
+    cells = [{"red_agent": "bline", "steps": 100, "mean": -15.5, "half_width_95": 0.4}]
     cells += [{"red_agent": "meander", "steps": 30, "mean": -5.0}]
-    good = {"rules": "main", "name": "greedy", "cells": cells}
+    good = {"rules": "main", "agent": "greedy", "policy": "sampled", "cells": cells}
     (folder / "greedy.json").write_text(json.dumps(good))
     for name, text in {
         "cut.json": '{"rules": "main", "cel',
@@ -63,4 +63,6 @@ def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: 
         ("greedy", "bline", 100, -15.5),
         ("greedy", "meander", 30, -5.0),
     ]
+    assert scores[0].reward.half == pytest.approx(0.4)
+    assert scores[0].source == "evaluated here, sampled"
     assert evaluated_scores(tmp_path / "nowhere") == []

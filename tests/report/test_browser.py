@@ -39,9 +39,14 @@ FOLLOWED = """(ink) => [...document.querySelectorAll("[data-figure]")]
 SCREENS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 
 
+def chromium() -> str | None:
+    """Where Chromium is, if it is anywhere."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    found = chromium()
     if not found:
         pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
     playwright = pytest.importorskip("playwright.sync_api")

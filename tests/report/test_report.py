@@ -195,7 +195,7 @@ def hostile_run(folder: Path) -> Path:
     (run / "evaluations").mkdir()
     cells = [{"red_agent": "bline", "steps": 100, "mean": -15.0}]
     (run / "evaluations" / "e.json").write_text(
-        json.dumps({"rules": "main", "name": HOSTILE, "cells": cells})
+        json.dumps({"rules": "main", "agent": HOSTILE, "policy": HOSTILE, "cells": cells})
     )
     return run
 

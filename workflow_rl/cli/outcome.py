@@ -1,30 +1,14 @@
 """How the outcome of a search is shown."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 
+from workflow_rl.cli.console import print_whole
+from workflow_rl.experiment.run import SearchOutcome, spread_of
 from workflow_rl.experiment.rundir import RunDirectory
 from workflow_rl.workflow.orders import format_order
-
-if TYPE_CHECKING:  # whoever only wants a console does not wait for the networks
-    from workflow_rl.experiment.run import SearchOutcome
-
-_PLAIN_WIDTH = 130  # where there is no terminal whose width counts
-
-
-def make_console() -> Console:
-    """Returns the console of a run."""
-    console = Console(highlight=False)
-    if console.is_terminal:
-        return console
-    return Console(highlight=False, width=_PLAIN_WIDTH, soft_wrap=True)  # lines stay whole
-
-
-def print_whole(console: Console, text: str) -> None:
-    """Prints a line with a path in it as it is, however long."""
-    console.print(text, markup=False, soft_wrap=True)
 
 
 def print_start(console: Console, directory: RunDirectory) -> None:
@@ -37,10 +21,8 @@ def print_start(console: Console, directory: RunDirectory) -> None:
     )
 
 
-def print_outcome(console: Console, outcome: "SearchOutcome", directory: RunDirectory) -> None:
+def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
     """Prints the ranking, the recommendation and where everything is."""
-    from workflow_rl.experiment.run import spread_of
-
     game = directory.config.game
     title = f"workflows tried: red {game.red_agent}, rules {game.rules}"
     table = Table(title=title, box=None, padding=(0, 2, 0, 0), header_style="underline")

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
 from workflow_rl.errors import InvalidInputError
 
@@ -38,7 +39,7 @@ def add_to(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Searches, shows the ranking and says where everything is."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
-    from workflow_rl.cli.outcome import make_console, print_outcome, print_start, print_whole
+    from workflow_rl.cli.outcome import print_outcome, print_start
     from workflow_rl.cli.progress import ProgressListener
     from workflow_rl.experiment.run import SearchRun
     from workflow_rl.experiment.rundir import RunDirectory

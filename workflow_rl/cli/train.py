@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     order = order_index(parse_order(args.workflow)) if "workflow" in args else None
     if order is not None and not config.train.conditioned:
         raise InvalidInputError(f"the preset {args.preset} trains without a workflow")
-    from workflow_rl.cli.outcome import make_console, print_start, print_whole
+    from workflow_rl.cli.outcome import print_start
     from workflow_rl.cli.progress import ProgressListener
     from workflow_rl.experiment.run import train_in_directory
     from workflow_rl.experiment.rundir import RunDirectory

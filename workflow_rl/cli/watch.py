@@ -34,7 +34,7 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Looks again and again until the run's process has ended."""
-    from workflow_rl.cli.outcome import make_console
+    from workflow_rl.cli.console import make_console
     from workflow_rl.report.snapshot import take_snapshot
 
     every = positive("--every", args.every)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config import RULE_SETS
-from workflow_rl.report.intervals import Estimate
+from workflow_rl.report.intervals import Z95, Estimate
 
 _LENGTHS: Final = (30, 50, 100)
 
@@ -38,7 +38,7 @@ def _scores(
 
 _PUBLISHED: Final = "published leaderboard of 2022"
 _RECORDED: Final = "the real CybORG, 400 episodes"
-_RERUN: Final = "the winner's published agent, run again on today's CybORG"
+_RERUN: Final = "the winner's own agent on today's CybORG, 200 episodes"
 KNOWN: Final[tuple[Score, ...]] = (
     *_scores(
         "winner (Cardiff)",
@@ -68,7 +68,10 @@ KNOWN: Final[tuple[Score, ...]] = (
         "winner (Cardiff)",
         "main",
         _RERUN,
-        {"bline": (-5.35, -12.84, -37.66), "meander": (-5.73, -8.91, -16.50)},
+        {
+            "bline": ((-5.18, 0.28), (-12.20, 0.57), (-36.16, 1.13)),
+            "meander": ((-5.43, 0.09), (-8.76, 0.15), (-16.18, 0.28)),
+        },
     ),
     *_scores(
         "restore the first marked host",
@@ -108,8 +111,9 @@ def known_scores(red_agent: str, steps: int) -> list[Score]:
 def evaluated_scores(run: Path) -> list[Score]:
     """Returns the scores of evaluations in a run's directory: `evaluations/*.json`, at any depth.
 
-    An evaluation names its `rules` and lists `cells` with `red_agent`, `steps`, `mean` and, if
-    known, `error`; whatever else is in the file is not looked at, and other files are passed over.
+    An evaluation names its `agent`, its `rules` and, if known, whether the `policy` was sampled,
+    and lists `cells` with `red_agent`, `steps`, `mean` and, if known, `half_width_95`; whatever
+    else is in the file is not looked at, and other files are passed over.
     """
     scores = []
     for path in sorted((run / "evaluations").rglob("*.json")):
@@ -125,6 +129,14 @@ def _evaluated(path: Path, data: dict[str, Any], cell: dict[str, Any]) -> Score:
     rules = str(data["rules"])
     if rules not in RULE_SETS:
         raise ValueError(rules)
-    reward = Estimate(float(cell["mean"]), float(cell.get("error", math.nan)))
-    who = str(data.get("name", path.stem))
-    return Score(who, rules, str(cell["red_agent"]), int(cell["steps"]), reward, "evaluated here")
+    error = float(cell.get("half_width_95", math.nan)) / Z95
+    who = str(data.get("agent", path.stem))
+    how = f", {data['policy']}" if "policy" in data else ""
+    return Score(
+        who=who,
+        rules=rules,
+        red_agent=str(cell["red_agent"]),
+        steps=int(cell["steps"]),
+        reward=Estimate(float(cell["mean"]), error),
+        source=f"evaluated here{how}",
+    )

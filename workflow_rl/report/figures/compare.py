@@ -3,7 +3,14 @@
 import numpy as np
 
 from workflow_rl.report import palette
-from workflow_rl.report.figures.style import ROW, Figure, base_figure, label_rows, plain
+from workflow_rl.report.figures.style import (
+    ROW,
+    Figure,
+    base_figure,
+    interval_bar,
+    label_rows,
+    plain,
+)
 from workflow_rl.report.findings import Findings
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import PAIRS
@@ -31,7 +38,7 @@ def rewards_figure(runs: list[Findings]) -> Figure | None:
             go.Scatter(
                 x=[mine.reward.mean],
                 y=[row],
-                error_x={"array": [np.nan_to_num(mine.reward.half)], "thickness": 2.5, "width": 5},
+                error_x=interval_bar(mine.reward, _colour(row)),
                 mode="markers",
                 marker={
                     "size": 12,

@@ -5,7 +5,15 @@ from typing import Final
 import numpy as np
 
 from workflow_rl.report import palette
-from workflow_rl.report.figures.style import LOG_TICKS, ROW, Figure, base_figure, label_rows, plain
+from workflow_rl.report.figures.style import (
+    LOG_TICKS,
+    ROW,
+    Figure,
+    base_figure,
+    interval_bar,
+    label_rows,
+    plain,
+)
 from workflow_rl.report.findings import Findings, OrderRow
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import format_order
@@ -36,11 +44,7 @@ def baseline_figure(found: Findings) -> Figure | None:
             go.Scatter(
                 x=[-reward.mean],
                 y=[row],
-                error_x={
-                    "array": [np.nan_to_num(reward.half)],
-                    "color": colour,
-                    "thickness": 2,
-                },
+                error_x=interval_bar(reward, colour),
                 mode="markers",
                 marker={
                     "color": colour,

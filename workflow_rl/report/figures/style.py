@@ -5,9 +5,11 @@ run goes through `plain`: plotly takes some markup in labels for real.
 """
 
 import html
+import math
 from typing import Any, Final
 
 from workflow_rl.report import palette
+from workflow_rl.report.intervals import Estimate
 
 Figure = Any  # plotly is imported where a figure is made: no other command waits for it
 ROW: Final = 34  # pixels of a labelled row, where its label stands beside it
@@ -45,6 +47,13 @@ def base_figure(height: int, **layout: Any) -> Figure:
     )
     figure.update_layout(**layout)
     return figure
+
+
+def interval_bar(value: Estimate, colour: str) -> dict[str, Any]:
+    """Returns the horizontal error bar of a value's 95 % interval, if it is known."""
+    if math.isnan(value.error):
+        return {"visible": False}
+    return {"array": [value.half], "color": colour, "thickness": 2.5, "width": 5}
 
 
 def label_rows(figure: Figure, labels: list[str]) -> None:
