@@ -109,7 +109,8 @@ def test_a_report_that_cannot_be_written_is_told_once_and_stops_nothing(
     assert len(said) == 1
     assert said[0].startswith("the report could not be written: ")
     assert told.conclude() == []
-    assert len(said) == 2  # at the end once more
+    assert len(said) == 3  # at the end once more, and of the replay: there is no policy
+    assert said[1].startswith("the replay could not be written: ")
     assert list(run.glob(".*.tmp")) == []
 
 
@@ -133,6 +134,11 @@ def test_a_search_whose_report_fails_has_searched_all_the_same(
         outcome = search(tiny(), checkpoint_dir=tmp_path)
     assert (outcome.path / "summary.json").exists()
     assert not (outcome.path / "report.html").exists()
+
+
+def test_however_long_the_episodes_a_replay_is_not(tmp_path: Path) -> None:
+    outcome = search(tiny(episode_length=2_500, n_workflows=1), checkpoint_dir=tmp_path)
+    assert "2000 steps" in (outcome.path / "replay.html").read_text()
 
 
 def test_a_run_that_goes_on_finds_its_report_renewed(tmp_path: Path) -> None:

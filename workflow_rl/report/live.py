@@ -9,7 +9,7 @@ from workflow_rl.experiment.logs import Row
 from workflow_rl.experiment.run import Listener
 from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.ppo.policy import load_policy
-from workflow_rl.report.replay import play_policy
+from workflow_rl.report.replay import MOST_STEPS, play_policy
 from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import REPLAY, REPORT, write_report
 from workflow_rl.train.loop import TrainResult
@@ -49,7 +49,7 @@ class ReportListener:
         self._every = every
         self._clock = clock
         self._due = clock() + every
-        self._has_complained = False
+        self._complaints: set[str] = set()
 
     def began(self, phase: str, detail: str) -> None:
         """A phase or a trial begins."""
@@ -69,32 +69,34 @@ class ReportListener:
         start = self._clock()
         if start < self._due:
             return
-        self._attempt(lambda: write_report([self._path], self._path / REPORT))
+        self._attempt("report", lambda: write_report([self._path], self._path / REPORT))
         end = self._clock()
         self._due = end + max(self._every, _PATIENCE * (end - start))
 
     def conclude(self) -> list[Path]:
         """Writes the report of the ended run and a replay beside it; returns what was written."""
-        self._has_complained = False
+        self._complaints.clear()
         files = []
-        if self._attempt(lambda: write_recommended_replay(self._path)):
+        if self._attempt("replay", lambda: write_recommended_replay(self._path)):
             files.append(self._path / REPLAY)
-        if self._attempt(lambda: write_report([self._path], self._path / REPORT)):
+        if self._attempt("report", lambda: write_report([self._path], self._path / REPORT)):
             files.insert(0, self._path / REPORT)
         return files
 
-    def _attempt(self, write: Callable[[], object]) -> bool:
+    def _attempt(self, what: str, write: Callable[[], object]) -> bool:
         try:
             write()
         except Exception as error:  # of any kind: a run is worth more than its report
-            if not self._has_complained:
-                self._complain(f"the report could not be written: {error}")
-            self._has_complained = True
+            if what not in self._complaints:
+                self._complain(f"the {what} could not be written: {error}")
+            self._complaints.add(what)
             return False
         return True
 
 
 def write_recommended_replay(run: Path) -> Path:
     """Writes an episode of a run's recommended policy into the run's directory."""
-    replay = play_policy(load_policy(run), run, seed=_REPLAY_SEED)
+    policy = load_policy(run)
+    steps = min(int(policy.description.get("episode_length", MOST_STEPS)), MOST_STEPS)
+    replay = play_policy(policy, run, seed=_REPLAY_SEED, episode_length=steps)
     return write_replay(replay, run / REPLAY)

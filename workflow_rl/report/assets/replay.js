@@ -84,6 +84,7 @@
       item.classList.toggle("due", isDue);
       item.querySelector(".due-mark").hidden = !isDue;
     }
+    drawRoutes(); // cards grow and shrink with what they show
     for (const [index, path] of [...byId("routes").children].entries()) {
       path.classList.toggle("held", routes[index].every((host) => frame.hosts[host].access !== "none"));
     }
@@ -168,8 +169,7 @@
     keys[event.key]();
   });
 
-  drawRoutes();
-  addEventListener("resize", () => { drawRoutes(); show(position); });
+  addEventListener("resize", () => show(position));
   theme.onChange(() => { drawTimeline().then(moveCursor); });
   theme.show();
   show(Number(location.hash.replace("#step=", "")) || 0);

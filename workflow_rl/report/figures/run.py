@@ -194,7 +194,8 @@ def _compliance_range(curves: list[Curve], threshold: float | None) -> list[floa
     known = known[np.isfinite(known)]
     lows = [float(known.min())] if len(known) else []
     low = min([*lows, 1.0 if threshold is None else threshold])
-    return [low - 0.05 * (1.02 - low), 1.02]
+    pad = max(0.04 * (1 - low), 0.001)
+    return [low - pad, 1 + pad]
 
 
 def cost_figure(found: Findings) -> Figure | None:
