@@ -9,6 +9,7 @@ from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.files import read_json
 from workflow_rl.report.findings import find
 from workflow_rl.report.rundata import read_run
+from workflow_rl.report.words import about_recommendation
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
 
@@ -72,6 +73,12 @@ def test_without_a_trial_there_is_nothing_to_find(tmp_path: Path) -> None:
     assert found.cost is None
     assert found.orders == found.pairs == found.path == found.scores == []
     assert found.positions is None
+
+
+def test_a_training_of_all_orders_has_nothing_to_recommend(tmp_path: Path) -> None:
+    found = find(read_run(write_run(tmp_path / "run", summary={"workflow": None}, purpose="train")))
+    assert found.recommended is None
+    assert about_recommendation(found)[0].startswith("This is not a search but a training")
 
 
 def test_a_training_of_one_workflow_is_found_too(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ def game_of(run: RunData) -> str:
 def about_recommendation(found: Findings) -> list[str]:
     """Says how sure the recommendation is and how it was measured."""
     mine = found.recommended
+    if mine is None and found.run.purpose != "search":
+        return ["This is not a search but a training: there is nothing to recommend."]
     if mine is None:
         return ["Nothing can be recommended yet: no trial has ended."]
     if found.run.purpose != "search":
