@@ -452,7 +452,7 @@ def shown_at_a_terminal(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     screen = io.StringIO()
     monkeypatch.setattr(
-        "workflow_rl.cli.outcome.make_console",
+        "workflow_rl.cli.search.make_console",
         lambda: Console(file=screen, force_terminal=True, width=width, highlight=False),
     )
     assert main(["search", *QUICK, "--checkpoint-dir", str(tmp_path)]) == 0
