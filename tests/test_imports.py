@@ -26,6 +26,7 @@ LAYERS = (
     "experiment",
     "evaluation",
     "play",
+    "report",
     "bench",
     "cli",
 )
@@ -46,6 +47,9 @@ ONLY_IN = {
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
+    "plotly": {"report/figures", "report/page.py"},
+    "jinja2": {"report/page.py"},
+    "markupsafe": {"report/page.py"},
 }
 SMALL_LAYERS = {"scenario", "sim"}
 SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}

@@ -99,14 +99,12 @@ def test_a_wrong_flag_is_one_sentence_and_writes_nothing(
 def test_a_contender_that_dies_is_one_error_with_its_last_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = tmp_path / "CybORG" / "Agents" / "Wrappers"
-    package.mkdir(parents=True)
-    (tmp_path / "CybORG" / "__init__.py").write_text(
-        "import os\n\n\nclass CybORG:\n    def __init__(self, *args, **kwargs):\n"
-        "        os.write(2, b'no more')\n        os._exit(9)\n"
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n\n\nclass Deadly:\n    def find_spec(self, name, *args):\n"
+        "        if name == 'CybORG' and 'vector_host' in sys.argv[0]:\n"
+        "            os.write(2, b'no more')\n            os._exit(9)\n\n\n"
+        "sys.meta_path.insert(0, Deadly())\n"
     )
-    (package.parent / "__init__.py").write_text("B_lineAgent = RedMeanderAgent = SleepAgent = 0\n")
-    (package / "__init__.py").write_text("ChallengeWrapper = 0\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setitem(WIDE, "PYTHONPATH", path)
     result = run("bench", "vector", *SHORT, "--work", "cyborg", cwd=tmp_path)

@@ -43,7 +43,11 @@ def test_every_flag_names_its_default(path: tuple[str, ...]) -> None:
             assert f"(default: {action.default})" in shown
 
 
-@pytest.mark.parametrize("path", [("play",), ("parity",), ("bench", "sim")], ids=" ".join)
+@pytest.mark.parametrize(
+    "path",
+    [("report",), ("replay",), ("watch",), ("play",), ("parity",), ("bench", "sim")],
+    ids=" ".join,
+)
 def test_a_command_shows_examples_of_itself(path: tuple[str, ...]) -> None:
     _, _, examples = COMMANDS[path].format_help().partition("examples:\n")
     command = " ".join(("workflow-rl", *path))

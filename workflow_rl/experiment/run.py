@@ -15,7 +15,7 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.decisions import decision_of, decision_rows
 from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.logs import CsvLog, Row, TensorBoardLog, write_episodes
-from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.experiment.rundir import BASE, POLISH, RunDirectory
 from workflow_rl.experiment.spread import spread_of
 from workflow_rl.experiment.training import (
     TrainingFolder,
@@ -32,8 +32,6 @@ from workflow_rl.ordersearch.strategies import Decision, Observation, make_strat
 from workflow_rl.train.loop import TrainJob, TrainResult, Weights, one_thread
 from workflow_rl.workflow.orders import format_order, kendall_distance
 
-BASE: Final = "base"
-POLISH: Final = "polish"
 _TRIALS: Final = "trials.json"
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
 
