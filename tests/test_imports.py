@@ -13,6 +13,7 @@ LAYERS = (
     "errors",
     "config",
     "files",
+    "processes",
     "scenario",
     "sim",
     "envs",
@@ -24,17 +25,17 @@ LAYERS = (
     "ordersearch",
     "experiment",
     "evaluation",
-    "plots",
+    "play",
+    "report",
     "landscape",
     "comparison",
-    "play",
     "bench",
     "cli",
 )
 
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
-    "gymnasium": {"envs"},
+    "gymnasium": {"envs", "bench/vector_contenders.py"},
     "torch": {
         "ppo",
         "train",
@@ -46,12 +47,19 @@ ONLY_IN = {
     },
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
-    "stable_baselines3": {"envs/sb3.py", "evaluation/sb3.py", "bench/contenders.py"},
-    "CybORG": {"bench/contenders.py"},
+    "stable_baselines3": {
+        "envs/sb3.py",
+        "evaluation/sb3.py",
+        "bench/contenders.py",
+        "bench/vector_contenders.py",
+    },
+    "CybORG": {"envs/cyborg_import.py"},
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
-    "plotly": {"plots.py"},
+    "plotly": {"report/figures", "report/page.py"},
+    "jinja2": {"report/page.py"},
+    "markupsafe": {"report/page.py"},
     "scipy": {"landscape"},
 }
 SMALL_LAYERS = {"scenario", "sim"}

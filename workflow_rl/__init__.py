@@ -7,17 +7,22 @@ from workflow_rl.envs.registration import register
 
 if TYPE_CHECKING:
     from workflow_rl.config import ExperimentConfig
+    from workflow_rl.envs.cyborg import CyborgEnv
+    from workflow_rl.envs.shared import SharedMemoryVectorEnv
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
     from workflow_rl.evaluation.protocol import evaluate
-    from workflow_rl.experiment.api import search, train_workflow
+    from workflow_rl.experiment.api import train_workflow
     from workflow_rl.ppo.policy import load_policy
+    from workflow_rl.report.api import search
 
 __version__ = "0.1.0"
 __all__ = [
     "Cage2Env",
     "Cage2VectorEnv",
+    "CyborgEnv",
     "ExperimentConfig",
+    "SharedMemoryVectorEnv",
     "__version__",
     "evaluate",
     "load_policy",
@@ -28,10 +33,12 @@ __all__ = [
 _HOMES = {
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
+    "CyborgEnv": "workflow_rl.envs.cyborg",
     "ExperimentConfig": "workflow_rl.config",
+    "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",
     "load_policy": "workflow_rl.ppo.policy",
-    "search": "workflow_rl.experiment.api",
+    "search": "workflow_rl.report.api",
     "train_workflow": "workflow_rl.experiment.api",
 }
 

@@ -5,6 +5,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 import workflow_rl
 from tests.experiment.toy import tiny
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.experiment.rundir import RunDirectory, describe_run
+from workflow_rl.experiment.rundir import RunDirectory, describe_run, is_held
 
 ROOT = Path(workflow_rl.__file__).resolve().parent.parent
 CONFIG = "experiment_config.json"
@@ -214,3 +216,37 @@ def test_a_run_is_opened_by_the_command_it_is_of(tmp_path: Path) -> None:
     landscape.close()
     RunDirectory.open(landscape.path, "landscape").close()
     assert "is not of a search, but of `workflow-rl landscape`" in sentence(landscape.path)
+
+
+def test_whether_a_live_process_holds_a_run_can_be_seen_without_being_in_its_way(
+    tmp_path: Path,
+) -> None:
+    run = new_run(tmp_path)
+    assert not is_held(run)
+    with holder(run) as process:
+        assert is_held(run)
+        assert is_held(run)
+        process.kill()
+        process.wait()
+        assert not is_held(run)
+    RunDirectory.open(run).close()
+    assert not is_held(tmp_path / "nowhere")
+
+
+def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            is_held(run)
+            time.sleep(0.0005)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        for _ in range(50):
+            RunDirectory.open(run).close()
+    finally:
+        stop.set()
+        watcher.join()

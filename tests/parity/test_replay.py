@@ -51,7 +51,7 @@ def test_the_other_rule_set_does_not_fit(recorded: str, other: str, name: str) -
 def host_to_corrupt(trace: Trace, field: str) -> tuple[int, ...]:
     """Returns where, behind (episode, step), a value of the field counts."""
     access = trace.arrays["red_access"][EPISODE, STEP]
-    if field == "red_session_kinds":  # compared where no session is privileged
+    if field == "red_session_kinds":  # where both of our kinds count
         return int(np.flatnonzero(access == Access.USER)[0]), 0
     if field == "red_access":  # where there is no session, whose kind would be looked at too
         return (int(np.flatnonzero(access == Access.NONE)[0]),)

@@ -381,6 +381,15 @@ def test_escalation_turns_a_user_session_into_a_privileged_one_and_leaves_a_file
     assert (board.reward, board.shown()) == (-0.1, {})
 
 
+def test_an_escalated_shell_is_out_of_removes_reach_until_another_one_is_opened() -> None:
+    board = Board().put("removable", "U4", "Ent1").turn(red="PE U4")
+    assert board.hosts("removable") == {"Ent1"}
+    assert board.sessions("U4") == {"privileged"}
+    board.turn(red="DNS U4").turn(red="EXP U4 by HTTP")
+    assert board.sessions("U4") == {"privileged", "removable"}
+    assert board.turn("Remove U4").sessions("U4") == {"privileged"}
+
+
 def test_escalation_on_a_privileged_host_succeeds_and_leaves_no_file() -> None:
     board = Board().put("privileged", "U0", "U4").turn(red="PE U4")
     assert (board.red.outcome, board.red.success) == (Outcome.ALREADY_PRIVILEGED, Success.TRUE)

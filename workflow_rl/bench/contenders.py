@@ -1,12 +1,8 @@
 """What is measured beside our training, each as a piece of work that counts its steps."""
 
-import inspect
 import math
 import random
-import sys
-import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +10,8 @@ from numpy.typing import NDArray
 
 from workflow_rl.bench.measure import Work
 from workflow_rl.config import GameConfig, PPOConfig
+from workflow_rl.envs.cyborg import CyborgEnv
+from workflow_rl.envs.cyborg_import import load_cyborg, silence_gym
 from workflow_rl.envs.single import Cage2Env
 from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import MissingDependencyError
@@ -98,23 +96,25 @@ def memory_copy(num_envs: int, config: GameConfig) -> Work:
     return work
 
 
-def cyborg(config: GameConfig) -> Work:
-    """One process of the real CybORG behind its challenge wrapper, resets included.
+def make_cyborg(config: GameConfig) -> Any:
+    """The real CybORG behind its challenge wrapper.
 
     Raises:
         MissingDependencyError: it cannot be imported.
     """
-    _silence_gym()
-    try:
-        from CybORG import CybORG
-        from CybORG.Agents import B_lineAgent, RedMeanderAgent, SleepAgent
-        from CybORG.Agents.Wrappers import ChallengeWrapper
-    except ImportError as error:
-        raise MissingDependencyError(f"CybORG cannot be imported ({error})") from error
-    agents = {"bline": B_lineAgent, "meander": RedMeanderAgent, "sleep": SleepAgent}
-    scenario = Path(inspect.getfile(CybORG)).parent / "Shared" / "Scenarios" / "Scenario2.yaml"
-    inner = CybORG(str(scenario), "sim", agents={"Red": agents[config.red_agent]})
-    env = ChallengeWrapper(env=inner, agent_name="Blue")
+    classes = load_cyborg()
+    agents = {"Red": classes.red_agents[config.red_agent]}
+    inner = classes.environment(classes.scenario, "sim", agents=agents)
+    return classes.challenge_wrapper(env=inner, agent_name="Blue")
+
+
+def cyborg(config: GameConfig) -> Work:
+    """One process of the real CybORG, resets included.
+
+    Raises:
+        MissingDependencyError: it cannot be imported.
+    """
+    env = make_cyborg(config)
     env.reset()
     played = 0
 
@@ -123,6 +123,24 @@ def cyborg(config: GameConfig) -> Work:
         env.step(random.randrange(NUM_ACTIONS))
         played += 1
         if played % EPISODE_LENGTH == 0:
+            env.reset()
+        return 1
+
+    return work
+
+
+def cyborg_env(config: GameConfig) -> Work:
+    """The same CybORG behind our adapter, resets included.
+
+    Raises:
+        MissingDependencyError: it cannot be imported.
+        InvalidInputError: it plays other rules.
+    """
+    env = CyborgEnv(red_agent=config.red_agent, rules=config.rules)
+    env.reset(seed=0)
+
+    def work() -> int:
+        if env.step(random.randrange(NUM_ACTIONS))[3]:
             env.reset()
         return 1
 
@@ -138,7 +156,7 @@ def sb3_ppo(num_envs: int, config: GameConfig, order: int) -> Work:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    _silence_gym()
+    silence_gym()
     from workflow_rl.envs.sb3 import Sb3VecEnv
 
     try:
@@ -229,11 +247,3 @@ def mini_cage(num_envs: int, config: GameConfig) -> Work:
 
     work()
     return work
-
-
-def _silence_gym() -> None:
-    """Keeps the old gym from printing its notice of retirement."""
-    notices = types.ModuleType("gym_notices.notices")
-    notices.notices = {}  # type: ignore[attr-defined]
-    sys.modules.setdefault("gym_notices", types.ModuleType("gym_notices"))
-    sys.modules.setdefault("gym_notices.notices", notices)

@@ -19,7 +19,7 @@ from workflow_rl.bench.measure import (
     measure,
 )
 from workflow_rl.config import GameConfig
-from workflow_rl.errors import MissingDependencyError
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
 from workflow_rl.sim.batch import Batch, max_threads
 
 BATCH_SIZES: Final = (1, 25, 200, 2_000, 20_000)
@@ -145,7 +145,8 @@ def _works(config: GameConfig) -> tuple[dict[_Key, Work], list[str]]:
         works["memory copy", n, 1] = contenders.memory_copy(n, config)
     try:
         works["CybORG", 1, 1] = contenders.cyborg(config)
-    except MissingDependencyError as error:
+        works["CyborgEnv.step", 1, 1] = contenders.cyborg_env(config)
+    except InvalidInputError as error:
         skipped.append(str(error))
     try:
         for n in MINI_CAGE_SIZES:
@@ -167,7 +168,7 @@ def _ratios(rows: list[Row]) -> list[Ratio]:
         return max(rates, default=0.0)
 
     ours, single = best("simulator", 200), best("Cage2Env.step")
-    original, mini = best("CybORG"), best("mini_CAGE")
+    original, adapted, mini = best("CybORG"), best("CyborgEnv.step"), best("mini_CAGE")
     small, large = best("simulator", 200, 1), best("simulator", 20_000, 1)
     ratios = []
 
@@ -177,6 +178,8 @@ def _ratios(rows: list[Row]) -> list[Ratio]:
     if original:
         at_least("simulator at 200 envs / CybORG", ours / original, 20_000)
         at_least("Cage2Env.step / CybORG", single / original, 100)
+    if adapted:
+        at_least("CyborgEnv.step / CybORG", adapted / original, 1)
     if mini:
         at_least("simulator at 200 envs / mini_CAGE at its best size", ours / mini, 100)
     growth = small / large  # time per step at 20,000 over time per step at 200

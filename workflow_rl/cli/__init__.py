@@ -15,11 +15,18 @@ from workflow_rl.cli import (
     landscape,
     parity,
     play,
+    replay,
+    report,
     search,
     select,
     train,
+    watch,
 )
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import (
+    EnvironmentFailedError,
+    InvalidInputError,
+    WorkerDiedError,
+)
 
 PROGRAM = "workflow-rl"
 _SYSTEM_ERROR = 1
@@ -36,8 +43,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    research = (landscape, compare_updates)
-    for module in (search, train, select, evaluate, *research, play, parity, bench):
+    runs = (search, train, watch, report, replay, select, evaluate)
+    for module in (*runs, landscape, compare_updates, play, parity, bench):
         module.add_to(commands)
     return parser
 
@@ -56,9 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
         return code
-    except (InvalidInputError, MissingDependencyError) as error:
+    except InvalidInputError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _USER_ERROR
+    except (EnvironmentFailedError, WorkerDiedError) as error:
+        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
+        return _SYSTEM_ERROR
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return _INTERRUPTED

@@ -18,7 +18,10 @@ Commands = Any  # argparse keeps the type of add_subparsers() to itself
 
 
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows each flag's default and keeps the line breaks of examples."""
+    """Shows each flag's default, if it has one, and keeps the line breaks of examples."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default is None else super()._get_help_string(action)
 
 
 def add_command(commands: Commands, name: str, summary: str, examples: str) -> Any:
@@ -49,6 +52,16 @@ def add_red_agent(parser: TakesFlags) -> None:
         default="bline",
         help=f"who attacks: {', '.join((*RED_AGENTS, MIXED))}",
         metavar="NAME",
+    )
+
+
+def add_cyborg_path(parser: TakesFlags, default: Any = None) -> None:
+    """Adds --cyborg-path."""
+    parser.add_argument(
+        "--cyborg-path",
+        default=default,
+        help="where CybORG is: a clone of CAGE Challenge 2 (default: CYBORG_PATH, installed)",
+        metavar="DIR",
     )
 
 

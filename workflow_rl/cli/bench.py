@@ -1,28 +1,23 @@
 """`workflow-rl bench`: measure, on this machine, in one run."""
 
 import argparse
-import json
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from workflow_rl.bench import sim
-from workflow_rl.bench.measure import Ratio
-from workflow_rl.cli.arguments import (
-    Commands,
-    add_command,
-    add_observation,
-    add_red_agent,
-    add_rules,
+from workflow_rl.cli import bench_vector
+from workflow_rl.cli.arguments import Commands, add_command, add_observation, add_rules
+from workflow_rl.cli.measuring import (
+    add_measuring_flags,
+    checked,
+    print_ratios,
+    show_progress,
+    write_figures,
 )
-from workflow_rl.config import MIXED, GameConfig, whole_number
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.config import GameConfig, whole_number
 
 if TYPE_CHECKING:
     from workflow_rl.bench import train
@@ -34,6 +29,7 @@ def add_to(commands: Commands) -> None:
     subjects = parser.add_subparsers(dest="subject", metavar="WHAT", required=True)
     _add_sim(subjects)
     _add_train(subjects)
+    bench_vector.add_to(subjects)
 
 
 def _add_sim(subjects: Commands) -> None:
@@ -70,36 +66,16 @@ def _add_train(subjects: Commands) -> None:
 
 
 def _add_flags(parser: argparse.ArgumentParser, subject: str, seconds: float) -> None:
-    add_red_agent(parser)
+    add_measuring_flags(parser, subject, seconds)
     add_rules(parser)
     add_observation(parser)
-    parser.add_argument(
-        "--repeats", type=int, default=5, metavar="N", help="rounds; the median is shown"
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=seconds,
-        metavar="S",
-        help="seconds of each row in each round",
-    )
-    parser.add_argument(
-        "--load", type=int, default=0, metavar="N", help="busy processes to run beside it"
-    )
-    parser.add_argument(
-        "--json",
-        type=Path,
-        default=None,
-        metavar="FILE",
-        help=f"where the figures go (default: logs/bench_{subject}_<time>.json)",
-    )
 
 
 def run_sim(args: argparse.Namespace) -> int:
     """Measures the simulator, prints the tables and writes the figures."""
     config, path = _checked(args)
     console = Console()
-    with _progress(console) as tell:
+    with show_progress(console) as tell:
         report = sim.run(
             config,
             repeats=args.repeats,
@@ -108,7 +84,7 @@ def run_sim(args: argparse.Namespace) -> int:
             progress=lambda name: tell(f"measuring {name}"),
         )
     print_sim(console, report)
-    _write(console, path, report.as_json())
+    write_figures(console, path, report.as_json())
     return 0
 
 
@@ -119,7 +95,7 @@ def run_train(args: argparse.Namespace) -> int:
     from workflow_rl.bench import train  # it needs torch, which the other commands do without
 
     console = Console()
-    with _progress(console) as tell:
+    with show_progress(console) as tell:
         report = train.run(
             config,
             repeats=args.repeats,
@@ -129,42 +105,13 @@ def run_train(args: argparse.Namespace) -> int:
             progress=tell,
         )
     print_train(console, report)
-    _write(console, path, report.as_json())
+    write_figures(console, path, report.as_json())
     return 0
 
 
 def _checked(args: argparse.Namespace) -> tuple[GameConfig, Path]:
     config = GameConfig(red_agent=args.red_agent, rules=args.rules, observation=args.observation)
-    if config.red_agent == MIXED:
-        raise InvalidInputError("the benchmark needs one red agent: bline, meander or sleep")
-    whole_number("--repeats", args.repeats, 1, 1_000)
-    whole_number("--load", args.load, 0, 1_000)
-    if not 0.01 <= args.seconds <= 60:
-        raise InvalidInputError(f"--seconds must be from 0.01 to 60, not {args.seconds}")
-    path = args.json or Path("logs") / time.strftime(f"bench_{args.subject}_%Y%m%d_%H%M%S.json")
-    if path.is_dir():
-        raise InvalidInputError(f"--json must name a file; {path} is a folder")
-    return config, path
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Callable[[str], None]]:
-    """Shows what is being done; gives what is to be called with it."""
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
-    ) as bar:
-        task = bar.add_task("preparing", total=None)
-        yield lambda text: bar.update(task, description=text)
-        bar.update(task, description="measured", total=1, completed=1)
-
-
-def _write(console: Console, path: Path, figures: dict[str, Any]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"the figures cannot be written: {error}") from error
-    console.print(f"figures: {path}")
+    return config, checked(args, config)
 
 
 def _title(report: "sim.Report | train.Report") -> str:
@@ -175,16 +122,6 @@ def _title(report: "sim.Report | train.Report") -> str:
         f"{machine['cores']} cores, {machine['processor']}; "
         f"medians of {report.settings['repeat_count']}{beside}"
     )
-
-
-def _print_ratios(console: Console, ratios: Sequence[Ratio]) -> None:
-    table = Table(title="ratios of this run")
-    for heading in ("ratio", "measured", "aim", ""):
-        table.add_column(heading)
-    for ratio in ratios:
-        verdict = "" if ratio.met is None else "met" if ratio.met else "missed"
-        table.add_row(ratio.name, f"{ratio.value:,.2f}x", ratio.target, verdict)
-    console.print(table)
 
 
 def print_sim(console: Console, report: sim.Report) -> None:
@@ -199,7 +136,7 @@ def print_sim(console: Console, report: sim.Report) -> None:
         ratio = f"{rate / cyborg:,.0f}" if cyborg else "-"
         table.add_row(row.label, f"{rate:,.0f}", f"{1e9 / rate:,.1f}", ratio)
     console.print(table)
-    _print_ratios(console, report.ratios)
+    print_ratios(console, report.ratios)
     console.print(
         f"memory: {report.bytes_per_env} bytes per environment (aim: under 1,024); "
         f"first step without a compile cache: {report.cold_start_seconds:.1f} s (aim: under 30); "
@@ -249,6 +186,6 @@ def print_train(console: Console, report: "train.Report") -> None:
             f"GFLOP/s, {done / peak:.0%} of it; done for every transition it would be "
             f"{stage.naive_flop / 1e9:.2f} GFLOP at {plain / 1e9:,.1f} GFLOP/s, {plain / peak:.0%}"
         )
-    _print_ratios(console, report.ratios)
+    print_ratios(console, report.ratios)
     for reason in report.skipped:
         console.print(f"not measured: {reason}")

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.logs import Row
-from workflow_rl.experiment.run import BASE
+from workflow_rl.experiment.rundir import BASE
 from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.train.loop import TrainResult
 from workflow_rl.workflow.orders import NUM_ORDERS

@@ -3,6 +3,7 @@
 import argparse
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command
@@ -33,6 +34,9 @@ def add_to(commands: Commands) -> None:
         metavar="RUN",
         help="go on with an interrupted run, with the settings it began with (default: a new run)",
     )
+    parser.add_argument(
+        "--no-report", action="store_true", help="write no report.html and no replay.html"
+    )
     parser.set_defaults(run=run)
 
 
@@ -43,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.cli.progress import ProgressListener
     from workflow_rl.experiment.run import SearchRun
     from workflow_rl.experiment.rundir import RunDirectory
+    from workflow_rl.report.live import ReportListener
 
     if "resume" in args:
         directory = RunDirectory.open(args.resume)
@@ -61,7 +66,9 @@ def run(args: argparse.Namespace) -> int:
     console = make_console()
     try:
         print_start(console, directory)
-        with ProgressListener(console, directory.config) as listener:
+        with ProgressListener(console, directory.config) as progress:
+            report = ReportListener(directory.path, progress, partial(print_whole, console))
+            listener = progress if args.no_report else report
             outcome = SearchRun(directory, listener).run()
         print_outcome(console, outcome, directory)
     except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
@@ -70,4 +77,7 @@ def run(args: argparse.Namespace) -> int:
         raise
     finally:
         directory.close()
+    if not args.no_report:
+        for file in report.conclude():
+            print_whole(console, f"{file.stem}: {file}")
     return 0

@@ -9,9 +9,15 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.render import frame_text
-from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, refuse_options
-from workflow_rl.errors import InvalidInputError, NotResetError
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.envs.spaces import (
+    action_space,
+    checked_action,
+    checked_render_mode,
+    checked_seed,
+    observation_space,
+    refuse_options,
+)
+from workflow_rl.errors import NotResetError
 from workflow_rl.sim.batch import Batch
 
 Info = dict[str, Any]
@@ -58,8 +64,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         Raises:
             InvalidInputError: an argument is not allowed.
         """
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise InvalidInputError(f"unknown render mode {render_mode!r}: choose None or 'ansi'")
+        self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
         self.config = GameConfig(
             red_agent=red_agent,
             episode_length=episode_length,
@@ -70,7 +75,6 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         )
         self._first_seed = checked_seed(seed)
         self.batch = Batch(1, self.config, autoreset=False)
-        self.render_mode = render_mode
         self.observation_space = observation_space(self.config)
         self.action_space = action_space()
         self._action = np.zeros(1, np.int64)
@@ -124,7 +128,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
                 if self._was_reset
                 else "call reset() before step()"
             )
-        self._action[0] = self._checked(action)
+        self._action[0] = checked_action(action)
         self.batch.step(self._action)
         out = self.batch.out
         reward = float(out.reward[0])
@@ -146,17 +150,3 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
     def _info(self) -> Info:
         out = self.batch.out
         return {"red_access": out.red_access[0].copy(), "action_mask": out.action_mask[0].copy()}
-
-    @staticmethod
-    def _checked(action: object) -> int:
-        if isinstance(action, np.ndarray) and action.shape == ():
-            action = action[()]
-        if (
-            isinstance(action, bool)
-            or not isinstance(action, (int, np.integer))
-            or not 0 <= action < NUM_ACTIONS
-        ):
-            raise InvalidInputError(
-                f"action must be a whole number from 0 to {NUM_ACTIONS - 1}, not {action!r}"
-            )
-        return int(action)

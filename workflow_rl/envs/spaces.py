@@ -1,4 +1,4 @@
-"""The spaces and seeds both environments share."""
+"""The spaces the environments share, and how they check what they are given."""
 
 from typing import Any
 
@@ -34,7 +34,41 @@ def checked_seed(seed: object) -> int | None:
     raise InvalidInputError(f"seed must be None or a whole number of 0 or more, not {seed!r}")
 
 
+def env_seeds(seed: int, num_envs: int) -> list[int]:
+    """Returns a seed of 32 bits for each environment; that of environment k depends on k alone."""
+    return [derived_seed(seed, k) for k in range(num_envs)]
+
+
+def derived_seed(*path: int) -> int:
+    """Returns the seed of 32 bits at a path of whole numbers, such as (seed, environment)."""
+    return int(np.random.SeedSequence(path).generate_state(1)[0])
+
+
 def refuse_options(options: object) -> None:
     """Raises if `reset` was given options: there are none."""
     if options:
         raise InvalidInputError(f"reset takes no options, not {options!r}")
+
+
+def checked_render_mode(mode: object, allowed: list[str]) -> str | None:
+    """Returns the render mode if it is None or allowed."""
+    if mode is None or mode in allowed:
+        return None if mode is None else str(mode)
+    raise InvalidInputError(
+        f"unknown render mode {mode!r}: choose None or {' or '.join(map(repr, allowed))}"
+    )
+
+
+def checked_action(action: object) -> int:
+    """Returns the action if it is a whole number from 0 to 144, of whatever type."""
+    if isinstance(action, np.ndarray) and action.shape == ():
+        action = action[()]
+    if (
+        isinstance(action, bool)
+        or not isinstance(action, (int, np.integer))
+        or not 0 <= action < NUM_ACTIONS
+    ):
+        raise InvalidInputError(
+            f"action must be a whole number from 0 to {NUM_ACTIONS - 1}, not {action!r}"
+        )
+    return int(action)

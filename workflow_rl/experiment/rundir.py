@@ -17,7 +17,11 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json, write_json
 
 SEARCH = "search"
+BASE = "base"  # names of trainings, besides those of trials
+POLISH = "polish"
 _CONFIG = "experiment_config.json"
+_LOCK = ".lock"
+_PATIENCE = 0.2  # seconds for which a look at the lock may be in the way of taking it
 _PACKAGES = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch")
 
 
@@ -139,13 +143,29 @@ def _named_directory(path: Path) -> Path:
 
 
 def _take_hold(path: Path) -> IO[str]:
-    lock = (path / ".lock").open("w", encoding="utf-8")
+    lock = (path / _LOCK).open("w", encoding="utf-8")
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError as error:
+            if time.monotonic() > end:
+                lock.close()
+                raise InvalidInputError(f"the run {path} is in use by a live process") from error
+        time.sleep(_PATIENCE / 10)
+
+
+def is_held(path: Path) -> bool:
+    """Returns whether a live process holds a run's directory."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        raise InvalidInputError(f"the run {path} is in use by a live process") from error
-    return lock
+        with (path / _LOCK).open(encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no lock, or none to be had on this disk
+        return False
+    return False
 
 
 def package_versions() -> dict[str, str]:

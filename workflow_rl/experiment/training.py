@@ -1,6 +1,7 @@
 """One training inside a run: resumes from its folder, writes its raw logs and its result there."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -77,18 +78,19 @@ def run_training(
             training, _ = Training.load(folder.checkpoint, job)
         else:
             training = Training(job)
-        _drop_rows_after(folder, training.updates)
-        meter = UsageMeter()
-        while training.stop_reason is None:
-            record, episodes = training.update()
-            row = update_row(name, job.order, record, meter.look())
-            folder.episodes.append(record.update, episodes)
-            folder.updates.append(row)
-            if job.train.snapshot_every and record.update % job.train.snapshot_every == 0:
-                _keep_snapshot(folder, training, record)
-            training.save(folder.checkpoint, {})
-            emit(row)
-        result = training.result()
+        with closing(training):
+            _drop_rows_after(folder, training.updates)
+            meter = UsageMeter()
+            while training.stop_reason is None:
+                record, episodes = training.update()
+                row = update_row(name, job.order, record, meter.look())
+                folder.episodes.append(record.update, episodes)
+                folder.updates.append(row)
+                if job.train.snapshot_every and record.update % job.train.snapshot_every == 0:
+                    _keep_snapshot(folder, training, record)
+                training.save(folder.checkpoint, {})
+                emit(row)
+            result = training.result()
     save_result(folder.result, result, job)
     folder.checkpoint.unlink(missing_ok=True)
     return result

@@ -1,51 +1,27 @@
 """Trainings in worker processes, several side by side."""
 
 import multiprocessing
-import os
 import queue
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from typing import Any
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.logs import Row
 from workflow_rl.ordersearch.loop import Trial
+from workflow_rl.processes import deaf_children, end_with_parent
 from workflow_rl.train.loop import TrainResult
 
 _LOOK_EVERY = 0.05  # seconds between looks for news from workers
 _news: Any = None  # in a worker: the queue to its parent
 
 
-def _start_worker(news: Any, parent: int) -> None:
-    """Runs first in a worker: ends it when its parent is gone, however that came about."""
+def _start_worker(news: Any) -> None:
+    """Runs first in a worker."""
     global _news
     _news = news
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Lets processes started in the block never hear Ctrl-C, which is for their parent to answer.
-
-    A terminal sends it to all of them. Blocked signals stay blocked in a new process; here the
-    signal is only put off.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    end_with_parent()
 
 
 def _work(task: Callable[[Callable[[Row], None]], TrainResult]) -> TrainResult:
@@ -77,14 +53,14 @@ class ProcessExecutor:
             workers,
             mp_context=context,
             initializer=_start_worker,
-            initargs=(self._manager_queue, os.getpid()),
+            initargs=(self._manager_queue,),
         )
         self._futures: dict[int, Future[TrainResult]] = {}
 
     def submit(self, trial: Trial) -> None:
         """Begins a trial."""
         task = self._task_of(trial)
-        with _deaf_children():
+        with deaf_children():
             self._futures[trial.number] = self._pool.submit(_work, task)
 
     def result(self, trial: Trial) -> TrainResult:

@@ -169,10 +169,13 @@ def play(trace: Trace, rules: str) -> dict[str, _Array]:
 
 
 def _session_kinds(state: _Array) -> _Array:
-    """Which kinds of user session a host holds; once it is privileged they no longer matter."""
-    user_only = _access(state) == Access.USER
-    kinds = np.stack([_members(state["removable"]), _members(state["persistent"])], axis=-1)
-    return np.where(user_only[..., None], kinds, 0)
+    """Which kinds of user session a host holds: of those Remove misses only while they matter."""
+    return _kinds(_members(state["removable"]), _members(state["persistent"]), _access(state))
+
+
+def _kinds(removable: _Array, persistent: _Array, access: _Array) -> _Array:
+    """Leaves out what Remove misses on privileged hosts: it changes nothing there any more."""
+    return np.stack([removable, np.where(access == Access.USER, persistent, 0)], axis=-1)
 
 
 def _expected(trace: Trace, name: str) -> _Array:
@@ -180,10 +183,8 @@ def _expected(trace: Trace, name: str) -> _Array:
     if name == "conf_penalty":  # a sum of floats: rounded as the reward rounds it
         return np.round(values, 1)
     if name == "red_session_kinds":
-        user_only = trace.arrays["red_access"] == Access.USER
-        removable = values[..., 0] > 0
         persistent = (values[..., 1] > 0) | (values[..., 2] > 0)
-        return np.where(user_only[..., None], np.stack([removable, persistent], axis=-1), 0)
+        return _kinds(values[..., 0] > 0, persistent, trace.arrays["red_access"])
     return values
 
 

@@ -135,10 +135,15 @@ def load_trace(path: Path) -> Trace:
         raise InvalidInputError(
             f"{path.name} is not a readable trace: it is damaged or holds more than plain arrays"
         ) from error
-    return _checked(path.name, arrays)
+    return checked_trace(path.name, arrays)
 
 
-def _checked(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
+def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
+    """Returns the arrays of a recording as a trace, if they are one.
+
+    Raises:
+        InvalidInputError: something a replay relies on is missing or out of range.
+    """
     for key in _VERSION_KEYS:
         if key in arrays and str(arrays[key]) != str(_VERSION):
             raise InvalidInputError(

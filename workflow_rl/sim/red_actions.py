@@ -216,6 +216,7 @@ def privilege_escalate(env: State, host: int) -> int:
     outcome = _ALREADY_PRIVILEGED
     if not (env.privileged >> host & 1):
         env.privileged |= 1 << host
+        env.removable &= ~(1 << host)  # the escalated shell is out of Remove's reach
         env.malware |= 1 << host
         outcome = _SUCCESS
     env.subnets_known |= 1 << SUBNET_OF[host]

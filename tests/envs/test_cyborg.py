@@ -1,0 +1,357 @@
+"""The adapter on the real CybORG."""
+
+import inspect
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from tests.envs.installed import cyborg_env, installed_rules
+from workflow_rl import Cage2Env, CyborgEnv
+from workflow_rl.config import OBSERVATIONS, RED_AGENTS
+from workflow_rl.envs.cyborg_import import load_cyborg
+from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.scenario.actions import (
+    ACTION_HOST,
+    ACTION_KIND,
+    ACTION_NAMES,
+    FIRST_REMOVE,
+    FIRST_RESTORE,
+    NUM_ACTIONS,
+    ActionKind,
+)
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
+from workflow_rl.sim.state import Success
+
+pytestmark = pytest.mark.cyborg
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REFERENCE = json.loads((ROOT / "tests/parity/reference_returns.json").read_text(encoding="utf-8"))
+
+
+def random_actions(steps: int, seed: int = 0) -> list[int]:
+    actions: list[int] = np.random.default_rng(seed).integers(0, NUM_ACTIONS, steps).tolist()
+    return actions
+
+
+def game(env: CyborgEnv, actions: list[int], seed: int | None) -> list[tuple[bytes, float]]:
+    env.reset(seed=seed)
+    steps = (env.step(action) for action in actions)
+    return [(observation.tobytes(), reward) for observation, reward, *_ in steps]
+
+
+# --- the interface
+
+
+def test_the_arguments_are_those_of_our_environment_and_a_path() -> None:
+    ours = inspect.signature(Cage2Env).parameters
+    theirs = dict(inspect.signature(CyborgEnv).parameters)
+    assert theirs.pop("cyborg_path").default is None
+    assert theirs == ours
+
+
+@pytest.mark.parametrize("observation", OBSERVATIONS)
+def test_spaces_and_infos_are_those_of_our_environment_and_one_more(observation: str) -> None:
+    ours, theirs = Cage2Env(observation=observation), cyborg_env(observation=observation)
+    assert theirs.observation_space == ours.observation_space
+    assert theirs.action_space == ours.action_space
+    (first, info), (other_first, other_info) = theirs.reset(seed=0), ours.reset(seed=0)
+    assert (first == other_first).all()
+    assert first.dtype == other_first.dtype
+    *_, step_info = theirs.step(0)
+    *_, other_step_info = ours.step(0)
+    for mine, expected in ((info, other_info), (step_info, other_step_info)):
+        removable = mine.pop("removable")
+        assert (removable.shape, removable.dtype) == ((NUM_HOSTS,), np.bool_)
+        assert mine.keys() == expected.keys()
+        for key, value in expected.items():
+            assert np.shape(mine[key]) == np.shape(value)
+            assert np.asarray(mine[key]).dtype == np.asarray(value).dtype
+            assert (mine[key] == value).all() if key == "action_mask" else True
+
+
+@pytest.mark.parametrize("observation", OBSERVATIONS)
+@pytest.mark.parametrize("red_agent", ["bline", "mixed"])
+def test_gymnasium_checks_pass(red_agent: str, observation: str) -> None:
+    env = gymnasium.make(
+        "workflow_rl/CyborgCage2-v0",
+        red_agent=red_agent,
+        observation=observation,
+        render_mode="ansi",
+        rules=installed_rules(),
+    )
+    check_env(env.unwrapped)
+
+
+def test_episodes_end_at_their_length_and_then_need_a_reset() -> None:
+    env = cyborg_env(episode_length=3)
+    with pytest.raises(NotResetError, match=r"call reset\(\) before step"):
+        env.step(0)
+    for seed in (0, None):
+        env.reset(seed=seed)
+        assert [env.step(0)[2:4] for _ in range(3)] == [(False, False)] * 2 + [(False, True)]
+        with pytest.raises(NotResetError, match="has ended"):
+            env.step(0)
+
+
+@pytest.mark.parametrize("wrong", [145, -1, 2.0, "Sleep", None, True], ids=repr)
+def test_wrong_actions_are_refused_before_anything_is_played(wrong: Any) -> None:
+    env = cyborg_env(episode_length=1)
+    env.reset(seed=0)
+    with pytest.raises(InvalidInputError, match="0 to 144"):
+        env.step(wrong)
+    assert env.step(np.int64(0))[3]
+
+
+def test_the_other_rule_set_is_refused() -> None:
+    def refusal(rules: str) -> str:
+        try:
+            CyborgEnv(rules=rules)
+        except InvalidInputError as error:
+            return str(error)
+        return ""
+
+    (sentence,) = filter(None, map(refusal, ("main", "competition")))
+    assert re.search("plays the rule set '(main|competition)', not '(main|competition)'", sentence)
+
+
+def test_render_shows_both_tables() -> None:
+    assert cyborg_env().render() is None
+    env = cyborg_env(render_mode="ansi")
+    with pytest.raises(NotResetError):
+        env.render()
+    env.reset(seed=0)
+    env.step(0)
+    text = env.render()
+    assert text
+    assert all(text.count(name) == 2 for name in HOST_NAMES)
+    assert "Compromised" in text
+    assert "Access" in text
+
+
+# --- chance
+
+
+@pytest.mark.parametrize("red_agent", RED_AGENTS)
+def test_it_plays_what_the_challenge_wrapper_plays_from_the_same_seed(red_agent: str) -> None:
+    cyborg = load_cyborg()
+    agents = {"Red": cyborg.red_agents[red_agent]}
+    inner = cyborg.environment(cyborg.scenario, "sim", agents=agents)
+    plain = cyborg.challenge_wrapper(env=inner, agent_name="Blue")
+    env = cyborg_env(red_agent=red_agent)
+    actions = random_actions(100)
+    random.seed(7)
+    for seed in (7, None):
+        expected = [plain.reset(), *(plain.step(action)[:2] for action in actions)]
+        first, _ = env.reset(seed=seed)
+        assert (first == expected[0]).all()
+        for action, (observation, reward) in zip(actions, expected[1:], strict=True):
+            mine, my_reward, *_, info = env.step(action)
+            assert (mine == observation).all()
+            assert my_reward == reward == info["env_reward"]
+            assert info["reward_tenths"].sum() == round(10 * reward)
+
+
+def test_a_seed_names_a_game_and_no_seed_goes_on() -> None:
+    actions = random_actions(40)
+    env, again = cyborg_env(red_agent="meander", seed=5), cyborg_env(red_agent="meander")
+    first, second = game(env, actions, None), game(env, actions, None)
+    assert first != second
+    assert game(again, actions, 5) == first
+    assert game(again, actions, None) == second
+    assert game(env, actions, 5) == first
+    assert game(env, actions, 6) != first
+    unseeded = [game(cyborg_env(red_agent="meander"), actions, None) for _ in range(2)]
+    assert unseeded[0] != unseeded[1]
+
+
+def test_environments_of_a_process_disturb_neither_each_other_nor_anyone_else() -> None:
+    actions = random_actions(40)
+    alone = {seed: game(cyborg_env(red_agent="meander"), actions, seed) for seed in (1, 2)}
+    random.seed(0)
+    untouched = random.getstate()
+    envs = {seed: cyborg_env(red_agent="meander") for seed in (1, 2)}
+    together: dict[int, list[tuple[bytes, float]]] = {1: [], 2: []}
+    for seed, env in envs.items():
+        env.reset(seed=seed)
+    for action in actions:
+        for seed, env in envs.items():
+            observation, reward, *_ = env.step(action)
+            together[seed].append((observation.tobytes(), reward))
+    assert together == alone
+    assert random.getstate() == untouched
+
+
+def test_mixed_red_agents_are_drawn_for_each_episode_by_their_weights() -> None:
+    def drawn(env: CyborgEnv) -> list[str]:
+        names = []
+        for episode in range(30):
+            env.reset(seed=0 if episode == 0 else None)
+            names.append(type(env.controller.agent_interfaces["Red"].agent).__name__)
+        return names
+
+    mixed = drawn(cyborg_env(red_agent="mixed"))
+    assert set(mixed) == {"B_lineAgent", "RedMeanderAgent", "SleepAgent"}
+    assert drawn(cyborg_env(red_agent="mixed")) == mixed
+    weighted = cyborg_env(red_agent="mixed", red_probabilities={"bline": 1, "meander": 1})
+    assert set(drawn(weighted)) == {"B_lineAgent", "RedMeanderAgent"}
+
+
+# --- the truth
+
+
+def test_against_a_sleeping_red_nothing_differs_from_the_simulator() -> None:
+    ours, theirs = Cage2Env(red_agent="sleep"), cyborg_env(red_agent="sleep")
+    rng = np.random.default_rng(3)
+    changing = np.flatnonzero(ACTION_KIND >= ActionKind.RESTORE)
+    ours.reset(seed=0)
+    theirs.reset(seed=0)
+    for action in rng.choice(changing, 100):
+        observation, reward, *_, info = theirs.step(action)
+        expected, other_reward, *_, other_info = ours.step(action)
+        assert (observation == expected).all()
+        assert reward == other_reward
+        for key, value in other_info.items():
+            assert (info[key] == value).all() if key != "env_reward" else info[key] == value
+
+
+def test_the_mask_says_which_decoys_cyborg_refuses() -> None:
+    env = cyborg_env(red_agent="bline")
+    mask = env.reset(seed=1)[1]["action_mask"]
+    refused = 0
+    rng = np.random.default_rng(0)
+    for action in rng.choice(np.flatnonzero(ACTION_KIND >= ActionKind.RESTORE), 100):
+        *_, info = env.step(action)
+        success = Success[env.controller.observation["Blue"].data["success"].name]
+        assert (success == Success.TRUE) == mask[action]
+        refused += not mask[action]
+        mask = info["action_mask"]
+    assert 0 < refused < 100
+
+
+@pytest.mark.parametrize("red_agent", ["bline", "meander"])
+def test_red_access_is_that_of_cyborgs_own_true_state(red_agent: str) -> None:
+    env = cyborg_env(red_agent=red_agent)
+    _, info = env.reset(seed=2)
+    seen = set()
+    rng = np.random.default_rng(1)
+    for step in range(100):
+        truth = env.cyborg.get_agent_state("True")
+        for host, name in enumerate(HOST_NAMES):
+            users = [s["Username"] for s in truth[name]["Sessions"] if s["Agent"] == "Red"]
+            privileged = any(user in ("root", "SYSTEM") for user in users)
+            assert info["red_access"][host] == (2 if privileged else int(bool(users)))
+            seen.add(int(info["red_access"][host]))
+        action = FIRST_REMOVE + rng.integers(26) if step % 5 == 4 else 0  # Remove, or a decoy
+        *_, info = env.step(action)
+    assert seen == {0, 1, 2}
+
+
+def test_removable_says_what_a_remove_kills() -> None:
+    env = cyborg_env(red_agent="meander")
+    killed = missed = 0
+    rng = np.random.default_rng(0)
+    for seed in range(4):
+        _, info = env.reset(seed=seed)
+        for _ in range(100):
+            open_hosts = np.flatnonzero(info["red_access"])
+            host = int(rng.choice(open_hosts))
+            sessions = env.controller.state.sessions["Red"]
+            before = {ident for ident, s in sessions.items() if s.host == HOST_NAMES[host]}
+            removable = info["removable"][host]
+            *_, info = env.step(FIRST_REMOVE + host)
+            assert (not before <= sessions.keys()) == removable
+            killed += removable
+            missed += not removable
+    assert killed > 5
+    assert missed > 5
+
+
+def test_the_reward_is_taken_apart() -> None:
+    env = cyborg_env(red_agent="bline")
+    env.reset(seed=0)
+    parts = []
+    for step in range(60):
+        *_, info = env.step(FIRST_RESTORE + NUM_HOSTS - 1 if step % 9 == 0 else 0)
+        parts.append(info["reward_tenths"].tolist())
+        assert sum(parts[-1]) == round(10 * info["env_reward"])
+    confidentiality, availability, cost = zip(*parts, strict=True)
+    assert min(confidentiality) < 0 == max(confidentiality)
+    assert set(availability) == {0, -100}
+    assert set(cost) == {0, -10}
+
+
+def test_the_active_green_scans_and_the_sleeping_one_does_not() -> None:
+    seen = {}
+    for green in ("active", "sleep"):
+        env = cyborg_env(red_agent="sleep", green_agent=green)
+        env.reset(seed=0)
+        seen[green] = sum(env.step(0)[0].any() for _ in range(60))
+    assert 15 < seen["active"] < 45
+    assert seen["sleep"] == 0
+
+
+def test_the_cardiff_observation_shows_a_scan_that_a_new_decoy_hides() -> None:
+    decoy, restore = ACTION_NAMES.index("DecoyApache Enterprise0"), FIRST_RESTORE + 1
+    envs = [
+        cyborg_env(red_agent="sleep", green_agent="active", observation=observation)
+        for observation in OBSERVATIONS
+    ]
+    hidden = 0
+    for env in envs:
+        env.reset(seed=0)
+    for step in range(100):
+        action = restore if step % 2 else decoy
+        official, cardiff = (env.step(action)[0] for env in envs)
+        differs = np.flatnonzero(official != cardiff[:52])
+        assert all(env.hides_scan(action) == (len(differs) == 1) for env in envs)
+        if len(differs):
+            assert differs[0] == 4 * ACTION_HOST[action]
+            assert cardiff[differs[0]] == 1
+            hidden += 1
+    assert hidden
+
+
+# --- what the documents show
+
+
+def test_the_guides_python_runs() -> None:
+    if installed_rules() != "main":
+        pytest.skip("the guide shows the rules main")
+    text = (ROOT / "docs" / "cyborg.md").read_text(encoding="utf-8")
+    snippets = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
+    assert snippets
+    for snippet in snippets:
+        exec(snippet, {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["bline/random145", "meander/random145", "bline/react_restore"])
+def test_returns_are_those_of_the_reference(cell: str) -> None:
+    red_agent, policy = cell.split("/")
+    if installed_rules() != "main":
+        pytest.skip("the reference was recorded under the rules main")
+    env = cyborg_env(red_agent=red_agent)
+    rng = np.random.default_rng(0)
+    returns = []
+    for episode in range(60):
+        observation, _ = env.reset(seed=0 if episode == 0 else None)
+        total, ended = 0.0, False
+        while not ended:
+            marked = observation.reshape(NUM_HOSTS, 4)[:, 2:].any(axis=1)
+            action = int(rng.integers(NUM_ACTIONS))
+            if policy == "react_restore":
+                action = FIRST_RESTORE + int(marked.argmax()) if marked.any() else 0
+            observation, reward, _, ended, _ = env.step(action)
+            total += reward
+        returns.append(total)
+    reference = REFERENCE[cell]
+    deviation = reference["std_return_after_steps"]["100"]
+    error = deviation * (1 / len(returns) + 1 / reference["n"]) ** 0.5
+    assert abs(np.mean(returns) - reference["mean_return_after_steps"]["100"]) < 4 * error

@@ -1,0 +1,428 @@
+import gc
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.envs.toys import PLAIN, Discreet, Toy, Zero
+from workflow_rl import Cage2Env
+from workflow_rl.envs.shared import SharedMemoryVectorEnv
+from workflow_rl.envs.spaces import env_seeds
+from workflow_rl.errors import InvalidInputError, NotResetError
+
+ELEMENTS = {
+    "box": PLAIN,
+    "image": spaces.Box(0, 255, (4, 3, 2), np.uint8),
+    "number": spaces.Box(-1, 1, (), np.float64),
+    "discrete": spaces.Discrete(5, start=-2),
+    "bits": spaces.MultiBinary((2, 3)),
+    "choices": spaces.MultiDiscrete([3, 4, 5]),
+}
+
+
+def toys(n: int, **settings: Any) -> list[Callable[[], Toy]]:
+    return [lambda: Toy(**settings)] * n
+
+
+def zeros(n: int, **settings: Any) -> list[Callable[[], Zero]]:
+    return [lambda: Zero(**settings)] * n
+
+
+def assert_same_infos(ours: dict[str, Any], theirs: dict[str, Any], n: int) -> None:
+    """What is given in the infos is the same; where nothing is given anything may stand."""
+    for name in ("clock", "noise", "final_obs"):
+        given = theirs.get(f"_{name}", np.zeros(n, np.bool_))
+        ours_given = ours.get(f"_{name}", np.zeros(n, np.bool_))
+        assert (ours_given == given).all(), name
+        for k in np.flatnonzero(given):
+            np.testing.assert_array_equal(ours[name][k], theirs[name][k])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 7),
+    workers=st.integers(1, 4),
+    observation=st.sampled_from(sorted(ELEMENTS)),
+    action=st.sampled_from(sorted(ELEMENTS)),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_trajectories_are_those_of_gymnasiums_own_vector_environment(
+    n: int, workers: int, observation: str, action: str, seed: int
+) -> None:
+    env_fns = toys(n, observation=ELEMENTS[observation], action=ELEMENTS[action])
+    reference = SyncVectorEnv(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
+    reference.action_space.seed(seed)
+    with SharedMemoryVectorEnv(env_fns, workers) as env:
+        assert env.observation_space == reference.observation_space
+        assert env.action_space == reference.action_space
+        theirs = reference.reset(seed=env_seeds(seed, n))
+        ours = env.reset(seed=seed)
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        for _ in range(30):
+            actions = reference.action_space.sample()
+            *their_arrays, their_infos = reference.step(actions)
+            *our_arrays, our_infos = env.step(actions)
+            for mine, yours in zip(our_arrays, their_arrays, strict=True):
+                assert mine.dtype == yours.dtype
+                np.testing.assert_array_equal(mine, yours)
+            assert_same_infos(our_infos, their_infos, n)
+            for k in np.flatnonzero(their_infos.get("_final_info", [])):
+                np.testing.assert_array_equal(
+                    our_infos["final_info"]["noise"][k], their_infos["final_info"]["noise"][k]
+                )
+
+
+def played(env: SharedMemoryVectorEnv, how: str, actions: Any) -> list[list[bytes]]:
+    """Plays every environment through its column of actions; returns each one's trajectory."""
+    steps, n = actions.shape
+    observation, _ = env.reset(seed=11)
+    seen = [[row.tobytes()] for row in observation]
+    clocks = np.zeros(n, np.int64)
+
+    def note(ids: Any, given: Any) -> None:
+        *arrays, infos = given
+        rows = arrays + [
+            infos[name] for name in ("noise", "red_access", "action_mask") if name in infos
+        ]
+        for j, k in enumerate(ids):
+            seen[k].append(b"".join(array[j].tobytes() for array in rows))
+            if infos.get("_final_obs", np.zeros(n, np.bool_))[j]:
+                seen[k].append(infos["final_obs"][j].tobytes())
+
+    if how == "sync":
+        for row in actions:
+            note(range(n), env.step(row))
+        return seen
+    env.send(actions[0])
+    while clocks.sum() < n * steps:
+        given = env.recv(min(3, int((clocks < steps).sum())))
+        ids = given[-1]["env_ids"]
+        note(ids, given)
+        clocks[ids] += 1
+        again = ids[clocks[ids] < steps][::-1]  # in another order than they came in
+        if len(again):
+            env.send(actions[clocks[again], again], again)
+    return seen
+
+
+def game() -> Cage2Env:
+    return Cage2Env(red_agent="meander", episode_length=25)
+
+
+@pytest.mark.parametrize(
+    ("start_method", "env_fn"), [("fork", game), ("spawn", Toy), ("forkserver", Toy)]
+)
+def test_synchronous_and_asynchronous_stepping_give_the_same_trajectories(
+    start_method: str, env_fn: Any
+) -> None:
+    actions = np.random.default_rng(0).integers(0, 145 if env_fn is game else 3, (60, 8))
+    with SharedMemoryVectorEnv([env_fn] * 8, 3, start_method=start_method) as env:
+        expected = played(env, "sync", actions)
+        assert all(len(one) > 1 + 60 for one in expected)
+        assert len({b"".join(one) for one in expected}) == 8
+        assert played(env, "async", actions) == expected
+    with SharedMemoryVectorEnv([env_fn] * 8, 1) as env:
+        assert played(env, "async", actions) == expected
+
+
+def test_whichever_is_ready_first_is_handed_over() -> None:
+    with SharedMemoryVectorEnv(zeros(6), 2) as env:
+        env.reset()
+        env.send(np.array([7, 7]), [4, 1])
+        *_, infos = env.recv(2)
+        assert infos["env_ids"].tolist() == [1, 4]
+        env.send(np.zeros(3, np.int64), [0, 5, 1])
+        seen: list[int] = []
+        while len(seen) < 3:
+            observation, reward, _, _, infos = env.recv()
+            seen += infos["env_ids"].tolist()
+            assert len(observation) == len(reward) == len(infos["env_ids"])
+            assert (observation == np.where(infos["env_ids"] == 1, 2, 1)).all()
+        assert sorted(seen) == [0, 1, 5]
+        with pytest.raises(InvalidInputError, match="no environment is under way"):
+            env.recv()
+
+
+def test_what_is_under_way_must_be_taken_first() -> None:
+    with SharedMemoryVectorEnv(zeros(4), 2) as env:
+        env.reset()
+        env.send(np.zeros(2, np.int64), [0, 3])
+        with pytest.raises(InvalidInputError, match="1 of these environments are under way"):
+            env.send(np.zeros(2, np.int64), [3, 1])
+        with pytest.raises(InvalidInputError, match="2 of these environments are under way"):
+            env.step(np.zeros(4, np.int64))
+        with pytest.raises(InvalidInputError, match="2 environments are under way"):
+            env.call("render")
+        with pytest.raises(InvalidInputError, match=r"min_envs must be .* from 1 to 2"):
+            env.recv(3)
+        assert env.recv(2)[0].tolist() == [1, 1]
+        env.send(np.zeros(4, np.int64))
+        env.reset()  # takes them back
+        assert env.step(np.zeros(4, np.int64))[0].tolist() == [1, 1, 1, 1]
+
+
+def test_episodes_that_end_begin_anew_in_the_same_step() -> None:
+    with SharedMemoryVectorEnv(zeros(3, episode_length=4), 2) as env:
+        assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+        env.reset()
+        for step in range(1, 13):
+            observation, _, terminated, truncated, infos = env.step(np.zeros(3, np.int64))
+            assert not terminated.any()
+            assert not infos["restarted"].any()
+            assert truncated.all() == (step % 4 == 0)
+            assert ("final_obs" in infos) == (step % 4 == 0)
+            assert (observation == step % 4).all()
+            if step % 4 == 0:
+                assert (infos["final_obs"] == 4).all()
+                assert infos["_final_obs"].all()
+
+
+def test_declared_infos_are_handed_on_and_others_are_not() -> None:
+    declared = {"clock": ((), np.int8), "noise": (2, np.float32), "more": ((1, 2), bool)}
+    with SharedMemoryVectorEnv(toys(3), 2, info_arrays=declared) as env:
+        _, infos = env.reset(seed=0)
+        assert set(infos) - {"restarted", "_restarted"} == {
+            f"{mark}{name}" for name in declared for mark in ("", "_")
+        }
+        assert (infos["clock"].dtype, infos["clock"].shape) == (np.int8, (3,))
+        assert (infos["noise"].dtype, infos["noise"].shape) == (np.float32, (3, 2))
+        assert (infos["more"].dtype, infos["more"].shape) == (np.bool_, (3, 1, 2))
+        assert (infos["_clock"].all(), infos["_noise"].all()) == (True, True)
+        assert not infos["_more"].any()
+
+
+def test_infos_that_are_not_declared_are_found_in_the_first_reset() -> None:
+    with SharedMemoryVectorEnv(toys(2)) as env:
+        _, infos = env.reset(options={"level": 3})
+        assert {"clock", "noise"} <= set(infos)
+        assert "options" not in infos  # no number
+
+
+def test_options_reach_every_environment_of_that_reset_alone() -> None:
+    class Levelled(Zero):
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            return np.int64((options or {}).get("level", 0)), {}
+
+    with SharedMemoryVectorEnv([Levelled] * 4, 2) as env:
+        assert env.reset(options={"level": 3})[0].tolist() == [3, 3, 3, 3]
+        assert env.reset()[0].tolist() == [0, 0, 0, 0]
+        with pytest.raises(InvalidInputError, match="reset_mask"):
+            env.reset(options={"reset_mask": np.ones(4, np.bool_)})
+
+
+def test_seeds_may_be_given_one_by_one() -> None:
+    with SharedMemoryVectorEnv(toys(3), 2) as env:
+        first, _ = env.reset(seed=[5, None, 5])
+        assert (first[0] == first[2]).all()
+        assert (first[0] != first[1]).any()
+        again, _ = env.reset()
+        assert (again != first).any()
+        with pytest.raises(InvalidInputError, match="3 seeds are needed, not 2"):
+            env.reset(seed=[1, 2])
+        with pytest.raises(InvalidInputError, match="seed must be"):
+            env.reset(seed=-1)
+        with pytest.raises(InvalidInputError, match="at most 18446744073709551615"):
+            env.reset(seed=[2**64, 0, 0])
+
+
+def test_an_environments_episodes_do_not_depend_on_the_others() -> None:
+    with SharedMemoryVectorEnv(toys(5), 2) as env, SharedMemoryVectorEnv(toys(2), 1) as fewer:
+        np.testing.assert_array_equal(env.reset(seed=3)[0][:2], fewer.reset(seed=3)[0])
+
+
+def test_nothing_is_pickled_on_the_path_of_a_step() -> None:
+    with SharedMemoryVectorEnv([Discreet] * 4, 2) as env:
+        env.reset(seed=0)
+        for _ in range(30):
+            observation, _, _, _, infos = env.step(np.zeros(4, np.int64))
+        assert type(observation) is np.ndarray
+        assert "handle" not in infos
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_what_is_returned_is_the_callers_unless_it_asked_for_the_shared_arrays(copy: bool) -> None:
+    with SharedMemoryVectorEnv(zeros(2), copy=copy) as env:
+        first, _ = env.reset()
+        env.step(np.zeros(2, np.int64))
+        assert first.tolist() == ([0, 0] if copy else [1, 1])
+    assert first.tolist() == ([0, 0] if copy else [1, 1])  # closed, and still readable
+
+
+def test_attributes_and_methods_of_the_environments_can_be_used() -> None:
+    with SharedMemoryVectorEnv(zeros(5), 2) as env:
+        env.reset()
+        env.set_attr("length", [2, 3, 4, 5, 6])
+        assert env.get_attr("length") == (2, 3, 4, 5, 6)
+        env.set_attr("clock", 1)
+        assert env.step(np.zeros(5, np.int64))[3].tolist() == [True, False, False, False, False]
+        assert env.call("info")[4]["noise"].shape == (2,)
+        with pytest.raises(InvalidInputError, match="length needs 5 values, not 1"):
+            env.set_attr("length", [1])
+
+
+def test_gymnasiums_wrappers_work_on_it() -> None:
+    with SharedMemoryVectorEnv(zeros(3, episode_length=4)) as inner:
+        env = RecordEpisodeStatistics(inner)
+        env.reset()
+        for _ in range(4):
+            *_, infos = env.step(np.zeros(3, np.int64))
+        assert infos["episode"]["r"].tolist() == [4.0, 4.0, 4.0]
+
+
+def test_registered_environments_work_in_it() -> None:
+    env_fns = [lambda: gymnasium.make("CartPole-v1")] * 4
+    with SharedMemoryVectorEnv(env_fns, start_method="spawn") as env:
+        env.reset(seed=0)
+        ends = 0
+        for _ in range(60):
+            ends += int(env.step(np.ones(4, np.int64))[2].sum())
+        assert ends >= 20
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"num_workers": 0}, "num_workers must be a whole number from 1"),
+        ({"timeout": 0}, "timeout must be a number above 0"),
+        ({"start_timeout": -1}, "start_timeout must be a number above 0"),
+        ({"max_restarts": -1}, "max_restarts must be a whole number from 0"),
+        ({"start_method": "thread"}, "unknown start method 'thread': choose one of fork, spawn"),
+        ({"info_arrays": {"a": ("x", int)}}, "info array 'a' needs a shape and a dtype"),
+        ({"info_arrays": {"a": (1, object)}}, "info array 'a' must hold numbers"),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_anything_starts(
+    settings: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=sentence):
+        SharedMemoryVectorEnv(zeros(2), **settings)
+
+
+@pytest.mark.parametrize(
+    "space", [spaces.Dict({"a": PLAIN}), spaces.Tuple([PLAIN]), spaces.Text(3)], ids=str
+)
+@pytest.mark.parametrize("side", ["observation", "action"])
+def test_spaces_without_a_fixed_size_are_refused(side: str, space: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"need spaces of Box, Discrete, .*, not "):
+        SharedMemoryVectorEnv(toys(2, **{side: space}))
+
+
+def test_no_environments_and_unlike_ones_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="the number of environments must be"):
+        SharedMemoryVectorEnv([])
+    unlike: list[Any] = [Zero, Zero, Zero, Toy]
+    with pytest.raises(InvalidInputError, match=r"environment 3 has Box.* and Discrete\(3\)"):
+        SharedMemoryVectorEnv(unlike, 2)
+
+
+@pytest.mark.parametrize(
+    ("actions", "ids"),
+    [
+        (np.zeros(3, np.int64), None),
+        (np.zeros(4), None),
+        (np.zeros((4, 1), np.int64), None),
+        (np.zeros(2, np.int64), [0, 4]),
+        (np.zeros(2, np.int64), [-1, 0]),
+        (np.zeros(2, np.int64), [1, 1]),
+        (np.zeros(2, np.int64), [0.0, 1.0]),
+        (np.zeros(0, np.int64), []),
+        (np.zeros(1, np.int64), [0, 1]),
+    ],
+)
+def test_wrong_actions_and_ids_are_refused_and_nothing_is_played(actions: Any, ids: Any) -> None:
+    with SharedMemoryVectorEnv(zeros(4), 2) as env:
+        env.reset()
+        with pytest.raises(InvalidInputError, match=r"actions must be int64|env_ids must be diff"):
+            env.send(actions, ids)
+        assert env.step(np.zeros(4, np.int64))[0].tolist() == [1, 1, 1, 1]
+
+
+def test_nothing_can_be_played_before_a_reset_or_after_closing() -> None:
+    env = SharedMemoryVectorEnv(zeros(2))
+    with pytest.raises(NotResetError, match="call reset"):
+        env.step(np.zeros(2, np.int64))
+    env.close()
+    env.close()
+    for use in (env.reset, env.recv, env.render, lambda: env.step(np.zeros(2, np.int64))):
+        with pytest.raises(NotResetError, match="closed"):
+            use()
+
+
+class Farewell(Zero):
+    """Writes a file when it is closed."""
+
+    folder = Path()
+
+    def close(self) -> None:
+        (self.folder / f"{os.getpid()}-{id(self)}").touch()
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_closing_closes_the_environments_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Farewell, "folder", tmp_path)
+    with SharedMemoryVectorEnv(zeros(2)):
+        pass  # whatever Python opens once and keeps is open now
+    gc.collect()
+    before = sorted(os.listdir("/proc/self/fd")), sorted(os.listdir("/dev/shm"))
+    env = SharedMemoryVectorEnv([Farewell] * 5, 2, start_method="fork")
+    env.reset()
+    pids = env.worker_pids
+    assert sorted(os.listdir("/dev/shm")) == before[1]
+    env.close()
+    del env
+    gc.collect()
+    assert (sorted(os.listdir("/proc/self/fd")), sorted(os.listdir("/dev/shm"))) == before
+    assert not any(map(alive, pids))
+    here = [path for path in tmp_path.iterdir() if path.name.startswith(f"{os.getpid()}-")]
+    assert len(here) == 1  # the example
+    assert len(list(tmp_path.iterdir())) == 6
+
+
+def test_an_environment_that_is_forgotten_ends_its_workers() -> None:
+    env = SharedMemoryVectorEnv(zeros(2))
+    pids = env.worker_pids
+    del env
+    gc.collect()
+    assert not any(map(alive, pids))
+
+
+def test_a_fork_of_the_parent_does_not_end_the_workers() -> None:
+    with SharedMemoryVectorEnv(zeros(2)) as env:
+        env.reset()
+        child = os.fork()
+        if child == 0:
+            env.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert env.step(np.zeros(2, np.int64))[0].tolist() == [1, 1]
+        assert env.restarts == 0
+
+
+def test_workers_outlive_the_thread_that_started_them() -> None:
+    made: list[SharedMemoryVectorEnv] = []
+    thread = threading.Thread(target=lambda: made.append(SharedMemoryVectorEnv(zeros(2))))
+    thread.start()
+    thread.join()
+    with made[0] as env:
+        env.reset()
+        assert env.step(np.zeros(2, np.int64))[0].tolist() == [1, 1]
+        assert env.restarts == 0

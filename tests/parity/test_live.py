@@ -1,0 +1,96 @@
+"""The simulator beside the real CybORG, played as one watches."""
+
+import numpy as np
+import pytest
+
+from tests.envs.installed import cyborg_env, installed_rules
+from workflow_rl.config import RED_AGENTS, RULE_SETS
+from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, Match, compare_live
+from workflow_rl.parity.recorder import record
+from workflow_rl.parity.replay import Comparison, Divergence, compare
+from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
+
+
+def last(match: Match, episodes: int, seed: int = 0) -> LiveResult:
+    *_, result = compare_live(match, episodes, seed)
+    return result
+
+
+@pytest.mark.cyborg
+@pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
+@pytest.mark.parametrize("red_agent", RED_AGENTS)
+def test_the_simulator_repeats_cyborg(red_agent: str, blue: Blue) -> None:
+    result = last(Match(red_agent, blue, 60, installed_rules()), episodes=6)
+    assert result.comparison.first is None
+    assert result.comparison.mismatches == 0
+    assert result.comparison.episodes == 6
+    assert result.comparison.steps == 360 or result.cut
+    assert len(result.comparison.fields) == 30
+
+
+@pytest.mark.cyborg
+def test_the_simulator_repeats_cyborg_with_the_active_green() -> None:
+    busy = BUILT_IN_BLUES[1]
+    match = Match("meander", busy, 100, installed_rules(), green_agent="active")
+    assert last(match, episodes=4).comparison.mismatches == 0
+
+
+@pytest.mark.cyborg
+@pytest.mark.slow
+@pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
+@pytest.mark.parametrize("red_agent", ["bline", "meander"])
+def test_the_simulator_repeats_cyborg_for_long(red_agent: str, blue: Blue) -> None:
+    assert last(Match(red_agent, blue, 100, installed_rules()), 50).comparison.mismatches == 0
+
+
+@pytest.mark.cyborg
+def test_the_wrong_rules_are_noticed() -> None:
+    env = cyborg_env(red_agent="bline")
+    trace = record("wrong", env, range(20), BUILT_IN_BLUES[1].act)
+    wrong = next(rules for rules in RULE_SETS if rules != installed_rules())
+    assert compare(trace, installed_rules()).mismatches == 0
+    assert compare(trace, wrong).mismatches > 0
+
+
+@pytest.mark.cyborg
+def test_an_episode_depends_on_match_seed_and_number_alone() -> None:
+    def play(name: str, length: int, episodes: int, seed: int) -> list[bytes]:
+        seen: list[bytes] = []
+
+        def act(observation: np.ndarray, rng: np.random.Generator) -> int:
+            action = int(rng.integers(NUM_ACTIONS))
+            seen.append(observation.tobytes() + bytes([action]))
+            return action
+
+        last(Match("meander", Blue(name, act), length, installed_rules()), episodes, seed)
+        return seen
+
+    games = [play("a", 30, 1, 0), play("a", 30, 22, 0), play("a", 30, 1, 1), play("b", 30, 1, 0)]
+    assert games[1][:30] == games[0]
+    assert len({tuple(game[:30]) for game in (games[0], games[1][30:], *games[2:])}) == 4
+    assert play("a", 60, 1, 0)[:30] != games[0]  # shorter episodes are no prefixes of longer ones
+
+
+def test_the_busy_blue_acts_where_something_is_seen() -> None:
+    busy = BUILT_IN_BLUES[1]
+    rng = np.random.default_rng(0)
+    observation = np.zeros(52, np.int8)
+    observation[4 * 7] = 1
+    actions = np.array([busy.act(observation, rng) for _ in range(2_000)])
+    kinds = np.minimum(ACTION_KIND[actions], ActionKind.FIRST_DECOY)
+    assert {ActionKind.SLEEP, ActionKind.FIRST_DECOY} <= set(kinds.tolist())
+    restores = actions[kinds == ActionKind.RESTORE] - 132
+    assert 0.6 < (restores == 7).mean() < 0.85
+    assert len(np.unique(restores)) == 13
+    assert 0 <= actions.min() <= actions.max() < NUM_ACTIONS
+
+
+def test_results_add_up_and_keep_the_first_divergence() -> None:
+    def result(mismatches: int, episode: int | None, cut: int) -> LiveResult:
+        first = None if episode is None else Divergence("x", episode, 4, "reward", 0.0, -0.1)
+        return LiveResult(Comparison("x", 20, 600, ("reward",), mismatches, first), cut)
+
+    total = result(0, None, 1) + result(3, 5, 0) + result(2, 1, 2)
+    assert (total.comparison.episodes, total.comparison.steps) == (60, 1800)
+    assert (total.comparison.mismatches, total.cut) == (5, 3)
+    assert total.comparison.first == Divergence("x", 25, 4, "reward", 0.0, -0.1)

@@ -1,0 +1,53 @@
+"""Worker processes and their parent."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from workflow_rl.processes import deaf_children
+
+CHILD = """
+import ctypes, multiprocessing, time
+from workflow_rl.processes import end_with_parent
+
+def work(busy):
+    end_with_parent()
+    if busy:
+        ctypes.PyDLL(None).sleep(100)  # no other thread of Python's runs meanwhile
+    time.sleep(100)
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context("fork").Process(target=work, args=({busy},))
+    process.start()
+    print(process.pid, flush=True)
+    process.join()
+"""
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_worker_ends_with_its_parent_even_in_the_middle_of_compiled_code(busy: bool) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(busy=busy)], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        int(parent.stdout.readline())
+        time.sleep(0.2)
+        parent.kill()
+        assert parent.stdout.read() == ""  # comes when no process has the pipe any more
+
+
+def test_children_do_not_hear_ctrl_c() -> None:
+    with deaf_children():
+        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0.3,))
+        process.start()
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGINT)
+    process.join()
+    assert process.exitcode == 0
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,241 @@
+"""`workflow-rl bench vector`: what it costs to step Python environments in other processes."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from workflow_rl.bench.measure import Rate, Ratio, busy_processes, describe_machine
+from workflow_rl.bench.vector_contenders import (
+    ASYNC,
+    CYBORG,
+    GYM_PIPES,
+    GYM_SHARED,
+    LABELS,
+    PROCESS_PER_ENV,
+    SB3,
+    SINGLE,
+    SYNC,
+    WORKS,
+    ZERO,
+)
+from workflow_rl.bench.vector_host import Host, Played
+from workflow_rl.config import GameConfig
+from workflow_rl.envs.shared import usable_cores
+from workflow_rl.errors import MissingDependencyError
+
+SIZES: Final = (25, 200, 500)
+AIM_SIZE: Final = 200  # environments for which there are aims
+_SPEED_AIM: Final = 30
+_CORES_AIM: Final = 0.95
+_MEMORY_AIM: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured contender."""
+
+    work: str
+    contender: str
+    num_envs: int
+    processes: int
+    rate: Rate
+    steps: int  # of environments, in all repeats
+    cpu_cores: float  # kept busy by all its processes
+    cpu_seconds: float  # of all its processes, in all repeats
+    memory_bytes: int | None  # of all its processes
+    start_seconds: float
+    group: int  # environments of the contenders it took turns with
+
+    @property
+    def cpu_microseconds(self) -> float:
+        """Processor time of a step, which other programs disturb less than the rate."""
+        return 1e6 * self.cpu_seconds / self.steps
+
+    @property
+    def label(self) -> str:
+        """What it is, in a few words."""
+        return LABELS[self.contender]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that one run measured."""
+
+    config: GameConfig
+    machine: dict[str, Any]
+    load: int
+    rows: list[Row]
+    skipped: list[str]
+    ratios: list[Ratio]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the report as plain data."""
+        return {
+            "benchmark": "vector",
+            "red_agent": self.config.red_agent,
+            "machine": self.machine,
+            "busy_processes": self.load,
+            **self.settings,
+            "rows": [
+                {
+                    "work": row.work,
+                    "contender": row.contender,
+                    "name": row.label,
+                    "num_envs": row.num_envs,
+                    "processes": row.processes,
+                    "steps_per_second": row.rate.median,
+                    "repeats": list(row.rate.repeats),
+                    "steps_played": row.steps,
+                    "cpu_cores": row.cpu_cores,
+                    "cpu_microseconds_per_step": row.cpu_microseconds,
+                    "memory_bytes": row.memory_bytes,
+                    "start_seconds": row.start_seconds,
+                }
+                for row in self.rows
+            ],
+            "skipped": self.skipped,
+            "ratios": [vars(ratio) for ratio in self.ratios],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured, and for how long."""
+
+    works: Sequence[str] = WORKS
+    contenders: Sequence[str] = tuple(LABELS)
+    sizes: Sequence[int] = SIZES
+    process_limit: int = 200  # of CybORG, no contender with more processes is started
+    workers: int | None = None  # of ours; None is one for each core
+    repeats: int = 5
+    seconds: float = 1.0  # at least so long for each contender in each round
+    load: int = 0  # busy processes beside it
+
+
+def run(
+    config: GameConfig, plan: Plan, progress: Callable[[str], None] = lambda name: None
+) -> Report:
+    """Measures the contenders of each size side by side: they take turns, the others sleep."""
+    machine = describe_machine()  # whose load is not ours yet
+    rows: list[Row] = []
+    skipped: list[str] = []
+    for work in plan.works:
+        progress(f"looking for what {work} needs")
+        try:
+            with Host(work, SINGLE, 1, config.red_agent, None):
+                pass
+        except MissingDependencyError as error:
+            skipped.append(str(error))
+            continue
+        for size in plan.sizes:
+            with ExitStack() as stack:
+                hosts = _start(config, plan, work, size, stack, skipped, progress)
+                with busy_processes(plan.load) if plan.load else nullcontext():
+                    rows += _measure(hosts, plan, work, size, progress)
+    return Report(
+        config=config,
+        machine=machine,
+        load=plan.load,
+        rows=rows,
+        skipped=list(dict.fromkeys(skipped)),  # of each reason one
+        ratios=ratios_of(rows, plan.workers or usable_cores()),
+        settings={"repeat_count": plan.repeats, "seconds_per_repeat": plan.seconds},
+    )
+
+
+def _start(
+    config: GameConfig,
+    plan: Plan,
+    work: str,
+    size: int,
+    stack: ExitStack,
+    skipped: list[str],
+    progress: Callable[[str], None],
+) -> dict[str, tuple[Host, int | None]]:
+    """Starts one contender after the other; returns them and the memory of each."""
+    hosts: dict[str, tuple[Host, int | None]] = {}
+    for name in plan.contenders:
+        what = f"{LABELS[name]}, {size} envs of {work}"
+        if work == CYBORG and name in PROCESS_PER_ENV and size > plan.process_limit:
+            skipped.append(f"{what}: more than {plan.process_limit} processes (--process-limit)")
+            continue
+        progress(f"starting {what}")
+        try:
+            host = stack.enter_context(Host(work, name, size, config.red_agent, plan.workers))
+        except MissingDependencyError as error:
+            skipped.append(str(error))
+            continue
+        host.play(0)  # one step warms it up
+        hosts[name] = host, host.memory()
+    return hosts
+
+
+def _measure(
+    hosts: dict[str, tuple[Host, int | None]],
+    plan: Plan,
+    work: str,
+    size: int,
+    progress: Callable[[str], None],
+) -> list[Row]:
+    played: dict[str, list[Played]] = {name: [] for name in hosts}
+    for _ in range(plan.repeats):
+        for name, (host, _) in hosts.items():
+            progress(f"measuring {LABELS[name]}, {size} envs of {work}")
+            played[name].append(host.play(plan.seconds))
+    return [
+        Row(
+            work=work,
+            contender=name,
+            num_envs=1 if name == SINGLE else size,
+            processes=host.processes,
+            rate=Rate(tuple(p.steps / p.seconds for p in played[name])),
+            steps=sum(p.steps for p in played[name]),
+            cpu_cores=statistics.median(p.cpu_seconds / p.seconds for p in played[name]),
+            cpu_seconds=sum(p.cpu_seconds for p in played[name]),
+            memory_bytes=memory,
+            start_seconds=host.start_seconds,
+            group=size,
+        )
+        for name, (host, memory) in hosts.items()
+    ]
+
+
+def ratios_of(rows: Sequence[Row], cores: int) -> list[Ratio]:
+    """Returns the ratios to what was measured beside it; aims hold for 200 environments."""
+    found = {(row.work, row.group, row.contender): row for row in rows}
+    ratios = []
+
+    def add(name: str, size: int, value: float, aim: str | None, is_met: bool) -> None:
+        name = f"{name}, {size} envs"
+        if aim is None or size != AIM_SIZE:
+            ratios.append(Ratio(name, value, "-", None))
+        else:
+            ratios.append(Ratio(name, value, aim, is_met))
+
+    for (work, size, ours), row in found.items():
+        if ours not in (SYNC, ASYNC):
+            continue
+        label = f"{work}: {ours}"
+        for theirs in (GYM_PIPES, GYM_SHARED, SB3):
+            other = found.get((work, size, theirs))
+            if other is not None and work == ZERO:
+                value = row.rate.median / other.rate.median
+                aim = f"at least {_SPEED_AIM}x" if theirs != SB3 else None
+                add(f"{label} / {theirs}", size, value, aim, value >= _SPEED_AIM)
+        single = found.get((work, size, SINGLE))
+        if single is not None and work == CYBORG:
+            value = row.rate.median / (cores * single.rate.median)
+            name = f"{label} / {cores} x {SINGLE}"
+            add(name, size, value, f"at least {_CORES_AIM:g}x", value >= _CORES_AIM)
+        pipes = found.get((work, size, GYM_PIPES))
+        if pipes is not None:
+            value = pipes.cpu_microseconds / row.cpu_microseconds
+            add(f"{work}: processor time, {GYM_PIPES} / {ours}", size, value, None, False)
+        if pipes and pipes.memory_bytes and row.memory_bytes and ours == SYNC:
+            value = row.memory_bytes / pipes.memory_bytes
+            name = f"{work}: memory, {ours} / {GYM_PIPES}"
+            add(name, size, value, f"at most {_MEMORY_AIM:g}x", value <= _MEMORY_AIM)
+    return ratios

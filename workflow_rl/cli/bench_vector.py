@@ -1,0 +1,148 @@
+"""`workflow-rl bench vector`: what it costs to step Python environments in other processes."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.measuring import (
+    add_measuring_flags,
+    checked,
+    print_ratios,
+    show_progress,
+    write_figures,
+)
+from workflow_rl.config import GameConfig, one_of, whole_number
+
+if TYPE_CHECKING:
+    from workflow_rl.bench import vector
+
+_MAX_SIZE = 100_000
+
+
+def add_to(subjects: Commands) -> None:
+    """Adds what can be measured of vector environments."""
+    parser = add_command(
+        subjects,
+        "vector",
+        "measure environments in worker processes beside Gymnasium's and Stable-Baselines3's",
+        "workflow-rl bench vector\n"
+        "workflow-rl bench vector --work zero --envs 200 --contenders sync,gym-pipes\n"
+        "PYTHONPATH=/path/to/CybORG workflow-rl bench vector --work cyborg --envs 25,200",
+    )
+    add_measuring_flags(parser, "vector", seconds=1.0)
+    parser.add_argument(
+        "--envs", default="25,200,500", metavar="N,...", help="numbers of environments"
+    )
+    parser.add_argument(
+        "--work",
+        default="zero,cyborg",
+        metavar="NAME,...",
+        help="zero (environments that do nothing), cyborg (the real one, where importable)",
+    )
+    parser.add_argument(
+        "--contenders",
+        default="single,sync,async,gym-pipes,gym-shared,sb3",
+        metavar="NAME,...",
+        help="single (one environment, no other process), ours by step (sync) or by send and recv "
+        "(async), and those with a process for each environment: gym-pipes, gym-shared, sb3",
+    )
+    parser.add_argument(
+        "--process-limit",
+        type=int,
+        default=200,
+        metavar="N",
+        help="of CybORG, which takes seconds and megabytes per process, start no contender with "
+        "more processes",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=None, metavar="N", help="processes of ours (all cores)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures, prints the tables and writes the figures."""
+    config = GameConfig(red_agent=args.red_agent)
+    path = checked(args, config)
+    from workflow_rl.bench import vector  # it needs gymnasium, which `--help` does without
+    from workflow_rl.bench.vector_contenders import LABELS, WORKS
+
+    sizes = [whole_number("--envs", _number(size), 1, _MAX_SIZE) for size in _parts(args.envs)]
+    if args.workers is not None:
+        whole_number("--workers", args.workers, 1, _MAX_SIZE)
+    plan = vector.Plan(
+        works=[one_of("--work", name, WORKS) for name in _parts(args.work)],
+        contenders=[one_of("--contenders", n, tuple(LABELS)) for n in _parts(args.contenders)],
+        sizes=sizes,
+        process_limit=whole_number("--process-limit", args.process_limit, 0, _MAX_SIZE),
+        workers=args.workers,
+        repeats=args.repeats,
+        seconds=args.seconds,
+        load=args.load,
+    )
+    console = Console()
+    with show_progress(console) as tell:
+        report = vector.run(config, plan, tell)
+    print_vector(console, report)
+    write_figures(console, path, report.as_json())
+    return 0
+
+
+def _parts(text: str) -> Sequence[str]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def print_vector(console: Console, report: "vector.Report") -> None:
+    """Prints a table for each work, and the ratios."""
+    machine = report.machine
+    beside = f"; {report.load} busy processes beside it" if report.load else ""
+    load = machine["load_average"]
+    before = f"; load average {load[0]:.2f} before it" if load else ""
+    console.print(
+        f"{machine['cores']} cores, {machine['processor']}; medians of "
+        f"{report.settings['repeat_count']}{beside}{before}"
+    )
+    for work in dict.fromkeys(row.work for row in report.rows):
+        title = "environments that do nothing"
+        if work != "zero":
+            title = f"CybORG, red {report.config.red_agent}, resets included"
+        table = Table(title=title)
+        table.add_column("what")
+        for heading in (
+            "envs",
+            "processes",
+            "steps/s",
+            "cores busy",
+            "CPU µs/step",
+            "MB",
+            "start",
+            "steps played",
+        ):
+            table.add_column(heading, justify="right")
+        for row in report.rows:
+            if row.work == work:
+                memory = row.memory_bytes
+                table.add_row(
+                    row.label,
+                    f"{row.num_envs:,}",
+                    f"{row.processes:,}",
+                    f"{row.rate.median:,.0f}",
+                    f"{row.cpu_cores:.2f}",
+                    f"{row.cpu_microseconds:,.1f}",
+                    "-" if memory is None else f"{memory / 1e6:,.0f}",
+                    f"{row.start_seconds:.2f} s",
+                    f"{row.steps:,}",
+                )
+        console.print(table)
+    console.print("MB: proportional set sizes of all processes of a row, shared pages counted once")
+    print_ratios(console, report.ratios)
+    for reason in report.skipped:
+        console.print(f"not measured: {reason}")

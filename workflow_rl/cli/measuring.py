@@ -1,0 +1,100 @@
+"""What the benchmarks share on the command line: flags, progress, ratios, the file of figures."""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from workflow_rl.bench.measure import Ratio
+from workflow_rl.cli.arguments import add_cyborg_path, add_red_agent
+from workflow_rl.config import MIXED, GameConfig, whole_number
+from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
+from workflow_rl.errors import InvalidInputError
+
+
+def add_measuring_flags(parser: argparse.ArgumentParser, subject: str, seconds: float) -> None:
+    """Adds the flags of every benchmark."""
+    add_red_agent(parser)
+    add_cyborg_path(parser)
+    parser.add_argument(
+        "--repeats", type=int, default=5, metavar="N", help="rounds; the median is shown"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=seconds,
+        metavar="S",
+        help="seconds of each row in each round",
+    )
+    parser.add_argument(
+        "--load", type=int, default=0, metavar="N", help="busy processes to run beside it"
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help=f"where the figures go (default: logs/bench_{subject}_<time>.json)",
+    )
+
+
+def checked(args: argparse.Namespace, config: GameConfig) -> Path:
+    """Checks the flags of every benchmark and returns where its figures go.
+
+    Raises:
+        InvalidInputError: a flag is not allowed.
+        MissingDependencyError: CybORG is not where it was said to be.
+    """
+    if args.cyborg_path is not None:
+        load_cyborg(args.cyborg_path)  # says so if there is none
+        os.environ[PATH_VARIABLE] = args.cyborg_path
+    if config.red_agent == MIXED:
+        raise InvalidInputError("the benchmark needs one red agent: bline, meander or sleep")
+    whole_number("--repeats", args.repeats, 1, 1_000)
+    whole_number("--load", args.load, 0, 1_000)
+    if not 0.01 <= args.seconds <= 60:
+        raise InvalidInputError(f"--seconds must be from 0.01 to 60, not {args.seconds}")
+    path = args.json or Path("logs") / time.strftime(f"bench_{args.subject}_%Y%m%d_%H%M%S.json")
+    if path.is_dir():
+        raise InvalidInputError(f"--json must name a file; {path} is a folder")
+    return path
+
+
+@contextmanager
+def show_progress(console: Console) -> Iterator[Callable[[str], None]]:
+    """Shows what is being done; gives what is to be called with it."""
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
+    ) as bar:
+        task = bar.add_task("preparing", total=None)
+        yield lambda text: bar.update(task, description=text)
+        bar.update(task, description="measured", total=1, completed=1)
+
+
+def write_figures(console: Console, path: Path, figures: dict[str, Any]) -> None:
+    """Writes what was measured and says where."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"the figures cannot be written: {error}") from error
+    console.print(f"figures: {path}")
+
+
+def print_ratios(console: Console, ratios: Sequence[Ratio]) -> None:
+    """Prints ratios beside what is aimed at."""
+    table = Table(title="ratios of this run")
+    for heading in ("ratio", "measured", "aim", ""):
+        table.add_column(heading)
+    for ratio in ratios:
+        verdict = "" if ratio.met is None else "met" if ratio.met else "missed"
+        table.add_row(ratio.name, f"{ratio.value:,.2f}x", ratio.target, verdict)
+    console.print(table)

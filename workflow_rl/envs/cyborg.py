@@ -1,0 +1,265 @@
+"""The real CybORG as a Gymnasium environment, with the interface of `Cage2Env`."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import MIXED, RED_AGENTS, GameConfig
+from workflow_rl.envs.cyborg_import import load_cyborg
+from workflow_rl.envs.cyborg_state import (
+    played_rules,
+    red_presence,
+    reward_parts,
+    short_true_state,
+    write_decoy_mask,
+)
+from workflow_rl.envs.spaces import (
+    action_space,
+    checked_action,
+    checked_render_mode,
+    checked_seed,
+    observation_space,
+    refuse_options,
+)
+from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, SLEEP, ActionKind
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
+from workflow_rl.sim.observe import SCAN_SLOTS
+
+Info = dict[str, Any]
+_CHANGES_DECOYS = ACTION_KIND >= ActionKind.RESTORE  # (action,) Restore and the decoys
+_IS_DECOY = ACTION_KIND >= ActionKind.FIRST_DECOY
+
+
+class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
+    """One CybORG, driven and observed as the challenge does it.
+
+    Spaces, arguments and infos are those of `Cage2Env`; one info is added:
+        removable: (13,) where a Remove would kill a session of Red's.
+
+    `reset(seed=s)` begins the episode that CybORG plays after `random.seed(s)`; a reset without a
+    seed goes on from there. CybORG draws from Python's global generator: it is lent to the
+    environment for the length of a call and then put back, so that environments of one process
+    disturb neither each other nor anyone else.
+    """
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        *,
+        red_agent: str = "bline",
+        episode_length: int = 100,
+        rules: str = "main",
+        observation: str = "challenge",
+        green_agent: str = "sleep",
+        red_probabilities: Mapping[str, float] | None = None,
+        seed: int | None = None,
+        render_mode: str | None = None,
+        cyborg_path: str | Path | None = None,
+    ) -> None:
+        """Makes the environment.
+
+        Args:
+            red_agent: bline, meander, sleep, or mixed (drawn for each episode).
+            episode_length: steps of an episode.
+            rules: main or competition; it must be what the installed CybORG plays.
+            observation: challenge (52 bits) or cardiff (62 values).
+            green_agent: sleep (the challenge) or active.
+            red_probabilities: with mixed, the weight of each red agent.
+            seed: of the first `reset` that is given none.
+            render_mode: None, or ansi: `render` returns CybORG's tables of Blue and of the truth.
+            cyborg_path: where CybORG is; None looks at CYBORG_PATH and where Python finds modules.
+
+        Raises:
+            MissingDependencyError: CybORG, or a module it needs, is not installed.
+            InvalidInputError: an argument is not allowed.
+        """
+        self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
+        self.config = GameConfig(
+            red_agent=red_agent,
+            episode_length=episode_length,
+            rules=rules,
+            observation=observation,
+            green_agent=green_agent,
+            red_probabilities=red_probabilities,
+        )
+        self._first_seed = checked_seed(seed)
+        self.observation_space = observation_space(self.config)
+        self.action_space = action_space()
+        self._random = _Lent()
+        with self._random:
+            self._build(cyborg_path)
+        self._was_reset = False
+        self._step = self.config.episode_length  # no step before a reset
+
+    def _build(self, path: str | Path | None) -> None:
+        classes = load_cyborg(path)
+        agents = {"Red": classes.red_agents["sleep"]}  # exchanged at every reset
+        if self.config.green_agent == "active":
+            agents["Green"] = classes.active_green
+        self.cyborg = classes.environment(classes.scenario, "sim", agents=agents)
+        self._red_agents = {name: agent() for name, agent in classes.red_agents.items()}
+        self._table = classes.blue_table(self.cyborg, output_mode="vector")
+        numbered = classes.action_list(self._table)
+        numbered.get_action_space("Blue")
+        self._actions: list[Any] = numbered.possible_actions
+        if tuple(map(str, self._actions)) != ACTION_NAMES:
+            raise InvalidInputError(f"the CybORG in {classes.folder} has other actions for Blue")
+        controller = self.controller
+        self._whole_true_state = controller.INFO_DICT["True"]
+        self._short_true_state = short_true_state()
+        self._mask = np.ones(len(self._actions), np.bool_)
+        for host in range(NUM_HOSTS):
+            write_decoy_mask(controller.state, self._actions, host, self._mask)
+        self._first_mask = self._mask.copy()
+        played = played_rules(classes, controller, self._actions)
+        if played != self.config.rules:
+            raise InvalidInputError(
+                f"the CybORG in {classes.folder} plays the rule set {played!r}, not "
+                f"{self.config.rules!r}"
+            )
+
+    @property
+    def controller(self) -> Any:
+        """CybORG's environment controller: its state, its agents, their last actions."""
+        return self.cyborg.environment_controller
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.int8], Info]:
+        """Starts an episode.
+
+        Args:
+            seed: starts the stream anew; None goes on with the next episode.
+            options: none are known.
+
+        Returns:
+            The first observation (52 or 62) and the info.
+        """
+        seed = checked_seed(seed)
+        refuse_options(options)
+        if seed is None and not self._was_reset:
+            seed = self._first_seed
+            if seed is None:
+                seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        super().reset(seed=seed)
+        if seed is not None:
+            self._random.seed(seed)
+        red = self.config.red_agent
+        if red == MIXED:
+            red = RED_AGENTS[self.np_random.choice(len(RED_AGENTS), p=self.config.red_weights)]
+        self.controller.agent_interfaces["Red"].agent = self._red_agents[red]
+        with self._random:
+            result = self._table.reset("Blue")
+        self._was_reset = True
+        self._step = 0
+        self._mask[:] = self._first_mask
+        self._scans = np.zeros(len(SCAN_SLOTS), np.int8)
+        return self._seen(result.observation, SLEEP), self._info()
+
+    def step(
+        self, action: int | np.integer[Any]
+    ) -> tuple[NDArray[np.int8], float, bool, bool, Info]:
+        """Plays one step.
+
+        Args:
+            action: a whole number in 0..144.
+
+        Returns:
+            Observation, reward, terminated (never), truncated, info.
+
+        Raises:
+            NotResetError: there was no `reset` yet, or none since the episode ended.
+            InvalidInputError: the action is not allowed; nothing was played.
+        """
+        if self._step >= self.config.episode_length:
+            raise NotResetError(
+                "the episode has ended: call reset() before step()"
+                if self._was_reset
+                else "call reset() before step()"
+            )
+        index = checked_action(action)
+        controller = self.controller
+        # The calculators look for the OT service in an episode's first step, and everywhere.
+        controller.INFO_DICT["True"] = (
+            self._short_true_state if self._step else self._whole_true_state
+        )
+        try:
+            with self._random:
+                result = self._table.step("Blue", self._actions[index])
+        finally:
+            controller.INFO_DICT["True"] = self._whole_true_state
+        self._step += 1
+        if _CHANGES_DECOYS[index] and self._mask[index]:
+            write_decoy_mask(controller.state, self._actions, ACTION_HOST[index], self._mask)
+        reward = float(result.reward)
+        info = self._info()
+        info["env_reward"] = reward
+        info["reward_tenths"] = np.array(
+            [round(10 * part) for part in reward_parts(controller)], np.int16
+        )
+        observation = self._seen(result.observation, index)
+        return observation, reward, False, self._step >= self.config.episode_length, info
+
+    def render(self) -> str | None:
+        """Returns CybORG's tables of what Blue sees and of the truth, or None without a mode."""
+        if self.render_mode is None:
+            return None
+        if not self._was_reset:
+            raise NotResetError("call reset() before render()")
+        return f"{self._table.get_table()}\n{self._table.get_table('true_table')}"
+
+    def hides_scan(self, action: int) -> bool:
+        """Says whether the decoy that the last action placed hides other events on its host.
+
+        The official table shows no activity there, the cardiff observation a scan.
+        """
+        if not _IS_DECOY[action]:
+            return False
+        host = HOST_NAMES[ACTION_HOST[action]]
+        seen = self.controller.observation["Blue"].data.get(host, {}).get("Processes", ())
+        return self._table.info[host][-2] == "None" and any("Connections" in p for p in seen)
+
+    def _seen(self, table: NDArray[Any], action: int) -> NDArray[np.int8]:
+        observation = table.astype(np.int8)
+        if self.config.observation == "challenge":
+            return observation
+        if self.hides_scan(action):
+            observation[4 * ACTION_HOST[action]] = 1
+        activity = observation.reshape(NUM_HOSTS, 4)[SCAN_SLOTS, :2]
+        scanned = np.flatnonzero((activity == (1, 0)).all(axis=1))
+        if len(scanned):
+            np.minimum(self._scans, 1, out=self._scans)
+            self._scans[scanned[0]] = 2
+        return np.concatenate([observation, self._scans])
+
+    def _info(self) -> Info:
+        access, removable = red_presence(self.controller.state)
+        return {"red_access": access, "action_mask": self._mask.copy(), "removable": removable}
+
+
+class _Lent:
+    """Python's global generator, lent to one environment for the length of a `with`."""
+
+    def __init__(self) -> None:
+        self._state = random.Random().getstate()
+
+    def seed(self, seed: int) -> None:
+        """Starts the environment's stream anew."""
+        self._state = random.Random(seed).getstate()
+
+    def __enter__(self) -> None:
+        """Puts the environment's stream in place."""
+        self._everyone = random.getstate()
+        random.setstate(self._state)
+
+    def __exit__(self, *_: object) -> None:
+        """Puts everyone else's stream back."""
+        self._state = random.getstate()
+        random.setstate(self._everyone)

@@ -1,0 +1,299 @@
+"""Python environments in a few worker processes that meet their parent in shared memory."""
+
+import os
+from collections.abc import Sequence
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, Final, Self
+
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from workflow_rl.config import MAX_ENVS, one_of, positive, whole_number
+from workflow_rl.envs.shared_block import InfoArrays, array_of, info_fields
+from workflow_rl.envs.shared_checks import checked_actions, checked_ids, checked_seeds
+from workflow_rl.envs.shared_exchange import ALL, Exchange, Given, Infos
+from workflow_rl.envs.shared_pool import EnvFn
+from workflow_rl.errors import EnvironmentFailedError, InvalidInputError, NotResetError
+
+START_METHODS: Final = ("fork", "spawn", "forkserver")
+_MAX_RESTARTS: Final = 1_000_000
+_CLOSE_SECONDS: Final = 2.0  # for environments to close; a worker in the middle of a step is killed
+
+
+class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]]):
+    """Any Gymnasium environments, a slice of them in each of a few worker processes.
+
+    Everything a step needs and gives lies in one anonymous block of shared memory; nothing is
+    pickled on its way. An ended episode is followed by the next within the same step
+    (`AutoresetMode.SAME_STEP`): the observation returned is its first one, `infos["final_obs"]`
+    and `infos["final_info"]` hold the last ones of the episode that ended.
+
+    `step` plays all environments; `send` and `recv` play some and take those that are ready
+    first. An environment's trajectory is the same either way, provided that it draws its random
+    numbers from its own generator.
+
+    A worker that dies is replaced and its environments start anew, from seeds derived of (seed,
+    environment, restarts). The next row of each is marked: `infos["restarted"]` and `truncated`
+    are True, the reward is 0, the observation is the first of a new episode, and the action sent
+    was not played; the episode that ran is to be left out.
+
+    `infos` of every step and reset:
+        restarted: (n,) whether the row is such a mark.
+        one array (n, ...) for each info array, and `_<name>`: (n,) whether it was given.
+        env_ids: (n,) of `recv` alone: which environments the rows are of.
+        final_obs, final_info: only where episodes ended.
+    """
+
+    def __init__(
+        self,
+        env_fns: Sequence[EnvFn],
+        num_workers: int | None = None,
+        *,
+        info_arrays: InfoArrays | None = None,
+        start_method: str | None = None,
+        timeout: float | None = None,
+        start_timeout: float | None = None,
+        max_restarts: int = 10,
+        copy: bool = True,
+    ) -> None:
+        """Starts the workers, which make the environments.
+
+        One environment is made here first, for its spaces and infos, and closed.
+
+        Args:
+            env_fns: make the environments; their spaces are alike, of Box, Discrete, MultiBinary
+                or MultiDiscrete.
+            num_workers: processes; None is one for each core this process may use.
+            info_arrays: shape and dtype of each info that is handed on, such as
+                {"red_access": (13, np.int8)}; None takes the numbers and arrays that the first
+                reset gives. Other infos stay in the worker.
+            start_method: fork, spawn or forkserver; None is multiprocessing's default.
+            timeout: seconds that a step or a reset may take; None waits for ever.
+            start_timeout: seconds in which a worker must have made its environments.
+            max_restarts: so many dead workers are replaced; the next one is an error.
+            copy: False returns the shared arrays themselves, overwritten by the next step.
+
+        Raises:
+            InvalidInputError: an argument is not allowed, or the spaces are not.
+            EnvironmentFailedError: an environment could not be made.
+        """
+        self.closed = True  # until there is something to close
+        self._owner = os.getpid()
+        self.num_envs = whole_number("the number of environments", len(env_fns), 1, MAX_ENVS)
+        workers = usable_cores() if num_workers is None else num_workers
+        workers = min(whole_number("num_workers", workers, 1, MAX_ENVS), self.num_envs)
+        whole_number("max_restarts", max_restarts, 0, _MAX_RESTARTS)
+        if start_method is not None:
+            one_of("start method", start_method, START_METHODS)
+        for name, value in (("timeout", timeout), ("start_timeout", start_timeout)):
+            if value is not None:
+                positive(name, value)
+        example = env_fns[0]()
+        try:
+            self.metadata = {**example.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+            self.render_mode = example.render_mode
+            self.single_observation_space = example.observation_space
+            self.single_action_space = example.action_space
+            array_of(self.single_observation_space)
+            self._action = array_of(self.single_action_space)
+            infos = info_fields(info_arrays, example)
+        finally:
+            example.close()
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._was_reset = False
+        self._exchange = Exchange(
+            env_fns,
+            workers,
+            (self.single_observation_space, self.single_action_space),
+            infos,
+            timeout=timeout,
+            copy=copy,
+            start_method=start_method,
+            start_timeout=start_timeout,
+            max_restarts=max_restarts,
+        )
+        self.closed = False
+
+    @property
+    def restarts(self) -> int:
+        """How many workers have been replaced."""
+        return self._exchange.pool.restarts
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """The process ids of the workers."""
+        return self._exchange.pool.pids
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[NDArray[Any], Infos]:
+        """Starts an episode in every environment; steps under way are finished and forgotten.
+
+        Args:
+            seed: one, of which each environment's is derived (`spaces.env_seeds`), or one for each
+                environment; None lets an environment go on with its own stream.
+            options: given to every environment's `reset`.
+
+        Returns:
+            The first observations and the infos.
+
+        Raises:
+            InvalidInputError: a seed or an option is not allowed; and what `step` raises.
+        """
+        exchange = self._open()
+        seeds = checked_seeds(seed, self.num_envs)
+        if options and "reset_mask" in options:
+            raise InvalidInputError(
+                "reset_mask is no option here: the next episode starts when one has ended"
+            )
+        exchange.wait(exchange.under_way())
+        exchange.forget()
+        self._was_reset = False
+        exchange.begin_reset(seeds, options)
+        exchange.wait(self.num_envs)
+        exchange.raise_failure()
+        self._was_reset = True
+        observation, _, _, _, infos = exchange.take(ALL)
+        for name in ("final_obs", "_final_obs", "final_info", "_final_info"):
+            infos.pop(name, None)
+        return observation, infos
+
+    def step(self, actions: NDArray[Any]) -> Given:
+        """Plays one step in every environment.
+
+        Args:
+            actions: (n, ...) one for each environment.
+
+        Returns:
+            Observations, rewards, terminated, truncated, infos.
+
+        Raises:
+            NotResetError: there was no `reset` yet, or none since an environment failed.
+            InvalidInputError: the actions are not allowed; nothing was played.
+            EnvironmentFailedError: an environment raised an exception.
+            EnvironmentTimeoutError: it took too long; `recv` goes on waiting.
+            WorkerDiedError: more workers died than are replaced.
+        """
+        self.send(actions)
+        self._wait(self.num_envs)
+        return self._exchange.take(ALL)
+
+    def send(
+        self, actions: NDArray[Any], env_ids: Sequence[int] | NDArray[Any] | None = None
+    ) -> None:
+        """Begins a step in some environments; `recv` gives what comes of it.
+
+        Args:
+            actions: (k, ...) one for each of these environments.
+            env_ids: (k,) which ones, none of them under way; None is all.
+
+        Raises:
+            NotResetError: there was no `reset` yet, or none since an environment failed.
+            InvalidInputError: the actions or the environments are not allowed; nothing was begun.
+        """
+        exchange = self._open()
+        if not self._was_reset:
+            raise NotResetError("call reset() before step() or send()")
+        rows = ALL if env_ids is None else checked_ids(env_ids, self.num_envs)
+        size = self.num_envs if isinstance(rows, slice) else len(rows)
+        actions = checked_actions(actions, size, self._action)
+        if under_way := exchange.under_way(rows):
+            raise InvalidInputError(
+                f"{under_way} of these environments are under way: recv() them first"
+            )
+        exchange.begin_step(rows, actions)
+
+    def recv(self, min_envs: int = 1) -> Given:
+        """Takes the environments that have finished their step, waiting for some of them.
+
+        Args:
+            min_envs: at least so many of those under way.
+
+        Returns:
+            Observations, rewards, terminated, truncated, infos: rows of `infos["env_ids"]`.
+
+        Raises:
+            InvalidInputError: fewer are under way; and what `step` raises.
+        """
+        under_way = self._open().under_way()
+        if not under_way:
+            raise InvalidInputError("no environment is under way: send() comes before recv()")
+        self._wait(whole_number("min_envs", min_envs, 1, under_way))
+        ids = self._exchange.finished()
+        given = self._exchange.take(ids)
+        given[-1]["env_ids"] = ids
+        return given
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Calls a method of every environment, or reads an attribute, and returns the results."""
+        command = ("call", name, args, kwargs)
+        results = self._idle().ask([command] * len(self._exchange.pool.envs))
+        return tuple(ForkingPickler.loads(result) for result in results)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Returns an attribute of every environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Sets an attribute of every environment, to one value or a list with one for each."""
+        if not isinstance(values, (list, tuple)):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise InvalidInputError(f"{name} needs {self.num_envs} values, not {len(values)}")
+        slices = [values[envs.start : envs.stop] for envs in self._idle().pool.envs]
+        self._exchange.ask([("set_attr", name, part) for part in slices])
+
+    def render(self) -> tuple[Any, ...]:
+        """Returns what every environment renders."""
+        return self.call("render")
+
+    def close_extras(self, timeout: float = _CLOSE_SECONDS) -> None:
+        """Ends the workers.
+
+        Args:
+            timeout: seconds after which a worker is killed.
+        """
+        if os.getpid() == self._owner:  # and not in a fork of it, whose workers these are not
+            self._exchange.close(timeout)
+
+    def __enter__(self) -> Self:
+        """Returns itself; leaving the block closes it."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Closes it."""
+        self.close()
+
+    def __del__(self) -> None:
+        """Closes it, without waiting for anything."""
+        if not getattr(self, "closed", True):
+            self.close(timeout=0)
+
+    def _open(self) -> Exchange:
+        if self.closed:
+            raise NotResetError("the vector environment is closed")
+        return self._exchange
+
+    def _idle(self) -> Exchange:
+        if under_way := self._open().under_way():
+            raise InvalidInputError(f"{under_way} environments are under way: recv() them first")
+        return self._exchange
+
+    def _wait(self, count: int) -> None:
+        self._exchange.wait(count)
+        try:
+            self._exchange.raise_failure()
+        except EnvironmentFailedError:
+            self._was_reset = False
+            raise
+
+
+def usable_cores() -> int:
+    """Returns how many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not every system has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -1,0 +1,204 @@
+"""The one block of anonymous memory in which a vector environment and its workers meet."""
+
+import mmap
+import os
+import platform
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from multiprocessing.reduction import DupFd
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from gymnasium import Env, Space, spaces
+from numpy.typing import NDArray
+
+from workflow_rl.errors import InvalidInputError
+
+# Who may write an environment's row: its worker while it is STEP or RESET, else the parent.
+IDLE: Final = 0
+STEP: Final = 1
+RESET: Final = 2
+DONE: Final = 3
+FAILED: Final = 4  # the environment raised an exception
+
+NO_ENV: Final = -1  # a worker that is waiting plays none
+_ALIGNMENT: Final = 64
+_SPACES: Final = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
+_NUMBERS: Final = "biufc"  # kinds of dtypes
+
+InfoArrays = Mapping[str, tuple[int | tuple[int, ...], Any]]  # name -> (shape, dtype)
+
+# Whether another process may see a row's status before the row itself: not on x86.
+STORES_REORDER: Final = platform.machine().lower() not in ("x86_64", "amd64")
+
+
+class Fence:
+    """Keeps memory accesses before a call before those after it, for other processes too.
+
+    A lock's release and acquire are atomic instructions: the cheapest barrier Python has. Each
+    process and each user of it has one of its own.
+    """
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._gate.acquire()
+
+    def __call__(self) -> None:
+        """Is the barrier."""
+        self._gate.release()
+        self._gate.acquire()
+
+
+class Field(NamedTuple):
+    """One array of the block."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class AnonymousFile:
+    """A file without a name: it is gone when the last process that has it open is gone."""
+
+    def __init__(self) -> None:
+        if hasattr(os, "memfd_create"):
+            self.descriptor = os.memfd_create("workflow-rl")
+        else:
+            with tempfile.TemporaryFile() as file:
+                self.descriptor = os.dup(file.fileno())
+
+    def __getstate__(self) -> Any:
+        """Sends the descriptor along to a process that is being started."""
+        return DupFd(self.descriptor)
+
+    def __setstate__(self, state: Any) -> None:
+        """Takes the descriptor in the new process."""
+        self.descriptor = state.detach()
+
+    def close(self) -> None:
+        """Closes this process's descriptor."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+class SharedBlock:
+    """Named arrays in one anonymous file, mapped by every process that is given the block."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        """Makes the block, all zeros."""
+        self._fields = tuple(fields)
+        self._file = AnonymousFile()
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._map()
+
+    def _map(self) -> None:
+        offsets = [0]
+        for field in self._fields:
+            size = field.dtype.itemsize * int(np.prod(field.shape))
+            offsets.append(offsets[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
+        self.nbytes = max(offsets[-1], _ALIGNMENT)
+        os.ftruncate(self._file.descriptor, self.nbytes)
+        memory = mmap.mmap(self._file.descriptor, self.nbytes)
+        for field, offset in zip(self._fields, offsets, strict=False):
+            self.arrays[field.name] = np.ndarray(field.shape, field.dtype, memory, offset)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Returns an array; all processes see the same one."""
+        return self.arrays[name]
+
+    def __getstate__(self) -> Any:
+        """Sends the file along, to be mapped there; a forked process has the map already."""
+        return {"_fields": self._fields, "_file": self._file}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Maps the file in the new process."""
+        self.__dict__.update(state, arrays={})
+        self._map()
+
+    def close(self) -> None:
+        """Closes the file; arrays that are still in use stay mapped until they are dropped."""
+        self.arrays.clear()
+        self._file.close()
+
+
+def fields_of(
+    num_envs: int,
+    num_workers: int,
+    observation: Space[Any],
+    action: Space[Any],
+    infos: Sequence[Field],
+) -> list[Field]:
+    """Returns the arrays of a block for so many environments with these spaces and infos."""
+
+    def per_env(name: str, dtype: Any, shape: tuple[int, ...] = ()) -> Field:
+        return Field(name, (num_envs, *shape), np.dtype(dtype))
+
+    seen, done = array_of(observation), array_of(action)
+    fields = [
+        Field("wanted", (1,), np.dtype(np.int64)),  # how many finished ones the parent sleeps for
+        Field("playing", (num_workers,), np.dtype(np.int64)),  # the environment each worker is in
+        per_env("status", np.uint8),
+        per_env("seed", np.uint64),
+        per_env("has_seed", np.bool_),
+        per_env("action", done.dtype, done.shape),
+        per_env("observation", seen.dtype, seen.shape),
+        per_env("reward", np.float64),
+        per_env("terminated", np.bool_),
+        per_env("truncated", np.bool_),
+        per_env("final_obs", seen.dtype, seen.shape),
+    ]
+    for info in infos:
+        for prefix in ("info", "final_info"):
+            fields.append(per_env(f"{prefix}.{info.name}", info.dtype, info.shape))
+            fields.append(per_env(f"{prefix}._{info.name}", np.bool_))  # whether it was given
+    return fields
+
+
+def array_of(space: Space[Any]) -> Field:
+    """Returns the array that holds one element of a space.
+
+    Raises:
+        InvalidInputError: its elements are no arrays of one size.
+    """
+    if not isinstance(space, _SPACES):
+        names = ", ".join(kind.__name__ for kind in _SPACES)
+        raise InvalidInputError(
+            f"environments in shared memory need spaces of {names}, not {type(space).__name__}"
+        )
+    assert space.shape is not None
+    return Field("", space.shape, np.dtype(space.dtype))
+
+
+def info_fields(declared: InfoArrays | None, env: Env[Any, Any]) -> list[Field]:
+    """Returns the info arrays: those declared or, without a declaration, those of a reset.
+
+    Args:
+        declared: shape and dtype of each by name; None resets the environment and takes every
+            number and array of its info.
+        env: one of the environments.
+
+    Raises:
+        InvalidInputError: a shape or a dtype is not one.
+    """
+    if declared is None:
+        return [
+            Field(name, np.shape(value), np.asarray(value).dtype)
+            for name, value in env.reset()[1].items()
+            if isinstance(value, (np.ndarray, np.generic, bool, int, float))
+            and np.asarray(value).dtype.kind in _NUMBERS
+        ]
+    fields = []
+    for name, given in declared.items():
+        try:
+            shape, dtype = given
+            example = np.empty(shape, dtype)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"info array {name!r} needs a shape and a dtype, not {given!r}"
+            ) from error
+        if example.dtype.kind not in _NUMBERS:
+            raise InvalidInputError(f"info array {name!r} must hold numbers, not {dtype!r}")
+        fields.append(Field(name, example.shape, example.dtype))
+    return fields

@@ -1,0 +1,40 @@
+"""One way to put Python environments side by side, whatever carries their steps."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from workflow_rl.config import one_of
+from workflow_rl.envs.shared import SharedMemoryVectorEnv
+from workflow_rl.envs.shared_pool import EnvFn
+
+SHARED: Final = "shared"
+PIPES: Final = "pipes"
+SERIAL: Final = "serial"
+VECTORS: Final = (SHARED, PIPES, SERIAL)
+
+
+def make_vector(
+    env_fns: Sequence[EnvFn], vector: str = SHARED, **settings: Any
+) -> VectorEnv[Any, Any, Any]:
+    """Returns environments that step together; ended episodes restart within the step.
+
+    Seeds of the same list (`spaces.env_seeds`) give the same trajectories with each.
+
+    Args:
+        env_fns: make the environments.
+        vector: shared (a few workers over shared memory), pipes (Gymnasium's own, one process for
+            each environment) or serial (all in this process, for debugging).
+        settings: with shared, those of `SharedMemoryVectorEnv`; else those of Gymnasium's class.
+
+    Raises:
+        InvalidInputError: there is no such vector, or a setting is not allowed.
+    """
+    one_of("vector", vector, VECTORS)
+    if vector == SHARED:
+        return SharedMemoryVectorEnv(env_fns, **settings)
+    settings = {"autoreset_mode": AutoresetMode.SAME_STEP, **settings}
+    if vector == PIPES:
+        return AsyncVectorEnv(env_fns, shared_memory=False, **settings)
+    return SyncVectorEnv(env_fns, **settings)

@@ -1,0 +1,134 @@
+"""The real CybORG and the simulator side by side: the same actions, the same draws, every step."""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.envs.cyborg import CyborgEnv
+from workflow_rl.parity.recorder import Act, record
+from workflow_rl.parity.replay import Comparison, compare
+from workflow_rl.scenario.actions import (
+    DECOY_ACTIONS,
+    FIRST_ANALYSE,
+    FIRST_REMOVE,
+    FIRST_RESTORE,
+    NUM_ACTIONS,
+    SLEEP,
+)
+from workflow_rl.scenario.tables import NUM_DECOYS, NUM_HOSTS
+from workflow_rl.sim.observe import CHALLENGE_SIZE
+
+_CHUNK: Final = 20  # episodes that are compared at a time
+_BUSY_SHARES: Final = (0.1, 0.1, 0.25, 0.25, 0.3)  # sleep, analyse, remove, restore, decoy
+_BUSY_AT_MARKED: Final = 0.7  # of its actions, if there is a marked host
+
+
+@dataclass(frozen=True)
+class Blue:
+    """Who plays Blue."""
+
+    name: str
+    act: Act
+    observation: str = "challenge"  # the one it takes
+
+
+def _act_randomly(observation: NDArray[np.int8], rng: np.random.Generator) -> int:
+    return int(rng.integers(NUM_ACTIONS))
+
+
+def _act_busily(observation: NDArray[np.int8], rng: np.random.Generator) -> int:
+    marked = np.flatnonzero(observation[:CHALLENGE_SIZE].reshape(NUM_HOSTS, 4).any(axis=1))
+    at_marked = len(marked) and rng.random() < _BUSY_AT_MARKED
+    host = int(rng.choice(marked) if at_marked else rng.integers(NUM_HOSTS))
+    kind = rng.choice(len(_BUSY_SHARES), p=_BUSY_SHARES)
+    decoy = DECOY_ACTIONS[host, rng.integers(NUM_DECOYS)]
+    choices = (SLEEP, FIRST_ANALYSE + host, FIRST_REMOVE + host, FIRST_RESTORE + host, decoy)
+    return int(choices[kind])
+
+
+BUILT_IN_BLUES: Final = (
+    Blue("random", _act_randomly),  # all 145 actions alike
+    Blue("busy", _act_busily),  # removes, restores and places decoys, mostly where something is
+)
+
+
+@dataclass(frozen=True)
+class Match:
+    """Who plays whom, and how long."""
+
+    red_agent: str
+    blue: Blue
+    episode_length: int
+    rules: str = "main"
+    green_agent: str = "sleep"
+
+    @property
+    def name(self) -> str:
+        """What it is, without a space."""
+        return f"{self.red_agent}-{self.blue.name}-{self.episode_length}"
+
+
+@dataclass(frozen=True)
+class LiveResult:
+    """What came out of a match."""
+
+    comparison: Comparison
+    cut: int  # episodes that were compared only up to a process id drawn twice: see `record`
+
+    def __add__(self, later: "LiveResult") -> "LiveResult":
+        """Returns both together; the episodes of the other one come after ours."""
+        a, b = self.comparison, later.comparison
+        first = b.first and replace(b.first, episode=b.first.episode + a.episodes)
+        both = replace(
+            a,
+            episodes=a.episodes + b.episodes,
+            steps=a.steps + b.steps,
+            mismatches=a.mismatches + b.mismatches,
+            first=a.first or first,
+        )
+        return LiveResult(both, self.cut + later.cut)
+
+
+def compare_live(
+    match: Match, episodes: int, seed: int, cyborg_path: str | Path | None = None
+) -> Iterator[LiveResult]:
+    """Plays a match on CybORG, repeats it on the simulator and compares every step.
+
+    An episode depends on the names in the match, the seed and its own number alone.
+
+    Args:
+        match: who plays.
+        episodes: how many.
+        seed: which ones.
+        cyborg_path: where CybORG is.
+
+    Yields:
+        The result of everything played so far, after every few episodes.
+    """
+    env = CyborgEnv(
+        red_agent=match.red_agent,
+        episode_length=match.episode_length,
+        rules=match.rules,
+        observation=match.blue.observation,
+        green_agent=match.green_agent,
+        cyborg_path=cyborg_path,
+    )
+    total: LiveResult | None = None
+    for start in range(0, episodes, _CHUNK):
+        numbers = range(start, min(start + _CHUNK, episodes))
+        seeds = [_seed_of(match, seed, number) for number in numbers]
+        trace = record(match.name, env, seeds, match.blue.act)
+        cut = int((trace.lengths < trace.steps).sum())
+        result = LiveResult(compare(trace, match.rules), cut)
+        total = total + result if total else result
+        yield total
+
+
+def _seed_of(match: Match, seed: int, episode: int) -> int:
+    entropy = [zlib.crc32(match.name.encode()), seed, episode]
+    return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])

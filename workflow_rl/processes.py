@@ -1,0 +1,56 @@
+"""How worker processes live with their parent: deaf to Ctrl-C, and never longer than it."""
+
+import fcntl
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+_LOOK_EVERY: Final = 1.0  # seconds
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Lets processes started in the block never hear Ctrl-C, which is for their parent to answer.
+
+    A terminal sends it to all of them. Blocked signals stay blocked in a new process; here the
+    signal is only put off.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def leave_interrupts_to_parent() -> None:
+    """In a worker: ignores Ctrl-C, and ends by SIGTERM whatever its parent does at one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def end_with_parent() -> None:
+    """In a worker: ends the process when its parent is gone, however that came about.
+
+    A thread waits for that end. Where the system can, it is also asked to kill the process when
+    the parent's end of their pipe closes, for a worker that never lets another thread run.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only a worker process can end with its parent"
+    started_by = os.getppid()  # the parent, or a server in its place
+
+    def watch() -> None:
+        while parent.is_alive() and os.getppid() == started_by:
+            parent.join(_LOOK_EVERY)  # other processes may hold the pipe open, so look again
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    if sys.platform == "linux":
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
+        flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
