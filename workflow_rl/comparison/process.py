@@ -1,15 +1,12 @@
 """A task in a fresh process of its own, so that its memory and its time are its own."""
 
 import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final, TypeVar
 
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.processes import deaf_children, end_with_parent
 
 Result = TypeVar("Result")
 Emit = Callable[[str], None]
@@ -31,7 +28,7 @@ def run_alone(task: Callable[[Emit], Result], on_news: Emit = lambda news: None)
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(task, theirs), daemon=True)
-    with _interrupts_put_off():
+    with deaf_children():
         process.start()
     theirs.close()
     try:
@@ -55,28 +52,11 @@ def run_alone(task: Callable[[Emit], Result], on_news: Emit = lambda news: None)
         ours.close()
 
 
-@contextmanager
-def _interrupts_put_off() -> Iterator[None]:
-    """Lets a process started in the block never hear Ctrl-C, which is for its parent to answer."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _work(task: Callable[[Emit], Any], parent: Connection) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         result = task(lambda news: parent.send((_NEWS, news)))
     except Exception as error:
         parent.send((_FAILURE, error))
         return
     parent.send((_RESULT, result))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
