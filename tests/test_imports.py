@@ -25,6 +25,9 @@ LAYERS = (
     "ordersearch",
     "experiment",
     "evaluation",
+    "plots",
+    "landscape",
+    "comparison",
     "play",
     "report",
     "bench",
@@ -34,7 +37,15 @@ LAYERS = (
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
     "gymnasium": {"envs", "bench/vector_contenders.py"},
-    "torch": {"ppo", "train", "ordersearch", "experiment", "evaluation/sb3.py", "bench"},
+    "torch": {
+        "ppo",
+        "train",
+        "ordersearch",
+        "experiment",
+        "evaluation/sb3.py",
+        "comparison",
+        "bench",
+    },
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
     "stable_baselines3": {
@@ -47,9 +58,10 @@ ONLY_IN = {
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
-    "plotly": {"report/figures", "report/page.py"},
+    "plotly": {"plots.py", "report/figures", "report/page.py"},
     "jinja2": {"report/page.py"},
     "markupsafe": {"report/page.py"},
+    "scipy": {"landscape"},
 }
 SMALL_LAYERS = {"scenario", "sim"}
 SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}

@@ -213,3 +213,40 @@ def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) ->
     finally:
         stop.set()
         watcher.join()
+
+
+def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
+    directory.close()
+    assert directory.path == tmp_path / "seed_000"
+    again = RunDirectory.open(tmp_path / "seed_000")
+    assert again.config == tiny()
+    again.close()
+
+
+def test_a_directory_that_was_made_but_never_described_is_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "seed_000").mkdir()
+    RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000").close()
+    assert describe_run(tmp_path / "seed_000")["purpose"] == "search"
+
+
+def test_a_file_in_the_way_of_a_named_directory_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "seed_000").write_text("mine")
+    with pytest.raises(InvalidInputError, match="no run directory can be made at"):
+        RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
+    assert (tmp_path / "seed_000").read_text() == "mine"
+
+
+def test_a_plan_is_noted_where_there_is_one(tmp_path: Path) -> None:
+    plan = {"seeds": [3, 4]}
+    planned = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape", plan=plan)
+    planned.close()
+    assert describe_run(planned.path)["plan"] == plan
+    assert "plan" not in describe_run(new_run(tmp_path))
+
+
+def test_a_run_is_opened_by_the_command_it_is_of(tmp_path: Path) -> None:
+    landscape = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape")
+    landscape.close()
+    RunDirectory.open(landscape.path, "landscape").close()
+    assert "is not of a search, but of `workflow-rl landscape`" in sentence(landscape.path)

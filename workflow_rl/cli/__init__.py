@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from workflow_rl import __version__
 from workflow_rl.cli import (
     bench,
+    compare_updates,
     evaluate,
+    landscape,
     parity,
     play,
     replay,
@@ -41,7 +43,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (search, train, watch, report, replay, select, evaluate, play, parity, bench):
+    running = (search, train, watch, report, replay)
+    judging = (select, evaluate, landscape, compare_updates)
+    for module in (*running, *judging, play, parity, bench):
         module.add_to(commands)
     return parser
 

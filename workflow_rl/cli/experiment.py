@@ -1,6 +1,7 @@
 """The flags of `search` and `train`, and how they become a configuration."""
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -183,8 +184,21 @@ SEARCH_FLAGS: Final = (
 )
 
 
-def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> None:
-    """Adds the flags, in groups."""
+def add_experiment_flags(
+    parser: argparse.ArgumentParser,
+    *,
+    search: bool,
+    without: Collection[str] = (),
+    train: TrainConfig | None = None,
+) -> None:
+    """Adds the flags, in groups.
+
+    Args:
+        parser: the command's.
+        search: whether there is a search.
+        without: fields of the search that the command decides itself.
+        train: the command's own defaults of a training.
+    """
     game = parser.add_argument_group("the game")
     add_red_agent(game)
     add_rules(game)
@@ -207,7 +221,7 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
         help=f"rollout strategy: {', '.join(PRESETS)}",
     )
     for flag in TRAIN_FLAGS:
-        flag.add_to(training, TrainConfig())
+        flag.add_to(training, train or TrainConfig())
     ppo = parser.add_argument_group("PPO")
     ppo.add_argument(
         "--ppo",
@@ -221,7 +235,8 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
     if search:
         group = parser.add_argument_group("search")
         for flag in SEARCH_FLAGS:
-            flag.add_to(group, SearchConfig())
+            if flag.field not in without:
+                flag.add_to(group, SearchConfig())
     backend = parser.add_argument_group("backend (docs/cyborg.md)")
     for flag in BACKEND_FLAGS:
         flag.add_to(backend, BackendConfig())

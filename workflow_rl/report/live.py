@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from workflow_rl.experiment.logs import Row
 from workflow_rl.experiment.listener import Listener
+from workflow_rl.experiment.logs import Row
 from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.ppo.policy import load_policy
 from workflow_rl.report.replay import MOST_STEPS, play_policy
