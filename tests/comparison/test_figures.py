@@ -4,7 +4,7 @@ from tests.comparison.test_summary import RISING, measured
 from workflow_rl.comparison.figures import figures
 from workflow_rl.comparison.gradient import GradientNoise
 from workflow_rl.comparison.summary import summarise
-from workflow_rl.plots import write_page
+from workflow_rl.report.plots import write_page
 
 
 def test_a_comparison_can_be_drawn(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from workflow_rl.comparison.plan import Plan
 from workflow_rl.comparison.training import Measured, measure_training
 from workflow_rl.train.loop import train
 
-PLAN = Plan(episode_length=10, transitions=4_000, presets=("episode", "parallel25"), seeds=(3,))
+PLAN = Plan(episode_length=10, transitions=2_000, presets=("episode", "parallel25"), seeds=(3,))
 
 
 @pytest.fixture(scope="module", params=PLAN.presets)
@@ -18,7 +18,7 @@ def measured(request: pytest.FixtureRequest) -> Measured:
 def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None:
     result = train(PLAN.job(measured.preset, 3))
     assert (measured.updates, measured.transitions) == (result.updates, result.transitions)
-    assert measured.transitions == 4_000
+    assert measured.transitions == 2_000
     assert measured.gradient_steps == 4 * measured.updates
     assert measured.transitions_per_update * measured.updates == measured.transitions
     last = max(3 * measured.n_envs, int(measured.curve.episodes[-1]))
@@ -28,8 +28,8 @@ def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None
 
 
 def test_the_curve_covers_the_whole_training(measured: Measured) -> None:
-    assert measured.curve.total == 400
-    assert measured.curve.transitions[-1] == 4_000
+    assert measured.curve.total == 200
+    assert measured.curve.transitions[-1] == 2_000
     assert (np.diff(measured.curve.seconds) > 0).all()
     assert measured.curve.seconds[-1] == pytest.approx(measured.seconds, rel=1e-6)
     assert (measured.curve.compliance >= 0).all()

@@ -181,40 +181,6 @@ def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None
     assert (tmp_path / "logs").read_text() == "mine"
 
 
-def test_whether_a_live_process_holds_a_run_can_be_seen_without_being_in_its_way(
-    tmp_path: Path,
-) -> None:
-    run = new_run(tmp_path)
-    assert not is_held(run)
-    with holder(run) as process:
-        assert is_held(run)
-        assert is_held(run)
-        process.kill()
-        process.wait()
-        assert not is_held(run)
-    RunDirectory.open(run).close()
-    assert not is_held(tmp_path / "nowhere")
-
-
-def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
-    run = new_run(tmp_path)
-    stop = threading.Event()
-
-    def look() -> None:
-        while not stop.is_set():
-            is_held(run)
-            time.sleep(0.0005)
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    try:
-        for _ in range(50):
-            RunDirectory.open(run).close()
-    finally:
-        stop.set()
-        watcher.join()
-
-
 def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None:
     directory = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
     directory.close()
@@ -250,3 +216,37 @@ def test_a_run_is_opened_by_the_command_it_is_of(tmp_path: Path) -> None:
     landscape.close()
     RunDirectory.open(landscape.path, "landscape").close()
     assert "is not of a search, but of `workflow-rl landscape`" in sentence(landscape.path)
+
+
+def test_whether_a_live_process_holds_a_run_can_be_seen_without_being_in_its_way(
+    tmp_path: Path,
+) -> None:
+    run = new_run(tmp_path)
+    assert not is_held(run)
+    with holder(run) as process:
+        assert is_held(run)
+        assert is_held(run)
+        process.kill()
+        process.wait()
+        assert not is_held(run)
+    RunDirectory.open(run).close()
+    assert not is_held(tmp_path / "nowhere")
+
+
+def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            is_held(run)
+            time.sleep(0.0005)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        for _ in range(50):
+            RunDirectory.open(run).close()
+    finally:
+        stop.set()
+        watcher.join()

@@ -6,7 +6,7 @@ from tests.landscape.lands import made_up, truth
 from workflow_rl.config import SearchConfig
 from workflow_rl.landscape.analysis import analyse
 from workflow_rl.landscape.figures import figures
-from workflow_rl.plots import write_page
+from workflow_rl.report.plots import write_page
 
 
 @pytest.mark.parametrize(("seeds", "replays", "number"), [(3, 1, 5), (2, 0, 2), (1, 0, 1)])

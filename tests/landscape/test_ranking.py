@@ -33,6 +33,20 @@ def test_intervals_hold_the_true_value_as_often_as_they_say() -> None:
     assert np.mean(inside) == pytest.approx(0.95, abs=0.02)
 
 
+def test_equals_have_the_intervals_of_their_class() -> None:
+    values = np.array([-10.0, -20, -30, -40, -50, -60])[CLASSES]
+    spread = np.array([0.2, 0.2, 0.2, 2.0, 2.0, 2.0])[CLASSES]
+    inside, widths = [], []
+    for seed in range(10):
+        land = made_up(np.zeros(120), noise=1.0, red_agent="bline", seed=seed)
+        land = replace(land, reward=values + spread * land.reward)
+        for s in ranked(land):
+            inside.append(abs(s.mean - values[s.order]) <= s.half_width)
+            widths.append(s.half_width / spread[s.order])
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.02)
+    assert np.mean(widths) == pytest.approx(2.0 / math.sqrt(3), rel=0.05)
+
+
 def test_intervals_of_ranks_hold_the_true_rank_as_often_as_they_say() -> None:
     inside = []
     for seed in range(10):

@@ -43,9 +43,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    running = (search, train, watch, report, replay)
-    judging = (select, evaluate, landscape, compare_updates)
-    for module in (*running, *judging, play, parity, bench):
+    runs = (search, train, watch, report, replay, select, evaluate)
+    for module in (*runs, landscape, compare_updates, play, parity, bench):
         module.add_to(commands)
     return parser
 

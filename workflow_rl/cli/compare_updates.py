@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.comparison.plan import Plan
     from workflow_rl.comparison.run import ComparisonRun
     from workflow_rl.comparison.summary import summarise
-    from workflow_rl.plots import write_page
+    from workflow_rl.report.plots import write_page
 
     whole_number("--seeds", args.seeds, 1, 1_000)
     plan = Plan(

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.landscape.figures import figures
     from workflow_rl.landscape.regret import STRATEGIES
     from workflow_rl.landscape.run import LandscapeRun
-    from workflow_rl.plots import write_page
+    from workflow_rl.report.plots import write_page
 
     if "resume" in args:
         landscape = LandscapeRun.open(args.resume)

@@ -8,7 +8,7 @@ import numpy as np
 from workflow_rl.comparison.curve import Curve
 from workflow_rl.comparison.summary import EARLY_WINDOW, Summary
 from workflow_rl.comparison.training import Measured
-from workflow_rl.plots import COLOURS, Plot, faded
+from workflow_rl.report.plots import COLOURS, Plot
 
 _POINTS = 200  # of a line, at most
 
@@ -61,7 +61,8 @@ def _lines(trainings: Sequence[Measured], what: str, axis: str, heading: str, te
                     "showlegend": k == 0,
                     "x": x,
                     "y": y,
-                    "line": {"color": faded(colour, 0.75), "width": 1.5},
+                    "opacity": 0.75,
+                    "line": {"color": colour, "width": 1.5},
                     "hovertemplate": f"{preset}, seed {measured.seed}: %{{y:.2f}}<extra></extra>",
                 }
             )

@@ -6,7 +6,8 @@ import numpy as np
 
 from workflow_rl.landscape.analysis import Analysis
 from workflow_rl.landscape.regret import MEASURES
-from workflow_rl.plots import COLOURS, Plot, faded
+from workflow_rl.report import palette
+from workflow_rl.report.plots import COLOURS, Plot
 from workflow_rl.workflow.orders import format_order
 
 _REGRETS = dict(
@@ -45,7 +46,7 @@ def _ranking(analysis: Analysis) -> Plot:
                 "x": places,
                 "y": [float(land.reward[row, s.order]) for s in standings],
                 "text": names,
-                "marker": {"size": 5, "color": faded(COLOURS[row % len(COLOURS)], 0.6)},
+                "marker": {"size": 5, "opacity": 0.6, "color": COLOURS[row % len(COLOURS)]},
             }
         )
     widths = [s.half_width for s in standings]
@@ -65,7 +66,7 @@ def _ranking(analysis: Analysis) -> Plot:
             ],
             "marker": {
                 "size": 7,
-                "color": "#1b2430",
+                "color": palette.INK,
                 "symbol": ["circle" if land.is_eligible[s.order] else "x" for s in standings],
             },
         }

@@ -81,8 +81,7 @@ def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Stand
         effect: its decomposition: the noise of single trainings.
         seed: of the draws behind the intervals of ranks.
     """
-    seeds = len(landscape.seeds)
-    half = _half_width(effect)
+    halves = _half_widths(landscape, effect)
     belief = believe(landscape)
     rng = np.random.default_rng([seed, 123])
     names, first, members = np.unique(landscape.classes, return_index=True, return_inverse=True)
@@ -97,7 +96,7 @@ def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Stand
         Standing(
             order=order,
             mean=float(means[order]),
-            half_width=half if seeds > 1 else math.nan,
+            half_width=float(halves[order]),
             believed=float(belief.mean[order]),
             rank_low=math.floor(low[order]),
             rank_high=math.ceil(high[order]),
@@ -109,11 +108,27 @@ def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Stand
     ]
 
 
-def _half_width(effect: OrderEffect) -> float:
-    """Returns half of the 95 % interval of an order's mean over seeds; their levels are common."""
-    if not effect.noise.freedom:
-        return math.nan
+def _half_widths(landscape: Landscape, effect: OrderEffect) -> Floats:
+    """Returns (120,) half of the 95 % interval of each order's mean over seeds.
+
+    Some orders are noisier than others. An order with equals is as noisy as all trainings of its
+    class are; without equals there are too few trainings to tell, and all orders share the noise
+    that is left when what seeds give all orders alike is taken out.
+    """
     from scipy.stats import t
 
-    quantile = float(t.ppf(1 - _TAIL / 100, effect.noise.freedom))
-    return quantile * math.sqrt(effect.noise.mean_square / effect.seeds)
+    seeds = len(landscape.seeds)
+    halves = np.full(landscape.reward.shape[1], np.nan)
+    if seeds < 2:
+        return halves
+    for name in np.unique(landscape.classes):
+        inside = landscape.classes == name
+        values = landscape.reward[:, inside]
+        if inside.sum() > 1:
+            variance, freedom = float(values.var(ddof=1)), values.size - 1
+        else:
+            variance, freedom = effect.noise.mean_square, effect.noise.freedom
+        if freedom:
+            quantile = float(t.ppf(1 - _TAIL / 100, freedom))
+            halves[inside] = quantile * math.sqrt(variance / seeds)
+    return halves
