@@ -37,10 +37,10 @@ def test_every_command_explains_itself(
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_flag_names_its_default(path: tuple[str, ...]) -> None:
-    shown = " ".join(COMMANDS[path].format_help().split()).replace("- ", "-")  # broken at hyphens
+    shown = "".join(COMMANDS[path].format_help().split())  # long defaults break anywhere
     for action in COMMANDS[path]._actions:
         if action.option_strings and action.default not in (None, argparse.SUPPRESS):
-            assert f"(default: {action.default})" in shown
+            assert "".join(f"(default: {action.default})".split()) in shown
 
 
 @pytest.mark.parametrize(
