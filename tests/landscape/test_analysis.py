@@ -25,6 +25,7 @@ def test_everything_is_told_and_can_be_written(analysis: Analysis, tmp_path: Pat
     assert data["order_effect"]["share"] > 0.5
     assert data["order_effect"]["deviations"]["noise"] == pytest.approx(0.5, rel=0.2)
     assert data["equals_effect"]["classes"] == 6
+    assert len(data["pair_effects"]) == 10
     assert data["regret"]["checkpoints"] == [2, 4]
     assert set(data["regret"]["strategies"]) == {"gp-ucb", "random", "round-robin"}
     assert len(data["regret"]["strategies"]["random"]["mean_tried"]["mean"]) == 2

@@ -3,8 +3,6 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +33,6 @@ _FLAGS: Final = {  # field of a plan -> its flag
     "presets": "--presets",
     "seeds": "--seeds or --seed",
 }
-Tell = Callable[[str], None]
 
 
 def add_to(commands: Commands) -> None:
@@ -85,6 +82,13 @@ def add_to(commands: Commands) -> None:
         help="rewards whose first reaching is told",
     )
     parser.add_argument(
+        "--parallel-trainings",
+        type=int,
+        default=2,
+        metavar="N",
+        help="trainings side by side; 1 disturbs the measured speed least",
+    )
+    parser.add_argument(
         "--checkpoint-dir", default="logs", metavar="DIR", help="where run directories are made"
     )
     parser.add_argument(
@@ -109,6 +113,7 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.report.plots import write_page
 
     whole_number("--seeds", args.seeds, 1, 1_000)
+    whole_number("--parallel-trainings", args.parallel_trainings, 1, 256)
     plan = Plan(
         red_agent=args.red_agent,
         rules=args.rules,
@@ -136,8 +141,13 @@ def run(args: argparse.Namespace) -> int:
             f"red {plan.red_agent}, rules {plan.rules}, {plan.transitions:,} transitions, seeds "
             f"{', '.join(map(str, plan.seeds))}, {format_order(plan.order)}; directory {path}",
         )
-        with _progress(console, comparison.steps) as (on_step, on_news):
-            trainings, noise = comparison.measure(on_step, on_news)
+        with _Progress(console, comparison.steps) as progress:
+            trainings, noise = comparison.measure(
+                args.parallel_trainings,
+                on_start=progress.began,
+                on_news=progress.told,
+                on_done=progress.done,
+            )
         summaries, seconds = summarise(trainings, noise, args.reward_thresholds)
         print_comparison(console, plan, summaries, seconds)
         data = comparison.write(summaries, seconds)
@@ -172,24 +182,35 @@ def _refuse_other_settings(given: "Plan", fresh: "Plan", begun: "Plan") -> None:
         )
 
 
-@contextmanager
-def _progress(console: Console, steps: int) -> Iterator[tuple[Tell, Tell]]:
+class _Progress:
     """Shows what is being trained: a bar in a terminal, a line for each training elsewhere."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[news]}"),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bars:
-        task = bars.add_task("trainings", total=steps, completed=-1, news="")
 
-        def on_step(what: str) -> None:
-            bars.update(task, advance=1, description=what, news="")
-            if not console.is_terminal:
-                console.print(what)
+    def __init__(self, console: Console, steps: int) -> None:
+        self._console = console
+        self._bars = Progress(
+            TextColumn("trainings"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[news]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bars.add_task("", total=steps, news="")
 
-        yield on_step, lambda news: bars.update(task, news=news)
-        bars.update(task, completed=steps)
+    def __enter__(self) -> "_Progress":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def began(self, what: str) -> None:
+        if not self._console.is_terminal:
+            self._console.print(what)
+
+    def told(self, what: str, news: str) -> None:
+        self._bars.update(self._task, news=f"{what}: {news}")
+
+    def done(self, number: int) -> None:
+        self._bars.update(self._task, completed=number)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.config import SearchConfig
+from workflow_rl.landscape.pairs import PairEffect, pair_effects
 from workflow_rl.landscape.ranking import Standing, rank
 from workflow_rl.landscape.regret import CHECKPOINTS, MEASURES, Regret, regrets
 from workflow_rl.landscape.table import Landscape
@@ -23,6 +24,7 @@ class Analysis:
     landscape: Landscape
     effect: OrderEffect | None  # None: fewer than two orders complied for every seed
     equals: EqualsEffect | None  # None: no two orders are equal against this red agent
+    pairs: list[PairEffect]
     standings: list[Standing]
     regrets: list[Regret]
     checkpoints: tuple[int, ...]
@@ -48,6 +50,7 @@ class Analysis:
         return self.landscape.as_json() | {
             "order_effect": effect,
             "equals_effect": None if self.equals is None else asdict(self.equals),
+            "pair_effects": [asdict(pair) for pair in self.pairs],
             "ranking": [
                 {"workflow": format_order(s.order)} | asdict(s) | {"order": s.order}
                 for s in self.standings
@@ -99,6 +102,7 @@ def analyse(
         landscape=landscape,
         effect=effect,
         equals=equals_effect(values, classes, seed) if enough else None,
+        pairs=pair_effects(landscape),
         standings=rank(landscape, effect or order_effect(landscape.reward, seed), seed),
         regrets=regrets(
             landscape,
