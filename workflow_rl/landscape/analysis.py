@@ -47,14 +47,24 @@ class Analysis:
         effect = None
         if self.effect is not None:
             effect = asdict(self.effect) | {"deviations": self.effect.deviations}
-        return self.landscape.as_json() | {
+        data = self.landscape.as_json()
+        standing = {s.order: s for s in self.standings}
+        for order, row in enumerate(data["orders"]):
+            mine = standing[order]
+            row |= {
+                "mean": mine.mean,
+                "half_width_95": mine.half_width,
+                "believed": mine.believed,
+                "mean_compliance": mine.compliance,
+                "mean_compliance_true": mine.compliance_true,
+                "compliant_seeds": mine.compliant,
+                "ranks_95": [mine.rank_low, mine.rank_high],
+            }
+        return data | {
             "order_effect": effect,
             "equals_effect": None if self.equals is None else asdict(self.equals),
             "pair_effects": [asdict(pair) for pair in self.pairs],
-            "ranking": [
-                {"workflow": format_order(s.order)} | asdict(s) | {"order": s.order}
-                for s in self.standings
-            ],
+            "ranking": [format_order(s.order) for s in self.standings],
             "regret": {
                 "checkpoints": list(self.checkpoints),
                 "replays": len(self.regrets[0].recommended) if self.regrets else 0,
