@@ -281,7 +281,7 @@ def read_landscape(path: Path) -> NDArray[np.float64]:
     """Reads (120,) the mean of every order, NaN where it is not known.
 
     The file maps a workflow to its mean, or lists such pairs as `workflow` and `mean`, alone or
-    under `orders`; `believed`, where it is given, is the mean with the luck of its trials taken out.
+    under `orders`; `believed`, where given, is the mean without the luck of its trials.
 
     Raises:
         InvalidInputError: it does not.
