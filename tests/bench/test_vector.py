@@ -9,6 +9,7 @@ from workflow_rl.bench.vector_contenders import (
     GYM_SHARED,
     LABELS,
     SB3,
+    SERIAL,
     SINGLE,
     SYNC,
     ZERO,
@@ -72,7 +73,7 @@ def test_there_is_no_aim_beside_stable_baselines() -> None:
 def test_a_contender_plays_whole_steps_and_leaves_none_under_way(name: str) -> None:
     contender = Contender(name, [ZeroWork] * 6, num_workers=2)
     try:
-        assert len(contender.pids) == {SINGLE: 0, SYNC: 2, ASYNC: 2}.get(name, 6)
+        assert len(contender.pids) == {SINGLE: 0, SERIAL: 0, SYNC: 2, ASYNC: 2}.get(name, 6)
         assert contender.play(0) == (1 if name == SINGLE else 6)
         for _ in range(3):
             steps = contender.play(0.01)

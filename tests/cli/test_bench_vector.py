@@ -30,7 +30,7 @@ def test_every_contender_is_printed_and_written(tiny_run: Outcome) -> None:
     assert re.fullmatch(r"logs/bench_vector_\d{8}_\d{6}\.json", path.as_posix())
     assert (figures["benchmark"], figures["red_agent"]) == ("vector", "meander")
     assert (figures["repeat_count"], figures["seconds_per_repeat"]) == (2, 0.01)
-    expected = ["single", "sync", "async", "gym-pipes", "gym-shared"]
+    expected = ["single", "serial", "sync", "async", "gym-pipes", "gym-shared"]
     if importlib.util.find_spec("stable_baselines3") is not None:
         expected.append("sb3")
     zero = [row for row in figures["rows"] if row["work"] == "zero"]
@@ -45,7 +45,7 @@ def test_every_contender_is_printed_and_written(tiny_run: Outcome) -> None:
         assert row["memory_bytes"] > 10_000_000
         size, processes = row["num_envs"], row["processes"]
         assert re.search(rf"{row['name']} +│ +{size} │ +{processes} │ +[\d,]+ │ +\d\.\d\d │ ", out)
-    ours = {"sync": 1 + min(3, len(os.sched_getaffinity(0))), "gym-pipes": 4, "single": 1}
+    ours = {"sync": 1 + min(3, len(os.sched_getaffinity(0))), "gym-pipes": 4, "serial": 1}
     for row in zero:
         assert row["processes"] == ours.get(row["contender"], row["processes"])
     assert "zero: sync / gym-pipes, 3 envs" in [ratio["name"] for ratio in figures["ratios"]]
@@ -60,7 +60,7 @@ def test_cyborg_is_measured_where_it_can_be_imported(tiny_run: Outcome) -> None:
         assert len(figures["skipped"]) == 1
         assert "not measured: CybORG is not installed" in out
     else:
-        assert found == {"single", "sync", "async"}
+        assert found == {"single", "serial", "sync", "async"}
         assert "cyborg: sync / " in out
         assert "pipes, 3 envs of cyborg: more than 2 processes (--process-limit)" in out
 

@@ -15,6 +15,7 @@ from workflow_rl.bench.vector_contenders import (
     LABELS,
     PROCESS_PER_ENV,
     SB3,
+    SERIAL,
     SINGLE,
     SYNC,
     WORKS,
@@ -225,11 +226,12 @@ def ratios_of(rows: Sequence[Row], cores: int) -> list[Ratio]:
                 value = row.rate.median / other.rate.median
                 aim = f"at least {_SPEED_AIM}x" if theirs != SB3 else None
                 add(f"{label} / {theirs}", size, value, aim, value >= _SPEED_AIM)
-        single = found.get((work, size, SINGLE))
-        if single is not None and work == CYBORG:
-            value = row.rate.median / (cores * single.rate.median)
-            name = f"{label} / {cores} x {SINGLE}"
-            add(name, size, value, f"at least {_CORES_AIM:g}x", value >= _CORES_AIM)
+        for alone in (SINGLE, SERIAL):
+            other = found.get((work, size, alone))
+            if other is not None and work == CYBORG:
+                value = row.rate.median / (cores * other.rate.median)
+                aim = f"at least {_CORES_AIM:g}x" if alone == SINGLE else None
+                add(f"{label} / {cores} x {alone}", size, value, aim, value >= _CORES_AIM)
         pipes = found.get((work, size, GYM_PIPES))
         if pipes is not None:
             value = pipes.cpu_microseconds / row.cpu_microseconds

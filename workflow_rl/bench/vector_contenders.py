@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from workflow_rl.bench.contenders import EPISODE_LENGTH, make_cyborg
 from workflow_rl.config import GameConfig
+from workflow_rl.envs import vectors
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
-from workflow_rl.envs.vectors import PIPES, make_vector
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.observe import CHALLENGE_SIZE
@@ -23,6 +23,7 @@ CYBORG: Final = "cyborg"
 WORKS: Final = (ZERO, CYBORG)
 
 SINGLE: Final = "single"
+SERIAL: Final = "serial"
 SYNC: Final = "sync"
 ASYNC: Final = "async"
 GYM_PIPES: Final = "gym-pipes"
@@ -30,6 +31,7 @@ GYM_SHARED: Final = "gym-shared"
 SB3: Final = "sb3"
 LABELS: Final = {
     SINGLE: "one environment, no other process",
+    SERIAL: "Gymnasium SyncVectorEnv, no other process",
     SYNC: "SharedMemoryVectorEnv, step",
     ASYNC: "SharedMemoryVectorEnv, send and recv",
     GYM_PIPES: "Gymnasium AsyncVectorEnv, pipes",
@@ -128,8 +130,10 @@ class Contender:
         if name in (SYNC, ASYNC):
             self._env = SharedMemoryVectorEnv(env_fns, num_workers, info_arrays={})
             self.pids = self._env.worker_pids
-        elif name == GYM_PIPES:
-            self._env = make_vector(env_fns, PIPES)
+        elif name in (SERIAL, GYM_PIPES):
+            self._env = vectors.make_vector(
+                env_fns, vectors.SERIAL if name == SERIAL else vectors.PIPES
+            )
         elif name == GYM_SHARED:
             self._env = AsyncVectorEnv(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
         else:

@@ -45,10 +45,11 @@ def add_to(subjects: Commands) -> None:
     )
     parser.add_argument(
         "--contenders",
-        default="single,sync,async,gym-pipes,gym-shared,sb3",
+        default="single,serial,sync,async,gym-pipes,gym-shared,sb3",
         metavar="NAME,...",
-        help="single (one environment, no other process), ours by step (sync) or by send and recv "
-        "(async), and those with a process for each environment: gym-pipes, gym-shared, sb3",
+        help="single (one environment) and serial (all of them) in one process; ours by step "
+        "(sync) or by send and recv (async); with a process for each environment gym-pipes, "
+        "gym-shared, sb3",
     )
     parser.add_argument(
         "--process-limit",
