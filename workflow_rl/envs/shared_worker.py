@@ -49,6 +49,12 @@ Message = tuple[Any, ...]
 _InfoRows = list[tuple[str, NDArray[Any], Any]]  # name, values, whether they are given
 
 
+def collect_rarely() -> None:
+    """Makes the garbage collector of a process with many environments look less often."""
+    gc.freeze()  # what came with a fork is not collected, so its memory stays shared
+    gc.set_threshold(_GC_THRESHOLD)
+
+
 class Task(NamedTuple):
     """What a worker is to do; `first` is its first environment."""
 
@@ -79,8 +85,7 @@ def run_worker(job: Job) -> None:
     _keep_output(job.output)
     leave_interrupts_to_parent()
     end_with_parent()
-    gc.freeze()  # what came with a fork is not collected, so its memory stays shared
-    gc.set_threshold(_GC_THRESHOLD)
+    collect_rarely()
     task = job.task
     player = _Player(job)
     current = task.first
