@@ -36,6 +36,7 @@ ONLY_IN = {
     "torch": {"ppo", "train", "ordersearch", "experiment", "evaluation/sb3.py", "bench"},
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
+    "ray": {"experiment/ray_cluster.py", "experiment/ray_workers.py", "bench/scale_cluster.py"},
     "stable_baselines3": {
         "envs/sb3.py",
         "evaluation/sb3.py",

@@ -19,6 +19,7 @@ from workflow_rl.config import PPO_FORMS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.api import search
 from workflow_rl.experiment.run import SearchOutcome
+from workflow_rl.experiment.tasks import SerialWorkers
 from workflow_rl.experiment.training import TrainingFolder, run_training
 from workflow_rl.train.loop import TrainJob
 
@@ -144,23 +145,11 @@ def test_every_kind_of_training_goes_on_exactly(tmp_path: Path, config: Experime
         assert_same(run, whole)
 
 
-class SideBySide:
+class SideBySide(SerialWorkers):
     """Trials side by side as worker processes would do them, but without the processes."""
 
-    def __init__(self, workers: int, task_of: Any, on_row: Any) -> None:
-        self.capacity = workers
-        self._task_of = task_of
-        self._on_row = on_row
-        self._tasks: dict[int, Any] = {}
-
-    def submit(self, trial: Any) -> None:
-        self._tasks[trial.number] = self._task_of(trial)
-
-    def result(self, trial: Any) -> Any:
-        return self._tasks.pop(trial.number)(self._on_row)
-
-    def close(self) -> None:
-        self._tasks.clear()
+    def __init__(self, number: int, time_limit: float | None) -> None:
+        self.capacity = number
 
 
 @pytest.mark.parametrize("mode", ["common", "previous", "nearest"])
@@ -168,7 +157,7 @@ def test_trials_side_by_side_go_on_from_the_same_policies_after_a_crash(
     tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A trial decided while another was under way must not inherit from it after a resume."""
-    monkeypatch.setattr("workflow_rl.experiment.run.ProcessExecutor", SideBySide)
+    monkeypatch.setattr("workflow_rl.experiment.workers.ProcessWorkers", SideBySide)
     config = tiny(warm_start=mode, parallel_workflows=2, polish_updates=0, base_updates=1)
     with crashing(None) as writes:
         whole = search(config, checkpoint_dir=tmp_path / "whole").path

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from workflow_rl.cli.arguments import add_red_agent, add_rules
+from workflow_rl.cli.execution import add_execution_flags
 from workflow_rl.config import (
     ACTION_SPACES,
     ALIGNMENTS,
@@ -143,7 +144,7 @@ SEARCH_FLAGS: Final = (
     ),
     Flag("--base-updates", "base_updates", int, "updates of the common base policy"),
     Flag("--polish-updates", "polish_updates", int, "further updates of the recommended policy"),
-    Flag("--parallel-workflows", "parallel_workflows", int, "trainings side by side, in processes"),
+    Flag("--parallel-workflows", "parallel_workflows", int, "trainings side by side"),
     Flag(
         "--total-episodes",
         "total_episodes",
@@ -192,6 +193,15 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
         group = parser.add_argument_group("search")
         for flag in SEARCH_FLAGS:
             flag.add_to(group, SearchConfig())
+        group.add_argument(
+            "--ordered-results",
+            dest="SearchConfig.ordered_results",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="wait for results in the order of picks, so that several at a time pick the same "
+            "each time (default: take each when it arrives)",
+        )
+        add_execution_flags(parser)
     run = parser.add_argument_group("run")
     run.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result")
     run.add_argument(

@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.experiment.execution import Execution, open_workers
 from workflow_rl.experiment.logs import Row
 from workflow_rl.experiment.run import SearchOutcome, SearchRun
 from workflow_rl.experiment.rundir import RunDirectory
@@ -28,12 +30,16 @@ class Silent:
     def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
         """A trial is over."""
 
+    def noticed(self, text: str) -> None:
+        """Something out of the ordinary happened."""
+
 
 def search(
     config: ExperimentConfig | None = None,
     *,
     checkpoint_dir: str | Path = "logs",
     resume: str | Path | None = None,
+    execution: Execution | None = None,
 ) -> SearchOutcome:
     """Searches the 120 workflows, as `workflow-rl search` does.
 
@@ -41,20 +47,23 @@ def search(
         config: everything the run depends on; by default that of the command line.
         checkpoint_dir: where the run directory is made.
         resume: an interrupted run's directory to go on with; `config` is then its own.
+        execution: where workflows are trained: here, in processes or on Ray.
 
     Returns:
         Every trial, the recommendation, and the run directory with policies and logs.
     """
-    if resume is not None:
-        directory = RunDirectory.open(Path(resume))
-    else:
-        directory = RunDirectory.create(
-            Path(checkpoint_dir), config or ExperimentConfig(), sys.argv
+    with ExitStack() as stack:
+        if resume is not None:
+            directory = stack.enter_context(closing(RunDirectory.open(Path(resume))))
+            config = directory.config
+        config = config or ExperimentConfig()
+        workers = stack.enter_context(
+            open_workers(execution or Execution(), config.search.parallel_workflows)
         )
-    try:
-        return SearchRun(directory, Silent()).run()
-    finally:
-        directory.close()
+        if resume is None:
+            directory = RunDirectory.create(Path(checkpoint_dir), config, sys.argv)
+            stack.enter_context(closing(directory))
+        return SearchRun(directory, Silent(), workers).run()
 
 
 def train_workflow(

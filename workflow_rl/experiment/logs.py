@@ -88,6 +88,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def episode_records(update: int, episodes: Episodes) -> bytes:
+    """Returns the records of the episodes that ended in an update, as they are kept in a file."""
+    rows = np.zeros(len(episodes), EPISODE_DTYPE)
+    rows["update"] = update
+    for f in fields(episodes):
+        rows[f.name] = getattr(episodes, f.name)
+    return rows.tobytes()
+
+
 class EpisodeLog:
     """A growing file of episode records."""
 
@@ -97,13 +106,9 @@ class EpisodeLog:
 
     def append(self, update: int, episodes: Episodes) -> None:
         """Adds the episodes that ended in an update."""
-        rows = np.zeros(len(episodes), EPISODE_DTYPE)
-        rows["update"] = update
-        for f in fields(episodes):
-            rows[f.name] = getattr(episodes, f.name)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
-            file.write(rows.tobytes())
+            file.write(episode_records(update, episodes))
 
     def read(self) -> NDArray[np.void]:
         """Returns the records; one that was cut off is left out."""
@@ -112,11 +117,15 @@ class EpisodeLog:
         data = self.path.read_bytes()
         return np.frombuffer(data[: len(data) - len(data) % EPISODE_DTYPE.itemsize], EPISODE_DTYPE)
 
+    def rewrite(self, records: bytes) -> None:
+        """Replaces all records, atomically."""
+        write_atomically(self.path, records)
+
     def keep_up_to(self, update: int) -> None:
         """Drops the episodes of later updates."""
         if self.path.exists():
             rows = self.read()
-            write_atomically(self.path, rows[rows["update"] <= update].tobytes())
+            self.rewrite(rows[rows["update"] <= update].tobytes())
 
 
 def write_episodes(path: Path, parts: Mapping[str, NDArray[np.void]]) -> None:

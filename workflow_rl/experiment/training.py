@@ -54,6 +54,19 @@ class TrainingFolder:
         """A record per episode."""
         return EpisodeLog(self.path / "episodes.bin")
 
+    def clear(self) -> None:
+        """Drops what an attempt left that nobody can go on with from here."""
+        for path in (self.checkpoint, self.updates.path, self.episodes.path):  # in this order
+            path.unlink(missing_ok=True)
+
+    def complete(
+        self, job: TrainJob, result: TrainResult, rows: list[Row], episodes: bytes
+    ) -> None:
+        """Puts here what a training done elsewhere gave; the result, which ends it, comes last."""
+        self.updates.rewrite(rows)
+        self.episodes.rewrite(episodes)
+        save_result(self.result, result, job)
+
 
 def run_training(
     name: str, job: TrainJob, path: Path, emit: Emit = lambda row: None
