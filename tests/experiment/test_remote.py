@@ -54,4 +54,4 @@ def test_what_is_installed_is_told_apart_by_what_results_depend_on() -> None:
 def test_a_node_with_something_else_does_no_training(tmp_path: Path) -> None:
     one = task(tmp_path, 3)
     with pytest.raises(InvalidInputError, match=r"the node .* has workflow-rl"):
-        next(train_away(one.name, one.job, None, installed() | {"workflow-rl": "9"}))
+        list(train_away(one.name, one.job, None, installed() | {"workflow-rl": "9"}))

@@ -3,9 +3,6 @@ import json
 import os
 import resource
 import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.experiment.crash import Crash, crashing
+from tests.experiment.disk import remount, small_disk
 from tests.experiment.toy import assert_same, csv_rows, findings, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.config import PPO_FORMS, ExperimentConfig
@@ -347,22 +345,6 @@ def fails_for_want_of_room(
     assert f"workflow-rl search --resume {the_run(folder)}" in out
 
 
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[None]:
-    folder.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    mounted = (
-        shutil.which("mount")
-        and not subprocess.run(["mount", *options], capture_output=True, check=False).returncode
-    )
-    if not mounted:
-        pytest.skip("only a superuser can make a small disk")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
 def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -377,7 +359,7 @@ def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
         fails_for_want_of_room(
             ["search", "--resume", str(run)], os.strerror(errno.ENOSPC), disk, capsys
         )
-        subprocess.run(["mount", "-o", f"remount,size={used * 4}", str(disk)], check=True)
+        remount(disk, f"size={used * 4}")
         assert main(["search", "--resume", str(run)]) == 0
         assert_same(run, the_run(tmp_path / "whole"))
         assert list(run.rglob("*.tmp")) == []
@@ -410,7 +392,7 @@ def test_a_run_on_a_disk_that_became_read_only_is_left_as_it_is(
     with small_disk(disk, "20m"):
         run = crashed(disk, 23)
         before = snapshot(run)
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        remount(disk, "ro")
         assert main(["search", "--resume", str(run)]) in (1, 2)
         assert main(["search", "--checkpoint-dir", str(disk), *ROOMY]) == 2
         err = capsys.readouterr().err

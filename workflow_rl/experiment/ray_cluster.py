@@ -123,9 +123,13 @@ def _check_nodes() -> None:
 
     def ask() -> Installed | str:  # inside a function, so that it travels without the package
         try:
-            from workflow_rl.experiment.remote import installed
+            import workflow_rl
         except ImportError as error:
             return str(error)
+        try:
+            from workflow_rl.experiment.remote import installed
+        except ImportError:
+            return {"workflow-rl": workflow_rl.__version__}
         return installed()
 
     nodes = {
@@ -154,10 +158,8 @@ def _check_nodes() -> None:
         name = answers[answer]
         try:
             there = ray.get(answer)
-        except ray.exceptions.RayError as error:
-            raise InvalidInputError(
-                f"the node {name} cannot run anything: {str(error).splitlines()[0]}"
-            ) from error
+        except ray.exceptions.RayError:
+            continue  # it went away meanwhile
         if isinstance(there, str):
             raise InvalidInputError(
                 f"the node {name} lacks workflow-rl ({there}): install version "

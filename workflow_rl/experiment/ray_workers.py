@@ -11,6 +11,7 @@ from ray.exceptions import (
     ObjectLostError,
     OutOfMemoryError,
     RayError,
+    RaySystemError,
     RayTaskError,
     WorkerCrashedError,
 )
@@ -121,9 +122,11 @@ class RayWorkers:
         try:
             message: Message = ray.get(next(running.stream))
         except RayTaskError as error:
-            if isinstance(error.cause, ImportError):
+            if isinstance(error.cause, (ImportError, RaySystemError)):
+                why = str(error.cause).splitlines()[0].removeprefix("System error: ")
                 raise InvalidInputError(
-                    f"a node that joined the cluster lacks workflow-rl ({error.cause})"
+                    f"a node that joined the cluster cannot load workflow-rl ({why}): install "
+                    f"version {installed()['workflow-rl']} on every node, then go on with --resume"
                 ) from error
             if not isinstance(error.cause, OSError):
                 raise error.cause from error

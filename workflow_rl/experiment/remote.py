@@ -98,6 +98,7 @@ def train_away(
     Raises:
         InvalidInputError: something else is installed here, so the result could be another.
     """
+    yield Started(socket.gethostname(), os.getpid())
     other = difference(installed(), asked_by)
     if other is not None:
         raise InvalidInputError(f"the node {socket.gethostname()} {other}")
@@ -105,7 +106,6 @@ def train_away(
     from workflow_rl.train.loop import Training, one_thread
     from workflow_rl.train.usage import UsageMeter
 
-    yield Started(socket.gethostname(), os.getpid())
     rows: list[Row] = []
     episodes: list[bytes] = []
     sent, sent_at = 0, time.monotonic()
