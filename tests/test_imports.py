@@ -26,6 +26,9 @@ LAYERS = (
     "experiment",
     "evaluation",
     "play",
+    "report",
+    "landscape",
+    "comparison",
     "bench",
     "cli",
 )
@@ -33,7 +36,15 @@ LAYERS = (
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
     "gymnasium": {"envs", "bench/vector_contenders.py"},
-    "torch": {"ppo", "train", "ordersearch", "experiment", "evaluation/sb3.py", "bench"},
+    "torch": {
+        "ppo",
+        "train",
+        "ordersearch",
+        "experiment",
+        "evaluation/sb3.py",
+        "comparison",
+        "bench",
+    },
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
     "ray": {"experiment/ray_cluster.py", "experiment/ray_workers.py", "bench/scale_cluster.py"},
@@ -47,6 +58,10 @@ ONLY_IN = {
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
+    "plotly": {"report/figures", "report/page.py"},
+    "jinja2": {"report/page.py"},
+    "markupsafe": {"report/page.py"},
+    "scipy": {"landscape"},
 }
 SMALL_LAYERS = {"scenario", "sim"}
 SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
     from workflow_rl.evaluation.protocol import evaluate
-    from workflow_rl.experiment.api import search, train_workflow
+    from workflow_rl.experiment.api import train_workflow
     from workflow_rl.ppo.policy import load_policy
+    from workflow_rl.report.api import search
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,7 +38,7 @@ _HOMES = {
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",
     "load_policy": "workflow_rl.ppo.policy",
-    "search": "workflow_rl.experiment.api",
+    "search": "workflow_rl.report.api",
     "train_workflow": "workflow_rl.experiment.api",
 }
 

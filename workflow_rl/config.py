@@ -394,6 +394,44 @@ class SearchConfig:
         not_negative("gp_beta", self.gp_beta)
 
 
+BACKENDS: Final = ("cage2", "cyborg")
+VECTORS: Final = ("shared", "pipes", "serial")
+VECTOR_MODES: Final = ("sync", "async")
+
+
+@dataclass(frozen=True)
+class BackendConfig:
+    """What plays the game: the simulator, or the real CybORG in worker processes."""
+
+    name: str = "cage2"
+    """cage2 (the simulator) or cyborg (the original)."""
+    cyborg_path: str | None = None
+    """Where CybORG is; None: where Python, or CYBORG_PATH, finds it."""
+    vector: str = "shared"
+    """shared (a few workers over shared memory), pipes (a process each) or serial (none)."""
+    vector_mode: str = "sync"
+    """sync (all step together) or async (whoever is ready goes on)."""
+    env_workers: int | None = None
+    """Worker processes; None: one for each core."""
+    step_timeout: float | None = None
+    """Seconds that a step may take; None: for ever."""
+    max_restarts: int = 10
+    """Workers that are replaced when they die."""
+
+    def __post_init__(self) -> None:
+        """Checks every field."""
+        one_of("backend", self.name, BACKENDS)
+        one_of("vector", self.vector, VECTORS)
+        one_of("vector mode", self.vector_mode, VECTOR_MODES)
+        if self.env_workers is not None:
+            whole_number("env_workers", self.env_workers, 1, MAX_ENVS)
+        if self.step_timeout is not None:
+            positive("step_timeout", self.step_timeout)
+        whole_number("max_restarts", self.max_restarts, 0, 10**6)
+        if self.vector_mode == "async" and self.vector != "shared":
+            raise InvalidInputError("the vector mode async goes with the vector shared only")
+
+
 @dataclass(frozen=True)
 class ExperimentConfig:
     """Everything a run depends on."""
@@ -402,6 +440,7 @@ class ExperimentConfig:
     ppo: PPOConfig = field(default_factory=lambda: PPO_FORMS[DEFAULT_PPO])
     train: TrainConfig = field(default_factory=TrainConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
+    backend: BackendConfig = field(default_factory=BackendConfig)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -413,6 +452,8 @@ class ExperimentConfig:
                 "decoys cannot be masked in the action space cardiff, which places them by list: "
                 "use another form of PPO than modern"
             )
+        if self.backend.vector_mode == "async" and self.train.action_space != "all":
+            raise InvalidInputError("the action space cardiff goes with the vector mode sync only")
 
     def as_json(self) -> dict[str, Any]:
         """Returns the configuration as plain data."""
@@ -434,6 +475,7 @@ class ExperimentConfig:
                 ppo=PPOConfig(**(ppo | {"betas": tuple(ppo["betas"])})),
                 train=TrainConfig(**(train | {"hidden": tuple(train["hidden"])})),
                 search=SearchConfig(**data["search"]),
+                backend=BackendConfig(**data["backend"]),
                 seed=data["seed"],
             )
         except (KeyError, TypeError) as error:

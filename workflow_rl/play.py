@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.render import MAX_WIDTH, frame_text
@@ -18,6 +19,7 @@ class Moment:
 
     state: Any  # a record of STATE_DTYPE
     total: float
+    observation: NDArray[np.int8]  # (52 or 62,) what Blue sees
 
 
 class Episode:
@@ -33,7 +35,7 @@ class Episode:
         self._batch = Batch(1, config, autoreset=False)
         self._batch.compile()
         self._batch.reset(seed)
-        self._moments = [Moment(self._batch.state[0].copy(), 0.0)]
+        self._moments = [self._now(0.0)]
         self.position = 0
 
     @property
@@ -51,8 +53,17 @@ class Episode:
         """Whether the moment shown is the episode's last."""
         return self.position >= self.config.episode_length
 
-    def act(self, action: int) -> None:
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """Every moment played so far, the start included."""
+        return tuple(self._moments)
+
+    def act(self, action: int, draws: NDArray[np.int64] | None = None) -> None:
         """Plays an action from the moment shown; what came after it so far is dropped.
+
+        Args:
+            action: one of Blue's 145.
+            draws: (4,) recorded outcomes of chance to use instead of the episode's own.
 
         Raises:
             InvalidInputError: the episode has ended.
@@ -62,11 +73,18 @@ class Episode:
                 f"the episode ended after {self.config.episode_length} steps: go back in time first"
             )
         self._batch.state[0] = self.moment.state
-        self._batch.step(np.array([action], np.int64))
-        total = self.moment.total + float(self._batch.out.reward[0])
+        if draws is None:
+            self._batch.step(np.array([action], np.int64))
+        else:
+            self._batch.step(np.array([action], np.int64), draws[None])
+        moment = self._now(self.moment.total + float(self._batch.out.reward[0]))
         del self._moments[self.position + 1 :]
-        self._moments.append(Moment(self._batch.state[0].copy(), total))
+        self._moments.append(moment)
         self.position += 1
+
+    def _now(self, total: float) -> Moment:
+        """Returns the batch's present moment."""
+        return Moment(self._batch.state[0].copy(), total, self._batch.observation[0].copy())
 
     def forward(self) -> None:
         """Shows the next moment; at the end of what was played, Blue sleeps for a step."""

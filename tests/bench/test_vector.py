@@ -26,6 +26,7 @@ def row(work: str, contender: str, rate: float, size: int = 200, memory: int | N
         rate=Rate((rate,)),
         steps=1,
         cpu_cores=1.0,
+        cpu_seconds=2.0,
         memory_bytes=memory,
         start_seconds=0.1,
         group=size,
@@ -47,7 +48,8 @@ def test_aims_are_set_for_200_environments_alone() -> None:
     assert ratios["cyborg: sync / 2 x single, 200 envs"].value == pytest.approx(60 / 62)
     assert ratios["cyborg: sync / 2 x single, 200 envs"].met is True
     assert ratios["cyborg: sync / 2 x single, 25 envs"].target == "-"
-    assert len(ratios) == 6  # memory is not known
+    assert ratios["zero: processor time, gym-pipes / sync, 200 envs"].value == pytest.approx(1.0)
+    assert len(ratios) == 10  # memory is not known
 
 
 def test_memory_is_compared_with_a_process_for_each_environment() -> None:

@@ -204,3 +204,13 @@ def test_ctrl_c_ends_a_measurement_without_a_traceback(
         assert "workflow-rl: interrupted" in screen.shown
         assert "Traceback" not in screen.shown
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("subject", ["sim", "train", "vector"])
+def test_a_path_without_cyborg_is_one_sentence(
+    subject: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", subject, "--cyborg-path", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "CybORG" in err

@@ -400,7 +400,8 @@ def test_the_end_is_a_ranking_a_recommendation_and_where_everything_is(
         assert trial["stopped"] in line
     assert f"recommended: {summary['recommended']}" in table
     assert "5 % of its shells" in out
-    last = table[-1]
+    last = table[-3]
+    assert table[-2:] == [f"{name}: logs/{run.name}/{name}.html" for name in ("report", "replay")]
     assert f"policy: logs/{run.name}/policies/recommended.safetensors" in last
     assert last.endswith(f"everything: logs/{run.name}")
 
@@ -413,7 +414,8 @@ def test_a_long_path_is_printed_in_one_piece_and_as_it_is(
     run = str(the_run(folder))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith(run)
-    assert lines[-1].endswith(run)
+    assert lines[-3].endswith(run)
+    assert lines[-1].endswith(f"{run}/replay.html")
 
 
 def test_the_reference_spelling_of_red_searches_the_same(

@@ -322,6 +322,8 @@ def test_the_cardiff_observation_shows_a_scan_that_a_new_decoy_hides() -> None:
 
 
 def test_the_guides_python_runs() -> None:
+    if installed_rules() != "main":
+        pytest.skip("the guide shows the rules main")
     text = (ROOT / "docs" / "cyborg.md").read_text(encoding="utf-8")
     snippets = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
     assert snippets

@@ -188,6 +188,8 @@ def test_tensorboard_reads_what_was_logged(tmp_path: Path) -> None:
         "approx_kl": 0.01,
         "clipfrac": 0.02,
         "explained_variance": 0.03,
+        "cpu_percent": 99.0,
+        "rss_mb": 500.0,
     }
     log = TensorBoardLog(tmp_path)
     log.add(row | {"env_reward": -3.0}, 100, 20.0)

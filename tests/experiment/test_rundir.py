@@ -5,6 +5,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 import workflow_rl
 from tests.experiment.toy import tiny
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.experiment.rundir import RunDirectory, describe_run
+from workflow_rl.experiment.rundir import RunDirectory, describe_run, is_held
 
 ROOT = Path(workflow_rl.__file__).resolve().parent.parent
 CONFIG = "experiment_config.json"
@@ -177,3 +179,74 @@ def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None
     with pytest.raises(InvalidInputError, match="no run directory can be made in"):
         RunDirectory.create(tmp_path / "logs", tiny(), [])
     assert (tmp_path / "logs").read_text() == "mine"
+
+
+def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
+    directory.close()
+    assert directory.path == tmp_path / "seed_000"
+    again = RunDirectory.open(tmp_path / "seed_000")
+    assert again.config == tiny()
+    again.close()
+
+
+def test_a_directory_that_was_made_but_never_described_is_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "seed_000").mkdir()
+    RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000").close()
+    assert describe_run(tmp_path / "seed_000")["purpose"] == "search"
+
+
+def test_a_file_in_the_way_of_a_named_directory_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "seed_000").write_text("mine")
+    with pytest.raises(InvalidInputError, match="no run directory can be made at"):
+        RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
+    assert (tmp_path / "seed_000").read_text() == "mine"
+
+
+def test_a_plan_is_noted_where_there_is_one(tmp_path: Path) -> None:
+    plan = {"seeds": [3, 4]}
+    planned = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape", plan=plan)
+    planned.close()
+    assert describe_run(planned.path)["plan"] == plan
+    assert "plan" not in describe_run(new_run(tmp_path))
+
+
+def test_a_run_is_opened_by_the_command_it_is_of(tmp_path: Path) -> None:
+    landscape = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape")
+    landscape.close()
+    RunDirectory.open(landscape.path, "landscape").close()
+    assert "is not of a search, but of `workflow-rl landscape`" in sentence(landscape.path)
+
+
+def test_whether_a_live_process_holds_a_run_can_be_seen_without_being_in_its_way(
+    tmp_path: Path,
+) -> None:
+    run = new_run(tmp_path)
+    assert not is_held(run)
+    with holder(run) as process:
+        assert is_held(run)
+        assert is_held(run)
+        process.kill()
+        process.wait()
+        assert not is_held(run)
+    RunDirectory.open(run).close()
+    assert not is_held(tmp_path / "nowhere")
+
+
+def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            is_held(run)
+            time.sleep(0.0005)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        for _ in range(50):
+            RunDirectory.open(run).close()
+    finally:
+        stop.set()
+        watcher.join()

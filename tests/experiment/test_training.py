@@ -332,6 +332,7 @@ def test_the_result_of_another_training_is_refused(tmp_path: Path) -> None:
 
 ROOMY = ["--n-envs", "20", "--max-steps", "20", "--hidden", "16", "--n-workflows", "3"]
 ROOMY += ["--max-episodes", "6", "--base-updates", "6", "--polish-updates", "3"]
+ROOMY += ["--no-report"]  # larger than everything else of so small a run
 
 
 def fails_for_want_of_room(

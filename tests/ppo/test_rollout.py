@@ -1,12 +1,17 @@
+from contextlib import closing
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.envs.played import PlayedEnv
 from tests.ppo.rollouts import new_network, new_player, played
 from tests.workflow.reference import judge_by_marks, judge_by_truth
 from workflow_rl.config import GameConfig, PPOConfig
+from workflow_rl.envs.python_world import INFO_ARRAYS, PythonWorld
+from workflow_rl.envs.vectors import make_vector
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, samples_of
@@ -298,3 +303,34 @@ def test_steps_left_out_are_not_learned_from() -> None:
         [(rollout, reward)], np.random.default_rng(0)
     )
     assert np.isfinite(stats.explained_variance)
+
+
+# --- Python environments
+
+
+def python_player(vector: str, mode: str, order: int | None) -> Player:
+    make_env = partial(PlayedEnv, red_agent="meander", episode_length=20)
+    settings = {"info_arrays": INFO_ARRAYS, "num_workers": 2} if vector == "shared" else {}
+    vectors = make_vector([make_env] * 5, vector, **settings)
+    return Player(PythonWorld(vectors, asynchronous=mode == "async"), order, seed=4)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("order", [None, 17])
+def test_trajectories_do_not_depend_on_what_carries_the_environments(
+    order: int | None, masked: bool
+) -> None:
+    played = {}
+    for way in (("serial", "sync"), ("shared", "sync"), ("shared", "async")):
+        player = python_player(*way, order)
+        with closing(player.world):
+            network = new_network(player.width)
+            played[way] = [player.collect(network, 33, masked=masked) for _ in range(2)]
+    together = played["serial", "sync"]
+    assert {len(np.unique(r.orders)) > 1 for r in together} == {order is None}
+    for rollouts in played.values():
+        for one, other in zip(together, rollouts, strict=True):
+            for name in ("actions", "env_reward", "ends", "orders", "any_open", "verdict"):
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+            inputs = [r.inputs[r.rows] for r in (one, other)]  # numbered as they were met
+            np.testing.assert_array_equal(*inputs)

@@ -17,7 +17,9 @@ from workflow_rl.workflow.orders import (
     POSITIONS,
     PRECEDENCE,
     SEQUENCES,
+    classes_of_equals,
     classes_without,
+    common_part,
     format_order,
     kendall_distance,
     order_index,
@@ -218,3 +220,28 @@ def test_orders_of_a_class_differ_only_in_where_the_ignored_type_stands() -> Non
         members = [ORDERS[i] for i in np.flatnonzero(classes == number)]
         assert len({tuple(u for u in order if u != "defender") for order in members}) == 1
         assert {order.index("defender") for order in members} == set(range(5))
+
+
+def test_against_bline_the_places_of_defender_and_op_host_make_no_difference() -> None:
+    assert (classes_of_equals("bline") == classes_without("defender", "op_host")).all()
+
+
+@pytest.mark.parametrize("red_agent", ["meander", "sleep", "mixed"])
+def test_against_others_no_two_orders_are_equal(red_agent: str) -> None:
+    assert len(set(classes_of_equals(red_agent).tolist())) == NUM_ORDERS
+
+
+def test_what_equal_orders_have_in_common_names_their_class() -> None:
+    classes = classes_of_equals("bline")
+    parts = [common_part(np.flatnonzero(classes == c).tolist()) for c in range(6)]
+    assert set(parts) == set(itertools.permutations(("enterprise", "op_server", "user")))
+
+
+@given(INDICES)
+def test_an_order_alone_has_all_of_itself_in_common(order: int) -> None:
+    assert common_part([order]) == ORDERS[order]
+
+
+@given(INDICES)
+def test_an_order_and_its_reverse_have_nothing_in_common(order: int) -> None:
+    assert common_part([order, order_index(ORDERS[order][::-1])]) == ()

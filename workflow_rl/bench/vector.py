@@ -43,9 +43,15 @@ class Row:
     rate: Rate
     steps: int  # of environments, in all repeats
     cpu_cores: float  # kept busy by all its processes
+    cpu_seconds: float  # of all its processes, in all repeats
     memory_bytes: int | None  # of all its processes
     start_seconds: float
     group: int  # environments of the contenders it took turns with
+
+    @property
+    def cpu_microseconds(self) -> float:
+        """Processor time of a step, which other programs disturb less than the rate."""
+        return 1e6 * self.cpu_seconds / self.steps
 
     @property
     def label(self) -> str:
@@ -84,6 +90,7 @@ class Report:
                     "repeats": list(row.rate.repeats),
                     "steps_played": row.steps,
                     "cpu_cores": row.cpu_cores,
+                    "cpu_microseconds_per_step": row.cpu_microseconds,
                     "memory_bytes": row.memory_bytes,
                     "start_seconds": row.start_seconds,
                 }
@@ -187,6 +194,7 @@ def _measure(
             rate=Rate(tuple(p.steps / p.seconds for p in played[name])),
             steps=sum(p.steps for p in played[name]),
             cpu_cores=statistics.median(p.cpu_seconds / p.seconds for p in played[name]),
+            cpu_seconds=sum(p.cpu_seconds for p in played[name]),
             memory_bytes=memory,
             start_seconds=host.start_seconds,
             group=size,
@@ -223,6 +231,9 @@ def ratios_of(rows: Sequence[Row], cores: int) -> list[Ratio]:
             name = f"{label} / {cores} x {SINGLE}"
             add(name, size, value, f"at least {_CORES_AIM:g}x", value >= _CORES_AIM)
         pipes = found.get((work, size, GYM_PIPES))
+        if pipes is not None:
+            value = pipes.cpu_microseconds / row.cpu_microseconds
+            add(f"{work}: processor time, {GYM_PIPES} / {ours}", size, value, None, False)
         if pipes and pipes.memory_bytes and row.memory_bytes and ours == SYNC:
             value = row.memory_bytes / pipes.memory_bytes
             name = f"{work}: memory, {ours} / {GYM_PIPES}"

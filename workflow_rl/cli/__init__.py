@@ -8,7 +8,20 @@ import threading
 from collections.abc import Sequence
 
 from workflow_rl import __version__
-from workflow_rl.cli import bench, evaluate, parity, play, search, select, train
+from workflow_rl.cli import (
+    bench,
+    compare_updates,
+    evaluate,
+    landscape,
+    parity,
+    play,
+    replay,
+    report,
+    search,
+    select,
+    train,
+    watch,
+)
 from workflow_rl.errors import (
     EnvironmentFailedError,
     InvalidInputError,
@@ -30,7 +43,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (search, train, select, evaluate, play, parity, bench):
+    runs = (search, train, watch, report, replay, select, evaluate)
+    for module in (*runs, landscape, compare_updates, play, parity, bench):
         module.add_to(commands)
     return parser
 

@@ -6,9 +6,9 @@ from typing import Any
 from workflow_rl.experiment.execution import EXECUTORS, Execution
 
 
-def add_execution_flags(parser: Any) -> None:
+def add_execution_flags(parser: Any, *, time_limit: bool = True) -> None:
     """Adds the flags, in a group of their own."""
-    group = parser.add_argument_group("where workflows are trained (no result depends on it)")
+    group = parser.add_argument_group("where trainings run (no result depends on it)")
     group.add_argument(
         "--executor",
         default=argparse.SUPPRESS,
@@ -21,13 +21,14 @@ def add_execution_flags(parser: Any) -> None:
         metavar="HOST:PORT",
         help="with ray: a cluster to join, or auto (default: none, Ray is started here)",
     )
-    group.add_argument(
-        "--time-limit",
-        type=float,
-        default=argparse.SUPPRESS,
-        metavar="SECONDS",
-        help="begin a workflow anew after so long, give it up after twice (default: no limit)",
-    )
+    if time_limit:
+        group.add_argument(
+            "--time-limit",
+            type=float,
+            default=argparse.SUPPRESS,
+            metavar="SECONDS",
+            help="begin a workflow anew after so long, give it up after twice (default: no limit)",
+        )
 
 
 def execution_of(args: argparse.Namespace) -> Execution:

@@ -1,6 +1,7 @@
 """The flags of `search` and `train`, and how they become a configuration."""
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from workflow_rl.cli.execution import add_execution_flags
 from workflow_rl.config import (
     ACTION_SPACES,
     ALIGNMENTS,
+    BACKENDS,
     DEFAULT_PPO,
     GREEN_AGENTS,
     OBSERVATIONS,
@@ -16,8 +18,10 @@ from workflow_rl.config import (
     PRESETS,
     STOPS,
     STRATEGIES,
+    VECTORS,
     VIEWS,
     WARM_STARTS,
+    BackendConfig,
     ExperimentConfig,
     GameConfig,
     PPOConfig,
@@ -130,6 +134,33 @@ PPO_FLAGS: Final = (
     ),
     Flag("--entropy-weight", "entropy_weight", float, "weight of the entropy bonus", "X"),
 )
+BACKEND_FLAGS: Final = (
+    Flag("--backend", "name", str, f"what plays the game: {' or '.join(BACKENDS)}", "NAME"),
+    Flag("--cyborg-path", "cyborg_path", str, "where CybORG is (default: CYBORG_PATH)", "DIR"),
+    Flag(
+        "--vector",
+        "vector",
+        str,
+        f"with cyborg, how environments are carried: {', '.join(VECTORS)}",
+        "NAME",
+    ),
+    Flag(
+        "--vector-mode",
+        "vector_mode",
+        str,
+        "with cyborg: sync (all step together) or async (whoever is ready goes on)",
+        "NAME",
+    ),
+    Flag("--env-workers", "env_workers", int, "with cyborg, processes (default: one per core)"),
+    Flag(
+        "--step-timeout",
+        "step_timeout",
+        float,
+        "with cyborg, seconds a step may take (default: for ever)",
+        "X",
+    ),
+    Flag("--max-restarts", "max_restarts", int, "with cyborg, dead processes that are replaced"),
+)
 SEARCH_FLAGS: Final = (
     Flag("--n-workflows", "n_workflows", int, "workflows to try"),
     Flag("--strategy", "strategy", str, f"how to pick: {', '.join(STRATEGIES)}", "NAME"),
@@ -154,8 +185,21 @@ SEARCH_FLAGS: Final = (
 )
 
 
-def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> None:
-    """Adds the flags, in groups."""
+def add_experiment_flags(
+    parser: argparse.ArgumentParser,
+    *,
+    search: bool,
+    without: Collection[str] = (),
+    train: TrainConfig | None = None,
+) -> None:
+    """Adds the flags, in groups.
+
+    Args:
+        parser: the command's.
+        search: whether there is a search.
+        without: fields of the search that the command decides itself.
+        train: the command's own defaults of a training.
+    """
     game = parser.add_argument_group("the game")
     add_red_agent(game)
     add_rules(game)
@@ -178,7 +222,7 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
         help=f"rollout strategy: {', '.join(PRESETS)}",
     )
     for flag in TRAIN_FLAGS:
-        flag.add_to(training, TrainConfig())
+        flag.add_to(training, train or TrainConfig())
     ppo = parser.add_argument_group("PPO")
     ppo.add_argument(
         "--ppo",
@@ -192,16 +236,21 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, search: bool) -> No
     if search:
         group = parser.add_argument_group("search")
         for flag in SEARCH_FLAGS:
-            flag.add_to(group, SearchConfig())
-        group.add_argument(
-            "--ordered-results",
-            dest="SearchConfig.ordered_results",
-            action="store_true",
-            default=argparse.SUPPRESS,
-            help="wait for results in the order of picks, so that several at a time pick the same "
-            "each time (default: take each when it arrives)",
-        )
+            if flag.field not in without:
+                flag.add_to(group, SearchConfig())
+        if "ordered_results" not in without:
+            group.add_argument(
+                "--ordered-results",
+                dest="SearchConfig.ordered_results",
+                action="store_true",
+                default=argparse.SUPPRESS,
+                help="wait for results in the order of picks, so that several at a time pick the "
+                "same each time (default: take each when it arrives)",
+            )
         add_execution_flags(parser)
+    backend = parser.add_argument_group("backend (docs/cyborg.md)")
+    for flag in BACKEND_FLAGS:
+        flag.add_to(backend, BackendConfig())
     run = parser.add_argument_group("run")
     run.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result")
     run.add_argument(
@@ -228,7 +277,7 @@ def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
     if "max_episodes" in given and "min_episodes" not in given:
         least = train.get("min_episodes", TrainConfig().min_episodes)
         train["min_episodes"] = min(least, train["max_episodes"])
-    return ExperimentConfig(
+    config = ExperimentConfig(
         game=GameConfig(
             red_agent=args.red_agent,
             rules=args.rules,
@@ -239,8 +288,14 @@ def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
         ppo=replace(form, **(dict(preset.ppo) | _given(args, PPOConfig))),
         train=TrainConfig(**train),
         search=SearchConfig(**_given(args, SearchConfig)),
+        backend=BackendConfig(**_given(args, BackendConfig)),
         seed=args.seed,
     )
+    if config.backend.name != "cage2":
+        from workflow_rl.envs.python_world import check_backend
+
+        check_backend(config.game, config.backend)
+    return config
 
 
 def _plain(args: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -258,7 +313,7 @@ def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) ->
     Raises:
         InvalidInputError: one says something else, which would silently be ignored.
     """
-    parts = (config.train, config.ppo, config.search)
+    parts = (config.train, config.ppo, config.search, config.backend)
     begun: dict[str, Any] = {
         f"{type(part).__name__}.{name}": value
         for part in parts

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,14 +14,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from workflow_rl.bench.measure import Ratio
-from workflow_rl.cli.arguments import add_red_agent
+from workflow_rl.cli.arguments import add_cyborg_path, add_red_agent
 from workflow_rl.config import MIXED, GameConfig, whole_number
+from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
 from workflow_rl.errors import InvalidInputError
 
 
 def add_measuring_flags(parser: argparse.ArgumentParser, subject: str, seconds: float) -> None:
     """Adds the flags of every benchmark."""
     add_red_agent(parser)
+    add_cyborg_path(parser)
     parser.add_argument(
         "--repeats", type=int, default=5, metavar="N", help="rounds; the median is shown"
     )
@@ -48,7 +51,11 @@ def checked(args: argparse.Namespace, config: GameConfig) -> Path:
 
     Raises:
         InvalidInputError: a flag is not allowed.
+        MissingDependencyError: CybORG is not where it was said to be.
     """
+    if args.cyborg_path is not None:
+        load_cyborg(args.cyborg_path)  # says so if there is none
+        os.environ[PATH_VARIABLE] = args.cyborg_path
     if config.red_agent == MIXED:
         raise InvalidInputError("the benchmark needs one red agent: bline, meander or sleep")
     whole_number("--repeats", args.repeats, 1, 1_000)

@@ -8,8 +8,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from workflow_rl.cli.console import print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.logs import Row
-from workflow_rl.experiment.run import BASE, POLISH
 from workflow_rl.ordersearch.loop import Trial
+from workflow_rl.report.snapshot import planned_updates
 from workflow_rl.train.loop import TrainResult
 from workflow_rl.workflow.orders import format_order
 
@@ -54,11 +54,7 @@ class ProgressListener:
             total = self._config.search.n_workflows
             self._workflows = self._bars.add_task("workflows", total=total, news="")
             return
-        length = self._config.game.episode_length
-        total = {
-            BASE: self._config.search.base_updates,
-            POLISH: self._config.search.polish_updates,
-        }.get(phase, self._config.train.max_updates(length))
+        total = planned_updates(self._config, phase)
         if self._updates is not None:
             self._bars.remove_task(self._updates)
         self._updates = self._bars.add_task(f"{phase}", total=total, news="")

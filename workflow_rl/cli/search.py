@@ -4,6 +4,7 @@ import argparse
 import shlex
 import sys
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command
@@ -36,6 +37,9 @@ def add_to(commands: Commands) -> None:
         metavar="RUN",
         help="go on with an interrupted run, with the settings it began with (default: a new run)",
     )
+    parser.add_argument(
+        "--no-report", action="store_true", help="write no report.html and no replay.html"
+    )
     parser.set_defaults(run=run)
 
 
@@ -47,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.experiment.execution import open_workers
     from workflow_rl.experiment.run import SearchRun
     from workflow_rl.experiment.rundir import RunDirectory
+    from workflow_rl.report.live import ReportListener
 
     execution = execution_of(args)
     with ExitStack() as stack:
@@ -69,11 +74,16 @@ def run(args: argparse.Namespace) -> int:
         console = make_console()
         try:
             print_start(console, directory)
-            with ProgressListener(console, config) as listener:
+            with ProgressListener(console, config) as progress:
+                report = ReportListener(directory.path, progress, partial(print_whole, console))
+                listener = progress if args.no_report else report
                 outcome = SearchRun(directory, listener, workers).run()
             print_outcome(console, outcome, directory)
         except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
             path = shlex.quote(str(directory.path))
             print_whole(console, f"stopped; go on with: workflow-rl search --resume {path}")
             raise
+        if not args.no_report:
+            for file in report.conclude():
+                print_whole(console, f"{file.stem}: {file}")
     return 0

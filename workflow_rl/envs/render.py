@@ -1,7 +1,7 @@
 """One moment of an episode as text: the last step, Blue's table, and beside it the truth."""
 
 import io
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -52,23 +52,39 @@ def _cell(word: str) -> Text:
     return Text("-" if word in ("none", "no") else word, style=_STYLES.get(word, ""))
 
 
-def _decoys(state: Any, host: int) -> str:
+class HostView(NamedTuple):
+    """One host at one moment: what is true of it and what Blue makes of it."""
+
+    access: Access  # of Red, in truth
+    belief: Belief
+    activity: Activity  # in this step, as Blue's monitor reported it
+    malware: bool
+    decoys: tuple[str, ...]
+
+
+def host_view(state: Any, host: int) -> HostView:
+    """Returns what an environment's record says of one host."""
+    bits = int(state["table"]) >> 4 * host & 0b1111
+    held = int(state["privileged"] | state["removable"] | state["persistent"])
     live = int(state["decoys"][host])
-    names = (n.removeprefix("Decoy") for d, n in enumerate(DECOY_NAMES) if live >> d & 1)
-    return " ".join(names) or "-"
+    return HostView(
+        access=Access((held >> host & 1) + (int(state["privileged"]) >> host & 1)),
+        belief=Belief(bits >> 2),
+        activity=Activity(bits & 0b11),
+        malware=bool(int(state["malware"]) >> host & 1),
+        decoys=tuple(n.removeprefix("Decoy") for d, n in enumerate(DECOY_NAMES) if live >> d & 1),
+    )
 
 
 def _host_row(state: Any, host: int) -> tuple[str | Text, ...]:
-    bits = int(state["table"]) >> 4 * host & 0b1111
-    held = int(state["privileged"] | state["removable"] | state["persistent"])
-    access = Access((held >> host & 1) + (int(state["privileged"]) >> host & 1))
+    view = host_view(state, host)
     return (
         HOST_NAMES[host] + (" (Red)" if host == USER0 else ""),  # where Red starts and stays
-        _cell(_words(Activity(bits & 0b11).name)),
-        _cell(_words(Belief(bits >> 2).name)),
-        _cell(_words(access.name)),
-        "file" if int(state["malware"]) >> host & 1 else "-",
-        _decoys(state, host),
+        _cell(_words(view.activity.name)),
+        _cell(_words(view.belief.name)),
+        _cell(_words(view.access.name)),
+        "file" if view.malware else "-",
+        " ".join(view.decoys) or "-",
     )
 
 

@@ -53,6 +53,7 @@ class Exchange:
         self._info_names = [info.name for info in infos]
         self._timeout, self._copy = timeout, copy
         self._has_options = False
+        self._slept = 0.0  # when it last looked for news
         self._seeds: list[int] = np.random.SeedSequence().generate_state(n, np.uint64).tolist()
         self._restarts = np.zeros(n, np.int64)
         self._is_new = np.zeros(n, np.bool_)  # restarted, and no row has said so yet
@@ -97,7 +98,7 @@ class Exchange:
         if isinstance(rows, slice):
             self.pool.look_all()
         else:
-            for w in np.unique(self._worker_of[rows]).tolist():
+            for w in np.flatnonzero(np.bincount(self._worker_of[rows])).tolist():
                 self.pool.look(w)
 
     def wait(self, count: int) -> None:
@@ -108,6 +109,8 @@ class Exchange:
             WorkerDiedError: more workers died than are replaced.
         """
         start = looked = time.monotonic()
+        if start - self._slept > LOOK_EVERY:  # always enough to do is no reason not to look
+            self._sleep(0.0)
         self._wanted[0] = count
         try:
             while True:
@@ -123,7 +126,7 @@ class Exchange:
                     self._wake_again()
                     if self._timeout is not None and now - start > self._timeout:
                         raise EnvironmentTimeoutError(self._who_is_late())
-                self._sleep()
+                self._sleep(LOOK_EVERY)
         finally:
             self._wanted[0] = 0
 
@@ -170,7 +173,7 @@ class Exchange:
             EnvironmentFailedError: an environment raised an exception.
         """
         while self.pool.is_starting:
-            self._sleep()
+            self._sleep(LOOK_EVERY)
         results: list[Any] = []
         for kind, *rest in self.pool.ask(dict(enumerate(commands))):
             if kind == FAILURE:
@@ -205,9 +208,10 @@ class Exchange:
         self._restarts[part] += 1
         return [derived_seed(self._seeds[k], k, int(self._restarts[k])) for k in envs]
 
-    def _sleep(self) -> None:
+    def _sleep(self, seconds: float) -> None:
         """Sleeps until there may be news; what a replacement was asked for has a marked row."""
-        for envs in self.pool.sleep(LOOK_EVERY):
+        self._slept = time.monotonic()
+        for envs in self.pool.sleep(seconds):
             part = slice(envs.start, envs.stop)
             self._is_new[part] = True
             self._status[part][self._status[part] != IDLE] = DONE

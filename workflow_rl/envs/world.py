@@ -15,6 +15,8 @@ class World(Protocol):
 
     num_envs: int
     observation_size: int
+    is_exact: bool  # whether it goes on from a kept state as if nothing had happened
+    asynchronous: bool  # whether environments are stepped by `send` and `receive`
 
     @property
     def observation(self) -> NDArray[np.int8]:
@@ -64,6 +66,14 @@ class World(Protocol):
         """Plays a step everywhere and returns how many episodes ended."""
         ...
 
+    def send(self, actions: NDArray[np.int64], envs: NDArray[np.int64]) -> None:
+        """Begins a step in some environments."""
+        ...
+
+    def receive(self, under_way: int) -> NDArray[np.int64]:
+        """Waits for some of the environments under way and returns which have played their step."""
+        ...
+
     def state(self) -> Arrays:
         """Returns what must be kept to go on later exactly."""
         ...
@@ -80,7 +90,9 @@ class World(Protocol):
 class SimulatorWorld:
     """The compiled simulator."""
 
-    lost = None
+    is_exact = True
+    asynchronous = False
+    lost: NDArray[np.bool_] | None = None
 
     def __init__(self, batch: Batch) -> None:
         """Takes over a batch."""
@@ -114,6 +126,14 @@ class SimulatorWorld:
         self.batch.state.view(np.uint8)[:] = arrays["states"]
         for name, array in self.batch.out._asdict().items():
             array[:] = arrays[f"out.{name}"]
+
+    def send(self, actions: NDArray[np.int64], envs: NDArray[np.int64]) -> None:
+        """Is not there: all environments step at once."""
+        raise NotImplementedError
+
+    def receive(self, under_way: int) -> NDArray[np.int64]:
+        """Is not there: all environments step at once."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Has nothing to end."""

@@ -1,12 +1,14 @@
-"""The Python interface: search the workflows, train one, load a policy."""
+"""A search or a training, started from Python."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.envs.python_world import check_backend
 from workflow_rl.experiment.execution import Execution, open_workers
+from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.logs import Row
 from workflow_rl.experiment.run import SearchOutcome, SearchRun
 from workflow_rl.experiment.rundir import RunDirectory
@@ -40,14 +42,16 @@ def search(
     checkpoint_dir: str | Path = "logs",
     resume: str | Path | None = None,
     execution: Execution | None = None,
+    listen: Callable[[Path], Listener] = lambda path: Silent(),
 ) -> SearchOutcome:
-    """Searches the 120 workflows, as `workflow-rl search` does.
+    """Searches the 120 workflows; `workflow_rl.search` does so and writes the report.
 
     Args:
         config: everything the run depends on; by default that of the command line.
         checkpoint_dir: where the run directory is made.
         resume: an interrupted run's directory to go on with; `config` is then its own.
         execution: where workflows are trained: here, in processes or on Ray.
+        listen: makes who is told how the search in a directory goes.
 
     Returns:
         Every trial, the recommendation, and the run directory with policies and logs.
@@ -56,14 +60,16 @@ def search(
         if resume is not None:
             directory = stack.enter_context(closing(RunDirectory.open(Path(resume))))
             config = directory.config
-        config = config or ExperimentConfig()
+        else:
+            config = config or ExperimentConfig()
+            check_backend(config.game, config.backend)
         workers = stack.enter_context(
             open_workers(execution or Execution(), config.search.parallel_workflows)
         )
         if resume is None:
             directory = RunDirectory.create(Path(checkpoint_dir), config, sys.argv)
             stack.enter_context(closing(directory))
-        return SearchRun(directory, Silent(), workers).run()
+        return SearchRun(directory, listen(directory.path), workers).run()
 
 
 def train_workflow(
@@ -82,7 +88,9 @@ def train_workflow(
     order = None
     if workflow is not None:
         order = order_index(parse_order(workflow) if isinstance(workflow, str) else workflow)
-    job = TrainJob(config.game, config.ppo, config.train, config.seed, order)
+    job = TrainJob(
+        config.game, config.ppo, config.train, config.seed, order, backend=config.backend
+    )
     result = run_train(job)
     return Policy(result.best, describe_trained(job, result)), result
 

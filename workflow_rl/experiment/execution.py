@@ -55,6 +55,23 @@ class Execution:
 
 
 @contextmanager
+def importing_ray() -> Iterator[None]:
+    """Says how to install Ray where an import in the block misses it.
+
+    Raises:
+        MissingDependencyError: Ray is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise MissingDependencyError(
+            "the executor ray needs Ray: pip install 'workflow-rl[ray]'"
+        ) from error
+
+
+@contextmanager
 def open_workers(execution: Execution, number: int) -> Iterator["Workers"]:
     """Gives workers for so many trainings at a time, and ends them with the block.
 
@@ -76,15 +93,10 @@ def open_workers(execution: Execution, number: int) -> Iterator["Workers"]:
 
         workers = ProcessWorkers(number, execution.time_limit)
     else:
-        try:
+        with importing_ray():
             from workflow_rl.experiment.ray_cluster import connected
             from workflow_rl.experiment.ray_workers import RayWorkers
-        except ModuleNotFoundError as error:
-            if error.name != "ray":
-                raise
-            raise MissingDependencyError(
-                "the executor ray needs Ray: pip install 'workflow-rl[ray]'"
-            ) from error
+
         with connected(execution.ray_address, number):
             workers = RayWorkers(number, execution.time_limit)
             try:

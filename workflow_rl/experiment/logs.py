@@ -9,16 +9,18 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.files import write_atomically
-from workflow_rl.train.episodes import Episodes
-from workflow_rl.train.loop import UpdateRecord
 from workflow_rl.train.usage import Usage
 from workflow_rl.workflow.orders import ORDERS, format_order
+
+if TYPE_CHECKING:  # a reader of logs does not wait for the networks
+    from workflow_rl.train.episodes import Episodes
+    from workflow_rl.train.loop import UpdateRecord
 
 EPISODE_DTYPE: Final = np.dtype(
     [
@@ -35,7 +37,7 @@ EPISODE_DTYPE: Final = np.dtype(
 Row = Mapping[str, Any]
 
 
-def update_row(training: str, order: int | None, record: UpdateRecord, usage: Usage) -> Row:
+def update_row(training: str, order: int | None, record: "UpdateRecord", usage: Usage) -> Row:
     """Returns the row of an update: what was trained, how it went, what it cost."""
     row = {"training": training, "workflow": "all" if order is None else format_order(order)}
     for f in fields(record):
@@ -88,15 +90,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def episode_records(update: int, episodes: Episodes) -> bytes:
-    """Returns the records of the episodes that ended in an update, as they are kept in a file."""
-    rows = np.zeros(len(episodes), EPISODE_DTYPE)
-    rows["update"] = update
-    for f in fields(episodes):
-        rows[f.name] = getattr(episodes, f.name)
-    return rows.tobytes()
-
-
 class EpisodeLog:
     """A growing file of episode records."""
 
@@ -104,11 +97,15 @@ class EpisodeLog:
         """Names the file; it is made with its first episodes."""
         self.path = path
 
-    def append(self, update: int, episodes: Episodes) -> None:
+    def append(self, update: int, episodes: "Episodes") -> None:
         """Adds the episodes that ended in an update."""
+        rows = np.zeros(len(episodes), EPISODE_DTYPE)
+        rows["update"] = update
+        for f in fields(episodes):
+            rows[f.name] = getattr(episodes, f.name)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
-            file.write(episode_records(update, episodes))
+            file.write(rows.tobytes())
 
     def read(self) -> NDArray[np.void]:
         """Returns the records; one that was cut off is left out."""
@@ -117,15 +114,11 @@ class EpisodeLog:
         data = self.path.read_bytes()
         return np.frombuffer(data[: len(data) - len(data) % EPISODE_DTYPE.itemsize], EPISODE_DTYPE)
 
-    def rewrite(self, records: bytes) -> None:
-        """Replaces all records, atomically."""
-        write_atomically(self.path, records)
-
     def keep_up_to(self, update: int) -> None:
         """Drops the episodes of later updates."""
         if self.path.exists():
             rows = self.read()
-            self.rewrite(rows[rows["update"] <= update].tobytes())
+            write_atomically(self.path, rows[rows["update"] <= update].tobytes())
 
 
 def write_episodes(path: Path, parts: Mapping[str, NDArray[np.void]]) -> None:
@@ -148,7 +141,7 @@ def write_episodes(path: Path, parts: Mapping[str, NDArray[np.void]]) -> None:
     write_atomically(path, sink.getvalue())
 
 
-_SCALARS: Final = {  # CleanRL's names -> our columns
+SCALARS: Final = {  # CleanRL's names -> our columns
     "charts/episodic_return": "env_reward",
     "charts/compliance_observed": "compliance_observed",
     "charts/compliance_true": "compliance_true",
@@ -159,7 +152,10 @@ _SCALARS: Final = {  # CleanRL's names -> our columns
     "losses/approx_kl": "approx_kl",
     "losses/clipfrac": "clipfrac",
     "losses/explained_variance": "explained_variance",
+    "system/cpu_percent": "cpu_percent",
+    "system/rss_mb": "rss_mb",
 }
+SPEED: Final = "charts/SPS"  # transitions per second, which is no column
 
 
 class TensorBoardLog:
@@ -189,8 +185,8 @@ class TensorBoardLog:
 
     def add(self, row: Row, transitions: int, sps: float) -> None:
         """Adds an update's row at the run's total of transitions."""
-        values = {name: float(row[column]) for name, column in _SCALARS.items()}
-        values["charts/SPS"] = sps
+        values = {name: float(row[column]) for name, column in SCALARS.items()}
+        values[SPEED] = sps
         scalar = self._summary.Value
         self._write(
             step=transitions,

@@ -16,7 +16,7 @@ from ray.exceptions import (
     WorkerCrashedError,
 )
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
 from workflow_rl.experiment.remote import Message, Rows, Started, installed, train_away
 from workflow_rl.experiment.tasks import Attempts, News, Task
 from workflow_rl.experiment.training import TrainingFolder, load_result
@@ -43,9 +43,10 @@ class _UnderWay:
 
 
 class RayWorkers:
-    """Does each training as one Ray task, which needs no disk and no shared file system.
+    """Does each training as one Ray task, in a temporary folder of its node that is sent here.
 
-    A node that goes away takes the trainings it was doing with it: they begin again elsewhere.
+    No file system is shared. A node that goes away takes the trainings it was doing with it, with
+    their checkpoints: they begin again elsewhere.
     """
 
     def __init__(
@@ -122,6 +123,8 @@ class RayWorkers:
         try:
             message: Message = ray.get(next(running.stream))
         except RayTaskError as error:
+            if isinstance(error.cause, MissingDependencyError):
+                raise InvalidInputError(f"on the node {running.host}: {error.cause}") from error
             if isinstance(error.cause, (ImportError, RaySystemError)):
                 why = str(error.cause).splitlines()[0].removeprefix("System error: ")
                 raise InvalidInputError(
@@ -148,8 +151,8 @@ class RayWorkers:
                 news.row(row)
         else:
             self._under_way.remove(running)
-            folder.complete(running.task.job, message.result, message.rows, message.episodes)
-            self._ended[running.task] = message.result
+            folder.complete(message.files)
+            self._ended[running.task] = load_result(folder.result, running.task.job)
 
     def _is_late(self, running: _UnderWay) -> bool:
         if self._limit is None or running.started is None:

@@ -4,9 +4,12 @@ import functools
 import hashlib
 import os
 import platform
+import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,9 +20,10 @@ from workflow_rl.experiment.rundir import package_versions
 
 if TYPE_CHECKING:
     from workflow_rl.experiment.logs import Row
-    from workflow_rl.train.loop import TrainJob, TrainResult, Weights
+    from workflow_rl.train.loop import TrainJob, Weights
 
 _SEND_EVERY: Final = 0.5  # seconds between messages with rows
+_FOLDER: Final = "workflow-rl-training"
 _MATTER: Final = ("numpy", "numba", "torch")  # besides our sources, for the bits of a result
 
 
@@ -40,11 +44,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Finished:
-    """A training is over: what it found, and its raw logs."""
+    """A training is over: its folder, with what it found and its raw logs."""
 
-    result: "TrainResult"
-    rows: "list[Row]"
-    episodes: bytes
+    files: dict[str, bytes]
 
 
 Message = Started | Rows | Finished
@@ -87,7 +89,7 @@ def difference(there: Installed, here: Installed) -> str | None:
 def train_away(
     name: str, job: "TrainJob", base: "Weights | None", asked_by: Installed
 ) -> "Iterator[Message]":
-    """Does a training from its start to its end, without a file, and tells how it goes.
+    """Does a training from its start to its end in a folder of its own, and tells how it goes.
 
     Args:
         name: of the training, in the logs.
@@ -102,23 +104,27 @@ def train_away(
     other = difference(installed(), asked_by)
     if other is not None:
         raise InvalidInputError(f"the node {socket.gethostname()} {other}")
-    from workflow_rl.experiment.logs import episode_records, update_row
-    from workflow_rl.train.loop import Training, one_thread
-    from workflow_rl.train.usage import UsageMeter
+    from workflow_rl.experiment.training import TrainingFolder, training_steps
 
-    rows: list[Row] = []
-    episodes: list[bytes] = []
-    sent, sent_at = 0, time.monotonic()
-    with one_thread():
-        training = Training(replace(job, base=base))
-        meter = UsageMeter()
-        while training.stop_reason is None:
-            record, ended = training.update()
-            rows.append(update_row(name, job.order, record, meter.look()))
-            episodes.append(episode_records(record.update, ended))
-            if time.monotonic() - sent_at > _SEND_EVERY:
-                yield Rows(rows[sent:])
-                sent, sent_at = len(rows), time.monotonic()
-        yield Rows(rows[sent:])
-        result = training.result()
-    yield Finished(result, rows, b"".join(episodes))
+    with _folder_of_its_own() as path:
+        rows: list[Row] = []
+        sent = time.monotonic()
+        with closing(training_steps(name, replace(job, base=base), path)) as steps:
+            for row in steps:
+                rows.append(row)
+                if time.monotonic() - sent > _SEND_EVERY:
+                    yield Rows(rows)
+                    rows, sent = [], time.monotonic()
+        yield Rows(rows)
+        yield Finished(TrainingFolder(path).files())
+
+
+@contextmanager
+def _folder_of_its_own() -> "Iterator[Path]":
+    """Gives a temporary folder, and deletes those that killed processes have left."""
+    for old in Path(tempfile.gettempdir()).glob(f"{_FOLDER}-*-*"):
+        owner = old.name.split("-")[-2]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}-{os.getpid()}-") as path:
+        yield Path(path)

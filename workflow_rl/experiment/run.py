@@ -15,7 +15,7 @@ from workflow_rl.experiment.decisions import decision_rows
 from workflow_rl.experiment.execution import Execution, open_workers
 from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.logs import CsvLog, Row, TensorBoardLog, write_episodes
-from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.experiment.rundir import BASE, POLISH, RunDirectory
 from workflow_rl.experiment.spread import spread_of
 from workflow_rl.experiment.tasks import Task, TrialExecutor, Workers
 from workflow_rl.experiment.training import (
@@ -32,8 +32,6 @@ from workflow_rl.ordersearch.strategies import Decision, Observation, make_strat
 from workflow_rl.train.loop import TrainJob, TrainResult, Weights, one_thread
 from workflow_rl.workflow.orders import format_order, kendall_distance
 
-BASE: Final = "base"
-POLISH: Final = "polish"
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
 
 
@@ -147,7 +145,9 @@ class SearchRun:
             min_episodes=1,
             stop_at="budget",
         )
-        return TrainJob(config.game, config.ppo, train, seed_of(config, 1), None)
+        return TrainJob(
+            config.game, config.ppo, train, seed_of(config, 1), None, None, config.backend
+        )
 
     def _trial_job(self, trial: Trial) -> TrainJob:
         config = self.config
@@ -157,7 +157,7 @@ class SearchRun:
         if start is not None and train.alignment == "adaptive":
             train = replace(train, alignment_lambda=start.alignment_weight(trial.order))
         base = None if start is None else start.best
-        return TrainJob(config.game, config.ppo, train, seed, trial.order, base)
+        return TrainJob(config.game, config.ppo, train, seed, trial.order, base, config.backend)
 
     def _choose_start(self, trial: Trial) -> str | None:
         """Returns the name of the training a new trial goes on from, by what is done by now."""

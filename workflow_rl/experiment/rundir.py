@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import time
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any, Self
@@ -16,7 +17,11 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json, write_json
 
 SEARCH = "search"
+BASE = "base"  # names of trainings, besides those of trials
+POLISH = "polish"
 _CONFIG = "experiment_config.json"
+_LOCK = ".lock"
+_PATIENCE = 0.2  # seconds for which a look at the lock may be in the way of taking it
 _PACKAGES = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch")
 
 
@@ -31,14 +36,30 @@ class RunDirectory:
 
     @classmethod
     def create(
-        cls, parent: Path, config: ExperimentConfig, command: list[str], purpose: str = SEARCH
+        cls,
+        parent: Path,
+        config: ExperimentConfig,
+        command: list[str],
+        purpose: str = SEARCH,
+        *,
+        name: str | None = None,
+        plan: Mapping[str, Any] | None = None,
     ) -> Self:
         """Makes the directory of a new run below `parent` and takes hold of it.
+
+        Args:
+            parent: where to make it.
+            config: what the run depends on.
+            command: how it was started.
+            purpose: the command whose run it is.
+            name: of the directory, when it is a part of a larger run; else it is named after the
+                moment.
+            plan: what the run depends on beyond its configuration, as plain data.
 
         Raises:
             InvalidInputError: no directory can be made there.
         """
-        path = _new_directory(parent)
+        path = _new_directory(parent) if name is None else _named_directory(parent / name)
         lock = _take_hold(path)
         noted = {
             "rules": config.game.rules,
@@ -50,6 +71,8 @@ class RunDirectory:
             "packages": package_versions(),
             "config": config.as_json(),
         }
+        if plan is not None:
+            noted["plan"] = dict(plan)
         try:
             write_json(path / _CONFIG, noted)
         except BaseException:  # a full disk, say: there is no run then
@@ -59,8 +82,12 @@ class RunDirectory:
         return cls(path, config, lock)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Takes hold of an earlier search's directory.
+    def open(cls, path: Path, purpose: str = SEARCH) -> Self:
+        """Takes hold of an earlier run's directory.
+
+        Args:
+            path: the directory.
+            purpose: the command whose run it must be.
 
         Raises:
             InvalidInputError: it is none, it is damaged, or a live process holds it.
@@ -70,13 +97,13 @@ class RunDirectory:
             raise InvalidInputError(f"{path} is not a run directory: it has no {_CONFIG}")
         noted = read_json(file)
         try:
-            purpose, config = noted["purpose"], ExperimentConfig.from_json(noted["config"])
+            found, config = noted["purpose"], ExperimentConfig.from_json(noted["config"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"{file} does not describe a run of this version: {error}"
             ) from error
-        if purpose != SEARCH:
-            raise InvalidInputError(f"{path} is not of a search, but of `workflow-rl {purpose}`")
+        if found != purpose:
+            raise InvalidInputError(f"{path} is not of a {purpose}, but of `workflow-rl {found}`")
         return cls(path, config, _take_hold(path))
 
     def close(self) -> None:
@@ -107,14 +134,38 @@ def _new_directory(parent: Path) -> Path:
     raise AssertionError("unreachable")
 
 
-def _take_hold(path: Path) -> IO[str]:
-    lock = (path / ".lock").open("w", encoding="utf-8")
+def _named_directory(path: Path) -> Path:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        lock.close()
-        raise InvalidInputError(f"the run {path} is in use by a live process") from error
-    return lock
+        raise InvalidInputError(f"no run directory can be made at {path}: {error}") from error
+    return path
+
+
+def _take_hold(path: Path) -> IO[str]:
+    lock = (path / _LOCK).open("w", encoding="utf-8")
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError as error:
+            if time.monotonic() > end:
+                lock.close()
+                raise InvalidInputError(f"the run {path} is in use by a live process") from error
+        time.sleep(_PATIENCE / 10)
+
+
+def is_held(path: Path) -> bool:
+    """Returns whether a live process holds a run's directory."""
+    try:
+        with (path / _LOCK).open(encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no lock, or none to be had on this disk
+        return False
+    return False
 
 
 def package_versions() -> dict[str, str]:

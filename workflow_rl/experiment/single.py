@@ -29,7 +29,9 @@ def train_in_directory(
 ) -> TrainResult:
     """Trains one workflow, or all orders at once, in a directory of its own."""
     config = directory.config
-    job = TrainJob(config.game, config.ppo, config.train, config.seed, order)
+    job = TrainJob(
+        config.game, config.ppo, config.train, config.seed, order, backend=config.backend
+    )
     log = CsvLog(directory.path / "training_log.csv")
     board = TensorBoardLog(directory.path / "tensorboard")
     started = time.perf_counter()

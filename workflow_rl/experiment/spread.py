@@ -8,7 +8,7 @@ import numpy as np
 
 from workflow_rl.ordersearch.loop import Done
 from workflow_rl.train.loop import TrainResult
-from workflow_rl.workflow.orders import NUM_ORDERS, classes_without
+from workflow_rl.workflow.orders import classes_of_equals
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,9 @@ class Spread:
 def spread_of(trials: Sequence[Done[TrainResult]], red_agent: str) -> Spread:
     """Separates the effect of the order from noise, over compliant trials.
 
-    Defender can never really be taken: its place acts only through false alarms, which bline never
-    causes; and bline never touches an Op_Host. Against bline orders that differ in nothing else are
-    therefore equal, and as good as repeats; against others only true repeats are.
+    Equal orders are as good as repeats of one.
     """
-    classes = np.arange(NUM_ORDERS)
-    if red_agent == "bline":
-        classes = classes_without("defender", "op_host")
+    classes = classes_of_equals(red_agent)
     groups: dict[int, list[float]] = {}
     for done in trials:
         if done.result.is_compliant:

@@ -46,7 +46,7 @@ class _Worker:
         """Starts the process."""
         context = multiprocessing.get_context("spawn")
         self.line, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs,))
         with deaf_children():
             self.process.start()
         theirs.close()

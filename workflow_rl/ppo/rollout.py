@@ -89,71 +89,107 @@ class Player:
 
     def collect(self, network: ActorCritic, steps: int, *, masked: bool = False) -> Rollout:
         """Plays `steps` steps in every environment by the network's present weights."""
-        world, n = self.world, self.world.num_envs
+        n = self.world.num_envs
         table = PolicyTable(network, self.width)
-        uniforms = self._generator(_ACTIONS).random((steps, n), np.float32)
-        new_orders = self._generator(_ORDERS).integers(0, NUM_ORDERS, (steps, n))
+        plan = _Plan(
+            steps=steps,
+            uniforms=self._generator(_ACTIONS).random((steps, n), np.float32),
+            orders=self._generator(_ORDERS).integers(0, NUM_ORDERS, (steps, n)),
+        )
         self._rollouts += 1
-        rows = np.empty((steps, n), np.int32)
-        actions = np.empty((steps, n), np.int64)
-        masks = np.empty((steps, *world.action_mask.shape), np.bool_) if masked else None
-        mass = np.empty((steps, n), np.float32) if masked else None
-        reward = np.empty((steps, n), np.float32)
-        ends = np.empty((steps, n), np.bool_)
-        orders = np.empty((steps, n), np.int16)
-        any_open = np.empty((steps, n, 2), np.bool_)
-        verdict = np.empty((steps, n, 2), np.int8)
-        left_out: NDArray[np.bool_] | None = None
+        record = _Record(steps, n, self.outputs.count, masked=masked)
+        play = self._play_as_ready if self.world.asynchronous else self._play_together
+        play(table, plan, record)
+        self._input[:, : self.world.observation_size] = self.world.observation
+        return record.rollout(table, table.number(self._input))
+
+    def _play_together(self, table: PolicyTable, plan: "_Plan", record: "_Record") -> None:
+        """Plays step after step in all environments."""
+        world = self.world
         sequences = SEQUENCES[self._orders]
-        simulating = 0.0
-        for t in range(steps):
+        for t in range(plan.steps):
             self._input[:, : world.observation_size] = world.observation
-            rows[t] = table.number(self._input)
-            if masks is None or mass is None:
-                actions[t] = table.sample(rows[t], uniforms[t])
+            rows = record.rows[t] = table.number(self._input)
+            if record.masks is None or record.mass is None:
+                actions = table.sample(rows, plan.uniforms[t])
             else:
-                masks[t] = world.action_mask
-                actions[t], mass[t] = table.sample_masked(rows[t], masks[t], uniforms[t])
-            played = self.outputs.actions(actions[t])
+                record.masks[t] = world.action_mask
+                actions, record.mass[t] = table.sample_masked(
+                    rows, world.action_mask, plan.uniforms[t]
+                )
+            record.actions[t] = actions
+            played = self.outputs.actions(actions)
             seen = judge_observed(world.table, played, sequences)
             true = judge_true(world.held, world.removable, played, sequences)
-            any_open[t, :, 0], verdict[t, :, 0] = seen
-            any_open[t, :, 1], verdict[t, :, 1] = true
-            orders[t] = self._orders
+            record.any_open[t, :, 0], record.verdict[t, :, 0] = seen
+            record.any_open[t, :, 1], record.verdict[t, :, 1] = true
+            record.orders[t] = self._orders
             before = time.perf_counter()
             ended = world.step(played)
-            simulating += time.perf_counter() - before
-            reward[t] = world.reward
-            ends[t] = world.ended
+            record.simulating += time.perf_counter() - before
+            record.reward[t] = world.reward
+            record.ends[t] = world.ended
+            ends = record.ends[t]
             if world.lost is not None:
-                if left_out is None:
-                    left_out = np.zeros((steps, n), np.bool_)
-                _leave_out(world.lost, t, ends, left_out)
+                record.leave_out(world.lost, t)
             if ended:
-                self.outputs.end(ends[t])
+                self.outputs.end(ends)
                 if self._fixed is None:
-                    self._new_orders(ends[t], new_orders[t, ends[t]])
+                    self._new_orders(ends, plan.orders[t, ends])
                     sequences = SEQUENCES[self._orders]
-        self._input[:, : world.observation_size] = world.observation
-        last_rows = table.number(self._input)
-        size = len(table.inputs)
-        return Rollout(
-            inputs=table.inputs.rows,
-            probabilities=table.probabilities[:size],
-            values=table.values[:size],
-            rows=rows,
-            last_rows=last_rows,
-            actions=actions,
-            masks=masks,
-            allowed_mass=mass,
-            env_reward=reward,
-            ends=ends,
-            orders=orders,
-            any_open=any_open,
-            verdict=verdict,
-            left_out=left_out,
-            simulate_seconds=simulating,
-        )
+
+    def _play_as_ready(self, table: PolicyTable, plan: "_Plan", record: "_Record") -> None:
+        """Plays whichever environments are ready; each plays the same steps either way."""
+        world = self.world
+        at = np.zeros(world.num_envs, np.int64)  # the step each environment is at
+        ready = np.arange(world.num_envs)
+        under_way = 0
+        while len(ready) or under_way:
+            if len(ready):
+                self._send(table, plan, record, at[ready], ready)
+                under_way += len(ready)
+            before = time.perf_counter()
+            envs = world.receive(under_way)
+            record.simulating += time.perf_counter() - before
+            under_way -= len(envs)
+            t = at[envs]
+            record.reward[t, envs] = world.reward[envs]
+            ended = world.ended[envs]
+            record.ends[t, envs] = ended
+            if world.lost is not None:
+                for env in np.flatnonzero(world.lost):
+                    record.leave_out(np.arange(world.num_envs) == env, int(at[env]))
+            if self._fixed is None and ended.any():
+                self._new_orders(envs[ended], plan.orders[t[ended], envs[ended]])
+            at[envs] += 1
+            ready = envs[at[envs] < plan.steps]
+
+    def _send(
+        self,
+        table: PolicyTable,
+        plan: "_Plan",
+        record: "_Record",
+        t: NDArray[np.int64],
+        envs: NDArray[np.int64],
+    ) -> None:
+        """Chooses for some environments, each at its own step, and sends them off."""
+        world = self.world
+        self._input[envs, : world.observation_size] = world.observation[envs]
+        rows = record.rows[t, envs] = table.number(self._input[envs])
+        uniforms = plan.uniforms[t, envs]
+        if record.masks is None or record.mass is None:
+            actions = table.sample(rows, uniforms)
+        else:
+            masks = record.masks[t, envs] = world.action_mask[envs]
+            actions, record.mass[t, envs] = table.sample_masked(rows, masks, uniforms)
+        record.actions[t, envs] = actions
+        sequences = SEQUENCES[self._orders[envs]]
+        seen = judge_observed(world.table[envs], actions, sequences)
+        true = judge_true(world.held[envs], world.removable[envs], actions, sequences)
+        record.any_open[t, envs, 0], record.verdict[t, envs, 0] = seen
+        record.any_open[t, envs, 1], record.verdict[t, envs, 1] = true
+        record.orders[t, envs] = self._orders[envs]
+        world.send(actions, envs)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns what must be kept to go on later."""
@@ -186,12 +222,58 @@ class Player:
             self._input[envs, -ENCODING_SIZE:] = ENCODINGS[self._orders[envs]]
 
 
-def _leave_out(
-    lost: NDArray[np.bool_], t: int, ends: NDArray[np.bool_], left_out: NDArray[np.bool_]
-) -> None:
-    """Marks the steps of episodes that broke off at step t, and ends them there."""
-    for env in np.flatnonzero(lost):
-        earlier = np.flatnonzero(ends[:t, env])
-        start = int(earlier[-1]) + 1 if len(earlier) else 0
-        left_out[start : t + 1, env] = True
-        ends[t, env] = True
+@dataclass(frozen=True)
+class _Plan:
+    """What is drawn in advance for a rollout, so that it depends on step and environment alone."""
+
+    steps: int
+    uniforms: NDArray[np.float32]  # (T, B) for the actions
+    orders: NDArray[np.int64]  # (T, B) of an episode that begins after the step
+
+
+class _Record:
+    """The arrays of a rollout while it is played."""
+
+    def __init__(self, steps: int, num_envs: int, outputs: int, *, masked: bool) -> None:
+        shape = (steps, num_envs)
+        self.rows = np.empty(shape, np.int32)
+        self.actions = np.empty(shape, np.int64)
+        self.masks = np.empty((*shape, outputs), np.bool_) if masked else None
+        self.mass = np.empty(shape, np.float32) if masked else None
+        self.reward = np.empty(shape, np.float32)
+        self.ends = np.zeros(shape, np.bool_)
+        self.orders = np.empty(shape, np.int16)
+        self.any_open = np.empty((*shape, 2), np.bool_)
+        self.verdict = np.empty((*shape, 2), np.int8)
+        self.left_out: NDArray[np.bool_] | None = None
+        self.simulating = 0.0  # seconds
+
+    def leave_out(self, lost: NDArray[np.bool_], t: int) -> None:
+        """Marks the steps of episodes that broke off at step t, and ends them there."""
+        if self.left_out is None:
+            self.left_out = np.zeros(self.ends.shape, np.bool_)
+        for env in np.flatnonzero(lost):
+            earlier = np.flatnonzero(self.ends[:t, env])
+            start = int(earlier[-1]) + 1 if len(earlier) else 0
+            self.left_out[start : t + 1, env] = True
+            self.ends[t, env] = True
+
+    def rollout(self, table: PolicyTable, last_rows: NDArray[np.int32]) -> Rollout:
+        size = len(table.inputs)
+        return Rollout(
+            inputs=table.inputs.rows,
+            probabilities=table.probabilities[:size],
+            values=table.values[:size],
+            rows=self.rows,
+            last_rows=last_rows,
+            actions=self.actions,
+            masks=self.masks,
+            allowed_mass=self.mass,
+            env_reward=self.reward,
+            ends=self.ends,
+            orders=self.orders,
+            any_open=self.any_open,
+            verdict=self.verdict,
+            left_out=self.left_out,
+            simulate_seconds=self.simulating,
+        )

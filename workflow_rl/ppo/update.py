@@ -205,7 +205,8 @@ class Learner:
         shuffled = rng.permutation(len(samples))
         return [samples.part(shuffled[i : i + size]) for i in range(0, len(samples), size)]
 
-    def _step(self, samples: Samples) -> LossTerms:
+    def differentiate(self, samples: Samples) -> LossTerms:
+        """Puts the gradient of the samples' loss into the network's parameters."""
         config = self.config
         logits, values = self.network(samples.inputs)
         terms = ppo_loss(
@@ -224,8 +225,12 @@ class Learner:
         )
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        if config.max_gradient_norm is not None:
-            nn.utils.clip_grad_norm_(self.network.parameters(), config.max_gradient_norm)
+        return terms
+
+    def _step(self, samples: Samples) -> LossTerms:
+        terms = self.differentiate(samples)
+        if self.config.max_gradient_norm is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.config.max_gradient_norm)
         self.optimiser.step()
         return terms
 

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -12,15 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig, PPOConfig, TrainConfig
-from workflow_rl.envs.world import SimulatorWorld
+from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig
+from workflow_rl.envs.python_world import make_world
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import digest_of, load_arrays, save_arrays
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.outputs import make_outputs
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
-from workflow_rl.sim.batch import Batch
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
 from workflow_rl.train.stopping import COMPLIANT, StopRule
@@ -40,6 +39,7 @@ class TrainJob:
     seed: int
     order: int | None  # None: every episode draws an order
     base: Weights | None = None  # weights to start from
+    backend: BackendConfig = field(default_factory=BackendConfig)
 
     def identity(self) -> dict[str, Any]:
         """Returns what a checkpoint must agree with, as plain data."""
@@ -51,6 +51,7 @@ class TrainJob:
             "seed": self.seed,
             "order": self.order,
             "base": base,
+            "backend": asdict(self.backend),
         }
 
 
@@ -108,7 +109,7 @@ class Training:
         self.rule = StopRule.of(job.train, length)
         self.steps = job.train.rollout_steps(length)
         self.player = Player(
-            SimulatorWorld(Batch(job.train.n_envs, job.game)),
+            make_world(job.game, job.train.n_envs, job.backend),
             job.order,
             job.seed,
             conditioned=job.train.conditioned,
@@ -235,6 +236,10 @@ class Training:
             final=weights_of(self.learner.network),
         )
 
+    def close(self) -> None:
+        """Ends the environments."""
+        self.player.world.close()
+
     def save(self, path: Path, description: dict[str, Any]) -> None:
         """Writes a checkpoint from which the training goes on exactly."""
         arrays: dict[str, NDArray[Any]] = {"last": self.last}
@@ -284,8 +289,9 @@ class Training:
         load_weights(training.learner.network, group("network"))
         training.best = group("best")
         training.learner.load_state(group("adam"))
-        training.keeper = Scorekeeper.from_state(group("keeper"))
         training.player.load_state(group("player"))
+        if training.player.world.is_exact:  # else new episodes have begun
+            training.keeper = Scorekeeper.from_state(group("keeper"))
         for i in range(job.train.replay_rollouts):
             kept: dict[str, Any] = group(f"earlier.{i}")
             if kept:
@@ -324,12 +330,13 @@ def train(
             training, _ = Training.load(checkpoint, job)
         else:
             training = Training(job)
-        while training.stop_reason is None:
-            record, episodes = training.update()
-            on_update(record, episodes)
-            if checkpoint is not None:
-                training.save(checkpoint, {})
-        return training.result()
+        with closing(training):
+            while training.stop_reason is None:
+                record, episodes = training.update()
+                on_update(record, episodes)
+                if checkpoint is not None:
+                    training.save(checkpoint, {})
+            return training.result()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What a process uses: processor time and memory."""
 
+import contextlib
 import os
 import resource
 import time
@@ -7,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _STATM = Path("/proc/self/statm")
+_STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,21 @@ class UsageMeter:
         percent = 100 * (cpu - self._cpu) / max(wall - self._wall, 1e-9)
         self._wall, self._cpu = wall, cpu
         return Usage(round(percent, 1), round(_rss_bytes() / 1e6, 1))
+
+
+def reset_peak() -> None:
+    """Forgets the most memory held so far, where the system can."""
+    with contextlib.suppress(OSError):
+        _CLEAR.write_text("5", encoding="ascii")
+
+
+def peak_rss_mb() -> float:
+    """Returns the most memory this process has held at once, since `reset_peak`."""
+    if _STATUS.exists():
+        for line in _STATUS.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def _rss_bytes() -> float:

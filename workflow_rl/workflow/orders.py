@@ -89,3 +89,22 @@ def classes_without(*units: str) -> NDArray[np.int64]:
     rest = [tuple(u for u in order if u not in units) for order in ORDERS]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(rest))}
     return np.array([numbers[key] for key in rest], dtype=np.int64)
+
+
+def classes_of_equals(red_agent: str) -> NDArray[np.int64]:
+    """Returns (120,) the class of each order; against this red agent orders of one class are equal.
+
+    Defender can never really be taken: its place acts only through false alarms, which bline never
+    causes; and bline never touches an Op_Host. Against bline orders that differ in nothing else are
+    therefore equal, and as good as repeats; against others every order is a class of its own.
+    """
+    if red_agent == "bline":
+        return classes_without("defender", "op_host")
+    return np.arange(NUM_ORDERS)
+
+
+def common_part(orders: Sequence[int]) -> Order:
+    """Returns the unit types that all these orders arrange alike, in that arrangement."""
+    agreed = np.abs(PRECEDENCE[list(orders)].sum(axis=0, dtype=np.int64)) == len(orders)
+    units = {UNITS[u] for pair, alike in zip(PAIRS, agreed, strict=True) if alike for u in pair}
+    return tuple(unit for unit in ORDERS[orders[0]] if unit in units)

@@ -1,0 +1,109 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import run
+from tests.experiment.toy import the_run
+from workflow_rl.cli import main
+
+QUICK = ("--n-envs", "2", "--max-steps", "5", "--max-episodes", "1", "--base-updates", "1")
+QUICK += ("--hidden", "4", "--compliance-threshold", "0", "--seeds", "1")
+
+
+@pytest.fixture(scope="module")
+def landscape(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The directory of a finished landscape, and what was printed about it."""
+    folder = tmp_path_factory.mktemp("logs")
+    result = run("landscape", *QUICK, "--replays", "0", "--seed", "3", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return the_run(folder / "logs"), result.stdout
+
+
+def test_the_command_trains_all_orders_and_tells_what_that_says(
+    landscape: tuple[Path, str],
+) -> None:
+    path, shown = landscape
+    lines = shown.splitlines()
+    assert lines[0] == (
+        f"red bline, rules main, seeds 3, trainings end at budget; directory logs/{path.name}"
+    )
+    assert "120 of 120 orders complied for every seed." in lines
+    assert "One seed cannot tell orders from noise." in lines
+    assert "all orders, ranked: red bline, rules main" in shown
+    assert any(line.startswith("enterprise > op_server > user ") for line in lines)
+    assert lines[-1].startswith("written: ")
+    data = json.loads((path / "landscape.json").read_text())
+    assert len(data["orders"]) == 120
+    assert data["config"]["train"]["stop_at"] == "budget"
+    assert (path / "landscape.html").stat().st_size > 1_000_000
+    assert "\x1b" not in shown
+
+
+def test_a_finished_landscape_can_be_analysed_again(
+    landscape: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["landscape", "--resume", str(landscape[0]), "--replays", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "regret of the order handed over" in shown
+    assert "random minus gp-ucb" in shown
+    data = json.loads((landscape[0] / "landscape.json").read_text())
+    assert data["regret"]["replays"] == 1
+    assert data["regret"]["checkpoints"] == [5, 10, 20, 40]
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (("--seeds", "2"), "--seeds"),
+        (("--stop-at", "compliance"), "--stop-at"),
+        (("--red-agent", "meander"), "--red-agent"),
+    ],
+)
+def test_settings_that_resuming_would_ignore_are_refused(
+    landscape: tuple[Path, str],
+    flags: tuple[str, ...],
+    named: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["landscape", "--resume", str(landscape[0]), *flags]) == 2
+    assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--seeds", "0"), "--seeds must be a whole number from 1"),
+        (("--replays", "-1"), "--replays must be a whole number from 0"),
+        (("--preset", "original"), "without a workflow"),
+        (("--red-agent", "nobody"), "unknown red agent"),
+        (("--resume", "nowhere"), "not a run directory"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path,
+    flags: tuple[str, ...],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["landscape", *flags]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_is_not_a_landscape(
+    landscape: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["landscape", "--resume", str(landscape[0] / "seed_000")]) == 2
+    assert "is not of a landscape, but of `workflow-rl search`" in capsys.readouterr().err
+
+
+def test_what_the_command_decides_is_not_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("--strategy", "--n-workflows", "--polish-updates"):
+        with pytest.raises(SystemExit):
+            main(["landscape", flag, "1"])
+        assert "unrecognized arguments" in capsys.readouterr().err

@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+
+from tests.parity.fixtures import MAIN_BLINE
+from tests.report.runs import searched
+from workflow_rl.cli import main
+
+WORKFLOW = "user > enterprise > op_server > op_host > defender"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return searched(tmp_path_factory.mktemp("logs"))
+
+
+def test_the_recommended_policy_of_a_run_is_replayed_into_it(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["replay", str(made), "--red-agent", "meander", "--seed", "7", "--steps", "40"]
+    assert main(args) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("40 steps, return -")
+    assert out[1] == f"replay: {made}/replay.html"
+    text = (made / "replay.html").read_text()
+    assert "red agent meander" in text
+    assert "40 steps" in text
+    assert "seed 7" in text
+
+
+def test_a_policy_file_is_replayed_here(
+    made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy = str(made / "policies" / "trial_000.safetensors")
+    assert main(["replay", policy, "--sampled"]) == 0
+    assert "drawn by probability" in (tmp_path / "replay.html").read_text()
+    base = str(made / "policies" / "base.safetensors")
+    assert main(["replay", base, "--workflow", WORKFLOW, "--output", "base.html"]) == 0
+    assert (tmp_path / "base.html").exists()
+
+
+def test_a_recording_is_replayed_and_judged_by_a_workflow_that_is_given(tmp_path: Path) -> None:
+    file = tmp_path / "trace.html"
+    args = ["replay", str(MAIN_BLINE), "--episode", "3", "--output", str(file)]
+    assert main(args) == 0
+    assert "fixes are not judged" in file.read_text()
+    assert main([*args, "--workflow", WORKFLOW]) == 0
+    assert "counted fixes followed the workflow" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["RUN", "--red-agent", "nobody"], "unknown red agent 'nobody'"),
+        (["RUN", "--steps", "0"], "episode_length"),
+        (["RUN", "--steps", "5000"], "steps of a replay"),
+        (["RUN", "--seed", "-3"], "--seed"),
+        (["RUN", "--rules", "house"], "rule set"),
+        (["RUN", "--workflow", "user"], "not a workflow"),
+        (["RUN", "--episode", "3"], "goes with a recording"),
+        (["RUN/policies/base.safetensors"], "--workflow"),
+        (["RUN/summary.json"], "not a policy file"),
+        (["RUN/policies/none.safetensors"], "no file"),
+        (["nowhere"], "no file"),
+        (["nowhere.npz"], "no file"),
+        (["TRACE", "--episode", "999"], "--episode"),
+        (["TRACE", "--seed", "7"], "--seed goes with a policy"),
+        (["TRACE", "--sampled"], "--sampled goes with a policy"),
+        (["TRACE", "--red-agent", "bline"], "--red-agent goes with a policy"),
+        (["TRACE", "--rules", "house"], "rule set"),
+    ],
+)
+def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], args: list[str], word: str
+) -> None:
+    output = tmp_path / "replay.html"
+    named = [a.replace("RUN", str(made)).replace("TRACE", str(MAIN_BLINE)) for a in args]
+    assert main(["replay", *named, "--output", str(output)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = [line for line in err.splitlines() if "compiling" not in line]
+    assert len(lines) == 1
+    assert word in lines[0]
+    assert not output.exists()

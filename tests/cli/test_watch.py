@@ -1,0 +1,110 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import COMMAND, WIDE, terminal
+from tests.experiment.test_rundir import holder
+from tests.experiment.toy import tiny
+from tests.report.runs import HOSTILE, log_rows, trial, write_log, write_run
+from workflow_rl.cli import main
+from workflow_rl.experiment.rundir import RunDirectory, is_held
+from workflow_rl.files import write_json
+
+ROWS = log_rows("base", None, 3) + log_rows("trial_001", 60, 2)
+TRIALS = [trial(0, 5, -30.0), trial(1, 60, None)]
+
+
+def test_one_look_shows_progress_scalars_and_trials(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_run(tmp_path / "exp", TRIALS, ROWS)
+    with holder(folder):
+        assert main(["watch", str(folder), "--once"]) == 0
+    out = capsys.readouterr().out
+    assert "under way" in out
+    for text in ("1/20", "trial_001", "2/50", "charts/episodic_return -50", "system/rss_mb 500"):
+        assert text in out
+    assert "-30.00 best" in out
+
+
+def test_a_run_that_is_not_under_way_is_shown_once_with_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_run(tmp_path / "exp", TRIALS, ROWS)
+    assert main(["watch", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "interrupted" in out
+    assert "no summary.json" in out
+
+
+def test_markup_in_a_run_is_shown_as_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "[bold]x[/nothing]"
+    trials = [trial(0, 5, -30.0, reason=name)]
+    folder = write_run(tmp_path / name.replace("/", "\\"), trials, log_rows(name, 5, 2))
+    assert main(["watch", str(folder)]) == 0
+    assert capsys.readouterr().out.count(name) >= 2
+    folder = write_run(tmp_path / HOSTILE, trials)
+    assert main(["watch", str(folder)]) == 0
+
+
+def test_an_empty_run_is_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", str(tmp_path)]) == 0
+    assert "experiment_config.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("args", [["nowhere"], [".", "--every", "0"], [".", "--every", "nan"]])
+def test_a_user_s_mistake_is_one_sentence(
+    args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["watch", *args]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("workflow-rl: error: ")
+    assert err.count("\n") == 1
+
+
+def test_watching_does_not_wait_for_the_networks() -> None:
+    code = (
+        "import sys; from workflow_rl.cli import main; main(['watch', '.', '--once'])\n"
+        "assert not {'torch', 'plotly', 'jinja2'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_live_run_is_followed_to_its_end_line_by_line_and_at_a_terminal(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(n_workflows=2), [])
+    folder = directory.path
+    watch = ("watch", str(folder), "--every", "0.05")
+    plain = subprocess.Popen([*COMMAND, *watch], stdout=subprocess.PIPE, text=True, env=WIDE)
+    assert plain.stdout is not None
+    with terminal(*watch) as screen:
+        screen.wait_for("0/2")
+        assert plain.stdout.readline() == f"{folder.name}: under way, 0/2 workflows\n"
+        write_log(folder / "training_log.csv", log_rows("base", None, 2))
+        assert "base update 2/3, reward -50.00" in plain.stdout.readline()
+        screen.wait_for("charts/episodic_return -50")
+        write_json(folder / "trials.json", TRIALS[:1])
+        assert "1/2 workflows" in plain.stdout.readline()
+        screen.wait_for("-30.00 best")
+        write_json(folder / "summary.json", {"seconds": 3.0})
+        directory.close()
+        assert screen.code() == 0
+        assert "finished" in screen.shown
+    last = plain.communicate(timeout=60)[0].splitlines()[-1]
+    assert plain.returncode == 0
+    assert ": finished, 1/2 workflows" in last
+
+
+def test_ctrl_c_ends_watching_and_not_the_run(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(), [])
+    with terminal("watch", str(directory.path), "--every", "0.05") as screen:
+        screen.wait_for("under way")
+        screen.interrupt()
+        assert screen.code() == 130
+        assert "Traceback" not in screen.shown
+    assert is_held(directory.path)
+    directory.close()

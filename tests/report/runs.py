@@ -1,0 +1,143 @@
+"""Run directories to report on: written by hand, or by a real search of a second."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.experiment.toy import tiny
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.experiment.api import search
+from workflow_rl.workflow.orders import PRECEDENCE, format_order
+
+HOSTILE = "<img src=x onerror=alert(1)>"  # may stand in a file name, too
+
+
+def pairwise(worth: Sequence[float], centre: float = -30.0) -> NDArray[np.float64]:
+    """(120,) values that are sums of what each pair's arrangement is worth."""
+    return np.asarray(centre + PRECEDENCE @ (np.array(worth) / 2))
+
+
+def trial(number: int, order: int, reward: float | None, **changes: Any) -> dict[str, Any]:
+    """An entry of trials.json; without a reward it is under way. `changes` are of its decision."""
+    decision = {
+        "order": order,
+        "reason": "design",
+        "score": None,
+        "ucb": None,
+        "mean": None,
+        "deviation": None,
+        "compliance_chance": None,
+        "top": [],
+    }
+    compliance = changes.pop("compliance", 0.97)
+    entry: dict[str, Any] = {
+        "trial": {"number": number, "order": order, "repeat": 0},
+        "decision": decision | changes,
+        "pick_seconds": 0.1,
+        "start": "base",
+        "run_seconds": 10.0 + number,
+    }
+    if reward is not None:
+        entry["result"] = {
+            "order": order,
+            "env_reward": reward,
+            "env_reward_error": 0.25,
+            "objective_episodes": 600,
+            "compliance": compliance,
+            "compliance_true": 0.9,
+            "is_compliant": compliance >= 0.95,
+            "stopped": "compliant",
+            "updates": 5,
+            "transitions": 100_000,
+            "episodes_per_env": 5,
+            "alignment_weight": 30.0,
+            "best_env_reward": reward + 1.0,
+            "best_compliance": compliance,
+        }
+    return entry
+
+
+def log_rows(training: str, order: int | None, updates: int) -> list[dict[str, Any]]:
+    """Rows of training_log.csv."""
+    return [
+        {
+            "training": training,
+            "workflow": "all" if order is None else format_order(order),
+            "update": update,
+            "transitions": 1_000 * update,
+            "episodes": 10,
+            "env_reward": -100.0 / update,
+            "compliance_observed": 1 - 0.5 / update,
+            "compliance_true": 0.9,
+            "fixes": 10.0,
+            "alignment_weight": 30.0,
+            "simulate_seconds": 0.1,
+            "infer_seconds": 0.2,
+            "update_seconds": 0.7,
+            "policy_loss": 0.1,
+            "value_loss": 0.2,
+            "entropy": 4.0,
+            "approx_kl": 0.01,
+            "clipfrac": 0.02,
+            "explained_variance": 0.3,
+            "distinct_inputs": 500,
+            "gradient_steps": 4,
+            "cpu_percent": 99.0,
+            "rss_mb": 500.0,
+        }
+        for update in range(1, updates + 1)
+    ]
+
+
+def write_log(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    lines = [",".join(rows[0])] + [",".join(map(str, row.values())) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_run(
+    folder: Path,
+    trials: Sequence[dict[str, Any]] = (),
+    rows: Sequence[dict[str, Any]] = (),
+    summary: dict[str, Any] | None = None,
+    config: ExperimentConfig | None = None,
+    **noted: Any,
+) -> Path:
+    """Writes a run's directory by hand."""
+    folder.mkdir(parents=True)
+    about = {
+        "rules": "main",
+        "purpose": "search",
+        "command": ["/somewhere/bin/workflow-rl", "search", "--red-agent", "bline"],
+        "created": "2026-01-01T12:00:00+0000",
+        "git_revision": "0" * 40,
+        "python": "3.11.7",
+        "packages": {"numpy": "2.0"},
+        "config": (config or ExperimentConfig()).as_json(),
+    }
+    (folder / "experiment_config.json").write_text(json.dumps(about | noted))
+    if trials:
+        (folder / "trials.json").write_text(json.dumps(list(trials)))
+    if rows:
+        write_log(folder / "training_log.csv", rows)
+    if summary is not None:
+        (folder / "summary.json").write_text(json.dumps(summary))
+    return folder
+
+
+def searched(folder: Path) -> Path:
+    """The directory of a real search that takes about a second."""
+    config = tiny(
+        n_workflows=6,
+        strategy="gp-ucb",
+        initial_design=3,
+        compliance_threshold=0.02,
+        n_envs=12,
+        episode_length=30,
+        base_updates=12,
+        polish_updates=4,
+    )
+    return search(config, checkpoint_dir=folder).path

@@ -1,0 +1,56 @@
+"""Makes the pictures of the documents: `python -m tests.report.screenshots RUN`."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from tests.report.test_browser import FLAGS, chromium
+from workflow_rl.ppo.policy import load_policy
+from workflow_rl.report.replay import frames_of, play_policy
+from workflow_rl.report.replay_page import write_replay
+from workflow_rl.report.report import write_report
+
+IMAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
+
+
+def busy_step(frames: list[dict[str, Any]]) -> int:
+    """The step of a compliant fix in which Red got somewhere, with the most hosts at stake."""
+
+    def stakes(step: int) -> tuple[bool, bool, int]:
+        frame = frames[step]
+        held = sum(host["access"] != "none" for host in frame["hosts"])
+        return frame.get("verdict") == "compliant", frame["redWon"], held
+
+    return max(range(len(frames)), key=stakes)
+
+
+def main(run: Path) -> None:
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
+        folder = Path(name)
+        report = write_report([run], folder / "report.html").as_uri()
+        replay = play_policy(load_policy(run), run, seed=7)
+        watched = write_replay(replay, folder / "replay.html").as_uri()
+        watched += f"#step={busy_step(frames_of(replay))}"
+        browser = driver.chromium.launch(executable_path=chromium(), args=FLAGS)
+        for file, url, (width, height), scheme, anchor in (
+            ("report.png", report, (1280, 1180), "light", None),
+            ("matters.png", report, (1280, 1100), "light", "#run1-matters-section"),
+            ("replay.png", watched, (1280, 1250), "dark", None),
+            ("report-phone.png", report, (390, 844), "dark", None),
+            ("replay-phone.png", watched, (390, 844), "light", None),
+        ):
+            size = {"width": width, "height": height}
+            page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+            page.goto(url)
+            if anchor:
+                page.locator(anchor).evaluate("(e) => e.scrollIntoView({behavior: 'instant'})")
+            page.wait_for_timeout(1_000)
+            page.screenshot(path=IMAGES / file)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,68 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from workflow_rl.report.baselines import KNOWN, evaluated_scores, known_scores
+
+REFERENCE = json.loads(
+    (Path(__file__).parent.parent / "parity" / "reference_returns.json").read_text()
+)
+RECORDED = {
+    "sleep": "sleep",
+    "random": "random145",
+    "restore the first marked host": "react_restore",
+}
+
+
+@pytest.mark.parametrize("red", ["bline", "meander"])
+@pytest.mark.parametrize("steps", [30, 50, 100])
+def test_recorded_scores_are_those_of_the_recordings(red: str, steps: int) -> None:
+    checked = 0
+    for score in known_scores(red, steps):
+        if score.source.startswith("the real CybORG"):
+            recorded = REFERENCE[f"{red}/{RECORDED[score.who]}"]
+            assert score.rules == "main"
+            assert score.reward.mean == pytest.approx(
+                recorded["mean_return_after_steps"][str(steps)], abs=0.006
+            )
+            error = recorded["std_return_after_steps"][str(steps)] / recorded["n"] ** 0.5
+            assert score.reward.error == pytest.approx(error, abs=0.006)
+            assert f"{recorded['n']} episodes" in score.source
+            checked += 1
+    assert checked == len(RECORDED)
+
+
+def test_the_published_leaderboard_belongs_to_the_competition_and_adds_up() -> None:
+    published = [score for score in KNOWN if "leaderboard" in score.source]
+    assert {score.rules for score in published} == {"competition"}
+    winner = sum(s.reward.mean for s in published if s.who.startswith("winner"))
+    assert winner == pytest.approx(-54.57)  # against the sleeping red agent it lost nothing
+
+
+def test_games_nobody_published_have_no_scores() -> None:
+    assert known_scores("mixed", 100) == known_scores("bline", 70) == []
+
+
+def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: Path) -> None:
+    folder = tmp_path / "evaluations" / "one"
+    folder.mkdir(parents=True)
+    cells = [{"red_agent": "bline", "steps": 100, "mean": -15.5, "half_width_95": 0.4}]
+    cells += [{"red_agent": "meander", "steps": 30, "mean": -5.0}]
+    good = {"rules": "main", "agent": "greedy", "policy": "sampled", "cells": cells}
+    (folder / "greedy.json").write_text(json.dumps(good))
+    for name, text in {
+        "cut.json": '{"rules": "main", "cel',
+        "other.json": "[1, 2]",
+        "house.json": json.dumps(good | {"rules": "house"}),
+        "cell.json": json.dumps(good | {"cells": [{"mean": "low"}]}),
+    }.items():
+        (folder / name).write_text(text)
+    scores = evaluated_scores(tmp_path)
+    assert [(s.who, s.red_agent, s.steps, s.reward.mean) for s in scores] == [
+        ("greedy", "bline", 100, -15.5),
+        ("greedy", "meander", 30, -5.0),
+    ]
+    assert scores[0].reward.half == pytest.approx(0.4)
+    assert scores[0].source == "evaluated here, sampled"
+    assert evaluated_scores(tmp_path / "nowhere") == []

@@ -1,0 +1,447 @@
+"""The pages in a real browser: headless Chromium, from disk, without a network."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.runs import HOSTILE
+from tests.report.test_report import hostile_run
+from workflow_rl.files import write_json
+from workflow_rl.ppo.policy import load_policy
+from workflow_rl.report.palette import COLOURS
+from workflow_rl.report.replay import play_policy
+from workflow_rl.report.replay_page import write_replay
+from workflow_rl.report.report import write_report
+from workflow_rl.workflow.orders import ORDERS
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+AUDIT = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
+HOSTS = "(cards) => cards.map((card) => Number(card.dataset.host))"
+FOLLOWED = """(ink) => [...document.querySelectorAll("[data-figure]")]
+  .filter((figure) => figure.offsetParent !== null)
+  .every((figure) => figure._fullLayout && figure._fullLayout.font.color === ink
+    && Math.abs(figure._fullLayout.width - figure.clientWidth) < 2)"""
+SCREENS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+
+
+def chromium() -> str | None:
+    """Where Chromium is, if it is anywhere."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = chromium()
+    if not found:
+        pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=found, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Opened:
+    """A page and everything it should not have said or asked for."""
+
+    page: Any
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+
+def open_file(browser: Any, file: Path) -> Opened:
+    size = {"width": 1280, "height": 900}
+    context = browser.new_context(viewport=size, offline=True, reduced_motion="reduce")
+    opened = Opened(context.new_page())
+    page = opened.page
+    page.set_default_timeout(60_000)
+    page.on("console", lambda message: opened.said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: opened.said.append(str(error)))
+    page.on("request", lambda request: opened.asked.append(request.url))
+    page.on("dialog", lambda dialog: (opened.said.append("a dialog"), dialog.dismiss()))
+    page.goto(file.as_uri())
+    return opened
+
+
+@pytest.fixture(scope="module")
+def report(browser: Any, real_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    folder = tmp_path_factory.mktemp("report")
+    run = Path(shutil.copytree(real_run, folder / "exp"))
+    truth = {" > ".join(order): -10.0 - k for k, order in enumerate(ORDERS)}
+    write_json(run / "landscape.json", truth)
+    (run / "replay.html").write_text("a replay")
+    return open_file(browser, write_report([run], run / "report.html"))
+
+
+@pytest.fixture(scope="module")
+def compared(browser: Any, real_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    folder = tmp_path_factory.mktemp("compared")
+    empty = folder / "empty"
+    empty.mkdir()
+    runs = [real_run, hostile_run(folder), empty]
+    return open_file(browser, write_report(runs, folder / "compared.html"))
+
+
+@pytest.fixture(scope="module")
+def replay(browser: Any, real_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    file = tmp_path_factory.mktemp("replay") / "replay.html"
+    played = play_policy(
+        load_policy(real_run), Path(HOSTILE), seed=7, red_agent="meander", deterministic=False
+    )
+    return open_file(browser, write_replay(played, file))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Waits for something; the page's own policy forbids to wait inside it."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def screen(page: Any, width: int, scheme: str) -> None:
+    """Shows the page on another screen and waits until its figures have followed."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    ink = COLOURS["ink"][scheme == "dark"]
+    wait_until(lambda: page.evaluate(FOLLOWED, ink))
+
+
+def drawn(page: Any) -> dict[str, int]:
+    """The marks in each figure that can be seen: points, lines, bars, cells, error bars."""
+    marks: dict[str, int] = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll("[data-figure]")]
+          .filter((e) => e.offsetParent !== null)
+          .map((e) => [e.id, e.querySelectorAll(
+            ".points path, .js-line, .errorbar, .bars path, .hm image, .heatmap-label").length]))"""
+    )
+    return marks
+
+
+# --- the report
+
+
+def test_the_report_loads_silently_and_asks_for_nothing(report: Opened) -> None:
+    assert report.said == []
+    assert [url for url in report.asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert len([url for url in report.asked if url.startswith("file:")]) == 1
+
+
+def test_every_figure_draws(report: Opened) -> None:
+    marks = drawn(report.page)
+    names = ("baselines", "orders", "pairs", "positions", "path", "curves", "stages", "cost")
+    assert set(marks) == {f"run1-{name}" for name in names}
+    assert all(count > 0 for count in marks.values()), marks
+    assert marks["run1-orders"] > 120
+    titles = report.page.locator("#run1-path .y2title").all_text_contents()
+    assert titles == ["regret"]
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_the_report_is_readable(report: Opened, width: int, scheme: str) -> None:
+    page = report.page
+    screen(page, width, scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    found = page.evaluate(AUDIT)
+    assert found["problems"] == []
+    assert found["texts"] > 500
+    marks = drawn(page)
+    assert all(count > 0 for count in marks.values()), marks
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = false; })")
+    assert report.said == []
+
+
+def shown_orders(page: Any) -> list[str]:
+    orders: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("#run1-orders-table tbody tr")]
+          .filter((row) => !row.hidden).map((row) => row.dataset.order)"""
+    )
+    return orders
+
+
+def column(page: Any, number: int) -> list[str]:
+    values: list[str] = page.evaluate(
+        """(n) => [...document.querySelectorAll("#run1-orders-table tbody tr")]
+          .map((row) => row.cells[n].dataset.value)""",
+        number,
+    )
+    return values
+
+
+def test_the_table_sorts_by_every_column_both_ways(report: Opened) -> None:
+    page = report.page
+    screen(page, 1280, "light")
+    headings = page.locator("#run1-orders-table th button")
+    assert headings.count() == 7
+    for number in (0, 2, 3, 4, 5):  # rank, believed, trials, observed, compliance
+        for direction, reverse in (("ascending", False), ("descending", True)):
+            headings.nth(number).click()
+            heading = page.locator("#run1-orders-table th").nth(number)
+            assert heading.get_attribute("aria-sort") == direction
+            known = [float(v) for v in column(page, number) if v]
+            assert known == sorted(known, reverse=reverse)
+            blanks = [v == "" for v in column(page, number)]
+            assert blanks == sorted(blanks)  # what is not known comes last either way
+    headings.nth(1).click()
+    orders = shown_orders(page)
+    assert len(set(orders)) == 120
+    assert orders == sorted(orders, key=lambda order: order.split())
+    headings.nth(0).click()
+
+
+def test_the_table_is_filtered_by_words_by_precedence_and_by_status(report: Opened) -> None:
+    page = report.page
+    search, count = page.locator("[data-filter]"), page.locator("[data-count]")
+    search.fill("enterprise > user")
+    orders = [order.split() for order in shown_orders(page)]
+    assert len(orders) == 60
+    assert all(order.index("enterprise") < order.index("user") for order in orders)
+    assert count.text_content() == "60 of 120 orders"
+    search.fill("op_server > enterprise > user")
+    assert count.text_content() == "20 of 120 orders"
+    search.fill("nothing like it")
+    assert count.text_content() == "0 of 120 orders"
+    search.fill("")
+    page.locator("select[data-status]").select_option("tried")
+    tried = len(shown_orders(page))
+    assert 1 <= tried <= 6
+    page.locator("select[data-status]").select_option("untried")
+    assert len(shown_orders(page)) == 120 - tried
+    page.locator("select[data-status]").select_option("")
+    assert len(shown_orders(page)) == 120
+
+
+def test_one_training_is_highlighted_and_another_on_request(report: Opened) -> None:
+    page = report.page
+    select = page.locator("select[data-highlight]")
+
+    def bold() -> set[str]:
+        names: list[str] = page.evaluate(
+            """() => document.getElementById("run1-curves").data
+              .filter((trace) => trace.line.width > 2).map((trace) => trace.meta)"""
+        )
+        return set(names)
+
+    assert bold() == {select.input_value()}
+    select.select_option("trial_003")
+    assert bold() == {"trial_003"}
+
+
+def test_the_theme_can_be_chosen_and_figures_follow(report: Opened) -> None:
+    page = report.page
+    screen(page, 1280, "light")
+    button = page.locator("#theme")
+
+    def colours() -> tuple[str, str]:
+        body = page.evaluate("getComputedStyle(document.body).color")
+        ticks = page.evaluate(
+            "getComputedStyle(document.querySelector('#run1-orders .xtick text')).fill"
+        )
+        return body, ticks
+
+    light = colours()
+    button.click()
+    dark = colours()
+    assert dark[0] != light[0]
+    assert dark[1] != light[1]
+    button.click()
+    assert colours() == light
+    page.evaluate("delete document.documentElement.dataset.theme; localStorage.clear()")
+
+
+def test_the_command_is_copied_or_selected(report: Opened) -> None:
+    page = report.page
+    button = page.locator("[data-copy]")
+    button.click()
+    wait_until(lambda: button.text_content() in ("Copied", "Selected"))
+    assert page.locator("a.button").get_attribute("href") == "replay.html"
+
+
+# --- several runs, one hostile, one empty
+
+
+def test_markup_in_run_data_is_shown_as_text_and_runs_nothing(compared: Opened) -> None:
+    page = compared.page
+    page.locator("#run2-tab").click()
+    assert page.locator("img, iframe, object, embed").count() == 0
+    assert HOSTILE in page.locator("#run2").inner_text()
+    labels = page.evaluate(
+        "[...document.querySelectorAll('svg text')].map((text) => text.textContent)"
+    )
+    assert any(HOSTILE in label for label in labels)  # in figures, too
+    page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
+    assert compared.said == []
+    assert len(compared.asked) == 1
+
+
+def test_tabs_show_one_run_at_a_time_by_mouse_and_by_key(compared: Opened) -> None:
+    page = compared.page
+    screen(page, 1280, "light")
+
+    def visible() -> list[str]:
+        ids: list[str] = page.evaluate(
+            """() => [...document.querySelectorAll("[role=tabpanel]")]
+              .filter((panel) => !panel.hidden).map((panel) => panel.id)"""
+        )
+        return ids
+
+    page.locator("#run1-tab").click()
+    assert visible() == ["run1"]
+    marks = drawn(page)
+    assert {"compare-rewards", "compare-paths", "compare-effects", "run1-orders"} <= set(marks)
+    assert all(count > 0 for count in marks.values()), marks
+    page.keyboard.press("ArrowRight")
+    assert visible() == ["run2"]
+    marks = drawn(page)
+    assert "run2-orders" in marks
+    assert all(count > 0 for count in marks.values()), marks
+    page.keyboard.press("ArrowRight")
+    assert visible() == ["run3"]
+    assert "What is missing" in page.locator("#run3").inner_text()
+    page.locator("[data-open=run2]").click()
+    assert visible() == ["run2"]
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS[1:3])
+@pytest.mark.parametrize("number", [2, 3])
+def test_compared_runs_are_readable(compared: Opened, number: int, width: int, scheme: str) -> None:
+    page = compared.page
+    page.locator(f"#run{number}-tab").click()
+    screen(page, width, scheme)
+    assert page.evaluate(AUDIT)["problems"] == []
+
+
+# --- the replay
+
+
+def at(page: Any) -> int:
+    return int(page.locator("#scrub").input_value())
+
+
+def frame(page: Any, number: int) -> dict[str, Any]:
+    shown: dict[str, Any] = page.evaluate("(n) => pageData.frames[n]", number)
+    return shown
+
+
+def test_the_replay_loads_silently_and_asks_for_nothing(replay: Opened) -> None:
+    assert replay.said == []
+    assert len(replay.asked) == 1
+    assert replay.page.locator(".host").count() == 13
+    assert replay.page.locator(".subnet").count() == 3
+    assert drawn(replay.page)["timeline"] > 30
+    assert HOSTILE in replay.page.locator(".kicker").inner_text()
+    assert replay.page.locator("img").count() == 0
+
+
+def test_keys_step_jump_play_and_pause(replay: Opened) -> None:
+    page = replay.page
+    last = len(page.evaluate("pageData.frames")) - 1
+    page.locator("h1").click()
+    page.keyboard.press("Home")
+    for key, expected in (
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowLeft", 1),
+        ("End", last),
+        ("ArrowRight", last),
+        ("Home", 0),
+        ("ArrowLeft", 0),
+    ):
+        page.keyboard.press(key)
+        assert at(page) == expected
+    page.locator("#speed").select_option("15")
+    page.locator("h1").click()
+    page.keyboard.press("Space")
+    assert page.locator("#play").text_content() == "Pause"
+    wait_until(lambda: at(page) >= 3)
+    page.keyboard.press("Space")
+    assert page.locator("#play").text_content() == "Play"
+    stopped = at(page)
+    page.wait_for_timeout(300)
+    assert at(page) == stopped
+
+
+def test_playing_ends_with_the_episode_and_starts_again(replay: Opened) -> None:
+    page = replay.page
+    last = len(page.evaluate("pageData.frames")) - 1
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    page.locator("#play").click()
+    wait_until(lambda: page.locator("#play").text_content() == "Play")
+    assert at(page) == last
+    page.locator("#play").click()
+    wait_until(lambda: at(page) < 20)
+    page.locator("#play").click()
+
+
+def test_the_slider_and_the_timeline_go_to_a_step(replay: Opened) -> None:
+    page = replay.page
+    page.locator("#scrub").fill("17")
+    assert page.locator("#now-title").text_content() == "Step 17 of 30"
+    page.locator("#scrub").focus()
+    page.keyboard.press("ArrowRight")
+    assert at(page) == 18  # once, not twice
+    page.evaluate(
+        "document.getElementById('timeline').scrollIntoView({block: 'center', behavior: 'instant'})"
+    )
+    box = page.locator("#timeline .nsewdrag").first.bounding_box()
+    x, y = box["x"] + 0.25 * box["width"], box["y"] + 0.4 * box["height"]
+    page.mouse.move(x - 5, y)
+    page.mouse.move(x, y)
+    page.wait_for_timeout(300)
+    page.mouse.click(x, y)
+    wait_until(lambda: at(page) != 18)
+    assert at(page) in (7, 8)
+
+
+def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) -> None:
+    page = replay.page
+    words = {"none": "no access", "user": "user access", "privileged": "privileged access"}
+    judged = 0
+    for number in range(1, 31):
+        page.locator("#scrub").fill(str(number))
+        now = frame(page, number)
+        assert page.locator("#now-blue").text_content() == now["blue"]
+        assert page.locator("#now-red").text_content() == now["red"]
+        assert float(page.locator("#now-reward").text_content()) == now["reward"]
+        assert float(page.locator("#now-total").text_content()) == now["total"]
+        access = page.locator(".host [data-part=access]").all_text_contents()
+        by_host = page.eval_on_selector_all(".host", HOSTS)
+        assert access == [words[now["hosts"][host]["access"]] for host in by_host]
+        verdict = page.locator("#now-verdict")
+        assert verdict.is_visible() == (now["verdict"] != "no fix")
+        if verdict.is_visible():
+            assert verdict.text_content() == f"{now['verdict']}: {now['why']}."
+            judged += 1
+        marked = page.eval_on_selector_all(".host.by-blue", HOSTS)
+        assert marked == ([now["blueHost"]] if now["blueHost"] >= 0 else [])
+    assert judged > 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_the_replay_is_readable(replay: Opened, width: int, scheme: str) -> None:
+    page = replay.page
+    screen(page, width, scheme)
+    for number in (0, 12, 30):
+        page.locator("#scrub").fill(str(number))
+        found = page.evaluate(AUDIT)
+        assert found["problems"] == []
+    assert found["texts"] > 100
+    assert drawn(page)["timeline"] > 30
+    assert replay.said == []

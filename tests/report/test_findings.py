@@ -1,0 +1,107 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.report.runs import trial, write_run
+from workflow_rl.cli import main
+from workflow_rl.config import ExperimentConfig, GameConfig
+from workflow_rl.files import read_json
+from workflow_rl.report.findings import find
+from workflow_rl.report.rundata import read_run
+from workflow_rl.report.words import about_recommendation
+from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+
+
+def test_the_recommendation_is_the_run_s_own(real_run: Path) -> None:
+    found, summary = find(read_run(real_run)), read_json(real_run / "summary.json")
+    mine = found.recommended
+    assert mine is not None
+    assert format_order(mine.order) == summary["recommended"]
+    assert mine.is_final
+    source = summary["polished"] if mine.polished else None
+    if source is not None:
+        assert mine.reward.mean == source["env_reward"]
+        assert mine.reward.half == pytest.approx(1.96 * source["env_reward_error"], rel=1e-3)
+        assert mine.episodes == source["objective_episodes"]
+    assert found.beliefs is not None
+    assert found.beliefs.of(mine.order).mean == pytest.approx(summary["recommendation"]["mean"])
+
+
+def test_every_order_has_a_row_and_tried_ones_what_they_gave(real_run: Path) -> None:
+    run = read_run(real_run)
+    rows = find(run).orders
+    assert sorted(row.order for row in rows) == list(range(NUM_ORDERS))
+    assert [row.rank for row in rows] == list(range(1, NUM_ORDERS + 1))
+    means = [row.believed.mean for row in rows]
+    assert means == sorted(means, reverse=True)
+    for row in rows:
+        seen = [o for o in run.seen if o.order == row.order]
+        assert row.rewards == tuple(o.value for o in seen)
+        assert (row.status == "untried") == (not seen)
+        assert math.isnan(row.compliance) == (not seen)
+
+
+def test_a_search_under_way_has_a_recommendation_so_far(tmp_path: Path) -> None:
+    trials = [trial(0, 5, -30.0), trial(1, 60, -20.0), trial(2, 70, None)]
+    found = find(read_run(write_run(tmp_path / "run", trials)))
+    mine = found.recommended
+    assert mine is not None
+    assert (mine.order, mine.is_final, mine.polished) == (60, False, False)
+    assert mine.reward.mean == -20.0
+    status = {row.order: row.status for row in found.orders}
+    assert (status[5], status[70], status[71]) == ("compliant", "under way", "untried")
+
+
+def test_the_best_trial_counts_where_further_training_did_not_help(tmp_path: Path) -> None:
+    trials = [trial(0, 5, -30.0), trial(1, 5, -20.0)]
+    polished = trial(0, 5, -40.0)["result"]
+    summary = {
+        "recommendation": {"order": 5, "reason": "of two"},
+        "policy_env_reward": -19.0,
+        "polished": polished,
+    }
+    mine = find(read_run(write_run(tmp_path / "run", trials, summary=summary))).recommended
+    assert mine is not None
+    assert (mine.reward.mean, mine.polished, mine.is_final) == (-20.0, False, True)
+
+
+def test_without_a_trial_there_is_nothing_to_find(tmp_path: Path) -> None:
+    found = find(read_run(tmp_path))
+    assert found.recommended is None
+    assert found.beliefs is None
+    assert found.cost is None
+    assert found.orders == found.pairs == found.path == found.scores == []
+    assert found.positions is None
+
+
+def test_a_training_of_all_orders_has_nothing_to_recommend(tmp_path: Path) -> None:
+    found = find(read_run(write_run(tmp_path / "run", summary={"workflow": None}, purpose="train")))
+    assert found.recommended is None
+    assert about_recommendation(found)[0].startswith("This is not a search but a training")
+
+
+def test_a_training_of_one_workflow_is_found_too(tmp_path: Path) -> None:
+    flags = ["--n-envs", "6", "--max-episodes", "2", "--max-steps", "20", "--hidden", "8"]
+    workflow = "user > enterprise > op_server > op_host > defender"
+    folder = ["--checkpoint-dir", str(tmp_path)]
+    assert main(["train", "--workflow", workflow, *flags, *folder]) == 0
+    (run,) = tmp_path.iterdir()
+    found = find(read_run(run))
+    assert found.run.problems == ()
+    mine = found.recommended
+    assert mine is not None
+    assert format_order(mine.order) == workflow
+    assert mine.reward.mean == read_json(run / "summary.json")["env_reward"]
+    assert found.beliefs is None
+    assert found.cost is not None
+
+
+@pytest.mark.parametrize(("length", "known"), [(100, True), (30, True), (70, False)])
+def test_scores_are_of_the_run_s_own_game(tmp_path: Path, length: int, known: bool) -> None:
+    config = ExperimentConfig(game=GameConfig(episode_length=length))
+    scores = find(read_run(write_run(tmp_path / "run", config=config))).scores
+    assert {(score.red_agent, score.steps) for score in scores} == (
+        {("bline", length)} if known else set()
+    )
+    assert {score.rules for score in scores} == ({"main", "competition"} if known else set())

@@ -1,0 +1,150 @@
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.parity.fixtures import FILES, file_id
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.parity.trace import Trace, load_trace
+from workflow_rl.ppo.policy import Policy, load_policy
+from workflow_rl.report.replay import Replay, frames_of, play_policy, play_trace
+from workflow_rl.report.replay_page import replay_html
+from workflow_rl.sim.state import Access, Activity, Belief
+from workflow_rl.workflow.orders import format_order
+
+WORKFLOW = "user > enterprise > op_server > op_host > defender"
+
+
+@pytest.fixture(scope="module")
+def policy(real_run: Path) -> Policy:
+    return load_policy(real_run)
+
+
+def played(policy: Policy, **more: object) -> Replay:
+    return play_policy(policy, Path("run"), **({"seed": 7} | more))  # type: ignore[arg-type]
+
+
+def test_a_policy_plays_the_game_it_was_trained_on_unless_told_otherwise(policy: Policy) -> None:
+    replay = played(policy)
+    assert (replay.config.red_agent, replay.config.episode_length) == ("bline", 30)
+    assert replay.episode.length == 30
+    assert format_order(replay.order or 0) == " > ".join(policy.order or ())
+    other = played(policy, red_agent="meander", episode_length=12, rules="competition")
+    assert (other.config.red_agent, other.config.rules) == ("meander", "competition")
+    assert len(frames_of(other)) == 13
+
+
+def test_the_same_seed_is_the_same_episode_and_another_is_not(policy: Policy) -> None:
+    frames = frames_of(played(policy))
+    assert frames == frames_of(played(policy))
+    assert frames != frames_of(played(policy, seed=8))
+
+
+def test_the_actions_are_the_policy_s(policy: Policy) -> None:
+    moments = played(policy).episode.moments
+    for before, after in itertools.pairwise(moments):
+        assert after.state["blue_action"] == policy.act(before.observation)
+    drawn = played(policy, deterministic=False).episode.moments
+    chosen = [policy.act(m.observation) for m in drawn[:-1]]
+    assert chosen != [int(m.state["blue_action"]) for m in drawn[1:]]
+
+
+def test_rewards_are_the_sum_of_their_parts_and_hosts_of_theirs(policy: Policy) -> None:
+    total = 0.0
+    for frame in frames_of(played(policy, deterministic=False)):
+        total += frame["reward"]
+        assert frame["reward"] == pytest.approx(sum(frame["parts"]))
+        assert sum(cost for _, cost in frame["costs"]) == pytest.approx(frame["parts"][0])
+        assert frame["total"] == pytest.approx(total)
+
+
+def test_a_policy_s_order_can_be_changed_and_a_wrong_one_is_refused(policy: Policy) -> None:
+    assert format_order(played(policy, workflow=WORKFLOW).order or 0) == WORKFLOW
+    with pytest.raises(InvalidInputError, match="is not a workflow"):
+        played(policy, workflow="user first")
+
+
+def test_a_policy_of_all_orders_must_be_told_which(real_run: Path) -> None:
+    base = load_policy(real_run / "policies" / "base.safetensors")
+    with pytest.raises(InvalidInputError, match="--workflow"):
+        played(base)
+    assert format_order(played(base, workflow=WORKFLOW).order or 0) == WORKFLOW
+
+
+@pytest.mark.parametrize("game", [{"episode_length": 2_001}, {"red_agent": "nobody"}, {"seed": -1}])
+def test_a_game_that_cannot_be_is_refused(policy: Policy, game: dict[str, object]) -> None:
+    with pytest.raises(InvalidInputError):
+        played(policy, **game)
+
+
+# --- recordings
+
+
+@pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
+def test_a_recorded_episode_is_shown_as_it_was_recorded(rules: str, path: Path) -> None:
+    trace = load_trace(path)
+    number = trace.episodes - 1
+    replay = play_trace(trace, number, rules)
+    assert replay.warning == ""
+    frames = frames_of(replay)[1:]
+    assert len(frames) == trace.lengths[number]
+    for step, frame in enumerate(frames):
+        names = ("red_access", "obs", "malware", "reward", "ot_down")
+        recorded = {name: trace.arrays[name][number, step] for name in names}
+        hosts = frame["hosts"]
+        assert [Access[h["access"].upper()] for h in hosts] == recorded["red_access"].tolist()
+        bits = np.asarray(recorded["obs"], int).reshape(-1, 4)
+        assert [Activity[h["seen"].upper()] for h in hosts] == (
+            bits[:, 0] + 2 * bits[:, 1]
+        ).tolist()
+        assert [Belief[h["belief"].upper()] for h in hosts] == (
+            bits[:, 2] + 2 * bits[:, 3]
+        ).tolist()
+        assert [h["malware"] for h in hosts] == recorded["malware"].astype(bool).tolist()
+        assert frame["ot"] == (not recorded["ot_down"])
+        assert frame["reward"] == pytest.approx(float(recorded["reward"]))
+
+
+def first(rules: str) -> Trace:
+    return load_trace(next(path for of, path in FILES if of == rules))
+
+
+def test_a_recording_is_judged_only_by_a_workflow_that_is_given() -> None:
+    trace = first("main")
+    assert not any("verdict" in frame for frame in frames_of(play_trace(trace, 0, "main")))
+    frames = frames_of(play_trace(trace, 0, "main", WORKFLOW))
+    assert "verdict" not in frames[0]
+    assert all("verdict" in frame for frame in frames[1:])
+
+
+def test_a_recording_of_other_rules_is_noticed() -> None:
+    trace = first("competition")
+    told = {play_trace(trace, k, "main").warning for k in range(trace.episodes)}
+    assert any("other rules than main" in warning for warning in told)
+
+
+@pytest.mark.parametrize("number", [-1, 10_000])
+def test_an_episode_that_was_not_recorded_is_refused(number: int) -> None:
+    with pytest.raises(InvalidInputError, match="--episode"):
+        play_trace(first("main"), number, "main")
+
+
+# --- the page
+
+
+def test_the_page_names_every_host_and_every_step(policy: Policy) -> None:
+    text = replay_html(played(policy))
+    assert text.count('class="host"') == 13
+    assert text.count('class="subnet"') == 3
+    assert text.count("OT service running") >= 1
+    table = text[text.index("Every step as text") : text.index("</table>")]
+    assert table.count("<tr>") == 1 + 30
+    assert len(text.encode()) < 8 * 1024 * 1024
+
+
+def test_markup_in_a_name_is_shown_as_text(policy: Policy) -> None:
+    replay = play_policy(policy, Path("<b>bold</b>"), seed=0)
+    text = replay_html(replay)
+    assert "<b>bold" not in text
+    assert "&lt;b&gt;bold" in text or "b&gt;" in text

@@ -1,0 +1,121 @@
+"""`workflow-rl replay`: an episode on the network diagram, as one HTML page."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.config import MIXED, RED_AGENTS, RULE_SETS
+from workflow_rl.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from workflow_rl.report.replay import Replay
+
+_EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
+workflow-rl replay logs/exp_A/policies/trial_003.safetensors --sampled --output trial_003.html
+workflow-rl replay tests/parity/traces/main/bline.npz --episode 3"""
+_TRACE = ".npz"
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands, "replay", "show an episode on the network diagram, as one HTML page", _EXAMPLES
+    )
+    parser.add_argument(
+        "source",
+        type=Path,
+        metavar="RUN",
+        help=f"run directory (its recommended policy), policy file, or recording ({_TRACE})",
+    )
+    policy = parser.add_argument_group("of a policy")
+    policy.add_argument(
+        "--red-agent",
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help=f"who attacks: {', '.join((*RED_AGENTS, MIXED))} (default: as in training)",
+    )
+    policy.add_argument(
+        "--steps",
+        type=int,
+        default=argparse.SUPPRESS,
+        metavar="N",
+        help="steps of the episode (default: as in training)",
+    )
+    policy.add_argument("--seed", type=int, default=0, metavar="N", help="which game is played")
+    policy.add_argument(
+        "--sampled", action="store_true", help="draw actions instead of the most probable one"
+    )
+    recording = parser.add_argument_group("of a recording")
+    recording.add_argument(
+        "--episode", type=int, default=0, metavar="N", help="which of its episodes, from 0"
+    )
+    parser.add_argument(
+        "--rules",
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help=f"rule set: {' or '.join(RULE_SETS)} (default: as in training; of a recording main)",
+    )
+    parser.add_argument(
+        "--workflow",
+        default=argparse.SUPPRESS,
+        metavar="ORDER",
+        help="order that fixes are judged by (default: the policy's own)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=argparse.SUPPRESS,
+        metavar="FILE",
+        help="where to write it (default: replay.html in the run, or here)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plays the episode, writes the page and says where it is."""
+    # Imported here: the networks take seconds that no other command needs.
+    from workflow_rl.report.replay_page import write_replay
+    from workflow_rl.report.report import REPLAY
+
+    replay = _recorded(args) if args.source.suffix == _TRACE else _played(args)
+    folder = args.source if args.source.is_dir() else Path()
+    written = write_replay(replay, getattr(args, "output", folder / REPLAY))
+    print(f"{replay.episode.length} steps, return {replay.episode.moments[-1].total:.1f}")
+    print(f"replay: {written}")
+    return 0
+
+
+def _played(args: argparse.Namespace) -> "Replay":
+    from workflow_rl.ppo.policy import load_policy
+    from workflow_rl.report.replay import play_policy
+
+    if args.episode:
+        raise InvalidInputError("--episode goes with a recording; a policy's game is its --seed")
+    flags = {"red_agent": "red_agent", "rules": "rules", "steps": "episode_length"}
+    game = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
+    return play_policy(
+        load_policy(args.source),
+        args.source,
+        seed=args.seed,
+        workflow=getattr(args, "workflow", None),
+        deterministic=not args.sampled,
+        **game,
+    )
+
+
+def _recorded(args: argparse.Namespace) -> "Replay":
+    from workflow_rl.config import one_of
+    from workflow_rl.parity.trace import load_trace
+    from workflow_rl.report.replay import play_trace
+
+    given = [name for name in ("red_agent", "steps") if name in args]
+    given += [name for name in ("seed", "sampled") if getattr(args, name)]
+    if given:
+        flag = given[0].replace("_", "-")
+        raise InvalidInputError(f"--{flag} goes with a policy; a recording is as it is")
+    if not args.source.is_file():
+        raise InvalidInputError(f"there is no file {args.source}")
+    rules = one_of("rule set", getattr(args, "rules", "main"), RULE_SETS)
+    workflow = getattr(args, "workflow", None)
+    return play_trace(load_trace(args.source), args.episode, rules, workflow)

@@ -1,0 +1,46 @@
+"""`workflow-rl report`: a run, or several side by side, as one HTML page."""
+
+import argparse
+from pathlib import Path
+
+from workflow_rl.cli.arguments import Commands, add_command
+
+_EXAMPLES = """workflow-rl report logs/exp_20260101_120000_4242
+workflow-rl report logs/exp_A logs/exp_B --output compared.html
+workflow-rl report logs/exp_A --landscape landscape.json"""
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands, "report", "write a run, or several side by side, as one HTML page", _EXAMPLES
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=argparse.SUPPRESS,
+        metavar="FILE",
+        help="where to write it (default: report.html in the run, or here for several)",
+    )
+    parser.add_argument(
+        "--landscape",
+        type=Path,
+        default=argparse.SUPPRESS,
+        metavar="FILE",
+        help="JSON with the true mean of every workflow, to tell regret by "
+        "(default: the run's landscape.json, if it has one)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the page and says where it is and what was missing."""
+    # Imported here: the networks and the Gaussian process take seconds that no other command needs.
+    from workflow_rl.report.report import REPORT, write_report
+
+    folder = args.runs[0] if len(args.runs) == 1 else Path()
+    output = getattr(args, "output", folder / REPORT)
+    written = write_report(args.runs, output, getattr(args, "landscape", None))
+    print(f"report: {written}")
+    return 0

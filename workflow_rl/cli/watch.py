@@ -1,0 +1,181 @@
+"""`workflow-rl watch`: a running search, live in the terminal, from its directory alone."""
+
+import argparse
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.config import positive
+
+if TYPE_CHECKING:
+    from workflow_rl.report.snapshot import Snapshot
+
+_LAST_TRIALS = 8
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "watch",
+        "show a running search live in the terminal, from its directory alone",
+        "workflow-rl watch logs/exp_20260101_120000_4242\n"
+        "workflow-rl watch logs/exp_20260101_120000_4242 --once",
+    )
+    parser.add_argument("path", type=Path, metavar="RUN", help="run directory")
+    parser.add_argument("--once", action="store_true", help="show how far it is and end")
+    parser.add_argument(
+        "--every", type=float, default=1.0, metavar="X", help="seconds between looks"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Looks again and again until the run's process has ended."""
+    from workflow_rl.cli.console import make_console
+    from workflow_rl.report.snapshot import take_snapshot
+
+    every = positive("--every", args.every)
+    console = make_console()
+    shot = take_snapshot(args.path)
+    if args.once or not shot.run.is_live:
+        console.print(frame(shot))
+    elif console.is_terminal:
+        _show_live(console, args.path, every)
+    else:
+        _print_lines(args.path, every)
+    return 0
+
+
+def _show_live(console: Any, path: Path, every: float) -> None:
+    from rich.live import Live
+
+    from workflow_rl.report.snapshot import take_snapshot
+
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            shot = take_snapshot(path)
+            live.update(frame(shot), refresh=True)
+            if not shot.run.is_live:
+                return
+            time.sleep(every)
+
+
+def _print_lines(path: Path, every: float) -> None:
+    """Prints a line whenever something has changed."""
+    from workflow_rl.report.snapshot import take_snapshot
+
+    before = ""
+    while True:
+        shot = take_snapshot(path)
+        line = one_line(shot)
+        if line != before:
+            print(line, flush=True)
+            before = line
+        if not shot.run.is_live:
+            return
+        time.sleep(every)
+
+
+def one_line(shot: "Snapshot") -> str:
+    """Says in one line how far a run is."""
+    from workflow_rl.experiment.logs import SPEED
+    from workflow_rl.report.words import status_of
+
+    parts = [f"{shot.run.name}: {status_of(shot.run)}"]
+    if shot.planned:
+        parts.append(f"{shot.done}/{shot.planned} workflows")
+    if shot.training:
+        parts.append(f"{shot.training} update {shot.update}/{shot.updates or '?'}")
+    for name, label, form in (
+        ("charts/episodic_return", "reward", ".2f"),
+        ("charts/compliance_observed", "compliance", ".3f"),
+        (SPEED, "transitions/s", ",.0f"),
+    ):
+        value = shot.scalars.get(name, math.nan)
+        if not math.isnan(value):
+            parts.append(f"{label} {value:{form}}")
+    if shot.best and shot.best.result:
+        parts.append(f"best {shot.best.result['env_reward']:.2f}")
+    return ", ".join(parts)
+
+
+def frame(shot: "Snapshot") -> Any:
+    """Returns what the terminal shows of a run."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.text import Text
+
+    from workflow_rl.report.words import duration, game_of, status_of
+
+    run = shot.run
+    head = Text(f"{game_of(run)}; {status_of(run)}")
+    if not math.isnan(shot.seconds_left):
+        head.append(f"; about {duration(shot.seconds_left)} of trials left")
+    parts: list[Any] = [head, Text()]
+    parts += [_bars(shot), Text()] if shot.training or shot.planned else []
+    if shot.scalars:
+        parts += [_scalars(shot), Text()]
+    if shot.done:
+        parts.append(_trials(shot))
+    if not run.is_live:
+        parts += [Text(f"- {problem}") for problem in run.problems]
+    return Panel(Group(*parts), title=Text(run.name), title_align="left")
+
+
+def _bars(shot: "Snapshot") -> Any:
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for label, done, total in (
+        ("workflows", shot.done, shot.planned),
+        (shot.training, shot.update, shot.updates),
+    ):
+        if label and total:
+            bar = ProgressBar(total=total, completed=min(done, total), width=30)
+            table.add_row(Text(label), bar, f"{done}/{total}")
+    return table
+
+
+def _scalars(shot: "Snapshot") -> Any:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 3))
+    cells = [f"{name} {_shown(value)}" for name, value in shot.scalars.items()]
+    for row in range(0, len(cells), 2):
+        table.add_row(*cells[row : row + 2])
+    return table
+
+
+def _shown(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
+
+
+def _trials(shot: "Snapshot") -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from workflow_rl.workflow.orders import format_order
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
+    for heading in ("trial", "workflow", "why", "reward", "compliance"):
+        table.add_column(heading, no_wrap=heading != "workflow")
+    ended = [trial for trial in shot.run.trials if trial.result is not None]
+    for trial in ended[-_LAST_TRIALS:]:
+        result = trial.result or {}
+        is_best = trial is shot.best
+        table.add_row(
+            str(trial.number + 1),
+            format_order(trial.order),
+            Text(trial.reason),
+            Text(f"{result['env_reward']:.2f}" + (" best" if is_best else "")),
+            f"{result['compliance']:.3f}" + ("" if result["is_compliant"] else " below"),
+            style="bold" if is_best else "",
+        )
+    return table

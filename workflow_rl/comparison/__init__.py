@@ -1,0 +1,1 @@
+"""Rollout and update strategies compared by measurement."""

@@ -1,0 +1,177 @@
+"""Python environments as a world to train in: the real CybORG, or anything of its interface."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from workflow_rl.config import BackendConfig, GameConfig
+from workflow_rl.envs.cyborg import CyborgEnv
+from workflow_rl.envs.shared import SharedMemoryVectorEnv
+from workflow_rl.envs.spaces import derived_seed, env_seeds
+from workflow_rl.envs.vectors import SHARED, make_vector
+from workflow_rl.envs.world import Arrays, SimulatorWorld, World
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.sim.batch import Batch
+
+TABLE_BITS: Final = np.int64(1) << np.arange(4 * NUM_HOSTS, dtype=np.int64)
+_HOST_BITS: Final = (1 << np.arange(NUM_HOSTS)).astype(np.int16)
+INFO_ARRAYS: Final = {
+    "red_access": (NUM_HOSTS, np.int8),
+    "removable": (NUM_HOSTS, np.bool_),
+    "action_mask": (NUM_ACTIONS, np.bool_),
+}
+_READY_SHARE: Final = 8  # asynchronously, this part of the environments is taken at a time
+
+
+class PythonWorld:
+    """A vector of Python environments whose infos hold `INFO_ARRAYS`.
+
+    Their state cannot be kept: what goes on from a checkpoint starts new episodes.
+    """
+
+    is_exact = False
+
+    def __init__(self, vector: VectorEnv[Any, Any, Any], *, asynchronous: bool = False) -> None:
+        """Takes over a vector environment; closing the world closes it.
+
+        Raises:
+            InvalidInputError: it cannot be stepped asynchronously.
+        """
+        if asynchronous and not isinstance(vector, SharedMemoryVectorEnv):
+            raise InvalidInputError("only environments over shared memory step asynchronously")
+        self._vector: Any = vector
+        self.asynchronous = asynchronous
+        n = self.num_envs = vector.num_envs
+        (size,) = vector.single_observation_space.shape  # type: ignore[misc]
+        self.observation_size = int(size)
+        self.observation = np.zeros((n, self.observation_size), np.int8)
+        self.action_mask = np.ones((n, NUM_ACTIONS), np.bool_)
+        self.table = np.zeros(n, np.int64)
+        self.held = np.zeros(n, np.int16)
+        self.removable = np.zeros(n, np.int16)
+        self.reward = np.zeros(n)
+        self.ended = np.zeros(n, np.bool_)
+        self.lost: NDArray[np.bool_] | None = None
+        self._everybody = np.arange(n)
+        self._resets = 0
+        self._seed = 0
+
+    def reset(self, seed: int) -> None:
+        """Starts every environment anew."""
+        self._seed = seed
+        observation, infos = self._vector.reset(seed=env_seeds(seed, self.num_envs))
+        missing = [name for name in INFO_ARRAYS if name not in infos]
+        if missing:
+            raise InvalidInputError(
+                f"these environments cannot be trained in: their infos lack {', '.join(missing)}"
+            )
+        self._take(self._everybody, observation, infos)
+        self.ended[:] = False
+
+    def step(self, actions: NDArray[np.int64]) -> int:
+        """Plays a step everywhere and returns how many episodes ended."""
+        return self._stepped(self._everybody, *self._vector.step(actions))
+
+    def send(self, actions: NDArray[np.int64], envs: NDArray[np.int64]) -> None:
+        """Begins a step in some environments."""
+        self._vector.send(actions, envs)
+
+    def receive(self, under_way: int) -> NDArray[np.int64]:
+        """Waits for some of the environments under way and returns which have played their step."""
+        given = self._vector.recv(min(under_way, max(1, self.num_envs // _READY_SHARE)))
+        envs: NDArray[np.int64] = given[-1]["env_ids"]
+        self._stepped(envs, *given)
+        return envs
+
+    def state(self) -> Arrays:
+        """Returns how often the environments were started, so that new episodes differ."""
+        return {"resets": np.array([self._resets + 1])}
+
+    def load_state(self, arrays: Arrays) -> None:
+        """Starts new episodes, other than those that began the training."""
+        self._resets = int(arrays["resets"][0])
+        self.reset(derived_seed(self._seed, self._resets))
+
+    def close(self) -> None:
+        """Ends the environments and their processes."""
+        self._vector.close()
+
+    def _stepped(
+        self,
+        envs: NDArray[np.int64],
+        observation: NDArray[Any],
+        reward: NDArray[Any],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+        infos: dict[str, Any],
+    ) -> int:
+        self._take(envs, observation, infos)
+        self.reward[envs] = reward
+        self.ended[envs] = terminated | truncated
+        self.lost = None
+        restarted = infos.get("restarted")
+        if restarted is not None and restarted.any():
+            self.lost = np.zeros(self.num_envs, np.bool_)
+            self.lost[envs] = restarted
+        return int(self.ended[envs].sum())
+
+    def _take(
+        self, envs: NDArray[np.int64], observation: NDArray[Any], infos: dict[str, Any]
+    ) -> None:
+        self.observation[envs] = observation
+        self.action_mask[envs] = infos["action_mask"]
+        self.table[envs] = (observation[:, : len(TABLE_BITS)] != 0) @ TABLE_BITS
+        self.held[envs] = (infos["red_access"] > 0) @ _HOST_BITS
+        self.removable[envs] = infos["removable"].astype(np.bool_) @ _HOST_BITS
+
+
+def make_world(game: GameConfig, num_envs: int, backend: BackendConfig) -> World:
+    """Returns the environments that a backend plays a game in.
+
+    Raises:
+        InvalidInputError: the backend cannot play it.
+        MissingDependencyError: CybORG is not installed.
+    """
+    if backend.name == "cage2":
+        return SimulatorWorld(Batch(num_envs, game))
+    settings: dict[str, Any] = {}
+    if backend.vector == SHARED:
+        settings = {
+            "num_workers": backend.env_workers,
+            "info_arrays": INFO_ARRAYS,
+            "timeout": backend.step_timeout,
+            "max_restarts": backend.max_restarts,
+            "copy": False,
+        }
+    vector = make_vector([_cyborg_maker(game, backend)] * num_envs, backend.vector, **settings)
+    return PythonWorld(vector, asynchronous=backend.vector_mode == "async")
+
+
+def check_backend(game: GameConfig, backend: BackendConfig) -> None:
+    """Makes sure, before anything is written, that a backend can play a game.
+
+    Raises:
+        InvalidInputError: the backend cannot play it.
+        MissingDependencyError: CybORG is not installed.
+    """
+    if backend.name != "cage2":
+        _cyborg_maker(game, backend)().close()
+
+
+def _cyborg_maker(game: GameConfig, backend: BackendConfig) -> Callable[[], CyborgEnv]:
+    return partial(
+        CyborgEnv,
+        red_agent=game.red_agent,
+        episode_length=game.episode_length,
+        rules=game.rules,
+        observation=game.observation,
+        green_agent=game.green_agent,
+        red_probabilities=game.red_probabilities,
+        cyborg_path=backend.cyborg_path,
+    )

@@ -1,0 +1,1 @@
+"""The landscape: every order trained for several seeds, and what that tells."""

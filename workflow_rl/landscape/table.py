@@ -1,0 +1,152 @@
+"""What training every order gave, seed by seed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.workflow.orders import (
+    NUM_ORDERS,
+    classes_of_equals,
+    format_order,
+    order_index,
+    parse_order,
+)
+
+Floats = NDArray[np.float64]
+_KINDS: Final = {  # column -> its type
+    "reward": np.float64,
+    "error": np.float64,
+    "compliance": np.float64,
+    "compliance_true": np.float64,
+    "is_compliant": np.bool_,
+    "updates": np.int64,
+}
+_NAMES: Final = {  # column -> its name in a training's result
+    "reward": "env_reward",
+    "error": "env_reward_error",
+}
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Every order, trained once for each seed; arrays are (seeds, 120)."""
+
+    red_agent: str
+    rules: str
+    threshold: float  # compliance that makes an order compliant
+    seeds: tuple[int, ...]
+    reward: Floats  # the objective: mean over the training's last episodes
+    error: Floats  # its standard error
+    compliance: Floats
+    compliance_true: Floats
+    is_compliant: NDArray[np.bool_]
+    updates: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Checks that every order has its place for every seed."""
+        for name in _KINDS:
+            shape = getattr(self, name).shape
+            if shape != (len(self.seeds), NUM_ORDERS) or not self.seeds:
+                raise InvalidInputError(
+                    f"a landscape holds {NUM_ORDERS} orders for each of its seeds; "
+                    f"{name} is of shape {shape} for {len(self.seeds)} seeds"
+                )
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        """(120,) the class of each order; orders of one class are equal against this red agent."""
+        return classes_of_equals(self.red_agent)
+
+    @property
+    def is_reliable(self) -> NDArray[np.bool_]:
+        """(120,) whether an order complied for every seed."""
+        return np.asarray(self.is_compliant.all(axis=0))
+
+    @property
+    def is_eligible(self) -> NDArray[np.bool_]:
+        """(120,) whether an order, or its equals, complied in most trainings."""
+        classes = self.classes
+        complied = np.bincount(classes, self.is_compliant.sum(axis=0))
+        trained = np.bincount(classes) * len(self.seeds)
+        return np.asarray(2 * complied > trained)[classes]
+
+    @property
+    def levelled(self) -> Floats:
+        """(seeds, 120) rewards without what a seed, by its base policy, gives all orders alike."""
+        level = self.reward.mean(axis=1, keepdims=True)
+        return np.asarray(self.reward - level + level.mean())
+
+    @classmethod
+    def of_trials(
+        cls,
+        red_agent: str,
+        rules: str,
+        threshold: float,
+        trials: Mapping[int, Sequence[Mapping[str, Any]]],
+    ) -> Self:
+        """Returns the landscape of finished exhaustive searches.
+
+        Args:
+            red_agent: who attacked.
+            rules: the rule set.
+            threshold: compliance that makes an order compliant.
+            trials: for each seed the trials as `summary.json` lists them.
+
+        Raises:
+            InvalidInputError: an order is missing.
+        """
+        columns: dict[str, NDArray[Any]] = {
+            name: np.zeros((len(trials), NUM_ORDERS), kind) for name, kind in _KINDS.items()
+        }
+        for row, (seed, entries) in enumerate(trials.items()):
+            found = {order_index(parse_order(entry["workflow"])): entry for entry in entries}
+            if len(found) != NUM_ORDERS:
+                raise InvalidInputError(
+                    f"the run of seed {seed} has {len(found)} of the {NUM_ORDERS} orders"
+                )
+            for order, entry in found.items():
+                for name, column in columns.items():
+                    column[row, order] = entry[_NAMES.get(name, name)]
+        return cls(red_agent, rules, threshold, tuple(trials), **columns)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the landscape as plain data, a row per order."""
+        rows = []
+        for order in range(NUM_ORDERS):
+            row: dict[str, Any] = {"workflow": format_order(order)}
+            row |= {name: getattr(self, name)[:, order].tolist() for name in _KINDS}
+            rows.append(row)
+        return {
+            "red_agent": self.red_agent,
+            "rules": self.rules,
+            "compliance_threshold": self.threshold,
+            "seeds": list(self.seeds),
+            "orders": rows,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Returns the landscape that `as_json` gave.
+
+        Raises:
+            InvalidInputError: it is not such data.
+        """
+        try:
+            rows = {order_index(parse_order(row["workflow"])): row for row in data["orders"]}
+            columns: dict[str, NDArray[Any]] = {
+                name: np.array([rows[order][name] for order in range(NUM_ORDERS)], kind).T
+                for name, kind in _KINDS.items()
+            }
+            return cls(
+                data["red_agent"],
+                data["rules"],
+                data["compliance_threshold"],
+                tuple(data["seeds"]),
+                **columns,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"this is not a landscape of this version: {error}") from error

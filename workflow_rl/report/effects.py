@@ -1,0 +1,161 @@
+"""What is believed of every order, and what matters in an order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.ordersearch.strategies import Observation
+from workflow_rl.report.intervals import Estimate
+from workflow_rl.scenario.units import NUM_UNITS, UNITS
+from workflow_rl.workflow.orders import PAIRS, POSITIONS, PRECEDENCE
+
+_NEEDED: Final = 2  # compliant trials, to learn from them alone
+_FEWEST: Final = 3  # trials, to say anything of pairs
+# How large effects and noise may be, in standard deviations of the observed rewards.
+_EFFECT_SIZES: Final = np.geomspace(0.05, 4.0, 16)
+_NOISE_SIZES: Final = np.geomspace(0.02, 1.5, 24)
+_TEN_LOOKS: Final = 2.807034  # standard deviations to each side that hold 99.5 %
+_VAGUE: Final = 10.0  # of the mean of all orders, about which nothing is assumed
+
+
+def worth_learning_from(seen: Sequence[Observation]) -> list[Observation]:
+    """Returns the compliant trials, as the search does; with fewer than two of those, all."""
+    compliant = [o for o in seen if o.is_compliant]
+    return compliant if len(compliant) >= _NEEDED else list(seen)
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What the search's Gaussian process believes of every order's value."""
+
+    mean: NDArray[np.float64]  # (120,)
+    deviation: NDArray[np.float64]  # (120,)
+    noise: float  # standard deviation of a trial around its order's value
+    lengthscale: float  # pairs ordered differently
+    trials: int  # it rests on
+    only_compliant: bool  # whether those are the compliant ones; else all trials are used
+
+    def of(self, order: int) -> Estimate:
+        """Returns what is believed of one order."""
+        return Estimate(float(self.mean[order]), float(self.deviation[order]))
+
+
+def believe(seen: Sequence[Observation]) -> Beliefs | None:
+    """Fits the Gaussian process of the search to its trials; None without any."""
+    used = worth_learning_from(seen)
+    if not used:
+        return None
+    from workflow_rl.ordersearch.gp import OrderGP
+
+    belief = OrderGP([o.order for o in used], [o.value for o in used]).posterior()
+    return Beliefs(
+        mean=belief.mean,
+        deviation=belief.deviation,
+        noise=belief.noise,
+        lengthscale=belief.lengthscale,
+        trials=len(used),
+        only_compliant=sum(o.is_compliant for o in seen) >= _NEEDED,
+    )
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """Rewards as a sum of what each of the ten pairs' arrangement is worth."""
+
+    mean: NDArray[np.float64]  # (10,) of `PAIRS`' first before its second over the reverse
+    covariance: NDArray[np.float64]  # (10, 10)
+    explained: float  # share of the trials' variance that the pairs explain
+    orders: tuple[int, ...]  # of the trials it rests on
+
+    def combined(self, weights: NDArray[np.float64]) -> Estimate:
+        """Returns what is known of a weighted sum of the ten effects."""
+        variance = float(weights @ self.covariance @ weights)
+        return Estimate(float(weights @ self.mean), max(variance, 0.0) ** 0.5)
+
+
+def fit_pairs(seen: Sequence[Observation]) -> PairModel | None:
+    """Regresses the trials' rewards on the ten features "A before B"; None if that says nothing.
+
+    Bayesian and linear: each effect is normal around zero, and how large effects and noise are is
+    averaged over, weighed by how well it explains the trials. So an effect is given with all other
+    pairs held, is drawn towards zero only as far as the trials leave it open, and has an interval
+    even where there are fewer trials than pairs. A plain difference of means would also credit a
+    pair with what goes along with it: orders that have A before B more often have A before C, too.
+    """
+    used = worth_learning_from(seen)
+    orders = tuple(o.order for o in used)
+    values = np.array([o.value for o in used])
+    if len(used) < _FEWEST or not values.std() > 0:
+        return None
+    spread = float(values.std(ddof=1))
+    standard = (values - values.mean()) / spread
+    features = PRECEDENCE[list(orders)] / 2.0  # from one arrangement to the other is 1
+    gram, n = features @ features.T, len(used)
+    log_weights, means, covariances, noises = [], [], [], []
+    for effect in _EFFECT_SIZES:
+        for noise in _NOISE_SIZES:
+            total = effect**2 * gram + noise**2 * np.eye(n) + _VAGUE**2
+            root = np.linalg.cholesky(total)
+            whitened = np.linalg.solve(root, standard)
+            across = effect**2 * np.linalg.solve(root, features)
+            log_weights.append(-whitened @ whitened / 2 - np.log(np.diag(root)).sum())
+            means.append(across.T @ whitened)
+            covariances.append(effect**2 * np.eye(len(PAIRS)) - across.T @ across)
+            noises.append(noise**2)
+    weights = np.exp(np.array(log_weights) - max(log_weights))
+    weights /= weights.sum()
+    each = np.array(means)
+    mean = weights @ each
+    within = np.tensordot(weights, np.array(covariances), axes=1)
+    between = (weights[:, None] * (each - mean)).T @ (each - mean)
+    return PairModel(
+        mean=spread * mean,
+        covariance=spread**2 * (within + between),
+        explained=float(np.clip(1 - weights @ np.array(noises), 0, 1)),
+        orders=orders,
+    )
+
+
+@dataclass(frozen=True)
+class PairEffect:
+    """What it is worth to put one type before another."""
+
+    first: str  # the better way round, as far as is known
+    second: str
+    worth: Estimate  # of `first` before `second` over the reverse, all other pairs as they are
+    tried: int  # trials with `first` before `second`
+    tried_reverse: int
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it stands out although ten pairs are looked at (Bonferroni, 95 %)."""
+        return self.worth.mean > _TEN_LOOKS * self.worth.error
+
+
+def pair_effects(model: PairModel) -> list[PairEffect]:
+    """Returns the effect of each of the ten pairs, the largest first."""
+    effects = []
+    for pair, (a, b) in enumerate(PAIRS):
+        worth = model.combined(np.eye(len(PAIRS))[pair])
+        ahead = sum(int(PRECEDENCE[order, pair] > 0) for order in model.orders)
+        counts = (ahead, len(model.orders) - ahead)
+        if worth.mean < 0:
+            a, b, counts = b, a, counts[::-1]
+            worth = Estimate(-worth.mean, worth.error)
+        effects.append(PairEffect(UNITS[a], UNITS[b], worth, *counts))
+    return sorted(effects, key=lambda effect: -effect.worth.mean)
+
+
+def position_effects(beliefs: Beliefs) -> NDArray[np.float64]:
+    """Returns (type, position) what the 24 orders with the type there are worth over all 120.
+
+    From the Gaussian process, not from the pairs: a sum of pairs is linear in the position.
+    """
+    worth = np.zeros((NUM_UNITS, NUM_UNITS))
+    for unit in range(NUM_UNITS):
+        for position in range(NUM_UNITS):
+            worth[unit, position] = beliefs.mean[POSITIONS[:, unit] == position].mean()
+    return worth - float(beliefs.mean.mean())

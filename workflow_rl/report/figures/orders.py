@@ -1,0 +1,196 @@
+"""Figures of what was found: the policy among others, all orders, and what matters in one."""
+
+from typing import Final
+
+import numpy as np
+
+from workflow_rl.report import palette
+from workflow_rl.report.figures.style import (
+    LOG_TICKS,
+    ROW,
+    Figure,
+    base_figure,
+    interval_bar,
+    label_rows,
+    plain,
+)
+from workflow_rl.report.findings import Findings, OrderRow
+from workflow_rl.scenario.units import UNITS
+from workflow_rl.workflow.orders import format_order
+
+_MOST_TRIALS: Final = 8  # of one order
+_PLACES: Final = ("1st", "2nd", "3rd", "4th", "5th")
+
+
+def baseline_figure(found: Findings) -> Figure | None:
+    """The recommended policy among the baselines: points lost per episode, on a log scale."""
+    import plotly.graph_objects as go
+
+    mine = found.recommended
+    rules = found.run.config.game.rules if found.run.config else None
+    if mine is None or not found.scores or not mine.reward.mean < 0:
+        return None
+    rows = [("this run's recommended policy", rules, mine.reward, "sampled, while training", True)]
+    rows += [
+        (score.who, score.rules, score.reward, score.source, False)
+        for score in sorted(found.scores, key=lambda s: -s.reward.mean)
+        if score.reward.mean < 0
+    ]
+    figure = base_figure(ROW * len(rows) + 60)
+    for row, (who, of_rules, reward, source, is_mine) in enumerate(rows):
+        same = of_rules == rules
+        colour = palette.GOOD if is_mine else palette.INK if same else palette.MUTED
+        figure.add_trace(
+            go.Scatter(
+                x=[-reward.mean],
+                y=[row],
+                error_x=interval_bar(reward, colour),
+                mode="markers",
+                marker={
+                    "color": colour,
+                    "size": 13 if is_mine else 10,
+                    "symbol": "diamond" if is_mine else "circle" if same else "circle-open",
+                    "line": {"width": 2, "color": colour},
+                },
+                hovertemplate=f"{plain(who)}<br>{reward.mean:.2f}<br>rules {plain(str(of_rules))}"
+                f"<br>{plain(source)}<extra></extra>",
+                showlegend=False,
+            )
+        )
+    label_rows(
+        figure,
+        [
+            f"{'<b>' if mine else ''}{plain(who)}{'</b>' if mine else ''}  {reward.mean:.1f}  "
+            f"<span style='color:{palette.MUTED}'>({plain(str(of_rules))})</span>"
+            for who, of_rules, reward, _, mine in rows
+        ],
+    )
+    figure.update_xaxes(
+        type="log",
+        tickvals=LOG_TICKS,
+        title_text="points lost per episode, log scale",
+    )
+    return figure
+
+
+def orders_figure(found: Findings) -> Figure | None:
+    """All 120 orders by belief, with their intervals; tried ones marked with what they gave."""
+    import plotly.graph_objects as go
+
+    rows = found.orders
+    if not rows:
+        return None
+    rank = np.array([row.rank for row in rows])
+    mean = np.array([row.believed.mean for row in rows])
+    half = np.array([row.believed.half for row in rows])
+    figure = base_figure(420)
+    figure.add_trace(
+        go.Scatter(
+            x=rank,
+            y=mean,
+            error_y={"array": half, "color": palette.BAND, "thickness": 3, "width": 0},
+            mode="markers",
+            marker={"size": 5, "color": palette.MUTED},
+            text=[_order_hover(row) for row in rows],
+            hovertemplate="%{text}<extra></extra>",
+            name="believed, with its 95 % interval",
+        )
+    )
+    for status, name, colour, symbol in (
+        ("compliant", "tried, compliant", palette.GOOD, "circle"),
+        ("below", "tried, below the threshold", palette.BAD, "circle-open"),
+    ):
+        shown = [row for row in rows if row.status == status]
+        figure.add_trace(
+            go.Scatter(
+                x=[row.rank for row in shown for _ in row.rewards[-_MOST_TRIALS:]],
+                y=[reward for row in shown for reward in row.rewards[-_MOST_TRIALS:]],
+                mode="markers",
+                marker={
+                    "size": 9,
+                    "color": colour,
+                    "symbol": symbol,
+                    "line": {"width": 2, "color": colour},
+                },
+                text=[_order_hover(row) for row in shown for _ in row.rewards[-_MOST_TRIALS:]],
+                hovertemplate="%{text}<br>this trial %{y:.2f}<extra></extra>",
+                name=name,
+                visible=True if shown else "legendonly",
+                showlegend=bool(shown),
+            )
+        )
+    figure.update_xaxes(title_text="rank by believed reward", range=[0, len(rows) + 1])
+    figure.update_yaxes(title_text="reward per episode")
+    return figure
+
+
+def _order_hover(row: OrderRow) -> str:
+    return (
+        f"<b>{row.rank}. {plain(format_order(row.order))}</b><br>"
+        f"believed {row.believed.mean:.2f} ± {row.believed.half:.2f}"
+    )
+
+
+def pairs_figure(found: Findings) -> Figure | None:
+    """What each pair is worth, the better way round, with its interval."""
+    import plotly.graph_objects as go
+
+    if not found.pairs:
+        return None
+    figure = base_figure(ROW * len(found.pairs) + 50)
+    for is_clear, name, colour in (
+        (True, "clear effect", palette.GOOD),
+        (False, "could be chance", palette.MUTED),
+    ):
+        rows = [i for i, pair in enumerate(found.pairs) if pair.is_clear == is_clear]
+        figure.add_trace(
+            go.Scatter(
+                x=[found.pairs[i].worth.mean for i in rows],
+                y=rows,
+                error_x={
+                    "array": [found.pairs[i].worth.half for i in rows],
+                    "color": colour,
+                    "thickness": 2.5,
+                    "width": 5,
+                },
+                mode="markers",
+                marker={"size": 11, "color": colour},
+                hovertemplate="%{x:.2f} points<extra></extra>",
+                name=name,
+                showlegend=bool(rows),
+            )
+        )
+    label_rows(figure, [f"<b>{pair.first}</b> before {pair.second}" for pair in found.pairs])
+    figure.add_vline(x=0, line_color=palette.MUTED, line_width=1)
+    figure.update_xaxes(title_text="worth in reward per episode")
+    return figure
+
+
+def positions_figure(found: Findings) -> Figure | None:
+    """Which type is best where: mean of the orders with it there, minus the mean of all."""
+    import plotly.graph_objects as go
+
+    worth = found.positions
+    if worth is None:
+        return None
+    limit = max(float(np.abs(worth).max()), 1e-9)
+    figure = base_figure(340)
+    figure.add_trace(
+        go.Heatmap(
+            z=worth,
+            x=list(_PLACES),
+            y=list(UNITS),
+            zmin=-limit,
+            zmax=limit,
+            colorscale=[[0, palette.BAD], [0.5, palette.NEUTRAL], [1, palette.GOOD]],
+            texttemplate="%{z:+.1f}",
+            textfont={"size": 13},
+            hovertemplate="%{y} %{x}: %{z:+.2f}<extra></extra>",
+            xgap=2,
+            ygap=2,
+            showscale=False,
+        )
+    )
+    figure.update_xaxes(title_text="place in the order", showgrid=False)
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    return figure

@@ -1,0 +1,231 @@
+"""Figures of how a run went: the search's path, the learning curves, and what it cost."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.report import palette
+from workflow_rl.report.cost import thinned
+from workflow_rl.report.figures.style import LOG_TICKS, Figure, base_figure, plain
+from workflow_rl.report.findings import Findings
+from workflow_rl.report.path import Step
+from workflow_rl.report.rundata import Curve
+from workflow_rl.workflow.orders import format_order
+
+MOST_POINTS: Final = 240  # of a curve at most
+_REASON_MARKS: Final = {
+    "design": ("first design", palette.MUTED, "square"),
+    "explore": ("explore", palette.BAD, "diamond"),
+    "exploit": ("exploit", palette.GOOD, "circle"),
+}
+
+
+def path_figure(path: Sequence[Step]) -> Figure | None:
+    """Each trial: what was expected, what came, and the best up to there; below it the regret."""
+    import plotly.graph_objects as go
+
+    ended = [step for step in path if not np.isnan(step.got.mean)]
+    if not ended:
+        return None
+    has_regret = any(not np.isnan(step.regret) for step in ended)
+    figure = base_figure(560 if has_regret else 420)
+    number = [step.trial.number + 1 for step in ended]
+    figure.add_trace(
+        go.Scatter(
+            x=number,
+            y=[step.expected.mean for step in ended],
+            error_y={
+                "array": [step.expected.half for step in ended],
+                "color": palette.BAND,
+                "thickness": 5,
+                "width": 0,
+            },
+            mode="markers",
+            marker={
+                "color": palette.MUTED,
+                "size": 8,
+                "symbol": "line-ew",
+                "line": {"width": 2, "color": palette.MUTED},
+            },
+            hovertemplate="expected %{y:.2f} ± %{error_y.array:.2f}<extra></extra>",
+            name="expected (95 %)",
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=number,
+            y=[step.best for step in ended],
+            line={"shape": "hv", "color": palette.BETTER, "width": 2},
+            mode="lines",
+            hovertemplate="best so far %{y:.2f}<extra></extra>",
+            name="best compliant so far",
+        )
+    )
+    for reason in dict.fromkeys(step.trial.reason for step in ended):
+        name, colour, symbol = _REASON_MARKS.get(reason, (plain(reason), palette.OTHER, "circle"))
+        steps = [step for step in ended if step.trial.reason == reason]
+        figure.add_trace(
+            go.Scatter(
+                x=[step.trial.number + 1 for step in steps],
+                y=[step.got.mean for step in steps],
+                mode="markers",
+                marker={
+                    "size": 10,
+                    "color": colour,
+                    "symbol": [symbol + ("" if s.is_compliant else "-open") for s in steps],
+                    "line": {"width": 2, "color": colour},
+                },
+                text=[
+                    f"<b>{plain(format_order(s.trial.order))}</b><br>{s.got.mean:.2f} ± "
+                    f"{s.got.half:.2f}, {'compliant' if s.is_compliant else 'not compliant'}"
+                    for s in steps
+                ],
+                hovertemplate="trial %{x}: %{text}<extra></extra>",
+                name=name,
+            )
+        )
+    figure.update_xaxes(title_text="trial", range=[0.3, number[-1] + 0.7], zeroline=False)
+    figure.update_yaxes(title_text="reward per episode", zeroline=False)
+    if has_regret:
+        _add_regret(figure, number, np.array([step.regret for step in ended]))
+    return figure
+
+
+def _add_regret(figure: Figure, number: list[int], regret: NDArray[np.float64]) -> None:
+    import plotly.graph_objects as go
+
+    figure.add_trace(
+        go.Scatter(
+            x=number,
+            y=regret,
+            yaxis="y2",
+            line={"shape": "hv", "color": palette.WORSE, "width": 2},
+            hovertemplate="regret %{y:.2f}<extra></extra>",
+            name="regret",
+        )
+    )
+    figure.update_layout(
+        yaxis={"domain": [0.36, 1]},
+        yaxis2={
+            "domain": [0, 0.28],
+            "title": {"text": "regret", "standoff": 8},
+            "rangemode": "tozero",
+            "gridcolor": palette.GRID,
+            "automargin": True,
+        },
+        xaxis={"anchor": "y2"},
+    )
+
+
+def curves_figure(
+    curves: list[Curve], threshold: float | None, *, named: bool = False, points: int = MOST_POINTS
+) -> Figure | None:
+    """Reward and compliance of trainings over their updates.
+
+    Args:
+        curves: the trainings.
+        threshold: the compliance asked for.
+        named: whether each has a colour and a name; else the page highlights one of them.
+        points: of each curve at most.
+    """
+    import plotly.graph_objects as go
+
+    if not curves:
+        return None
+    points = min(points, MOST_POINTS)
+    figure = base_figure(540, showlegend=named)
+    is_log = named and all((c.columns["env_reward"] < 0).all() for c in curves)
+    for number, curve in enumerate(curves):
+        about = curve.name if curve.order is None else f"{curve.name}: {format_order(curve.order)}"
+        x = thinned(curve.columns["update"], points).astype(np.float32)
+        for axis, column in (("y", "env_reward"), ("y2", "compliance_observed")):
+            values = thinned(curve.columns[column], points).astype(np.float32)
+            figure.add_trace(
+                go.Scatter(
+                    x=x,
+                    y=-values if is_log and axis == "y" else values,
+                    yaxis=axis,
+                    mode="lines" if len(x) > 1 else "markers",
+                    line={
+                        "color": palette.SERIES[number] if named else palette.FAINT,
+                        "width": 2 if named else 1.2,
+                    },
+                    meta=curve.name,
+                    name=plain(curve.name),
+                    showlegend=named and axis == "y",
+                    hovertemplate=f"{plain(about)}<br>update %{{x:.0f}}: %{{y:.3f}}<extra></extra>",
+                )
+            )
+    if threshold is not None:
+        figure.add_hline(
+            y=threshold, yref="y2", line={"color": palette.MUTED, "dash": "dash", "width": 1.5}
+        )
+    longest = max(len(curve) for curve in curves)
+    figure.update_layout(
+        yaxis={
+            "domain": [0.54, 1],
+            "title": {"text": "points lost (log)" if is_log else "reward"},
+            "zeroline": False,
+        },
+        yaxis2={
+            "domain": [0, 0.46],
+            "title": {"text": "compliance", "standoff": 8},
+            "range": _compliance_range(curves, threshold),
+            "gridcolor": palette.GRID,
+            "zeroline": False,
+            "automargin": True,
+        },
+        xaxis={
+            "anchor": "y2",
+            "title": {"text": "update"},
+            "zeroline": False,
+            "dtick": 1 if longest <= 10 else None,
+        },
+    )
+    if is_log:
+        figure.update_layout(yaxis={"type": "log", "autorange": "reversed", "tickvals": LOG_TICKS})
+    return figure
+
+
+def _compliance_range(curves: list[Curve], threshold: float | None) -> list[float]:
+    known = np.concatenate([curve.columns["compliance_observed"] for curve in curves])
+    known = known[np.isfinite(known)]
+    lows = [float(known.min())] if len(known) else []
+    low = min([*lows, 1.0 if threshold is None else threshold])
+    pad = max(0.04 * (1 - low), 0.001)
+    return [low - pad, 1 + pad]
+
+
+def cost_figure(found: Findings) -> Figure | None:
+    """Speed, processor and memory over the run."""
+    import plotly.graph_objects as go
+
+    cost = found.cost
+    if cost is None:
+        return None
+    figure = base_figure(560, showlegend=False)
+    x = thinned(cost.clock, 2 * MOST_POINTS).astype(np.float32)
+    for axis, values, unit, colour in (
+        ("y", cost.speed, "transitions/s", palette.GOOD),
+        ("y2", cost.cpu_percent, "% of one core", palette.BAD),
+        ("y3", cost.rss_mb, "MB", palette.OTHER),
+    ):
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=thinned(values, 2 * MOST_POINTS).astype(np.float32),
+                yaxis=axis,
+                line={"color": colour, "width": 1.6},
+                hovertemplate=f"%{{y:,.0f}} {unit} after %{{x:.1f}} s<extra></extra>",
+            )
+        )
+    more = {"gridcolor": palette.GRID, "automargin": True, "rangemode": "tozero"}
+    figure.update_layout(
+        yaxis={"domain": [0.72, 1], "title": {"text": "transitions/s"}, "rangemode": "tozero"},
+        yaxis2={"domain": [0.36, 0.64], "title": {"text": "CPU, %", "standoff": 8}, **more},
+        yaxis3={"domain": [0, 0.28], "title": {"text": "memory, MB", "standoff": 8}, **more},
+        xaxis={"anchor": "y3", "title": {"text": "seconds of training"}},
+    )
+    return figure

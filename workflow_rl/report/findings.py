@@ -1,0 +1,175 @@
+"""What a run found, derived from what is in its directory."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.report.baselines import Score, evaluated_scores, known_scores
+from workflow_rl.report.cost import Cost, cost_of
+from workflow_rl.report.effects import (
+    Beliefs,
+    PairEffect,
+    believe,
+    fit_pairs,
+    pair_effects,
+    position_effects,
+)
+from workflow_rl.report.intervals import Estimate
+from workflow_rl.report.path import Step, search_path
+from workflow_rl.report.rundata import RunData
+from workflow_rl.workflow.orders import order_index, parse_order
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """The workflow to hand over, and its policy as measured."""
+
+    order: int
+    is_final: bool  # False: the search has not come to its end
+    is_compliant: bool
+    reason: str
+    reward: Estimate  # of the training's last episodes, the policy drawing its actions
+    episodes: int  # behind it
+    compliance: float
+    compliance_true: float
+    polished: bool  # whether those are of the further training after the search
+
+
+@dataclass(frozen=True)
+class OrderRow:
+    """One of the 120 orders: what is believed of it and what was seen."""
+
+    order: int
+    rank: int  # by belief, from 1
+    believed: Estimate
+    rewards: tuple[float, ...]  # of its trials
+    compliance: float  # mean over its trials, NaN if there is none
+    status: str  # compliant, below, under way or untried
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything the report says of a run."""
+
+    run: RunData
+    recommended: Recommended | None
+    beliefs: Beliefs | None
+    orders: list[OrderRow]  # best first
+    pairs: list[PairEffect]
+    explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
+    positions: NDArray[np.float64] | None  # (type, position) by belief, over the mean of all
+    path: list[Step]
+    cost: Cost | None
+    scores: list[Score]  # to set the recommended policy beside
+
+
+def find(run: RunData) -> Findings:
+    """Derives all findings of a run."""
+    beliefs = believe(run.seen)
+    model = fit_pairs(run.seen)
+    return Findings(
+        run=run,
+        recommended=recommended_of(run),
+        beliefs=beliefs,
+        orders=_order_rows(run, beliefs),
+        pairs=pair_effects(model) if model else [],
+        explained=model.explained if model else math.nan,
+        positions=position_effects(beliefs) if beliefs else None,
+        path=search_path(run),
+        cost=cost_of(run),
+        scores=_scores(run),
+    )
+
+
+def recommended_of(run: RunData) -> Recommended | None:
+    """Returns the recommendation of a search, or of what it has seen so far; None without any."""
+    if run.purpose != "search":
+        return _trained(run)
+    if not run.seen:
+        return None
+    try:
+        order = int(run.summary["recommendation"]["order"])
+        reason = str(run.summary["recommendation"]["reason"])
+    except (KeyError, TypeError, ValueError):
+        so_far = recommend(run.seen)
+        order, reason = so_far.order, so_far.reason
+    results = [t.result for t in run.trials if t.order == order and t.result is not None]
+    if not results:
+        return None
+    result = max(results, key=lambda r: (r["is_compliant"], _number(r, "best_env_reward")))
+    polished = run.summary.get("polished")
+    if isinstance(polished, dict) and polished.get("best_env_reward") == run.summary.get(
+        "policy_env_reward"
+    ):
+        return _recommended(order, polished, bool(run.summary), reason, polished=True)
+    return _recommended(order, result, bool(run.summary), reason)
+
+
+def _trained(run: RunData) -> Recommended | None:
+    """Returns the result of a training of one workflow."""
+    try:
+        order = order_index(parse_order(run.summary["workflow"]))
+        return _recommended(order, run.summary, True, "the workflow it was trained for")
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _recommended(
+    order: int, result: Mapping[str, Any], is_final: bool, reason: str, *, polished: bool = False
+) -> Recommended:
+    return Recommended(
+        order=order,
+        is_final=is_final,
+        is_compliant=bool(result.get("is_compliant")),
+        reason=reason,
+        reward=Estimate(_number(result, "env_reward"), _number(result, "env_reward_error")),
+        episodes=int(np.nan_to_num(_number(result, "objective_episodes"))),
+        compliance=_number(result, "compliance"),
+        compliance_true=_number(result, "compliance_true"),
+        polished=polished,
+    )
+
+
+def _number(data: Mapping[str, Any], name: str) -> float:
+    value = data.get(name)
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def _order_rows(run: RunData, beliefs: Beliefs | None) -> list[OrderRow]:
+    if beliefs is None:
+        return []
+    by_order: dict[int, list[Any]] = {}
+    for trial in run.trials:
+        by_order.setdefault(trial.order, []).append(trial.observation)
+    rows = []
+    for rank, order in enumerate(sorted(range(len(beliefs.mean)), key=lambda o: -beliefs.mean[o])):
+        tried = by_order.get(order, [])
+        seen = [o for o in tried if o is not None]
+        if seen:
+            status = "compliant" if any(o.is_compliant for o in seen) else "below"
+        else:
+            status = "under way" if tried else "untried"
+        rows.append(
+            OrderRow(
+                order=order,
+                rank=rank + 1,
+                believed=beliefs.of(order),
+                rewards=tuple(o.value for o in seen),
+                compliance=sum(o.compliance for o in seen) / len(seen) if seen else math.nan,
+                status=status,
+            )
+        )
+    return rows
+
+
+def _scores(run: RunData) -> list[Score]:
+    if run.config is None:
+        return []
+    game = run.config.game.red_agent, run.config.game.episode_length
+    own = [s for s in evaluated_scores(run.path) if (s.red_agent, s.steps) == game]
+    return own + known_scores(*game)

@@ -1,0 +1,194 @@
+"""An episode as data for the page that replays it: every moment, named and explained."""
+
+import itertools
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from workflow_rl.config import GameConfig, whole_number
+from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.parity.replay import recorded_draws
+from workflow_rl.parity.trace import Trace
+from workflow_rl.play import Episode
+from workflow_rl.ppo.policy import Policy
+from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
+from workflow_rl.scenario.tables import HOSTS, NUM_HOSTS
+from workflow_rl.sim.state import NOBODY, Outcome, RedAction
+from workflow_rl.workflow.explain import explain_observed, explain_true
+from workflow_rl.workflow.orders import order_index, parse_order
+
+MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
+
+
+@dataclass(frozen=True)
+class Replay:
+    """An episode that was played, and what is known of it."""
+
+    title: str
+    config: GameConfig
+    episode: Episode
+    order: int | None  # None: no workflow is followed, so nothing complies
+    facts: dict[str, str]
+    warning: str = ""
+
+
+def play_policy(
+    policy: Policy,
+    source: Path,
+    *,
+    seed: int,
+    workflow: str | None = None,
+    deterministic: bool = True,
+    **game: Any,
+) -> Replay:
+    """Lets a policy play one episode.
+
+    Args:
+        policy: who plays Blue.
+        source: where it came from.
+        seed: of the game.
+        workflow: the order to follow, by default the one it was trained for.
+        deterministic: the most probable action each time, or one drawn by its probability.
+        **game: fields of `GameConfig` that differ from the game it was trained on.
+    """
+    about = policy.description
+    trained = {
+        "red_agent": about.get("red_agent", "bline"),
+        "rules": about.get("rules", "main"),
+        "observation": about.get("observation", "challenge"),
+        "episode_length": about.get("episode_length", 100),
+    }
+    config = GameConfig(**(trained | game))
+    whole_number("the steps of a replay", config.episode_length, 1, MOST_STEPS)
+    order = None
+    if policy.is_conditioned:
+        named = workflow or (" > ".join(policy.order) if policy.order else None)
+        if named is None:
+            raise InvalidInputError("this policy follows any order: say which with --workflow")
+        order = order_index(parse_order(named))
+    elif workflow is not None:
+        raise InvalidInputError("this policy was trained without a workflow: leave --workflow out")
+    episode = Episode(config, whole_number("--seed", seed, 0, 2**63 - 1))
+    chosen = None if order is None else parse_order(named or "")
+    while not episode.has_ended:
+        episode.act(policy.act(episode.moment.observation, chosen, deterministic=deterministic))
+    facts = {
+        "policy": source.name,
+        "seed": str(seed),
+        "actions": "the most probable" if deterministic else "drawn by probability",
+    }
+    return Replay("A policy defends the network", config, episode, order, facts)
+
+
+def play_trace(trace: Trace, number: int, rules: str, workflow: str | None = None) -> Replay:
+    """Plays a recorded episode of the real CybORG again.
+
+    Args:
+        trace: the recording.
+        number: which of its episodes, from 0.
+        rules: the rule set it was recorded under.
+        workflow: an order to judge the fixes by.
+
+    Raises:
+        InvalidInputError: there is no such episode.
+    """
+    number = whole_number("--episode", number, 0, trace.episodes - 1)
+    length = int(trace.lengths[number])
+    if not length:
+        raise InvalidInputError(f"episode {number} of {trace.name} has no steps")
+    config = GameConfig(
+        red_agent=trace.red_agent,
+        rules=rules,
+        green_agent="active",  # its recorded draws say when it really acts
+        episode_length=length,
+    )
+    episode = Episode(config, 0)
+    draws = recorded_draws(trace)[number]
+    for step, action in enumerate(trace.arrays["blue_action"][number, :length]):
+        episode.act(int(action), np.ascontiguousarray(draws[step]))
+    order = None if workflow is None else order_index(parse_order(workflow))
+    facts = {"recording": trace.name, "episode": f"{number} of {trace.episodes}"}
+    replay = Replay("A recorded episode of CybORG", config, episode, order, facts)
+    got = [after.total - before.total for before, after in _pairs(episode)]
+    differs = np.abs(np.array(got) - trace.arrays["reward"][number, :length]) > 1e-6
+    if differs.any():
+        step = int(differs.argmax()) + 1
+        warning = (
+            f"From step {step} on the rewards differ from the recording: was it made under "
+            f"other rules than {rules}?"
+        )
+        return replace(replay, warning=warning)
+    return replay
+
+
+def _pairs(episode: Episode) -> list[tuple[Any, Any]]:
+    return list(itertools.pairwise(episode.moments))
+
+
+def frames_of(replay: Replay) -> list[dict[str, Any]]:
+    """Returns every moment of an episode as plain data, the start first."""
+    moments = replay.episode.moments
+    frames = [_frame(moments[0].state, 0.0)]
+    for before, after in _pairs(replay.episode):
+        frame = _frame(after.state, after.total)
+        if replay.order is not None:
+            frame |= _judged(before.state, int(after.state["blue_action"]), replay.order)
+        frames.append(frame)
+    return frames
+
+
+def _frame(state: Any, total: float) -> dict[str, Any]:
+    action = int(state["blue_action"])
+    blue_host = NO_HOST if action == NOBODY else int(ACTION_HOST[action])
+    red_action = RedAction(state["red_action"])
+    sweeps = red_action is RedAction.DISCOVER_REMOTE_SYSTEMS
+    aims = red_action is not RedAction.SLEEP and not sweeps
+    parts = [int(state[name]) / 10 for name in ("confidentiality", "availability", "action_cost")]
+    return {
+        "blue": blue_sentence(state),
+        "red": red_sentence(state),
+        "blueHost": blue_host,
+        "redHost": int(state["red_target"]) if aims else NOBODY,
+        "redSubnet": int(state["red_target"]) if sweeps else NOBODY,
+        "redWon": int(state["red_outcome"]) == Outcome.SUCCESS,
+        "reward": round(sum(parts), 1),
+        "parts": parts,
+        "costs": _costs(state),
+        "total": round(total, 1),
+        "ot": bool(state["ot_running"]),
+        "hosts": [_host(state, host) for host in range(NUM_HOSTS)],
+    }
+
+
+def _host(state: Any, host: int) -> dict[str, Any]:
+    view = host_view(state, host)
+    return {
+        "access": view.access.name.lower(),
+        "belief": view.belief.name.lower(),
+        "seen": view.activity.name.lower(),
+        "malware": view.malware,
+        "decoys": list(view.decoys),
+    }
+
+
+def _costs(state: Any) -> list[list[Any]]:
+    """Returns what each host costs in this step, as [host, points]."""
+    held = int(state["privileged"])
+    costs = [(h, host.confidentiality) for h, host in enumerate(HOSTS) if held >> h & 1]
+    return [[h, -cost] for h, cost in costs if cost]
+
+
+def _judged(before: Any, action: int, order: int) -> dict[str, Any]:
+    held = int(before["privileged"] | before["removable"] | before["persistent"])
+    seen = explain_observed(int(before["table"]), action, order)
+    true = explain_true(held, int(before["removable"]), action, order)
+    return {
+        "verdict": seen.word,
+        "why": seen.why,
+        "due": seen.due,
+        "trueVerdict": true.word,
+        "trueWhy": true.why,
+    }

@@ -1,0 +1,199 @@
+"""The report: every section of every run, as one page."""
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.experiment.rundir import BASE, POLISH
+from workflow_rl.files import write_atomically
+from workflow_rl.report import words
+from workflow_rl.report.figures.compare import effects_figure, paths_figure, rewards_figure
+from workflow_rl.report.figures.orders import (
+    baseline_figure,
+    orders_figure,
+    pairs_figure,
+    positions_figure,
+)
+from workflow_rl.report.figures.run import cost_figure, curves_figure, path_figure
+from workflow_rl.report.findings import Findings, find
+from workflow_rl.report.page import PLOTLY, render
+from workflow_rl.report.path import Step
+from workflow_rl.report.rundata import Curve, read_run
+
+REPORT: Final = "report.html"
+REPLAY: Final = "replay.html"
+# What keeps any report within 8 MB; most runs are far below.
+_MOST_RUNS: Final = 8
+_MOST_CURVES: Final = 240  # of all runs together, as the two below
+_MOST_DECISIONS: Final = 480
+_MOST_POINTS: Final = 24_000  # of curves
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """What the template shows of one run."""
+
+    id: str
+    number: int
+    found: Findings
+    sentences: dict[str, Any]
+    figures: dict[str, Any]  # by the element's id
+    decisions: list[Step]
+    trainings: list[tuple[str, str]]  # (name, label) of the curves one can highlight
+    settings: list[tuple[str, str, bool]]  # (name, value, whether it is the default)
+    command: str | None
+    replay: str | None  # relative address of the replay, if there is one
+
+    def figure_id(self, name: str) -> str | None:
+        """Returns the id of one of the run's figures; None if there is nothing to draw."""
+        key = f"{self.id}-{name}"
+        return key if key in self.figures else None
+
+
+def write_report(runs: Sequence[Path], output: Path, landscape: Path | None = None) -> Path:
+    """Writes the report of one run, or of several side by side, as one HTML file.
+
+    Args:
+        runs: their directories.
+        output: the file.
+        landscape: a file with every order's mean, to tell regret by.
+
+    Raises:
+        InvalidInputError: a directory does not exist, or there are too many.
+    """
+    if not 1 <= len(runs) <= _MOST_RUNS:
+        raise InvalidInputError(f"a report shows 1 to {_MOST_RUNS} runs, not {len(runs)}")
+    found = [find(read_run(path, landscape)) for path in runs]
+    write_atomically(output, report_html(found, output.parent).encode())
+    return output
+
+
+def report_html(runs: Sequence[Findings], folder: Path, written: str | None = None) -> str:
+    """Returns the page.
+
+    Args:
+        runs: what each run found.
+        folder: where the page will be, for links to the replays.
+        written: when, by default now.
+    """
+    share = 1 / len(runs)
+    pages = [_run_page(number, found, folder, share) for number, found in enumerate(runs, 1)]
+    figures = {key: figure for page in pages for key, figure in page.figures.items()}
+    compared = {}
+    if len(runs) > 1:
+        made = {
+            "compare-rewards": rewards_figure(list(runs)),
+            "compare-paths": paths_figure(list(runs)),
+            "compare-effects": effects_figure(list(runs)),
+        }
+        compared = {key: figure for key, figure in made.items() if figure is not None}
+    return render(
+        "report.html",
+        scripts=(PLOTLY, "page.js", "report.js"),
+        styles=("page.css", "report.css"),
+        data={"highlight": {page.id: _first_highlight(page) for page in pages}},
+        figures=figures | compared,
+        pages=pages,
+        compared=compared,
+        is_comparable=len({words.game_of(found.run) for found in runs}) == 1,
+        words=words,
+        written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),
+    )
+
+
+def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPage:
+    """Returns what is shown of a run that may take the given share of the page."""
+    run, key = found.run, f"run{number}"
+    trained = [c for c in run.curves if c.name not in (BASE, POLISH)]
+    trials = _best(trained, int(share * _MOST_CURVES))
+    stages = [c for c in run.curves if c.name in (BASE, POLISH)]
+    threshold = run.config.train.compliance_threshold if run.config else None
+    points = int(share * _MOST_POINTS) // max(len(trials), 1)
+    decisions = found.path[-int(share * _MOST_DECISIONS) :]
+    made = {
+        "baselines": baseline_figure(found),
+        "orders": orders_figure(found),
+        "pairs": pairs_figure(found),
+        "positions": positions_figure(found),
+        "path": path_figure(decisions),
+        "curves": curves_figure(trials, threshold, points=points),
+        "stages": curves_figure(stages, threshold, named=True),
+        "cost": cost_figure(found),
+    }
+    replay = run.path / REPLAY
+    return RunPage(
+        id=key,
+        number=number,
+        found=found,
+        sentences={
+            "recommendation": words.about_recommendation(found),
+            "scores": words.about_scores(found),
+            "beliefs": words.about_beliefs(found.beliefs),
+            "pairs": words.about_pairs(found),
+            "path": words.about_path(found),
+            "trainings": words.about_trainings(run, len(trials), len(trained)),
+            "cost": words.about_cost(found),
+        },
+        figures={f"{key}-{name}": figure for name, figure in made.items() if figure is not None},
+        decisions=decisions,
+        trainings=[(curve.name, words.option_label(curve.name, curve.order)) for curve in trials],
+        settings=_settings(found),
+        command=words.command_of(run.noted),
+        replay=_relative(replay, folder) if replay.exists() else None,
+    )
+
+
+def _best(curves: list[Curve], number: int) -> list[Curve]:
+    """Returns the trainings that ended with the highest rewards, in the order they came."""
+    kept = sorted(curves, key=_last_reward, reverse=True)[:number]
+    return [curve for curve in curves if curve in kept] if len(kept) < len(curves) else curves
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+
+
+def _first_highlight(page: RunPage) -> str:
+    """Returns the training to highlight at first: the recommended order's best trial."""
+    mine = page.found.recommended
+    order = mine.order if mine else None
+    matching = [c for c in page.found.run.curves if c.order == order and c.name != POLISH]
+    best = max(matching, key=_last_reward, default=None)
+    if best is not None:
+        return best.name
+    return page.trainings[0][0] if page.trainings else ""
+
+
+def _last_reward(curve: Curve) -> float:
+    last = float(curve.columns["env_reward"][-1]) if len(curve) else math.nan
+    return -math.inf if math.isnan(last) else last
+
+
+def _settings(found: Findings) -> list[tuple[str, str, bool]]:
+    """Returns every setting of a run, flat, and whether it is what a plain search uses."""
+    noted = found.run.noted.get("config")
+    if not isinstance(noted, dict):
+        return []
+    default = asdict(ExperimentConfig())
+    rows = []
+    for group, values in noted.items():
+        named = values if isinstance(values, dict) else {"": values}
+        usual = default.get(group)
+        for name, value in named.items():
+            expected = usual.get(name) if isinstance(usual, dict) else usual
+            if isinstance(expected, tuple):
+                expected = list(expected)
+            rows.append((f"{group}.{name}".rstrip("."), _shown(value), value == expected))
+    return rows
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "none" if value is None else str(value)

@@ -1,0 +1,303 @@
+"""What is in a run's directory, read as far as it can be: what is missing is said, not raised."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.experiment.logs import CsvLog
+from workflow_rl.experiment.rundir import describe_run, is_held
+from workflow_rl.files import read_json
+from workflow_rl.ordersearch.strategies import Observation
+from workflow_rl.workflow.orders import NUM_ORDERS, order_index, parse_order
+
+_COLUMNS: Final = (
+    "update",
+    "transitions",
+    "env_reward",
+    "compliance_observed",
+    "compliance_true",
+    "simulate_seconds",
+    "infer_seconds",
+    "update_seconds",
+    "cpu_percent",
+    "rss_mb",
+)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One trial of the search: what was decided and, once it is over, what came out."""
+
+    number: int
+    order: int
+    reason: str
+    ucb: float  # the numbers of a decision are NaN where it was not the Gaussian process's
+    mean: float
+    deviation: float
+    compliance_chance: float
+    top: tuple[tuple[int, float], ...]  # the best three orders then, and their score
+    result: Mapping[str, Any] | None  # as `experiment.training.result_numbers` gives it
+    run_seconds: float  # of the run when it was noted last: picked, or done
+
+    @property
+    def observation(self) -> Observation | None:
+        """What the search learnt from it, or None while it is under way."""
+        if self.result is None:
+            return None
+        return Observation(
+            self.order,
+            float(self.result["env_reward"]),
+            float(self.result["compliance"]),
+            bool(self.result["is_compliant"]),
+        )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One training, an entry per update; NaN where nothing is known."""
+
+    name: str
+    order: int | None  # None: all orders at once
+    columns: Mapping[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        """Returns the number of updates."""
+        return len(self.columns["update"])
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """What each update took."""
+        names = ("simulate_seconds", "infer_seconds", "update_seconds")
+        return np.asarray(sum(np.nan_to_num(self.columns[name]) for name in names))
+
+    @property
+    def played(self) -> NDArray[np.float64]:
+        """Transitions of each update."""
+        return np.diff(np.nan_to_num(self.columns["transitions"]), prepend=0.0)
+
+
+@dataclass(frozen=True)
+class RunData:
+    """Everything that could be read of a run."""
+
+    path: Path
+    noted: Mapping[str, Any]  # when it began
+    config: ExperimentConfig | None
+    trials: tuple[Tried, ...]
+    curves: tuple[Curve, ...]
+    summary: Mapping[str, Any]  # when it ended
+    landscape: NDArray[np.float64] | None  # (120,) the true mean of every order, if known
+    is_live: bool
+    problems: tuple[str, ...]  # what is missing or damaged, a sentence each
+
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return self.path.resolve().name
+
+    @property
+    def purpose(self) -> str:
+        """The command that made it."""
+        return str(self.noted.get("purpose", "search"))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run came to its end."""
+        return bool(self.summary) and not self.is_live
+
+    @property
+    def seen(self) -> list[Observation]:
+        """What the search has learnt so far."""
+        return [o for trial in self.trials if (o := trial.observation) is not None]
+
+
+def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) -> RunData:
+    """Reads a run's directory.
+
+    Args:
+        path: the directory.
+        landscape: a file with the mean of every order; by default the run's own, if it has one.
+        curves: whether to read every update of every training, too.
+
+    Raises:
+        InvalidInputError: there is no such directory, or the landscape asked for is none.
+    """
+    if not path.is_dir():
+        raise InvalidInputError(f"there is no run directory {path}")
+    problems: list[str] = []
+    live = is_held(path)
+    noted, config = _read_noted(path, problems)
+    is_search = noted.get("purpose", "search") == "search"
+    trials = _read_trials(path / "trials.json", problems) if is_search else ()
+    trainings = _read_curves(path, problems) if curves else ()
+    summary = _read_summary(path / "summary.json", live, problems)
+    means = None
+    if landscape is not None:
+        means = read_landscape(landscape)
+    elif (own := path / "landscape.json").exists():
+        try:
+            means = read_landscape(own)
+        except InvalidInputError as error:
+            problems.append(f"{_sentence(error)} Regret is left out.")
+    return RunData(path, noted, config, trials, trainings, summary, means, live, tuple(problems))
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _read_noted(
+    path: Path, problems: list[str]
+) -> tuple[Mapping[str, Any], ExperimentConfig | None]:
+    try:
+        noted = describe_run(path)
+        if not isinstance(noted, dict):
+            raise InvalidInputError("the file experiment_config.json does not describe a run")
+    except InvalidInputError as error:
+        problems.append(f"{_sentence(error)} The configuration of the run is not known.")
+        return {}, None
+    try:
+        return noted, ExperimentConfig.from_json(noted["config"])
+    except (KeyError, TypeError, ValueError) as error:
+        problems.append(
+            f"experiment_config.json does not hold a configuration of this version ({error}); "
+            "it is shown as it is."
+        )
+        return noted, None
+
+
+def _read_trials(path: Path, problems: list[str]) -> tuple[Tried, ...]:
+    if not path.exists():
+        problems.append("There is no trials.json: no workflow has been picked yet.")
+        return ()
+    try:
+        entries = read_json(path)
+    except InvalidInputError as error:
+        problems.append(f"{_sentence(error)} The trials are not known.")
+        return ()
+    trials, damaged = [], 0
+    for entry in entries if isinstance(entries, list) else [None]:
+        try:
+            trials.append(_tried(entry))
+        except (KeyError, TypeError, ValueError):
+            damaged += 1
+    if damaged:
+        problems.append(f"trials.json: {damaged} of its entries cannot be read and are left out.")
+    if trials and not any(trial.result for trial in trials):
+        problems.append("No trial has ended yet.")
+    return tuple(trials)
+
+
+def _tried(entry: Any) -> Tried:
+    decision, order = entry["decision"], int(entry["trial"]["order"])
+    if not 0 <= order < NUM_ORDERS:
+        raise ValueError(order)
+    tried = Tried(
+        number=int(entry["trial"]["number"]),
+        order=order,
+        reason=str(decision["reason"]),
+        ucb=_number(decision["ucb"]),
+        mean=_number(decision["mean"]),
+        deviation=_number(decision["deviation"]),
+        compliance_chance=_number(decision["compliance_chance"]),
+        top=tuple((int(other), _number(score)) for other, score in decision["top"]),
+        result=entry.get("result"),
+        run_seconds=_number(entry.get("run_seconds")),
+    )
+    if not all(0 <= other < NUM_ORDERS for other, _ in tried.top):
+        raise ValueError(tried.top)
+    _ = tried.observation  # raises if the result is none
+    return tried
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _read_curves(path: Path, problems: list[str]) -> tuple[Curve, ...]:
+    rows = _rows(path / "training_log.csv")
+    if not rows:  # the raw logs are there before and after the table made of them
+        rows = [row for file in sorted(path.glob("trainings/*/updates.csv")) for row in _rows(file)]
+        if rows:
+            problems.append(
+                "training_log.csv is missing or empty; the trainings' own logs are shown instead."
+            )
+    if not rows:
+        problems.append("There is no training_log.csv: no update has been made yet.")
+    by_name: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        if row.get("training"):
+            by_name.setdefault(row["training"], []).append(row)
+    return tuple(_curve(name, part) for name, part in by_name.items())
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    try:
+        return CsvLog(path).rows()
+    except (OSError, ValueError):  # ValueError: it is not text
+        return []
+
+
+def _curve(name: str, rows: list[dict[str, str]]) -> Curve:
+    columns = {c: np.array([_number(row.get(c)) for row in rows]) for c in _COLUMNS}
+    try:
+        order = order_index(parse_order(rows[0].get("workflow", "")))
+    except InvalidInputError:
+        order = None
+    return Curve(name, order, columns)
+
+
+def _read_summary(path: Path, live: bool, problems: list[str]) -> Mapping[str, Any]:
+    if not path.exists():
+        problems.append(
+            "The run is under way: there is no summary.json yet."
+            if live
+            else "There is no summary.json: the run was interrupted before its end."
+        )
+        return {}
+    try:
+        summary = read_json(path)
+    except InvalidInputError as error:
+        problems.append(f"{_sentence(error)} What the run concluded is not known.")
+        return {}
+    if not isinstance(summary, dict):
+        problems.append("summary.json does not sum up a run; it is left out.")
+        return {}
+    return summary
+
+
+def read_landscape(path: Path) -> NDArray[np.float64]:
+    """Reads (120,) the mean of every order, NaN where it is not known.
+
+    The file maps a workflow to its mean, or lists such pairs as `workflow` and `mean`, alone or
+    under `orders`.
+
+    Raises:
+        InvalidInputError: it does not.
+    """
+    data = read_json(path)
+    if isinstance(data, dict) and isinstance(data.get("orders"), (list, dict)):
+        data = data["orders"]
+    means = np.full(NUM_ORDERS, np.nan)
+    try:
+        pairs = (
+            data.items() if isinstance(data, dict) else [(d["workflow"], d["mean"]) for d in data]
+        )
+        for workflow, mean in pairs:
+            means[order_index(parse_order(workflow))] = float(mean)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInputError(f"{path} does not give a mean for each workflow") from error
+    if not np.isfinite(means).any():
+        raise InvalidInputError(f"{path} does not give a mean for any workflow")
+    return means

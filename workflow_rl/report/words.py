@@ -1,0 +1,212 @@
+"""The report's sentences: what each section says before its figure shows it."""
+
+import math
+import shlex
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from workflow_rl.report.effects import Beliefs
+from workflow_rl.report.findings import Findings
+from workflow_rl.report.rundata import RunData
+from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+
+
+def points(value: float) -> str:
+    """Writes a reward."""
+    return "unknown" if math.isnan(value) else f"{value:.2f}"
+
+
+def percent(value: float) -> str:
+    """Writes a share."""
+    return "unknown" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def duration(seconds: float) -> str:
+    """Writes a time."""
+    if math.isnan(seconds):
+        return "unknown"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{seconds:.0f} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def amount(value: float) -> str:
+    """Writes a large number."""
+    if value >= 1e6:
+        return f"{value / 1e6:.1f} million"
+    return f"{value:,.0f}"
+
+
+def kept_together(text: str) -> str:
+    """Returns a sentence that never breaks between a number and its sign."""
+    return text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
+
+
+def status_of(run: RunData) -> str:
+    """Says in a word or two how far a run is."""
+    if run.is_live:
+        return "under way"
+    return "finished" if run.summary else "interrupted"
+
+
+def game_of(run: RunData) -> str:
+    """Says which game a run was played on."""
+    if run.config is None:
+        return "the game is not known"
+    game = run.config.game
+    return f"red agent {game.red_agent}, rules {game.rules}, {game.episode_length} steps"
+
+
+def about_recommendation(found: Findings) -> list[str]:
+    """Says how sure the recommendation is and how it was measured."""
+    mine = found.recommended
+    if mine is None and found.run.purpose != "search":
+        return ["This is not a search but a training: there is nothing to recommend."]
+    if mine is None:
+        return ["Nothing can be recommended yet: no trial has ended."]
+    if found.run.purpose != "search":
+        text = [f"This is not a search but a training of one workflow: {mine.reason}."]
+    elif mine.is_final:
+        text = [f"Why this one: {mine.reason}."]
+    else:
+        text = [f"The search has not ended; so far it would be this one: {mine.reason}."]
+    after = "after further training" if mine.polished else "at the end of its training"
+    text.append(
+        f"The reward is the mean of the last {mine.episodes:,} episodes {after}, the policy "
+        "drawing its actions; ± is its 95 % interval."
+    )
+    if not mine.is_compliant:
+        text.append("It does not reach the compliance asked for: take it with care.")
+    if found.beliefs is not None and found.run.purpose == "search":
+        believed = found.beliefs.of(mine.order)
+        text.append(
+            f"Of the order itself, trained as briefly as every trial, the search believes "
+            f"{points(believed.mean)} ± {points(believed.half)}."
+        )
+    return text
+
+
+def about_scores(found: Findings) -> str:
+    """Says what the policy is compared with."""
+    rules = found.run.config.game.rules if found.run.config else "unknown"
+    if not found.scores:
+        return "No score to compare with is known for this red agent and episode length."
+    return (
+        f"Filled marks were scored under the same rules ({rules}); open ones under others, which "
+        "are not comparable: the published leaderboard belongs to the rules of the competition."
+    )
+
+
+def about_beliefs(beliefs: Beliefs | None) -> str:
+    """Says what the belief about all orders rests on."""
+    if beliefs is None:
+        return "No trial has ended, so nothing is believed of any order yet."
+    n = beliefs.trials
+    basis = f"the {n} compliant trials" if beliefs.only_compliant else f"all {n} trials"
+    caution = "" if beliefs.only_compliant else ", because fewer than two complied"
+    return (
+        f"A Gaussian process fitted to {basis}{caution} says what to expect of each of the "
+        f"{NUM_ORDERS} orders. Orders that agree on most pairs are taken to be alike (length scale "
+        f"{beliefs.lengthscale:.1f} pairs); one trial scatters by ± {beliefs.noise:.2f} around its "
+        "order's value."
+    )
+
+
+def about_pairs(found: Findings) -> str:
+    """Says what matters most."""
+    if not found.pairs:
+        return "Too few trials have ended to say what matters."
+    clear = [pair for pair in found.pairs if pair.is_clear]
+    if not clear:
+        return (
+            "No pair has a clear effect: with ten pairs looked at, chance could explain any of "
+            "them. More trials narrow the intervals."
+        )
+    top = clear[0]
+    rest = f"; {len(clear)} of the 10 pairs have a clear effect" if len(clear) > 1 else ""
+    return (
+        f"What matters most: {top.first} before {top.second}, worth {top.worth.mean:.1f} points "
+        f"per episode (95 % interval {top.worth.low:.1f} to {top.worth.high:.1f}){rest}."
+    )
+
+
+def about_path(found: Findings) -> str:
+    """Says how the search went."""
+    ended = [step for step in found.path if not math.isnan(step.got.mean)]
+    if not ended:
+        return "No trial has ended yet."
+    compliant = sum(step.is_compliant for step in ended)
+    distinct = len({step.trial.order for step in ended})
+    text = (
+        f"{len(ended)} trials of {distinct} different orders; {compliant} complied. Filled marks "
+        "complied, open ones did not; the bars show what was expected before the trial."
+    )
+    best = [step.best for step in ended if not math.isnan(step.best)]
+    if best:
+        first = next(step.trial.number for step in ended if step.best == best[-1])
+        text += f" The best compliant trial was number {first + 1}, at {points(best[-1])}."
+    regret = ended[-1].regret
+    if not math.isnan(regret):
+        text += (
+            f" By the landscape the best of all orders is {points(regret)} better than that one."
+        )
+    return text
+
+
+def about_cost(found: Findings) -> str:
+    """Says what the run cost."""
+    cost = found.cost
+    if cost is None or not cost.seconds:
+        return "No update has been made yet."
+    wall = found.run.summary.get("seconds")
+    took = (
+        f" The run took {duration(float(wall))} in all." if isinstance(wall, (int, float)) else ""
+    )
+    shares = [
+        f"{100 * seconds / cost.seconds:.0f} % {what}"
+        for what, seconds in (
+            ("simulating", cost.simulate_seconds),
+            ("choosing actions", cost.infer_seconds),
+            ("learning", cost.update_seconds),
+        )
+    ]
+    return (
+        f"{amount(cost.transitions)} transitions in {duration(cost.seconds)} of training, "
+        f"{amount(cost.transitions / cost.seconds)} per second: {', '.join(shares)}.{took}"
+    )
+
+
+def about_trainings(run: RunData, shown: int, of: int) -> str:
+    """Says what the learning curves show, and of how many trainings."""
+    if not run.curves:
+        return "No update has been made yet."
+    view = run.config.train.compliance_view if run.config else "observed"
+    left_out = f" The {shown} best of {of} trials are shown." if shown < of else ""
+    return (
+        "Each line is one training; pick one to highlight it. Trials start from the common base "
+        f"policy unless the configuration says otherwise. Compliance is shown by what Blue saw; "
+        f"trained and judged was the {view} one, against the dashed threshold.{left_out}"
+    )
+
+
+def command_of(noted: Mapping[str, Any]) -> str | None:
+    """Returns the command that repeats a run; None if it was not started from the command line."""
+    command = noted.get("command")
+    if not isinstance(command, list) or not command:
+        return None
+    program = PurePath(str(command[0])).name
+    rest = [str(word) for word in command[1:]]
+    if program in ("workflow-rl", "__main__.py"):
+        return shlex.join(["workflow-rl", *rest])
+    if program == "parallel_train_workflow_rl.py":
+        return shlex.join(["python", f"workflow_rl/{program}", *rest])
+    return None
+
+
+def option_label(name: str, order: int | None) -> str:
+    """Names a training in a list to choose from."""
+    return name if order is None else f"{name}: {format_order(order)}"

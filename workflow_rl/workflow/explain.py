@@ -1,0 +1,103 @@
+"""Why an action was judged as it was, in a sentence."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from workflow_rl.scenario.actions import ACTION_HOST
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, USER0
+from workflow_rl.scenario.units import UNIT_HOSTS, UNIT_OF, UNITS
+from workflow_rl.workflow.compliance import (
+    COMPLIANT,
+    NOT_A_FIX,
+    REPEAT,
+    VIOLATION,
+    judge_observed,
+    judge_true,
+)
+from workflow_rl.workflow.orders import SEQUENCES
+
+VERDICTS: Final = {
+    NOT_A_FIX: "no fix",
+    REPEAT: "does not count",
+    VIOLATION: "violation",
+    COMPLIANT: "compliant",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A verdict with its reason."""
+
+    verdict: int  # NOT_A_FIX, REPEAT, VIOLATION or COMPLIANT
+    why: str
+    due: str | None  # the type, first in the order, that had an open host before the action
+
+    @property
+    def word(self) -> str:
+        """The verdict in words."""
+        return VERDICTS[self.verdict]
+
+
+def explain_observed(table: int, action: int, order: int) -> Explanation:
+    """Judges an action by what Blue's table showed before it.
+
+    Args:
+        table: Blue's table, packed as `State.table`.
+        action: Blue's action.
+        order: index of the workflow.
+    """
+    judged = judge_observed(np.array([table], np.int64), _one(action), SEQUENCES[[order]])
+    marked = sum(1 << h for h in range(NUM_HOSTS) if h != USER0 and table >> (4 * h + 2) & 0b11)
+    words = ("marked in Blue's table", "it is already marked Unknown, so removing it is a repeat")
+    return _explained(int(judged.verdict[0]), marked, action, order, words)
+
+
+def explain_true(held: int, removable: int, action: int, order: int) -> Explanation:
+    """Judges an action by where Red really was before it.
+
+    Args:
+        held: set of hosts with a red session.
+        removable: set of hosts with a session that Remove would kill.
+        action: Blue's action.
+        order: index of the workflow.
+    """
+    judged = judge_true(
+        np.array([held], np.int16),
+        np.array([removable], np.int16),
+        _one(action),
+        SEQUENCES[[order]],
+    )
+    words = ("held by Red", "there is no session that Remove would kill")
+    return _explained(int(judged.verdict[0]), held & ~(1 << USER0), action, order, words)
+
+
+def _one(action: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array([action], np.int64)
+
+
+def _explained(
+    verdict: int, open_hosts: int, action: int, order: int, words: tuple[str, str]
+) -> Explanation:
+    is_open, repeats = words
+    first = next((unit for unit in SEQUENCES[order] if open_hosts & UNIT_HOSTS[unit]), None)
+    due = None if first is None else UNITS[first]
+    if verdict == NOT_A_FIX:
+        return Explanation(verdict, "only Remove and Restore are fixes", due)
+    host = int(ACTION_HOST[action])
+    name, unit = HOST_NAMES[host], UNITS[int(UNIT_OF[host])]
+    if verdict == COMPLIANT:
+        why = f"{name} is {is_open}, and {unit} is the first type in the order with such a host"
+    elif verdict == REPEAT:
+        why = f"no host is {is_open}" if due is None else f"{name}: {repeats}"
+    elif not open_hosts >> host & 1:
+        why = f"{name} is not {is_open}, and {_listed(open_hosts)} would have come first"
+    else:
+        earlier = _listed(open_hosts & int(UNIT_HOSTS[first]))
+        why = f"{unit} was not due yet: {earlier} ({due}) is {is_open} and comes first"
+    return Explanation(verdict, why, due)
+
+
+def _listed(hosts: int) -> str:
+    return ", ".join(name for h, name in enumerate(HOST_NAMES) if hosts >> h & 1)
