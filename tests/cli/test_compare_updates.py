@@ -95,6 +95,7 @@ def test_settings_that_resuming_would_ignore_are_refused(
         (("--presets", "fast"), "unknown preset 'fast'"),
         (("--presets", ""), "at least one preset"),
         (("--seeds", "0"), "--seeds must be a whole number from 1"),
+        (("--parallel-trainings", "0"), "--parallel-trainings must be a whole number from 1"),
         (("--workflow", "user > user"), "is not a workflow"),
         (("--ppo", "best"), "unknown form of PPO"),
         (("--resume", "nowhere"), "not a run directory"),

@@ -31,9 +31,8 @@ def test_a_training_done_elsewhere_completes_its_folder_here(
     assert len(messages) == (7 if pause == 0 else 3)
     last = messages[-1]
     assert isinstance(last, Finished)
-    assert last.rows == rows
     folder = TrainingFolder(one.folder)
-    folder.complete(one.job, last.result, last.rows, last.episodes)
+    folder.complete(last.files)
     assert_same_result(load_result(folder.result, one.job), theirs)
     assert_same_folder(one.folder, tmp_path / "theirs" / one.name)
 

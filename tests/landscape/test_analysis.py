@@ -9,7 +9,10 @@ from tests.landscape.lands import made_up, truth
 from workflow_rl.config import SearchConfig
 from workflow_rl.files import write_json
 from workflow_rl.landscape.analysis import Analysis, analyse
+from workflow_rl.landscape.ranking import believe
 from workflow_rl.landscape.table import Landscape
+from workflow_rl.report.rundata import read_landscape
+from workflow_rl.workflow.orders import format_order
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +28,16 @@ def test_everything_is_told_and_can_be_written(analysis: Analysis, tmp_path: Pat
     assert data["order_effect"]["share"] > 0.5
     assert data["order_effect"]["deviations"]["noise"] == pytest.approx(0.5, rel=0.2)
     assert data["equals_effect"]["classes"] == 6
+    assert len(data["pair_effects"]) == 10
     assert data["regret"]["checkpoints"] == [2, 4]
     assert set(data["regret"]["strategies"]) == {"gp-ucb", "random", "round-robin"}
     assert len(data["regret"]["strategies"]["random"]["mean_tried"]["mean"]) == 2
+    assert data["ranking"][0] == format_order(analysis.standings[0].order)
+    best = max(data["orders"], key=lambda row: row["mean"])
+    assert best["workflow"] == data["ranking"][0]
+    assert best["compliant_seeds"] == 3
+    belief = read_landscape(tmp_path / "landscape.json")  # as the report of a run does
+    assert belief.tolist() == believe(analysis.landscape).mean.tolist()
     assert (Landscape.from_json(data).reward == analysis.landscape.reward).all()
 
 

@@ -3,8 +3,7 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +35,6 @@ _FLAGS: Final = {  # field of a plan -> its flag
     "presets": "--presets",
     "seeds": "--seeds or --seed",
 }
-Tell = Callable[[str], None]
 
 
 def add_to(commands: Commands) -> None:
@@ -86,6 +84,14 @@ def add_to(commands: Commands) -> None:
         help="rewards whose first reaching is told",
     )
     parser.add_argument(
+        "--parallel-trainings",
+        type=int,
+        default=argparse.SUPPRESS,
+        metavar="N",
+        help="trainings side by side; 1 disturbs the measured speed least (default: 2, with the "
+        "executor serial 1)",
+    )
+    parser.add_argument(
         "--checkpoint-dir", default="logs", metavar="DIR", help="where run directories are made"
     )
     parser.add_argument(
@@ -96,9 +102,6 @@ def add_to(commands: Commands) -> None:
         help="go on with an interrupted comparison, with the settings it began with; finished "
         "trainings are kept (default: a new one)",
     )
-    parser.add_argument(
-        "--parallel-trainings", type=int, default=1, metavar="N", help="trainings side by side"
-    )
     add_execution_flags(parser, time_limit=False)
     parser.set_defaults(run=run)
 
@@ -108,9 +111,9 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.cli.compare_tables import print_comparison
     from workflow_rl.comparison.figures import figures
+    from workflow_rl.comparison.place import open_place
     from workflow_rl.comparison.plan import Plan
     from workflow_rl.comparison.run import ComparisonRun
-    from workflow_rl.comparison.runner import open_runner
     from workflow_rl.comparison.summary import summarise
     from workflow_rl.report.plots import write_page
 
@@ -125,15 +128,16 @@ def run(args: argparse.Namespace) -> int:
         presets=tuple(name.strip() for name in args.presets.split(",") if name.strip()),
         seeds=tuple(range(args.seed, args.seed + args.seeds)),
     )
-    whole_number("--parallel-trainings", args.parallel_trainings, 1, 100_000)
     execution = execution_of(args)
+    number = getattr(args, "parallel_trainings", 1 if execution.executor == "serial" else 2)
+    whole_number("--parallel-trainings", number, 1, 100_000)
     with ExitStack() as stack:
         comparison: ComparisonRun | None = None
         if "resume" in args:
             comparison = ComparisonRun.open(args.resume)
             stack.callback(comparison.directory.close)
             _refuse_other_settings(plan, Plan(), comparison.plan)
-        runner = stack.enter_context(open_runner(execution, args.parallel_trainings))
+        place = stack.enter_context(open_place(execution, number))
         if comparison is None:
             comparison = ComparisonRun.create(Path(args.checkpoint_dir), plan, sys.argv)
             stack.callback(comparison.directory.close)
@@ -146,8 +150,14 @@ def run(args: argparse.Namespace) -> int:
                 f"seeds {', '.join(map(str, plan.seeds))}, {format_order(plan.order)}; directory "
                 f"{path}",
             )
-            with _progress(console, comparison.steps) as (on_step, on_news):
-                trainings, noise = comparison.measure(on_step, on_news, runner)
+            with _Progress(console, comparison.steps) as progress:
+                trainings, noise = comparison.measure(
+                    number,
+                    place=place,
+                    on_start=progress.began,
+                    on_news=progress.told,
+                    on_done=progress.done,
+                )
             summaries, seconds = summarise(trainings, noise, args.reward_thresholds)
             print_comparison(console, plan, summaries, seconds)
             data = comparison.write(summaries, seconds)
@@ -181,24 +191,35 @@ def _refuse_other_settings(given: "Plan", fresh: "Plan", begun: "Plan") -> None:
         )
 
 
-@contextmanager
-def _progress(console: Console, steps: int) -> Iterator[tuple[Tell, Tell]]:
+class _Progress:
     """Shows what is being trained: a bar in a terminal, a line for each training elsewhere."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[news]}"),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bars:
-        task = bars.add_task("trainings", total=steps, completed=-1, news="")
 
-        def on_step(what: str) -> None:
-            bars.update(task, advance=1, description=what, news="")
-            if not console.is_terminal:
-                console.print(what)
+    def __init__(self, console: Console, steps: int) -> None:
+        self._console = console
+        self._bars = Progress(
+            TextColumn("trainings"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[news]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bars.add_task("", total=steps, news="")
 
-        yield on_step, lambda news: bars.update(task, news=news)
-        bars.update(task, completed=steps)
+    def __enter__(self) -> "_Progress":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def began(self, what: str) -> None:
+        if not self._console.is_terminal:
+            self._console.print(what)
+
+    def told(self, what: str, news: str) -> None:
+        self._bars.update(self._task, news=f"{what}: {news}")
+
+    def done(self, number: int) -> None:
+        self._bars.update(self._task, completed=number)

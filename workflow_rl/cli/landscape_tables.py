@@ -18,6 +18,7 @@ def print_analysis(console: Console, analysis: Analysis) -> None:
     """Prints everything a landscape says."""
     _print_effect(console, analysis)
     _print_classes(console, analysis)
+    _print_pairs(console, analysis)
     _print_ranking(console, analysis)
     if analysis.regrets:
         _print_regret(console, analysis)
@@ -85,6 +86,21 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
             str(inside.shape[1]),
             f"{means[k]:.2f}",
             *(f"{mean:.2f}" for mean in inside.mean(axis=1)),
+        )
+    console.print(table)
+
+
+def _print_pairs(console: Console, analysis: Analysis) -> None:
+    table = _table("what matters: one type before another, all other pairs as they are")
+    table.add_column("")
+    headings = ("worth, 95 % over seeds", *(f"seed {seed}" for seed in analysis.landscape.seeds))
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for pair in analysis.pairs:
+        table.add_row(
+            f"{pair.first} before {pair.second}",
+            f"{pair.worth:.2f} ± {_figure(pair.half_width)}",
+            *(f"{worth:.2f}" for worth in pair.of_seeds),
         )
     console.print(table)
 

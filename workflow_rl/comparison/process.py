@@ -1,106 +1,136 @@
 """Tasks in fresh processes of their own, so that the memory and the time of each are its own."""
 
 import multiprocessing
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import islice
-from multiprocessing import connection
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Final, Protocol, TypeVar
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.processes import deaf_children, end_with_parent
 
+Key = TypeVar("Key")
 Result = TypeVar("Result")
-Key = TypeVar("Key", bound=Hashable)
 Emit = Callable[[str], None]
 Call = Callable[[Emit], Result]
-_NEWS: Final = "news"
-_RESULT: Final = "result"
-_FAILURE: Final = "failure"
+Message = tuple[str, Any]
+NEWS: Final = "news"
+RESULT: Final = "result"
+FAILURE: Final = "failure"
 
 
-def run_alone(task: Call[Result], on_news: Emit = lambda news: None) -> Result:
-    """Runs a task in a new process and returns what it gives.
+class Place(Protocol):
+    """Where tasks run, each in a fresh process."""
 
-    Args:
-        task: picklable; told whom to tell how it goes.
-        on_news: told here what the task tells.
+    def start(self, key: Any, task: Call[Any]) -> None:
+        """Begins a picklable task."""
+        ...
 
-    Raises:
-        InvalidInputError: the process died.
-    """
-    ((_, result),) = run_several([(0, task)], 1, on_news)
-    return result
+    def hear(self) -> tuple[Any, Message]:
+        """Waits for news, the result or the failure of a task; returns its key with that."""
+        ...
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        ...
 
 
-def run_several(
-    tasks: Iterable[tuple[Key, Call[Result]]], number: int, on_news: Emit = lambda news: None
+def run_apart(
+    tasks: Mapping[Key, Call[Result]],
+    side_by_side: int = 1,
+    *,
+    place: Place | None = None,
+    on_start: Callable[[Key], None] = lambda key: None,
+    on_news: Callable[[Key, str], None] = lambda key, news: None,
 ) -> Iterator[tuple[Key, Result]]:
-    """Runs each task in a new process, some side by side; yields what each gives when it is over.
+    """Runs each task in a new process and yields what it gives, as soon as it does.
 
     Args:
-        tasks: picklable, with names; taken when there is room.
-        number: at a time.
-        on_news: told here what the tasks tell.
+        tasks: picklable; each is told whom to tell how it goes.
+        side_by_side: processes at the same time.
+        place: where they run; by default on this machine.
+        on_start: told here which task begins.
+        on_news: told here what a task tells.
 
     Raises:
         InvalidInputError: a process died.
     """
-    waiting = iter(tasks)
-    under_way: dict[Any, tuple[Key, Any]] = {}  # the line to a process -> whose it is, and it
+    place = place or Here()
+    waiting = list(tasks.items())
+    running = 0
     try:
-        while True:
-            for key, task in islice(waiting, number - len(under_way)):
-                line, process = _start(task)
-                under_way[line] = key, process
-            if not under_way:
-                return
-            for line in connection.wait(list(under_way)):
-                kind, content = _heard(line)
-                if kind == _NEWS:
-                    on_news(content)
-                elif kind == _FAILURE:
-                    raise content
-                else:
-                    key, process = under_way.pop(line)
-                    _end(line, process)
-                    yield key, content
+        while waiting or running:
+            while waiting and running < side_by_side:
+                key, task = waiting.pop(0)
+                on_start(key)
+                place.start(key, task)
+                running += 1
+            key, (kind, content) = place.hear()
+            if kind == NEWS:
+                on_news(key, content)
+            elif kind == FAILURE:
+                raise content
+            else:
+                running -= 1
+                yield key, content
     finally:
-        for line, (_, process) in under_way.items():
-            _end(line, process)
+        place.close()
 
 
-def _start(task: Call[Any]) -> tuple[Any, Any]:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(task, theirs), daemon=True)
-    with deaf_children():
-        process.start()
-    theirs.close()
-    return ours, process
+class Here:
+    """Processes of this machine."""
+
+    def __init__(self) -> None:
+        """Begins with none."""
+        self._running: dict[Connection, tuple[Any, BaseProcess]] = {}
+
+    def start(self, key: Any, task: Call[Any]) -> None:
+        """Begins a task."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_work, args=(task, theirs), daemon=True)
+        with deaf_children():
+            process.start()
+        theirs.close()
+        self._running[ours] = key, process
+
+    def hear(self) -> tuple[Any, Message]:
+        """Waits for a message.
+
+        Raises:
+            InvalidInputError: a process died.
+        """
+        ready = wait(list(self._running))[0]
+        assert isinstance(ready, Connection)
+        key = self._running[ready][0]
+        try:
+            message: Message = ready.recv()
+        except EOFError:
+            raise InvalidInputError(
+                "a process died (out of memory, or killed); nothing finished is lost: "
+                "continue with --resume"
+            ) from None
+        if message[0] == RESULT:
+            self._end(ready)
+        return key, message
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for connection in list(self._running):
+            self._end(connection)
+
+    def _end(self, connection: Connection) -> None:
+        _, process = self._running.pop(connection)
+        process.kill()
+        process.join()
+        connection.close()
 
 
-def _heard(line: Any) -> tuple[str, Any]:
-    try:
-        kind, content = line.recv()
-        return kind, content
-    except EOFError:
-        raise InvalidInputError(
-            "a process died (out of memory, or killed); nothing finished is lost: "
-            "continue with --resume"
-        ) from None
-
-
-def _end(line: Any, process: Any) -> None:
-    process.kill()
-    process.join()
-    line.close()
-
-
-def _work(task: Call[Any], parent: Any) -> None:
+def _work(task: Call[Any], parent: Connection) -> None:
     end_with_parent()
     try:
-        result = task(lambda news: parent.send((_NEWS, news)))
+        result = task(lambda news: parent.send((NEWS, news)))
     except Exception as error:
-        parent.send((_FAILURE, error))
+        parent.send((FAILURE, error))
         return
-    parent.send((_RESULT, result))
+    parent.send((RESULT, result))

@@ -1,14 +1,13 @@
 """A comparison in its directory: every training in a process of its own, finished ones kept."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from workflow_rl.comparison import gradient, training
 from workflow_rl.comparison.gradient import GradientNoise
 from workflow_rl.comparison.plan import Plan
-from workflow_rl.comparison.process import Call, Emit, run_alone
-from workflow_rl.comparison.runner import Runner, alone
+from workflow_rl.comparison.process import Emit, Place, run_apart
 from workflow_rl.comparison.summary import Summary, as_json, refusal_of_large_updates
 from workflow_rl.comparison.training import Measured
 from workflow_rl.config import PPO_FORMS, ExperimentConfig
@@ -18,6 +17,7 @@ from workflow_rl.files import read_json, write_json
 from workflow_rl.workflow.orders import format_order
 
 PURPOSE: Final = "compare-updates"
+_GRADIENTS: Final = "gradients"
 _KEPT: Final = ("created", "command", "git_revision", "python", "packages")
 Kept = TypeVar("Kept")
 
@@ -66,51 +66,65 @@ class ComparisonRun:
         return len(self.plan.presets) * len(self.plan.seeds) + 1
 
     def measure(
-        self, on_step: Callable[[str], None], on_news: Emit, runner: Runner = alone
+        self,
+        side_by_side: int = 1,
+        *,
+        place: Place | None = None,
+        on_start: Callable[[str], None] = lambda what: None,
+        on_news: Callable[[str, str], None] = lambda what, news: None,
+        on_done: Callable[[int], None] = lambda done: None,
     ) -> tuple[list[Measured], dict[str, GradientNoise]]:
-        """Trains what is not trained yet, and returns all trainings and the gradients' noise.
+        """Measures what is not measured yet, and returns all trainings and the gradients' noise.
 
         Seed by seed, so that a slow moment of the machine hits every preset.
 
         Args:
-            on_step: told what begins.
+            side_by_side: trainings at the same time.
+            place: where they run; by default on this machine.
+            on_start: told what begins.
             on_news: told how it goes.
-            runner: runs the trainings; one after the other by default.
+            on_done: told how many of the steps are done.
         """
-        jobs = {
-            f"{preset}_{seed}": (preset, self.plan.job(preset, seed))
+        names = {
+            f"{preset}, seed {seed}": (preset, seed)
             for seed in self.plan.seeds
             for preset in self.plan.presets
         }
+        missing: dict[str, Callable[[Emit], Any]] = {
+            name: training.task(preset, self.plan.job(preset, seed))
+            for name, (preset, seed) in names.items()
+            if not self._path_of(preset, seed).exists()
+        }
+        gradients = self.directory.path / "gradients.json"
+        if not gradients.exists():
+            missing[_GRADIENTS] = gradient.task(self.plan)
+        done = self.steps - len(missing)
+        on_done(done)
+        for name, found in run_apart(
+            missing, side_by_side, place=place, on_start=on_start, on_news=on_news
+        ):
+            if name == _GRADIENTS:
+                content = {preset: noise.as_json() for preset, noise in found.items()}
+                write_json(gradients, {"job": self.plan.as_json(), "content": content})
+            else:
+                preset, seed = names[name]
+                identity = self.plan.job(preset, seed).identity()
+                path = self._path_of(preset, seed)
+                write_json(path, {"job": identity, "content": found.as_json()})
+            done += 1
+            on_done(done)
+        trainings = [
+            _read(
+                self._path_of(preset, seed),
+                self.plan.job(preset, seed).identity(),
+                Measured.from_json,
+            )
+            for preset, seed in names.values()
+        ]
+        return trainings, _read(gradients, self.plan.as_json(), _noise_of_all)
 
-        found: dict[str, Measured] = {}
-
-        def missing() -> Iterator[tuple[str, Call[Measured]]]:
-            for name, (preset, job) in jobs.items():
-                on_step(f"{preset}, seed {job.seed}")
-                if self._path(name).exists():
-                    found[name] = _read(self._path(name), job.identity(), Measured.from_json)
-                else:
-                    yield name, training.task(preset, job)
-
-        for name, measured in runner(missing(), on_news):
-            content = {"job": jobs[name][1].identity(), "content": measured.as_json()}
-            write_json(self._path(name), content)
-            found[name] = measured
-        on_step("gradients")
-        return [found[name] for name in jobs], self._gradients(on_news)
-
-    def _path(self, name: str) -> Path:
-        return self.directory.path / "trainings" / f"{name}.json"
-
-    def _gradients(self, on_news: Emit) -> dict[str, GradientNoise]:
-        path = self.directory.path / "gradients.json"
-        if path.exists():
-            return _read(path, self.plan.as_json(), _noise_of_all)
-        found = run_alone(gradient.task(self.plan), on_news)
-        content = {name: noise.as_json() for name, noise in found.items()}
-        write_json(path, {"job": self.plan.as_json(), "content": content})
-        return found
+    def _path_of(self, preset: str, seed: int) -> Path:
+        return self.directory.path / "trainings" / f"{preset}_{seed}.json"
 
     def write(self, summaries: list[Summary], seconds: float) -> Path:
         """Writes `comparison.json` and returns its path."""

@@ -6,17 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import ray
-from ray.exceptions import (
-    NodeDiedError,
-    ObjectLostError,
-    OutOfMemoryError,
-    RayError,
-    RaySystemError,
-    RayTaskError,
-    WorkerCrashedError,
-)
+from ray.exceptions import RayError, RayTaskError
 
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.experiment.ray_errors import cause_of, how_lost
 from workflow_rl.experiment.remote import Message, Rows, Started, installed, train_away
 from workflow_rl.experiment.tasks import Attempts, News, Task
 from workflow_rl.experiment.training import TrainingFolder, load_result
@@ -123,20 +115,13 @@ class RayWorkers:
         try:
             message: Message = ray.get(next(running.stream))
         except RayTaskError as error:
-            if isinstance(error.cause, MissingDependencyError):
-                raise InvalidInputError(f"on the node {running.host}: {error.cause}") from error
-            if isinstance(error.cause, (ImportError, RaySystemError)):
-                why = str(error.cause).splitlines()[0].removeprefix("System error: ")
-                raise InvalidInputError(
-                    f"a node that joined the cluster cannot load workflow-rl ({why}): install "
-                    f"version {installed()['workflow-rl']} on every node, then go on with --resume"
-                ) from error
-            if not isinstance(error.cause, OSError):
-                raise error.cause from error
-            reason = f"{running.host} says: {error.cause}"
+            cause = cause_of(error, running.host)
+            if not isinstance(cause, OSError):
+                raise cause from error
+            reason = f"{running.host} says: {cause}"
             self._give_up(running, running.attempts.after_loss(reason), reason, news)
         except (RayError, StopIteration) as error:
-            reason = _reason(error, running.host)
+            reason = how_lost(error, running.host)
             self._give_up(running, running.attempts.after_loss(reason), reason, news)
         else:
             self._take(running, message, news)
@@ -173,16 +158,3 @@ class RayWorkers:
         for running in self._under_way:
             ray.cancel(running.stream, force=True)
         self._under_way, self._ended = [], {}
-
-
-def _reason(error: Exception, host: str) -> str:
-    """Returns in words how an attempt was lost."""
-    if isinstance(error, NodeDiedError):
-        return f"the node {host} went away"
-    if isinstance(error, OutOfMemoryError):
-        return f"the node {host} ran out of memory"
-    if isinstance(error, WorkerCrashedError):
-        return f"its process on {host} died"
-    if isinstance(error, ObjectLostError):
-        return f"its result went away with the node {host}"
-    return f"of {type(error).__name__} on {host}"

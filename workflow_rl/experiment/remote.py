@@ -86,6 +86,17 @@ def difference(there: Installed, here: Installed) -> str | None:
     return None
 
 
+def refuse_others(asked_by: Installed) -> None:
+    """Checks that this machine has what the one has that asks for a result.
+
+    Raises:
+        InvalidInputError: something else is installed here, so the result could be another.
+    """
+    other = difference(installed(), asked_by)
+    if other is not None:
+        raise InvalidInputError(f"the node {socket.gethostname()} {other}")
+
+
 def train_away(
     name: str, job: "TrainJob", base: "Weights | None", asked_by: Installed
 ) -> "Iterator[Message]":
@@ -101,9 +112,7 @@ def train_away(
         InvalidInputError: something else is installed here, so the result could be another.
     """
     yield Started(socket.gethostname(), os.getpid())
-    other = difference(installed(), asked_by)
-    if other is not None:
-        raise InvalidInputError(f"the node {socket.gethostname()} {other}")
+    refuse_others(asked_by)
     from workflow_rl.experiment.training import TrainingFolder, training_steps
 
     with _folder_of_its_own() as path:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.config import SearchConfig
+from workflow_rl.landscape.pairs import PairEffect, pair_effects
 from workflow_rl.landscape.ranking import Standing, rank
 from workflow_rl.landscape.regret import CHECKPOINTS, MEASURES, Regret, regrets
 from workflow_rl.landscape.table import Landscape
@@ -23,6 +24,7 @@ class Analysis:
     landscape: Landscape
     effect: OrderEffect | None  # None: fewer than two orders complied for every seed
     equals: EqualsEffect | None  # None: no two orders are equal against this red agent
+    pairs: list[PairEffect]
     standings: list[Standing]
     regrets: list[Regret]
     checkpoints: tuple[int, ...]
@@ -45,13 +47,24 @@ class Analysis:
         effect = None
         if self.effect is not None:
             effect = asdict(self.effect) | {"deviations": self.effect.deviations}
-        return self.landscape.as_json() | {
+        data = self.landscape.as_json()
+        standing = {s.order: s for s in self.standings}
+        for order, row in enumerate(data["orders"]):
+            mine = standing[order]
+            row |= {
+                "mean": mine.mean,
+                "half_width_95": mine.half_width,
+                "believed": mine.believed,
+                "mean_compliance": mine.compliance,
+                "mean_compliance_true": mine.compliance_true,
+                "compliant_seeds": mine.compliant,
+                "ranks_95": [mine.rank_low, mine.rank_high],
+            }
+        return data | {
             "order_effect": effect,
             "equals_effect": None if self.equals is None else asdict(self.equals),
-            "ranking": [
-                {"workflow": format_order(s.order)} | asdict(s) | {"order": s.order}
-                for s in self.standings
-            ],
+            "pair_effects": [asdict(pair) for pair in self.pairs],
+            "ranking": [format_order(s.order) for s in self.standings],
             "regret": {
                 "checkpoints": list(self.checkpoints),
                 "replays": len(self.regrets[0].recommended) if self.regrets else 0,
@@ -99,6 +112,7 @@ def analyse(
         landscape=landscape,
         effect=effect,
         equals=equals_effect(values, classes, seed) if enough else None,
+        pairs=pair_effects(landscape),
         standings=rank(landscape, effect or order_effect(landscape.reward, seed), seed),
         regrets=regrets(
             landscape,

@@ -281,7 +281,7 @@ def read_landscape(path: Path) -> NDArray[np.float64]:
     """Reads (120,) the mean of every order, NaN where it is not known.
 
     The file maps a workflow to its mean, or lists such pairs as `workflow` and `mean`, alone or
-    under `orders`.
+    under `orders`; `believed`, where given, is the mean without the luck of its trials.
 
     Raises:
         InvalidInputError: it does not.
@@ -292,7 +292,9 @@ def read_landscape(path: Path) -> NDArray[np.float64]:
     means = np.full(NUM_ORDERS, np.nan)
     try:
         pairs = (
-            data.items() if isinstance(data, dict) else [(d["workflow"], d["mean"]) for d in data]
+            data.items()
+            if isinstance(data, dict)
+            else [(d["workflow"], d["believed"] if "believed" in d else d["mean"]) for d in data]
         )
         for workflow, mean in pairs:
             means[order_index(parse_order(workflow))] = float(mean)
