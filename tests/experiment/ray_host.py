@@ -8,10 +8,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 OBJECT_STORE = 80_000_000  # bytes of each node
@@ -23,17 +25,21 @@ class RayHost:
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
+        self._said: SimpleQueue[str] = SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
         self.pid = process.pid
         self.raylets: list[int] = []  # a process for each node that trains
         self.address: str = self._answer()["address"]
 
-    def _answer(self) -> dict[str, Any]:
+    def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith("{"):
-                found: dict[str, Any] = json.loads(line)
-                return found
-        raise AssertionError("the cluster's process ended")
+                self._said.put(line)
+
+    def _answer(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._said.get(timeout=_SECONDS))
+        return found
 
     def ask(self, **command: Any) -> dict[str, Any]:
         assert self._process.stdin is not None

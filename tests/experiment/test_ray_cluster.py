@@ -328,13 +328,13 @@ def test_an_address_where_no_cluster_is(
 
 
 def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workflow_rl.experiment.ray_cluster.JOIN_SECONDS", 5.0)
+    monkeypatch.setattr("workflow_rl.experiment.ray_cluster.JOIN_SECONDS", 3.0)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         execution = Execution("ray", f"127.0.0.1:{mute.getsockname()[1]}")
         with (
-            pytest.raises(InvalidInputError, match="did not take us in within 5 s"),
+            pytest.raises(InvalidInputError, match="did not take us in within 3 s"),
             open_workers(execution, 2),
         ):
             pass
