@@ -219,7 +219,7 @@ class SearchRun:
         self._listener.began(trial_name(trial), format_order(trial.order))
         start, took = self._choose_start(trial), self._picks.last_seconds
         self._book.pick(trial, decision, start, took, self._seconds())
-        self._decisions.rewrite(decision_rows(self._book.entries))
+        self._decisions.append(decision_rows(self._book.entries[-1:])[0])
 
     def _on_done(self, done: Done[TrainResult]) -> bool:
         self._done.append(done)

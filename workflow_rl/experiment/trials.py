@@ -7,7 +7,7 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.decisions import decision_of
 from workflow_rl.experiment.rundir import RunDirectory
 from workflow_rl.experiment.training import TrainingFolder, load_result, result_numbers
-from workflow_rl.files import read_json, write_json
+from workflow_rl.files import json_text, read_json, write_atomically
 from workflow_rl.ordersearch.loop import Done, Failed, Trial
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.train.loop import TrainResult
@@ -38,6 +38,7 @@ class TrialBook:
         self._directory = directory
         self._path = directory.path / _FILE
         self.entries: list[dict[str, Any]] = []  # by number
+        self._lines: list[str] = []  # as they stand in the file: a change encodes only its own
 
     def read(self) -> Earlier:
         """Returns what earlier attempts left.
@@ -66,6 +67,7 @@ class TrialBook:
             raise InvalidInputError(
                 f"{self._path} is damaged: it is not a list of trials of this version"
             ) from error
+        self._lines = [json_text(entry) for entry in self.entries]
         return earlier
 
     def _result(self, trial: Trial, noted: dict[str, Any]) -> TrainResult:
@@ -96,7 +98,8 @@ class TrialBook:
                 "run_seconds": seconds,
             }
         )
-        self._write()
+        self._lines.append("")
+        self._write(trial.number)
 
     def end(self, trial: Trial, result: TrainResult | Failed, seconds: float) -> None:
         """Notes how a trial ended, after so many seconds of the run."""
@@ -106,7 +109,7 @@ class TrialBook:
         else:
             entry["result"] = result_numbers(result)
         entry["run_seconds"] = seconds
-        self._write()
+        self._write(trial.number)
 
     def start_of(self, trial: Trial) -> str | None:
         """Returns the name of the training a trial goes on from, as noted when it was decided."""
@@ -127,5 +130,6 @@ class TrialBook:
             if "failed" in entry
         ]
 
-    def _write(self) -> None:
-        write_json(self._path, self.entries)
+    def _write(self, changed: int) -> None:
+        self._lines[changed] = json_text(self.entries[changed])
+        write_atomically(self._path, ("[\n" + ",\n".join(self._lines) + "\n]\n").encode())
