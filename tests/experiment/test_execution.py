@@ -1,3 +1,4 @@
+import subprocess
 import sys
 
 import pytest
@@ -50,3 +51,20 @@ def test_without_ray_the_install_command_is_named(monkeypatch: pytest.MonkeyPatc
         open_workers(Execution("ray"), 2),
     ):
         pass
+
+
+def test_ray_is_not_imported_where_it_is_not_asked_for() -> None:
+    code = (
+        "import sys\n"
+        "from workflow_rl.cli import build_parser\n"
+        "from workflow_rl.comparison.place import open_place\n"
+        "from workflow_rl.experiment.api import search\n"
+        "from workflow_rl.experiment.execution import Execution, open_workers\n"
+        "build_parser()\n"
+        "with open_workers(Execution('processes'), 2), open_place(Execution(), 2):\n"
+        "    print('ray' in sys.modules)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "False\n"

@@ -67,14 +67,14 @@ def test_results_and_folders_are_those_of_trainings_done_here(
         assert_same_result(result, theirs[ended.name])
         assert_same_folder(ended.folder, tmp_path / "theirs" / ended.name)
     assert len(puts) == 1  # the base policy travels once
-    told_of = sorted((row["training"], row["update"]) for row in told.rows)
+    told_of = sorted((row["training"], row["update"]) for row in told.updates)
     assert told_of == [(f"order_{n}", update) for n in (3, 4, 5) for update in (1, 2, 3, 4)]
 
     again = Told()
     for ended, result in train_all(workers, tasks, again):  # finished ones are not done again
         assert isinstance(result, TrainResult)
         assert_same_result(result, theirs[ended.name])
-    assert again.rows == []
+    assert again.updates == []
 
 
 def test_what_a_node_or_a_worker_takes_with_it_is_done_again_elsewhere(
@@ -87,7 +87,7 @@ def test_what_a_node_or_a_worker_takes_with_it_is_done_again_elsewhere(
     theirs = expected(tmp_path / "theirs", tasks)
 
     def strike(row: Row) -> None:
-        if not told.repeats and {row["training"] for row in told.rows} == set(theirs):
+        if not told.repeats and {row["training"] for row in told.updates} == set(theirs):
             if len(cluster.raylets) == 2:
                 cluster.remove_node(cluster.raylets[0])
         elif len(told.repeats) == 1 and not killed:

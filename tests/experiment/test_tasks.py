@@ -58,7 +58,7 @@ def test_a_trial_gets_the_result_of_its_own_training(tmp_path: Path) -> None:
         assert ended == trial
         assert isinstance(result, TrainResult)
         assert result.order == trial.order
-    assert len(told.rows) == 3
+    assert len(told.updates) == 3
 
 
 @pytest.mark.parametrize("late", [False, True])

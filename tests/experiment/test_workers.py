@@ -55,7 +55,7 @@ def test_a_training_outlives_its_workers_but_not_any_number_of_them(
     theirs = expected(tmp_path / "theirs", tasks[:1])["order_3"]
     assert_same_result(result, theirs)
     assert_same_folder(tasks[0].folder, tmp_path / "theirs" / "order_3")
-    numbers = [row["update"] for row in told.rows if row["training"] == "order_3"]
+    numbers = [row["update"] for row in told.updates if row["training"] == "order_3"]
     assert len(numbers) == len(set(numbers)) >= 11  # one row may be lost, but not in the log
 
 
@@ -81,5 +81,5 @@ def test_a_straggler_is_begun_anew_once_and_then_given_up(tmp_path: Path) -> Non
         workers.close()
     assert result == Failed("not over after 0.5 s, in each of 2 attempts")
     assert told.repeats == [("order_100", "it took longer than 0.5 s")]
-    numbers = [row["update"] for row in told.rows]
+    numbers = [row["update"] for row in told.updates]
     assert len(numbers) == len(set(numbers))  # the second attempt went on, if the first got so far

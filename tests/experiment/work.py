@@ -43,12 +43,13 @@ class Told:
     """Notes what it is told, and does something at every row."""
 
     at_row: Callable[[Row], None] = lambda row: None
-    rows: list[Row] = field(default_factory=list)
+    updates: list[Row] = field(default_factory=list)
     repeats: list[tuple[str, str]] = field(default_factory=list)
 
-    def row(self, row: Row) -> None:
-        self.rows.append(row)
-        self.at_row(row)
+    def rows(self, *rows: Row) -> None:
+        for row in rows:
+            self.updates.append(row)
+            self.at_row(row)
 
     def again(self, task: Task, reason: str) -> None:
         self.repeats.append((task.name, reason))

@@ -130,11 +130,13 @@ def _experiment(
 def measure_tiny(config: GameConfig, plan: Plan, nodes: int, progress: Progress) -> list[Tiny]:
     """Measures searches of workflows that take no time, so that the driver's share shows."""
     from workflow_rl.bench.scale_cluster import simulated_cluster
+    from workflow_rl.experiment.ray_cluster import connected
 
     game = GameConfig(red_agent=config.red_agent, rules=config.rules, episode_length=5)
     progress(f"starting a cluster of {nodes} nodes")
     rows = []
-    with simulated_cluster(nodes) as address:
+    # One connection for all: every new one starts new workers.
+    with simulated_cluster(nodes) as address, connected(address, nodes):
         for updates in (FEW, MANY):
             clocks = []
             for number in range(1 + plan.repeats):  # the first warms the workers up

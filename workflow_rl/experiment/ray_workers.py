@@ -131,9 +131,8 @@ class RayWorkers:
         if isinstance(message, Started):
             running.host, running.started = message.host, time.monotonic()
         elif isinstance(message, Rows):
-            for row in message.rows:
-                folder.updates.append(row)
-                news.row(row)
+            folder.updates.append(*message.rows)
+            news.rows(*message.rows)
         else:
             self._under_way.remove(running)
             folder.complete(message.files)

@@ -62,7 +62,12 @@ class SearchRun:
     """A search in its directory."""
 
     def __init__(
-        self, directory: RunDirectory, listener: Listener, workers: Workers | None = None
+        self,
+        directory: RunDirectory,
+        listener: Listener,
+        workers: Workers | None = None,
+        *,
+        retry_failed: bool = False,
     ) -> None:
         """Notes where, and by whom.
 
@@ -70,11 +75,13 @@ class SearchRun:
             directory: of the run, perhaps with what earlier attempts left.
             listener: told how the search goes.
             workers: train the workflows; by default here, or in processes if several at a time.
+            retry_failed: whether trials that failed in an earlier attempt are tried once more.
         """
         self.directory = directory
         self.config = directory.config
         self._listener = listener
         self._workers = workers
+        self._retry_failed = retry_failed
         self._book = TrialBook(directory)
         self._log = CsvLog(directory.path / "training_log.csv")
         self._decisions = CsvLog(directory.path / "gp_sampling_log.csv")
@@ -97,7 +104,7 @@ class SearchRun:
 
     def _run(self, workers: Workers) -> SearchOutcome:
         config = self.config
-        earlier = self._book.read()
+        earlier = self._book.read(self._retry_failed)
         self._seconds_before = self._seconds_noted() or earlier.seconds
         self._rebuild_logs()
         self._board = TensorBoardLog(self.directory.path / "tensorboard")
@@ -184,7 +191,7 @@ class SearchRun:
     def _train(self, name: str, job: TrainJob) -> TrainResult:
         folder = self.directory.trial(name)
         self._listener.began(name, "all orders" if job.order is None else format_order(job.order))
-        result = run_training(name, job, folder, self.row)
+        result = run_training(name, job, folder, self.rows)
         self._save_policy(name, job, result.best, result)
         return result
 
@@ -197,18 +204,19 @@ class SearchRun:
 
     # --- what is noted on the way
 
-    def row(self, row: Row) -> None:
-        """Notes an update."""
-        self._log.append(row)
+    def rows(self, *rows: Row) -> None:
+        """Notes updates."""
+        self._log.append(*rows)
         played = self.config.train.n_envs * self.config.train.rollout_steps(
             self.config.game.episode_length
         )
-        self._transitions += played
-        self._transitions_here += played
-        if self._board is not None:
-            sps = self._transitions_here / (time.perf_counter() - self._started)
-            self._board.add(row, self._transitions, sps)
-        self._listener.updated(row)
+        for row in rows:
+            self._transitions += played
+            self._transitions_here += played
+            if self._board is not None:
+                sps = self._transitions_here / (time.perf_counter() - self._started)
+                self._board.add(row, self._transitions, sps)
+            self._listener.updated(row)
 
     def again(self, task: Task, reason: str) -> None:
         """Notes that a training is done once more: no row of it may count twice."""

@@ -27,8 +27,8 @@ class Task:
 class News(Protocol):
     """Who is told how the trainings go, while their results are waited for."""
 
-    def row(self, row: Row) -> None:
-        """An update was made."""
+    def rows(self, *rows: Row) -> None:
+        """Updates of one training were made."""
         ...
 
     def again(self, task: Task, reason: str) -> None:
@@ -68,7 +68,7 @@ class SerialWorkers:
     def wait(self, among: Sequence[Task], news: News) -> tuple[Task, TrainResult | Failed]:
         """Does the first of the trainings."""
         task = among[0]
-        return task, run_training(task.name, task.job, task.folder, news.row)
+        return task, run_training(task.name, task.job, task.folder, news.rows)
 
     def close(self) -> None:
         """Does nothing."""

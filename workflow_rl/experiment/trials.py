@@ -40,8 +40,11 @@ class TrialBook:
         self.entries: list[dict[str, Any]] = []  # by number
         self._lines: list[str] = []  # as they stand in the file: a change encodes only its own
 
-    def read(self) -> Earlier:
+    def read(self, retry_failed: bool = False) -> Earlier:
         """Returns what earlier attempts left.
+
+        Args:
+            retry_failed: whether failed trials count as begun, to be tried once more.
 
         Raises:
             InvalidInputError: the file is damaged, or disagrees with the results.
@@ -59,9 +62,10 @@ class TrialBook:
                 if "result" in entry:
                     result = self._result(trial, entry["result"])
                     earlier.done.append(Done(trial, decision, result))
-                elif "failed" in entry:
+                elif "failed" in entry and not retry_failed:
                     earlier.failed.append(trial)
                 else:
+                    entry.pop("failed", None)
                     earlier.begun.append((trial, decision))
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidInputError(

@@ -124,7 +124,7 @@ class ProcessWorkers:
         if kind == _STARTED:
             worker.started = time.monotonic()
         elif kind == _ROW:
-            news.row(content)
+            news.rows(content)
         else:
             worker.attempts = None
             self._busy.remove(worker)

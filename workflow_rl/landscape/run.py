@@ -88,15 +88,16 @@ class LandscapeRun:
         trials: dict[int, Any] = {}
         for number, seed in enumerate(self.seeds):
             summary = self.path_of(number) / _SUMMARY
-            if not summary.exists():
+            if not summary.exists() or read_json(summary).get("failed"):
                 config = exhaustive(self.config, seed)
                 with self._part(number, config) as directory:
-                    SearchRun(directory, listen(number, config), workers).run()
+                    listener = listen(number, config)
+                    SearchRun(directory, listener, workers, retry_failed=True).run()
             found = read_json(summary)
             for failure in found.get("failed", ()):
                 raise InvalidInputError(
                     f"a landscape needs every order, but {failure['workflow']} of seed {seed} "
-                    f"failed: {failure['reason']}"
+                    f"failed: {failure['reason']}; try it again with --resume"
                 )
             trials[seed] = found["trials"]
         game, threshold = self.config.game, self.config.train.compliance_threshold
