@@ -21,7 +21,7 @@ def test_a_rate_counts_the_steps_that_the_work_reports() -> None:
     rates = measure({"a": work, "b": work}, repeats=3, seconds=0.03)
     assert set(rates) == {"a", "b"}
     assert len(rates["a"].repeats) == 3
-    assert 100 < rates["a"].median <= 500
+    assert 0 < rates["a"].median <= 500  # a sleep may take longer, never shorter
 
 
 def test_works_take_turns_so_that_a_slow_moment_hits_all() -> None:
@@ -31,9 +31,11 @@ def test_works_take_turns_so_that_a_slow_moment_hits_all() -> None:
 
 
 def test_busy_processes_end_with_the_block() -> None:
+    before = set(children(os.getpid()))
     with busy_processes(2):
-        running = children(os.getpid())
-    assert not set(running) & set(children(os.getpid()))
+        running = set(children(os.getpid())) - before
+        assert len(running) == 2
+    assert not running & set(children(os.getpid()))
 
 
 def test_busy_processes_end_when_their_parent_is_killed() -> None:

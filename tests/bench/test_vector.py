@@ -3,12 +3,14 @@ import pytest
 from workflow_rl.bench.measure import Rate
 from workflow_rl.bench.vector import Row, ratios_of
 from workflow_rl.bench.vector_contenders import (
+    APART,
     ASYNC,
     CYBORG,
     GYM_PIPES,
     GYM_SHARED,
     LABELS,
     SB3,
+    SERIAL,
     SINGLE,
     SYNC,
     ZERO,
@@ -38,7 +40,13 @@ def test_aims_are_set_for_200_environments_alone() -> None:
         row(work, contender, rate, size)
         for work in (ZERO, CYBORG)
         for size in (25, 200)
-        for contender, rate in ((SYNC, 60.0), (GYM_PIPES, 1.5), (GYM_SHARED, 3.0), (SINGLE, 31.0))
+        for contender, rate in (
+            (SYNC, 60.0),
+            (GYM_PIPES, 1.5),
+            (GYM_SHARED, 3.0),
+            (SINGLE, 31.0),
+            (APART, 64.0),
+        )
     ]
     ratios = {ratio.name: ratio for ratio in ratios_of(rows, cores=2)}
     assert ratios["zero: sync / gym-pipes, 200 envs"].value == pytest.approx(40.0)
@@ -49,7 +57,9 @@ def test_aims_are_set_for_200_environments_alone() -> None:
     assert ratios["cyborg: sync / 2 x single, 200 envs"].met is True
     assert ratios["cyborg: sync / 2 x single, 25 envs"].target == "-"
     assert ratios["zero: processor time, gym-pipes / sync, 200 envs"].value == pytest.approx(1.0)
-    assert len(ratios) == 10  # memory is not known
+    assert ratios["cyborg: sync / apart, 200 envs"].value == pytest.approx(60 / 64)
+    assert ratios["cyborg: sync / apart, 200 envs"].met is False
+    assert len(ratios) == 12  # memory is not known
 
 
 def test_memory_is_compared_with_a_process_for_each_environment() -> None:
@@ -72,12 +82,13 @@ def test_there_is_no_aim_beside_stable_baselines() -> None:
 def test_a_contender_plays_whole_steps_and_leaves_none_under_way(name: str) -> None:
     contender = Contender(name, [ZeroWork] * 6, num_workers=2)
     try:
-        assert len(contender.pids) == {SINGLE: 0, SYNC: 2, ASYNC: 2}.get(name, 6)
+        others = {SINGLE: 0, APART: 2, SERIAL: 0, SYNC: 2, ASYNC: 2}
+        assert len(contender.pids) == others.get(name, 6)
         assert contender.play(0) == (1 if name == SINGLE else 6)
         for _ in range(3):
             steps = contender.play(0.01)
             assert steps > 6
-            if name not in (SINGLE, ASYNC):
+            if name not in (SINGLE, APART, ASYNC):
                 assert steps % 6 == 0
     finally:
         contender.close()

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.run import WIDE, run, terminal
 from workflow_rl.cli import main
+from workflow_rl.envs.cyborg_import import load_cyborg
+from workflow_rl.errors import MissingDependencyError
 
 Outcome = tuple[str, dict[str, Any], Path]
 SHORT = ("--repeats", "2", "--seconds", "0.01", "--red-agent", "meander")
@@ -30,7 +32,7 @@ def test_every_contender_is_printed_and_written(tiny_run: Outcome) -> None:
     assert re.fullmatch(r"logs/bench_vector_\d{8}_\d{6}\.json", path.as_posix())
     assert (figures["benchmark"], figures["red_agent"]) == ("vector", "meander")
     assert (figures["repeat_count"], figures["seconds_per_repeat"]) == (2, 0.01)
-    expected = ["single", "sync", "async", "gym-pipes", "gym-shared"]
+    expected = ["single", "apart", "serial", "sync", "async", "gym-pipes", "gym-shared"]
     if importlib.util.find_spec("stable_baselines3") is not None:
         expected.append("sb3")
     zero = [row for row in figures["rows"] if row["work"] == "zero"]
@@ -44,8 +46,10 @@ def test_every_contender_is_printed_and_written(tiny_run: Outcome) -> None:
         assert row["start_seconds"] > 0
         assert row["memory_bytes"] > 10_000_000
         size, processes = row["num_envs"], row["processes"]
-        assert re.search(rf"{row['name']} +│ +{size} │ +{processes} │ +[\d,]+ │ +\d\.\d\d │ ", out)
-    ours = {"sync": 1 + min(3, len(os.sched_getaffinity(0))), "gym-pipes": 4, "single": 1}
+        assert re.search(
+            rf"{row['contender']} +│ +{size} │ +{processes} │ +[\d,]+ │ +\d\.\d\d │ ", out
+        )
+    ours = {"sync": 1 + min(3, len(os.sched_getaffinity(0))), "gym-pipes": 4, "serial": 1}
     for row in zero:
         assert row["processes"] == ours.get(row["contender"], row["processes"])
     assert "zero: sync / gym-pipes, 3 envs" in [ratio["name"] for ratio in figures["ratios"]]
@@ -55,14 +59,16 @@ def test_every_contender_is_printed_and_written(tiny_run: Outcome) -> None:
 def test_cyborg_is_measured_where_it_can_be_imported(tiny_run: Outcome) -> None:
     out, figures, _ = tiny_run
     found = {row["contender"] for row in figures["rows"] if row["work"] == "cyborg"}
-    if importlib.util.find_spec("CybORG") is None:
+    try:
+        load_cyborg()
+    except MissingDependencyError:
         assert not found
         assert len(figures["skipped"]) == 1
         assert "not measured: CybORG is not installed" in out
-    else:
-        assert found == {"single", "sync", "async"}
-        assert "cyborg: sync / " in out
-        assert "pipes, 3 envs of cyborg: more than 2 processes (--process-limit)" in out
+        return
+    assert found == {"single", "apart", "serial", "sync", "async"}
+    assert "cyborg: sync / " in out
+    assert "pipes, 3 envs of cyborg: more than 2 processes (--process-limit)" in out
 
 
 @pytest.mark.parametrize(

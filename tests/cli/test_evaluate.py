@@ -114,7 +114,7 @@ def test_a_reader_that_goes_away_does_not_cost_the_files(here: Path) -> None:
     ("args", "text"),
     [
         (["nobody"], "nobody is no run directory, no policy file and no baseline"),
-        (["cardiff"], "bline=PATH,meander=PATH"),
+        (["bline=a"], "bline=PATH,meander=PATH"),
         (["sleep", "--rules", "house"], "choose one of main, competition"),
         (["sleep", "--steps", "30,x"], "--steps must be whole numbers"),
         (["sleep", "--red-agent", "nobody"], "unknown red agent 'nobody'"),

@@ -48,7 +48,6 @@ def test_two_policies_make_one_agent(tmp_path: Path) -> None:
             "nobody",
             "nobody is no run directory, no policy file and no baseline: baselines are sleep",
         ),
-        ("cardiff", "bline=PATH,meander=PATH"),
         ("bline=a", "write bline=PATH,meander=PATH"),
         ("bline=a,meander=", "write bline=PATH,meander=PATH"),
         ("bline=a,meander=b,sleep=c", "write bline=PATH,meander=PATH"),

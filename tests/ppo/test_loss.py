@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.distributions import Categorical
 
-from workflow_rl.ppo.loss import LossTerms, clipped_surrogate, entropies, ppo_loss
+from workflow_rl.ppo.loss import ChosenAndEntropy, LossTerms, clipped_surrogate, ppo_loss
 from workflow_rl.ppo.network import ActorCritic
 
 
@@ -184,10 +184,23 @@ def test_the_surrogate_is_a_mean_over_samples() -> None:
 # --- entropy
 
 
-def test_entropy_is_log_n_when_uniform_and_0_when_certain() -> None:
-    rows = torch.log_softmax(torch.tensor([[0.0, 0, 0, 0], [1000, 0, 0, 0], [0, 0, -90, -90]]), -1)
-    expected = torch.tensor([math.log(4), 0.0, math.log(2)])
-    torch.testing.assert_close(entropies(rows), expected, atol=1e-6, rtol=0)
+@pytest.mark.parametrize(
+    ("logits", "entropy"),
+    [([0.0, 0, 0, 0], math.log(4)), ([1000.0, 0, 0, 0], 0), ([0.0, 0, -90, -90], math.log(2))],
+)
+def test_entropy_is_log_n_when_uniform_and_0_when_certain(
+    logits: list[float], entropy: float
+) -> None:
+    first = torch.zeros(1, dtype=torch.long)
+    _, got = ChosenAndEntropy.apply(torch.tensor([logits]), first, first)
+    assert got.item() == pytest.approx(entropy, abs=1e-6)
+
+
+def test_the_gradient_written_as_a_formula_is_the_numeric_one() -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(3, 5, dtype=torch.double, requires_grad=True)
+    rows, actions = torch.tensor([0, 2, 2, 0, 0, 2]), torch.tensor([1, 0, 4, 1, 3, 0])
+    assert torch.autograd.gradcheck(ChosenAndEntropy.apply, (logits, rows, actions))
 
 
 def test_the_entropy_is_averaged_over_samples_and_not_over_distinct_inputs() -> None:

@@ -29,6 +29,10 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-dev-shm-usage",  # which other programs may fill
+    "--disable-renderer-backgrounding",  # of several open pages only one is in front
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
 ]
 AUDIT = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
 HOSTS = "(cards) => cards.map((card) => Number(card.dataset.host))"

@@ -49,7 +49,7 @@ def test_the_fingerprint_changes_when_a_source_appears_or_is_renamed(package: Pa
 
 def test_the_fingerprint_ignores_everything_else(package: Path) -> None:
     before = jit.fingerprint(package)
-    (package / "config.py").write_text("changed = True\n")
+    (package / "errors.py").write_text("changed = True\n")
     (package / "sim" / "notes.txt").write_text("changed\n")
     shutil.rmtree(package / "envs")
     assert jit.fingerprint(package) == before

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from workflow_rl.bench.measure import Rate, Ratio, busy_processes, describe_machine
 from workflow_rl.bench.vector_contenders import (
+    APART,
     ASYNC,
     CYBORG,
     GYM_PIPES,
@@ -15,6 +16,7 @@ from workflow_rl.bench.vector_contenders import (
     LABELS,
     PROCESS_PER_ENV,
     SB3,
+    SERIAL,
     SINGLE,
     SYNC,
     WORKS,
@@ -225,11 +227,14 @@ def ratios_of(rows: Sequence[Row], cores: int) -> list[Ratio]:
                 value = row.rate.median / other.rate.median
                 aim = f"at least {_SPEED_AIM}x" if theirs != SB3 else None
                 add(f"{label} / {theirs}", size, value, aim, value >= _SPEED_AIM)
-        single = found.get((work, size, SINGLE))
-        if single is not None and work == CYBORG:
-            value = row.rate.median / (cores * single.rate.median)
-            name = f"{label} / {cores} x {SINGLE}"
-            add(name, size, value, f"at least {_CORES_AIM:g}x", value >= _CORES_AIM)
+        for alone in (SINGLE, APART, SERIAL):
+            other = found.get((work, size, alone))
+            if other is not None and work == CYBORG:
+                times = 1 if alone == APART else cores
+                value = row.rate.median / (times * other.rate.median)
+                aim = f"at least {_CORES_AIM:g}x" if alone != SERIAL else None
+                name = f"{label} / {alone}" if times == 1 else f"{label} / {times} x {alone}"
+                add(name, size, value, aim, value >= _CORES_AIM)
         pipes = found.get((work, size, GYM_PIPES))
         if pipes is not None:
             value = pipes.cpu_microseconds / row.cpu_microseconds

@@ -1,5 +1,6 @@
 """What `workflow-rl bench vector` measures: environments, and what carries their steps."""
 
+import multiprocessing
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -10,10 +11,12 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from numpy.typing import NDArray
 
-from workflow_rl.bench.contenders import EPISODE_LENGTH, make_cyborg
+from workflow_rl.bench.contenders import EPISODE_LENGTH
 from workflow_rl.config import GameConfig
-from workflow_rl.envs.shared import SharedMemoryVectorEnv
-from workflow_rl.envs.vectors import PIPES, make_vector
+from workflow_rl.envs import vectors
+from workflow_rl.envs.cyborg import CyborgEnv
+from workflow_rl.envs.shared import SharedMemoryVectorEnv, usable_cores
+from workflow_rl.envs.shared_worker import collect_rarely
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.observe import CHALLENGE_SIZE
@@ -23,6 +26,8 @@ CYBORG: Final = "cyborg"
 WORKS: Final = (ZERO, CYBORG)
 
 SINGLE: Final = "single"
+APART: Final = "apart"
+SERIAL: Final = "serial"
 SYNC: Final = "sync"
 ASYNC: Final = "async"
 GYM_PIPES: Final = "gym-pipes"
@@ -30,6 +35,8 @@ GYM_SHARED: Final = "gym-shared"
 SB3: Final = "sb3"
 LABELS: Final = {
     SINGLE: "one environment, no other process",
+    APART: "as many processes as workers, each with its share of environments, exchanging nothing",
+    SERIAL: "Gymnasium SyncVectorEnv, no other process",
     SYNC: "SharedMemoryVectorEnv, step",
     ASYNC: "SharedMemoryVectorEnv, send and recv",
     GYM_PIPES: "Gymnasium AsyncVectorEnv, pipes",
@@ -73,18 +80,18 @@ class CyborgWork(Env):
             config: the game.
             first_length: steps of the first episode; different ones spread the resets evenly.
         """
-        self._env = make_cyborg(config)
+        self._env = CyborgEnv(red_agent=config.red_agent, episode_length=EPISODE_LENGTH)
         self._left = first_length
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         """Starts an episode."""
         if self._left <= 0:
             self._left = EPISODE_LENGTH
-        return self._env.reset(), {}
+        return self._env.reset(seed=seed)[0], {}
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         """Plays a step."""
-        observation, reward, _, _ = self._env.step(int(action))
+        observation, reward, _, _, _ = self._env.step(action)
         self._left -= 1
         return observation, reward, False, self._left <= 0, {}
 
@@ -125,11 +132,18 @@ class Contender:
             self._env.reset()
             self._play = self._play_single
             return
+        if name == APART:
+            self._env = Apart(env_fns, num_workers or usable_cores())
+            self.pids = self._env.pids
+            self._play = self._env.play
+            return
         if name in (SYNC, ASYNC):
             self._env = SharedMemoryVectorEnv(env_fns, num_workers, info_arrays={})
             self.pids = self._env.worker_pids
-        elif name == GYM_PIPES:
-            self._env = make_vector(env_fns, PIPES)
+        elif name in (SERIAL, GYM_PIPES):
+            self._env = vectors.make_vector(
+                env_fns, vectors.SERIAL if name == SERIAL else vectors.PIPES
+            )
         elif name == GYM_SHARED:
             self._env = AsyncVectorEnv(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
         else:
@@ -141,7 +155,7 @@ class Contender:
 
     def play(self, seconds: float) -> int:
         """Plays for so long, at least one step, and returns how many steps of environments."""
-        return self._play(time.perf_counter() + seconds)
+        return self._play(seconds)
 
     def close(self) -> None:
         """Ends the processes."""
@@ -150,23 +164,20 @@ class Contender:
     def _actions(self, size: int) -> NDArray[np.int64]:
         return self._rng.integers(0, NUM_ACTIONS, size)
 
-    def _play_single(self, end: float) -> int:
-        steps = 0
-        while steps == 0 or time.perf_counter() < end:
-            steps += 1
-            if self._env.step(self._rng.integers(NUM_ACTIONS))[3]:
-                self._env.reset()
-        return steps
+    def _play_single(self, seconds: float) -> int:
+        return play_alone([self._env], self._rng, seconds)
 
-    def _play_sync(self, end: float) -> int:
+    def _play_sync(self, seconds: float) -> int:
+        end = time.perf_counter() + seconds
         steps = 0
         while steps == 0 or time.perf_counter() < end:
             self._env.step(self._actions(self._n))
             steps += self._n
         return steps
 
-    def _play_async(self, end: float) -> int:
+    def _play_async(self, seconds: float) -> int:
         """Takes halves of the batch as they get ready; nothing is under way at its end."""
+        end = time.perf_counter() + seconds
         self._env.send(self._actions(self._n))
         steps = 0
         while time.perf_counter() < end:
@@ -174,6 +185,64 @@ class Contender:
             steps += len(ids)
             self._env.send(self._actions(len(ids)), ids)
         return steps + len(self._env.recv(self._n)[-1]["env_ids"])
+
+
+def play_alone(envs: Sequence[Env], rng: np.random.Generator, seconds: float) -> int:
+    """Plays environments in turn for so long, at least a step, and returns their steps."""
+    end = time.perf_counter() + seconds
+    steps = 0
+    while steps == 0 or time.perf_counter() < end:
+        for env in envs:
+            if env.step(rng.integers(NUM_ACTIONS))[3]:
+                env.reset()
+        steps += len(envs)
+    return steps
+
+
+class Apart:
+    """Environments dealt out to processes that play on without waiting for anyone.
+
+    What the machine can do with so many of them: nothing is exchanged, but caches and memory are
+    shared, so it is less than so many times what one environment does alone.
+    """
+
+    def __init__(self, env_fns: Sequence[EnvFn], count: int) -> None:
+        """Starts the processes."""
+        context = multiprocessing.get_context("fork")
+        shares = [env_fns[k::count] for k in range(min(count, len(env_fns)))]
+        pipes = [context.Pipe() for _ in shares]
+        self._ends = [ours for ours, _ in pipes]
+        self._processes = [
+            context.Process(target=_play_on_demand, args=(share, theirs, k), daemon=True)
+            for k, (share, (_, theirs)) in enumerate(zip(shares, pipes, strict=True))
+        ]
+        for process in self._processes:
+            process.start()
+        for end in self._ends:
+            end.recv()
+        self.pids = [process.pid or 0 for process in self._processes]
+
+    def play(self, seconds: float) -> int:
+        """Lets all of them play at once and returns their steps."""
+        for end in self._ends:
+            end.send(seconds)
+        return sum(end.recv() for end in self._ends)
+
+    def close(self) -> None:
+        """Ends them."""
+        for process in self._processes:
+            process.terminate()
+            process.join()
+
+
+def _play_on_demand(env_fns: Sequence[EnvFn], connection: Any, seed: int) -> None:
+    envs, rng = [make() for make in env_fns], np.random.default_rng(seed)
+    for env in envs:
+        env.reset()
+    collect_rarely()
+    connection.send("ready")
+    while True:
+        connection.send(play_alone(envs, rng, connection.recv()))
 
 
 def subproc_vec_env(env_fns: Sequence[EnvFn]) -> Any:

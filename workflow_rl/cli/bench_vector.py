@@ -46,10 +46,12 @@ def add_to(subjects: Commands) -> None:
     )
     parser.add_argument(
         "--contenders",
-        default="single,sync,async,gym-pipes,gym-shared,sb3",
+        default="single,apart,serial,sync,async,gym-pipes,gym-shared,sb3",
         metavar="NAME,...",
-        help="single (one environment, no other process), ours by step (sync) or by send and recv "
-        "(async), and those with a process for each environment: gym-pipes, gym-shared, sb3",
+        help="single (one environment) and serial (all of them) in one process; apart (as "
+        "many processes as ours has workers, with their share of environments, exchanging "
+        "nothing); ours by step (sync) or by send and recv (async); with a process for each "
+        "environment gym-pipes, gym-shared, sb3",
     )
     parser.add_argument(
         "--process-limit",
@@ -108,7 +110,7 @@ def print_vector(console: Console, report: "vector.Report") -> None:
         if work != "zero":
             title = f"CybORG, red {report.config.red_agent}, resets included"
         table = Table(title=title)
-        table.add_column("what")
+        table.add_column("what", no_wrap=True)
         for heading in (
             "envs",
             "processes",
@@ -117,14 +119,13 @@ def print_vector(console: Console, report: "vector.Report") -> None:
             "CPU µs/step",
             "MB",
             "start",
-            "steps played",
         ):
             table.add_column(heading, justify="right")
         for row in report.rows:
             if row.work == work:
                 memory = row.memory_bytes
                 table.add_row(
-                    row.label,
+                    row.contender,
                     f"{row.num_envs:,}",
                     f"{row.processes:,}",
                     f"{row.rate.median:,.0f}",
@@ -132,9 +133,10 @@ def print_vector(console: Console, report: "vector.Report") -> None:
                     f"{row.cpu_microseconds:,.1f}",
                     "-" if memory is None else f"{memory / 1e6:,.0f}",
                     f"{row.start_seconds:.2f} s",
-                    f"{row.steps:,}",
                 )
         console.print(table)
+    for name, label in {row.contender: row.label for row in report.rows}.items():
+        console.print(f"{name}: {label}", soft_wrap=True)
     console.print("MB: proportional set sizes of all processes of a row, shared pages counted once")
     print_ratios(console, report.ratios)
     for reason in report.skipped:

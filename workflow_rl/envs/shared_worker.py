@@ -38,12 +38,21 @@ MISMATCH: Final = "mismatch"
 FAILURE: Final = "failure"
 
 _TELL_EVERY: Final = 100e-6  # seconds of play between two looks whether the parent waits for it
+# Objects of many environments outlive the collector's young generations by waiting for their turn;
+# with Python's threshold of 700 it goes through all of them again and again.
+_GC_THRESHOLD: Final = 50_000
 _OUTPUT_LIMIT: Final = 1 << 20
 _OUTPUT_KEPT: Final = 1 << 16
 _TRIM_EVERY: Final = 1_000  # wake-ups
 
 Message = tuple[Any, ...]
 _InfoRows = list[tuple[str, NDArray[Any], Any]]  # name, values, whether they are given
+
+
+def collect_rarely() -> None:
+    """Makes the garbage collector of a process with many environments look less often."""
+    gc.freeze()  # what came with a fork is not collected, so its memory stays shared
+    gc.set_threshold(_GC_THRESHOLD)
 
 
 class Task(NamedTuple):
@@ -76,7 +85,7 @@ def run_worker(job: Job) -> None:
     _keep_output(job.output)
     leave_interrupts_to_parent()
     end_with_parent()
-    gc.freeze()  # what came with a fork is not collected, so its memory stays shared
+    collect_rarely()
     task = job.task
     player = _Player(job)
     current = task.first

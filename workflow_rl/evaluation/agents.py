@@ -12,6 +12,7 @@ from workflow_rl.baselines.simple import RandomAgent, SleepAgent
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.policies import CardiffPolicyAgent, policy_agent
 from workflow_rl.evaluation.sb3 import sb3_agent
+from workflow_rl.evaluation.shipped import SHIPPED, shipped_agent
 from workflow_rl.ppo.policy import Policy, load_policy
 from workflow_rl.workflow.orders import Order
 
@@ -21,12 +22,15 @@ BASELINES: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
     ReactRestoreAgent.name: lambda order: ReactRestoreAgent(),
     GreedyAgent.name: lambda order: GreedyAgent(order or DEFAULT_ORDER),
 }
-CARDIFF: Final = "cardiff"
 _PAIR: Final = "bline=PATH,meander=PATH"
 
 
 def make_agent(
-    what: str | Path | Policy, order: Order | None = None, *, sampled: bool = False
+    what: str | Path | Policy,
+    order: Order | None = None,
+    *,
+    sampled: bool = False,
+    rules: str = "main",
 ) -> BlueAgent:
     """Returns the agent that a name, a path or a policy stands for.
 
@@ -36,6 +40,7 @@ def make_agent(
             which is the cardiff agent if the policies have its 36 outputs; or a policy.
         order: the workflow to follow, for those that follow any.
         sampled: whether policies draw their actions.
+        rules: for which rule set cardiff and ppo were trained.
 
     Raises:
         InvalidInputError: it stands for nothing, or a file is no policy.
@@ -45,10 +50,8 @@ def make_agent(
     text = str(what)
     if text in BASELINES:
         return BASELINES[text](order)
-    if text == CARDIFF:
-        raise InvalidInputError(
-            f"{CARDIFF} plays two trained policies of its 36 outputs: name them as {_PAIR}"
-        )
+    if text in SHIPPED:
+        return shipped_agent(text, rules, sampled=sampled)
     if "=" in text and not Path(text).exists():
         return _per_red_agent(text, order, sampled)
     return _from_path(Path(text), order, sampled)
@@ -58,7 +61,7 @@ def _from_path(path: Path, order: Order | None, sampled: bool) -> BlueAgent:
     if not path.exists():
         raise InvalidInputError(
             f"{path} is no run directory, no policy file and no baseline: baselines are "
-            f"{', '.join((*BASELINES, CARDIFF))}"
+            f"{', '.join((*BASELINES, *SHIPPED))}"
         )
     if path.suffix == ".zip":
         return sb3_agent(path, path.stem, sampled=sampled)
@@ -72,4 +75,4 @@ def _per_red_agent(text: str, order: Order | None, sampled: bool) -> BlueAgent:
         raise InvalidInputError(f"{text!r} does not name a policy per red agent: write {_PAIR}")
     bline, meander = (_from_path(Path(parts[red]), order, sampled) for red in ("bline", "meander"))
     both_cardiff = isinstance(bline, CardiffPolicyAgent) and isinstance(meander, CardiffPolicyAgent)
-    return FingerprintAgent(bline, meander, CARDIFF if both_cardiff else "fingerprint")
+    return FingerprintAgent(bline, meander, "cardiff" if both_cardiff else "fingerprint")

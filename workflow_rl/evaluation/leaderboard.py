@@ -1,5 +1,6 @@
 """What others scored, each with the rules it was scored by and where the figures stand."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,10 +51,19 @@ class Row:
     half_width: float | None  # of the total's 95 % interval, where it was published
     cells: tuple[float, ...]  # 30 steps against bline, meander, sleep, then 50, then 100
     source: str
+    errors: tuple[float, ...] | None = None  # standard errors of the cells, where known
 
     def cell(self, steps: int, red_agent: str) -> float:
         """Returns one of the nine means."""
-        return self.cells[OFFICIAL_STEPS.index(steps) * 3 + RED_AGENTS.index(red_agent)]
+        return self.cells[_index(steps, red_agent)]
+
+    def error(self, steps: int, red_agent: str) -> float:
+        """Returns the standard error of one of the nine means, nan where it is not known."""
+        return math.nan if self.errors is None else self.errors[_index(steps, red_agent)]
+
+
+def _index(steps: int, red_agent: str) -> int:
+    return OFFICIAL_STEPS.index(steps) * 3 + RED_AGENTS.index(red_agent)
 
 
 def _row(line: str) -> Row:
@@ -75,4 +85,5 @@ RERUN: Final = Row(
     None,
     (-5.18, -5.43, 0.0, -12.20, -8.76, 0.0, -36.16, -16.18, 0.0),
     RERUN_SOURCE,
+    errors=(0.28, 0.09, 0.0, 0.57, 0.15, 0.0, 1.13, 0.28, 0.0),
 )

@@ -58,8 +58,8 @@ def evaluate(
     """Evaluates an agent by the challenge's protocol, as `workflow-rl evaluate` does.
 
     Args:
-        what: a baseline's name (sleep, random, react-restore, greedy); a run directory, whose
-            recommended policy plays; a policy file; a model of SB3's PPO (`.zip`);
+        what: a baseline's name (sleep, random, react-restore, greedy, cardiff, ppo); a run
+            directory, whose recommended policy plays; a policy file; a model of SB3's PPO (`.zip`);
             `bline=PATH,meander=PATH`, a policy for each red agent; a policy or an agent.
         episodes: of each cell.
         rules: main (the official repository today) or competition (the 2022 leaderboard).
@@ -100,7 +100,9 @@ def evaluate(
         words = parse_order(workflow) if isinstance(workflow, str) else workflow
         order = ORDERS[order_index(words)]
     agent = (
-        make_agent(what, order, sampled=sampled) if isinstance(what, (str, Path, Policy)) else what
+        make_agent(what, order, sampled=sampled, rules=rules)
+        if isinstance(what, (str, Path, Policy))
+        else what
     )
     judged_by = order or agent.order
     if backend == "cyborg" and make_env is None:

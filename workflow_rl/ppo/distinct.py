@@ -13,20 +13,21 @@ from workflow_rl.sim.jit import kernel, rule
 
 _EMPTY = -1
 _LOAD = 2  # hash slots per stored row, at least
+_WORD = 8  # bytes compared at a time
 
 
 @rule
-def hash_row(row: NDArray[np.int8]) -> int:
-    """Returns a hash of one row (FNV-1a with a final mix)."""
+def hash_row(row: NDArray[np.uint64]) -> int:
+    """Returns a hash of one row of words (FNV-1a on words, mixed in between)."""
     value = np.uint64(0xCBF29CE484222325)
     for i in range(len(row)):
-        value = (value ^ np.uint64(np.uint8(row[i]))) * np.uint64(0x100000001B3)
-    value ^= value >> np.uint64(29)
+        value = (value ^ row[i]) * np.uint64(0x9E3779B97F4A7C15)
+        value ^= value >> np.uint64(32)
     return np.int64(value & np.uint64(0x7FFFFFFFFFFFFFFF))  # type: ignore[return-value]
 
 
 @rule
-def find_slot(row: NDArray[np.int8], stored: NDArray[np.int8], slots: NDArray[np.int32]) -> int:
+def find_slot(row: NDArray[np.uint64], stored: NDArray[np.uint64], slots: NDArray[np.int32]) -> int:
     """Returns the slot of an equal stored row, or the empty one where it belongs."""
     mask = len(slots) - 1
     slot = hash_row(row) & mask
@@ -74,7 +75,9 @@ class DistinctRows:
             capacity: rows to make room for at first; rounded up to a power of two.
         """
         capacity = 1 << max(capacity - 1, 1).bit_length()
-        self._stored = np.empty((capacity, width), np.int8)
+        self._width = width
+        self._words = -(-width // _WORD)
+        self._stored = np.empty((capacity, self._words), np.uint64)
         self._slots = np.full(_LOAD * capacity, _EMPTY, np.int32)
         self._size = 0
 
@@ -85,13 +88,15 @@ class DistinctRows:
     @property
     def rows(self) -> NDArray[np.int8]:
         """(len, width) the distinct rows."""
-        return self._stored[: self._size]
+        return self._stored[: self._size].view(np.int8)[:, : self._width]
 
     def number(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
         """Returns (n,) the number of each row, adding those that are new."""
         self._reserve(self._size + len(rows))
         ids = np.empty(len(rows), np.int32)
-        self._size = _insert(rows, self._stored, self._slots, self._size, ids)
+        words = np.zeros((len(rows), self._words), np.uint64)
+        words.view(np.int8)[:, : self._width] = rows
+        self._size = _insert(words, self._stored, self._slots, self._size, ids)
         return ids
 
     def clear(self) -> None:
@@ -105,8 +110,8 @@ class DistinctRows:
             return
         while capacity < size:
             capacity *= 2
-        stored = np.empty((capacity, self._stored.shape[1]), np.int8)
-        stored[: self._size] = self.rows
+        stored = np.empty((capacity, self._words), np.uint64)
+        stored[: self._size] = self._stored[: self._size]
         self._stored = stored
         self._slots = np.full(_LOAD * capacity, _EMPTY, np.int32)
         _rebuild(self._stored, self._slots, self._size)

@@ -4,10 +4,13 @@ Networks run on U distinct inputs; N samples point to them by `rows`. With rows 
 the plain computation, so there is one implementation and equal gradients, up to rounding.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from workflow_rl.sim.jit import kernel
 
 
 class LossTerms(NamedTuple):
@@ -26,9 +29,68 @@ def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
     return -torch.minimum(ratio * advantage, clipped * advantage).mean()
 
 
-def entropies(log_probabilities: Tensor) -> Tensor:
-    """Returns (U,) the entropy of each row of (U, actions) log probabilities."""
-    return -(log_probabilities.exp() * log_probabilities).sum(-1)
+@kernel(reorder=True)
+def _row_entropies(
+    probabilities: NDArray[Any], logs: NDArray[Any], entropies: NDArray[Any]
+) -> None:
+    for k in range(len(logs)):
+        total = entropies.dtype.type(0)
+        for a in range(logs.shape[1]):
+            total += probabilities[k, a] * logs[k, a]
+        entropies[k] = -total
+
+
+@kernel(reorder=True)
+def _logits_gradient(
+    probabilities: NDArray[Any],
+    logs: NDArray[Any],
+    scale: NDArray[Any],
+    shift: NDArray[Any],
+    gradient: NDArray[Any],
+) -> None:
+    for k in range(len(logs)):
+        for a in range(logs.shape[1]):
+            gradient[k, a] = probabilities[k, a] * (logs[k, a] * scale[k] + shift[k])
+
+
+class ChosenAndEntropy(torch.autograd.Function):
+    """The log probability of each sample's action, and the mean entropy over the samples.
+
+    Autograd's own way through the softmax reads and writes (U, actions) numbers a dozen times,
+    which takes a third of an update; written as one formula it is done in four passes.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns (N,) log probabilities and the scalar entropy.
+
+        Args:
+            ctx: where autograd keeps what the gradient needs.
+            logits: (U, actions) of the distinct inputs.
+            rows: (N,) which input a sample has.
+            actions: (N,) what was done.
+        """
+        logs = torch.log_softmax(logits, dim=-1)
+        probabilities = logs.exp()
+        entropies = logs.new_empty(len(logs))
+        _row_entropies(probabilities.numpy(), logs.numpy(), entropies.numpy())
+        weights = torch.bincount(rows, minlength=len(logits)).to(logits.dtype) / len(rows)
+        chosen = rows * logits.shape[-1] + actions
+        ctx.save_for_backward(logs, probabilities, entropies, weights, rows, chosen)
+        return logs.flatten()[chosen], weights @ entropies
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """Returns the gradient of the logits."""
+        of_chosen, of_entropy = gradients
+        logs, probabilities, entropies, weights, rows, chosen = ctx.saved_tensors
+        scale = -of_entropy * weights
+        shift = scale * entropies - torch.zeros_like(weights).index_add_(0, rows, of_chosen)
+        gradient = torch.empty_like(logs)
+        arrays = [t.numpy() for t in (probabilities, logs, scale, shift, gradient)]
+        _logits_gradient(*arrays)
+        gradient.view(-1).index_add_(0, chosen, of_chosen)
+        return gradient, None, None
 
 
 def ppo_loss(
@@ -56,15 +118,12 @@ def ppo_loss(
         masks: (N, actions) what was allowed, if actions were masked.
     """
     if masks is None:
-        log_probabilities = torch.log_softmax(logits, dim=-1)
-        log_probability = log_probabilities.flatten()[rows * logits.shape[-1] + actions]
-        weights = torch.bincount(rows, minlength=len(logits)).to(logits.dtype) / len(rows)
-        entropy = weights @ entropies(log_probabilities)
+        allowed, own_rows = logits, rows
     else:
-        masked = logits[rows].masked_fill(~masks, -1e9)
-        log_probabilities = torch.log_softmax(masked, dim=-1)
-        log_probability = log_probabilities.gather(-1, actions[:, None]).squeeze(-1)
-        entropy = entropies(log_probabilities).mean()
+        allowed, own_rows = logits[rows].masked_fill(~masks, -1e9), torch.arange(len(rows))
+    log_probability, entropy = ChosenAndEntropy.apply(  # type: ignore[no-untyped-call]
+        allowed, own_rows, actions
+    )
     value = values[rows]
     if advantages is None:
         advantages = returns - value.detach()

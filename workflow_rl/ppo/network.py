@@ -61,38 +61,48 @@ def layers_of(stack: nn.Sequential) -> Layers:
     return weights, biases
 
 
-@kernel()
+@kernel(reorder=True)
 def _apply(
     weights: tuple[NDArray[np.float32], ...],
     biases: tuple[NDArray[np.float32], ...],
     inputs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    widest = 0
+    widest = inputs.shape[1]
     for weight in weights:
         widest = max(widest, weight.shape[1])
-    x = np.empty(max(widest, inputs.shape[1]), np.float32)
+    x = np.empty(widest + 3, np.float32)  # the values of a layer's input that are not 0 ...
+    places = np.empty(widest + 3, np.int64)  # ... and where they stand
     y = np.empty(widest, np.float32)
     for k in range(len(inputs)):
-        width = inputs.shape[1]
-        for i in range(width):
-            x[i] = inputs[k, i]
+        count = 0
+        for i in range(inputs.shape[1]):
+            x[count] = inputs[k, i]  # written always, counted if not 0: no branch to mispredict
+            places[count] = i
+            count += inputs[k, i] != 0
         for layer in range(len(weights)):
             weight = weights[layer]
             outputs = weight.shape[1]
             for j in range(outputs):
                 y[j] = biases[layer][0, j]
-            for i in range(width):  # inputs are bits and ReLU is sparse: most rows are skipped
-                value = x[i]
-                if value != 0:
-                    for j in range(outputs):
-                        y[j] += value * weight[i, j]
-            width = outputs
-            last = layer == len(weights) - 1
-            for j in range(outputs):
-                x[j] = y[j] if last or y[j] > 0 else np.float32(0)
-        for j in range(width):
-            out[k, j] = x[j]
+            for i in range(count, count + 3):  # four at a time: the rest counts nothing
+                x[i] = 0
+                places[i] = 0
+            for i in range(0, count, 4):
+                a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
+                p, q, r, s = places[i], places[i + 1], places[i + 2], places[i + 3]
+                for j in range(outputs):
+                    y[j] += (a * weight[p, j] + b * weight[q, j]) + (
+                        c * weight[r, j] + d * weight[s, j]
+                    )
+            count = 0
+            if layer < len(weights) - 1:
+                for j in range(outputs):
+                    x[count] = y[j]
+                    places[count] = j
+                    count += y[j] > 0
+        for j in range(out.shape[1]):
+            out[k, j] = y[j]
 
 
 def apply_layers(layers: Layers, inputs: NDArray[np.int8]) -> NDArray[np.float32]:

@@ -80,6 +80,7 @@ class Player:
         self._seed = seed
         self._conditioned = conditioned
         self._rollouts = 0
+        self._room = 1024  # distinct inputs to expect
         n = world.num_envs
         self.width = world.observation_size + (ENCODING_SIZE if conditioned else 0)
         self._input = np.zeros((n, self.width), np.int8)
@@ -90,7 +91,7 @@ class Player:
     def collect(self, network: ActorCritic, steps: int, *, masked: bool = False) -> Rollout:
         """Plays `steps` steps in every environment by the network's present weights."""
         n = self.world.num_envs
-        table = PolicyTable(network, self.width)
+        table = PolicyTable(network, self.width, self._room)
         plan = _Plan(
             steps=steps,
             uniforms=self._generator(_ACTIONS).random((steps, n), np.float32),
@@ -101,7 +102,9 @@ class Player:
         play = self._play_as_ready if self.world.asynchronous else self._play_together
         play(table, plan, record)
         self._input[:, : self.world.observation_size] = self.world.observation
-        return record.rollout(table, table.number(self._input))
+        rollout = record.rollout(table, table.number(self._input))
+        self._room = len(table.inputs) * 5 // 4 + n
+        return rollout
 
     def _play_together(self, table: PolicyTable, plan: "_Plan", record: "_Record") -> None:
         """Plays step after step in all environments."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from workflow_rl.ppo.distinct import DistinctRows
@@ -13,16 +14,10 @@ _LEAST_MASS = 1e-30  # so that nothing is divided by zero where allowed actions 
 
 
 @kernel()
-def _softmax(logits: NDArray[Any], probabilities: NDArray[Any], cumulative: NDArray[Any]) -> None:
-    for k in range(len(logits)):
-        highest = logits[k].max()
-        total = np.float32(0)
-        for a in range(logits.shape[1]):
-            probabilities[k, a] = np.exp(logits[k, a] - highest)
-            total += probabilities[k, a]
+def _accumulate(probabilities: NDArray[Any], cumulative: NDArray[Any]) -> None:
+    for k in range(len(probabilities)):
         running = np.float32(0)
-        for a in range(logits.shape[1]):
-            probabilities[k, a] /= total
+        for a in range(probabilities.shape[1]):
             running += probabilities[k, a]
             cumulative[k, a] = running
 
@@ -79,15 +74,21 @@ class PolicyTable:
     Sampling from a row is exactly sampling from the network's distribution for that input.
     """
 
-    def __init__(self, network: ActorCritic, width: int) -> None:
-        """Starts an empty table of the network's present weights."""
+    def __init__(self, network: ActorCritic, width: int, capacity: int = 1024) -> None:
+        """Starts an empty table of the network's present weights.
+
+        Args:
+            network: actor and critic.
+            width: of an input.
+            capacity: distinct inputs to make room for at first.
+        """
         self._actor = layers_of(network.actor)
         self._critic = layers_of(network.critic)
-        self.inputs = DistinctRows(width)
+        self.inputs = DistinctRows(width, capacity)
         actions = self._actor[0][-1].shape[1]
-        self.probabilities = np.empty((1024, actions), np.float32)
-        self._cumulative = np.empty((1024, actions), np.float32)
-        self.values = np.empty(1024, np.float32)
+        self.probabilities = np.empty((capacity, actions), np.float32)
+        self._cumulative = np.empty((capacity, actions), np.float32)
+        self.values = np.empty(capacity, np.float32)
 
     def number(self, inputs: NDArray[np.int8]) -> NDArray[np.int32]:
         """Returns (n,) the table row of each input, running the networks on new ones only."""
@@ -115,9 +116,11 @@ class PolicyTable:
     def _evaluate(self, start: int) -> None:
         stop = len(self.inputs)
         self._reserve(stop)
-        new = self.inputs.rows[start:]
+        new = np.ascontiguousarray(self.inputs.rows[start:])
         logits = apply_layers(self._actor, new)
-        _softmax(logits, self.probabilities[start:stop], self._cumulative[start:stop])
+        probabilities = self.probabilities[start:stop]
+        torch.softmax(torch.from_numpy(logits), -1, out=torch.from_numpy(probabilities))
+        _accumulate(probabilities, self._cumulative[start:stop])
         self.values[start:stop] = apply_layers(self._critic, new)[:, 0]
 
     def _reserve(self, size: int) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config import RULE_SETS
+from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN, Row
+from workflow_rl.evaluation.results import OFFICIAL_STEPS
 from workflow_rl.report.intervals import Z95, Estimate
-
-_LENGTHS: Final = (30, 50, 100)
 
 
 @dataclass(frozen=True)
@@ -24,82 +24,65 @@ class Score:
     source: str
 
 
-def _scores(
-    who: str, rules: str, source: str, means: dict[str, tuple[float | tuple[float, float], ...]]
-) -> list[Score]:
-    """Returns the scores of one agent: for each red agent those of its last columns of lengths."""
-    rows = []
-    for red_agent, values in means.items():
-        for steps, value in zip(_LENGTHS[-len(values) :], values, strict=True):
-            pair = value if isinstance(value, tuple) else (value, math.nan)
-            rows.append(Score(who, rules, red_agent, steps, Estimate(*pair), source))
-    return rows
-
-
 _PUBLISHED: Final = "published leaderboard of 2022"
-_RECORDED: Final = "the real CybORG, 400 episodes"
 _RERUN: Final = "the winner's own agent on today's CybORG, 200 episodes"
+_RECORDED: Final = "the real CybORG, 400 episodes"
+_SHOWN: Final = {  # teams of the leaderboard and how they are called beside ours
+    "CardiffUni": "winner (Cardiff)",
+    "CCS Heuristic": "react-restore",
+    "CCS Random": "random",
+    "CCS Sleeper": "sleep",
+}
+# By rules `main`: mean and standard error after 30, 50 and 100 steps.
+_RECORDINGS: Final = {
+    "restore the first marked host": {
+        "bline": ((-14.91, 0.13), (-27.51, 0.42), (-64.66, 1.52)),
+        "meander": ((-12.30, 0.04), (-24.14, 0.13), (-59.28, 0.63)),
+    },
+    "random": {
+        "bline": ((-151.90, 3.91), (-333.11, 8.11), (-727.06, 18.16)),
+        "meander": ((-33.21, 0.72), (-165.00, 4.41), (-584.90, 14.20)),
+    },
+    "sleep": {
+        "bline": ((-216.30, 1.04), (-478.30, 1.04), (-1133.30, 1.04)),
+        "meander": ((-40.04, 1.07), (-267.02, 3.57), (-970.27, 3.52)),
+    },
+}
+
+
+def _of_leaderboard(row: Row, who: str, source: str) -> list[Score]:
+    """Returns a row's scores against the red agents that attack."""
+    return [
+        Score(
+            who,
+            row.rules,
+            red,
+            steps,
+            Estimate(row.cell(steps, red), row.error(steps, red)),
+            source,
+        )
+        for red in ("bline", "meander")
+        for steps in OFFICIAL_STEPS
+    ]
+
+
+def _of_recordings(who: str) -> list[Score]:
+    return [
+        Score(who, "main", red, steps, Estimate(*pair), _RECORDED)
+        for red, pairs in _RECORDINGS[who].items()
+        for steps, pair in zip(OFFICIAL_STEPS, pairs, strict=True)
+    ]
+
+
 KNOWN: Final[tuple[Score, ...]] = (
-    *_scores(
-        "winner (Cardiff)",
-        "competition",
-        _PUBLISHED,
-        {"bline": (-3.47, -6.41, -13.76), "meander": (-5.64, -8.69, -16.60)},
+    *(
+        score
+        for row in LEADERBOARD
+        if row.team in _SHOWN
+        for score in _of_leaderboard(row, _SHOWN[row.team], _PUBLISHED)
     ),
-    *_scores(
-        "react-restore",
-        "competition",
-        _PUBLISHED,
-        {"bline": (-184.34,), "meander": (-192.63,)},
-    ),
-    *_scores(
-        "random",
-        "competition",
-        _PUBLISHED,
-        {"bline": (-726.92,), "meander": (-566.41,)},
-    ),
-    *_scores(
-        "sleep",
-        "competition",
-        _PUBLISHED,
-        {"bline": (-1134.03,), "meander": (-972.43,)},
-    ),
-    *_scores(
-        "winner (Cardiff)",
-        "main",
-        _RERUN,
-        {
-            "bline": ((-5.18, 0.28), (-12.20, 0.57), (-36.16, 1.13)),
-            "meander": ((-5.43, 0.09), (-8.76, 0.15), (-16.18, 0.28)),
-        },
-    ),
-    *_scores(
-        "restore the first marked host",
-        "main",
-        _RECORDED,
-        {
-            "bline": ((-14.91, 0.13), (-27.51, 0.42), (-64.66, 1.52)),
-            "meander": ((-12.30, 0.04), (-24.14, 0.13), (-59.28, 0.63)),
-        },
-    ),
-    *_scores(
-        "random",
-        "main",
-        _RECORDED,
-        {
-            "bline": ((-151.90, 3.91), (-333.11, 8.11), (-727.06, 18.16)),
-            "meander": ((-33.21, 0.72), (-165.00, 4.41), (-584.90, 14.20)),
-        },
-    ),
-    *_scores(
-        "sleep",
-        "main",
-        _RECORDED,
-        {
-            "bline": ((-216.30, 1.04), (-478.30, 1.04), (-1133.30, 1.04)),
-            "meander": ((-40.04, 1.07), (-267.02, 3.57), (-970.27, 3.52)),
-        },
-    ),
+    *_of_leaderboard(RERUN, _SHOWN["CardiffUni"], _RERUN),
+    *(score for who in _RECORDINGS for score in _of_recordings(who)),
 )
 
 

@@ -34,13 +34,24 @@ def rule(function: _Function) -> _Function:
     return compiled
 
 
-def kernel(*, parallel: bool = False) -> Callable[[_Function], _Function]:
-    """Compiles a loop over a batch, cached on disk and released from the GIL."""
+def kernel(*, parallel: bool = False, reorder: bool = False) -> Callable[[_Function], _Function]:
+    """Compiles a loop over a batch, cached on disk and released from the GIL.
+
+    Args:
+        parallel: share the outer loop among threads.
+        reorder: let sums be added in another order and products be fused into them, so that the
+            processor's vector instructions can be used; for network arithmetic, never for rules.
+    """
+    fastmath = {"reassoc", "contract", "nsz"} if reorder else False
 
     def decorate(function: _Function) -> _Function:
         with _cache_folder(cache_folder()):
             compiled: _Function = numba.njit(
-                cache=True, nogil=True, parallel=parallel, error_model="numpy"
+                cache=True,
+                nogil=True,
+                parallel=parallel,
+                error_model="numpy",
+                fastmath=fastmath,
             )(function)
         return compiled
 

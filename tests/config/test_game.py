@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from workflow_rl.config import PRESETS, GameConfig, TrainConfig
+from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 
 
@@ -56,19 +56,3 @@ def test_mixed_weights_are_scaled_to_probabilities() -> None:
     assert config.red_weights == (0.75, 0.25, 0.0)
     assert GameConfig(red_agent="mixed").red_weights == (1 / 3, 1 / 3, 1 / 3)
     assert GameConfig(red_agent="sleep").red_weights == (0.0, 0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("preset", "envs", "transitions"),
-    [("episode", 1, 30), ("hybrid", 1, 150), ("minibatch", 1, 300), ("parallel200", 200, 6_000)],
-)
-def test_updates_of_whole_episodes_follow_their_length(
-    preset: str, envs: int, transitions: int
-) -> None:
-    config = TrainConfig(**PRESETS[preset].train)
-    assert config.n_envs == envs
-    assert config.n_envs * config.rollout_steps(episode_length=30) == transitions
-
-
-def test_transitions_given_win_over_episodes() -> None:
-    assert TrainConfig(n_envs=2, update_steps=70, update_episodes=5).rollout_steps(30) == 35

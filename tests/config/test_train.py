@@ -1,0 +1,27 @@
+import pytest
+
+from workflow_rl.config import PRESETS, TrainConfig
+from workflow_rl.errors import InvalidInputError
+
+
+@pytest.mark.parametrize(
+    ("preset", "envs", "transitions"),
+    [("episode", 1, 30), ("hybrid", 1, 150), ("minibatch", 1, 300), ("parallel200", 200, 6_000)],
+)
+def test_updates_of_whole_episodes_follow_their_length(
+    preset: str, envs: int, transitions: int
+) -> None:
+    config = TrainConfig(**PRESETS[preset].train)
+    assert config.n_envs == envs
+    assert config.n_envs * config.rollout_steps(episode_length=30) == transitions
+
+
+def test_transitions_given_win_over_episodes() -> None:
+    assert TrainConfig(n_envs=2, update_steps=70, update_episodes=5).rollout_steps(30) == 35
+
+
+def test_a_budget_that_ends_before_the_first_update_is_refused_with_the_sums() -> None:
+    config = TrainConfig(n_envs=1, max_episodes=50, update_steps=20_000)
+    with pytest.raises(InvalidInputError, match="never update: 50 episodes of 100 steps are 5000"):
+        config.max_updates(episode_length=100)
+    assert TrainConfig(n_envs=1, max_episodes=200, update_steps=20_000).max_updates(100) == 1
