@@ -30,7 +30,7 @@ lock:
 	rm -rf $(VENV)-lock
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,sb3]'
+	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,sb3,ray]'
 	echo '# Exact versions of the reproducible set-up. Made by `make lock`; used as pip constraints.' > requirements.lock
 	$(VENV)-lock/bin/python -m pip freeze --exclude workflow-rl | sed 's/+cpu$$//' >> requirements.lock
 	rm -rf $(VENV)-lock
@@ -50,5 +50,5 @@ $(VENV)/.installed: pyproject.toml requirements.lock | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "installing into $(VENV), with the tools for development ..."
-	$(PIP_INSTALL) --editable '.[dev,sb3]'
+	$(PIP_INSTALL) --editable '.[dev,sb3,ray]'
 	@touch $@ $(VENV)/.installed

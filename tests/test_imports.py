@@ -47,6 +47,13 @@ ONLY_IN = {
     },
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
+    "ray": {
+        "experiment/ray_cluster.py",
+        "experiment/ray_errors.py",
+        "experiment/ray_workers.py",
+        "comparison/ray_place.py",
+        "bench/scale_cluster.py",
+    },
     "stable_baselines3": {
         "envs/sb3.py",
         "evaluation/sb3.py",

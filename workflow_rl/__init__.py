@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from workflow_rl.envs.vector import Cage2VectorEnv
     from workflow_rl.evaluation.protocol import evaluate
     from workflow_rl.experiment.api import train_workflow
+    from workflow_rl.experiment.execution import Execution
     from workflow_rl.ppo.policy import load_policy
     from workflow_rl.report.api import search
 
@@ -21,6 +22,7 @@ __all__ = [
     "Cage2Env",
     "Cage2VectorEnv",
     "CyborgEnv",
+    "Execution",
     "ExperimentConfig",
     "SharedMemoryVectorEnv",
     "__version__",
@@ -34,6 +36,7 @@ _HOMES = {
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
     "CyborgEnv": "workflow_rl.envs.cyborg",
+    "Execution": "workflow_rl.experiment.execution",
     "ExperimentConfig": "workflow_rl.config",
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",

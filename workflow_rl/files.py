@@ -85,7 +85,12 @@ def digest_of(arrays: dict[str, NDArray[Any]], text: str = "") -> str:
 
 def write_json(path: Path, data: Any) -> None:
     """Writes plain data as JSON, atomically; NaN becomes null."""
-    write_atomically(path, (json.dumps(_without_nan(data), indent=2) + "\n").encode())
+    write_atomically(path, (json_text(data, indent=2) + "\n").encode())
+
+
+def json_text(data: Any, indent: int | None = None) -> str:
+    """Returns plain data as JSON; NaN becomes null."""
+    return json.dumps(_without_nan(data), indent=indent)
 
 
 def _without_nan(data: Any) -> Any:

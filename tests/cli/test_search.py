@@ -82,7 +82,7 @@ def test_every_flag_reaches_its_field() -> None:
         "--ppo documented --epochs 3 --minibatch-size 50 --learning-rate 0.01 --gamma 0.9 "
         "--gae-lambda 0.8 --entropy-weight 0.02 --n-workflows 7 --strategy random --gp-beta 1.5 "
         "--initial-design 3 --warm-start nearest --base-updates 11 --polish-updates 0 "
-        "--parallel-workflows 2 --total-episodes 99 --seed 13 --device cpu"
+        "--parallel-workflows 2 --ordered-results --total-episodes 99 --seed 13 --device cpu"
     )
     assert parsed(*flags.split()) == ExperimentConfig(
         game=GameConfig(
@@ -122,6 +122,7 @@ def test_every_flag_reaches_its_field() -> None:
             base_updates=11,
             polish_updates=0,
             parallel_workflows=2,
+            ordered_results=True,
             total_episodes=99,
         ),
         seed=13,
@@ -256,6 +257,12 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--max-episodes 1 --update-steps 12000", "this would never finish an episode"),
         ("--hidden 0", "units of a hidden layer must be a whole number from 1"),
         ("--parallel-workflows 0", "parallel_workflows must be a whole number from 1"),
+        ("--executor cloud", "unknown executor 'cloud': choose one of serial, processes, ray"),
+        ("--ray-address auto", "--ray-address only goes with --executor ray"),
+        ("--executor serial --parallel-workflows 2", "serial trains one workflow at a time"),
+        ("--time-limit 0", "--time-limit must be a number above 0"),
+        ("--time-limit nan", "--time-limit must be a number above 0"),
+        ("--time-limit 9", "a time limit needs trainings outside of this process"),
         ("--total-episodes 0", "total_episodes must be a whole number from 1"),
         ("--initial-design 121", "initial_design must be a whole number from 1 to 120"),
         ("--seed -1", "seed must be a whole number from 0"),

@@ -1,5 +1,8 @@
 import json
 import math
+import shutil
+from collections import abc
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,12 @@ from tests.experiment.toy import (
 )
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
-from workflow_rl.experiment.api import search
-from workflow_rl.experiment.run import SearchOutcome
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.experiment.api import Silent, search
+from workflow_rl.experiment.run import SearchOutcome, SearchRun
+from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.experiment.tasks import News, SerialWorkers, Task, Workers
+from workflow_rl.ordersearch.loop import Failed, Trial
 from workflow_rl.ppo.policy import load_policy
 from workflow_rl.ppo.rollout import Player
 from workflow_rl.scenario.actions import NUM_ACTIONS
@@ -409,6 +416,99 @@ def test_trials_side_by_side_give_what_they_give_one_by_one(tmp_path: Path) -> N
     ours, theirs = findings(parallel.path), findings(serial.path)
     assert ours.keys() == theirs.keys()
     assert [name for name in ours if ours[name] != theirs[name]] == []
+
+
+class Unlucky(SerialWorkers):
+    """Several at a time: the last one begun ends first, and some trainings fail."""
+
+    def __init__(self, number: int = 1, fails: Collection[str] = ()) -> None:
+        self.capacity = number
+        self._fails = fails
+
+    def wait(self, among: abc.Sequence[Task], news: News) -> tuple[Task, TrainResult | Failed]:
+        if among[-1].name in self._fails:
+            return among[-1], Failed("it rained")
+        return super().wait(among[::-1], news)
+
+
+class Notes(Silent):
+    """A listener that remembers."""
+
+    def __init__(self) -> None:
+        self.finishes: list[int] = []
+        self.notices: list[str] = []
+
+    def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
+        self.finishes.append(trial.number)
+
+    def noticed(self, text: str) -> None:
+        self.notices.append(text)
+
+
+def run_with(workers: Workers, folder: Path, **changes: Any) -> tuple[SearchOutcome, Notes]:
+    directory = RunDirectory.create(folder, tiny(**changes), [])
+    notes = Notes()
+    try:
+        return SearchRun(directory, notes, workers).run(), notes
+    finally:
+        directory.close()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_results_count_when_they_arrive_or_in_the_order_of_picks(
+    tmp_path: Path, ordered: bool
+) -> None:
+    outcome, notes = run_with(
+        Unlucky(2), tmp_path / "2", parallel_workflows=2, ordered_results=ordered
+    )
+    assert notes.finishes == ([0, 1, 2] if ordered else [1, 2, 0])
+    assert [d.trial.number for d in outcome.trials] == [0, 1, 2]
+    serial = run_tiny(tmp_path / "1")
+    assert findings(outcome.path) == findings(serial.path)
+
+
+def test_a_failed_trial_is_left_out_and_noted_with_its_reason(tmp_path: Path) -> None:
+    outcome, notes = run_with(Unlucky(1, {"trial_001"}), tmp_path / "1", n_workflows=4)
+    assert [d.trial.number for d in outcome.trials] == [0, 2, 3]
+    (notice,) = notes.notices
+    assert notice.startswith("trial_001 failed and is left out: it rained (")
+    summary = json.loads((outcome.path / "summary.json").read_text())
+    assert summary["failed"] == [{"workflow": format_order(1), "reason": "it rained"}]
+    assert summary["workflows"] == 3
+    without = {row["training"] for row in csv_rows(outcome.path / "training_log.csv")}
+    assert "trial_001" not in without
+    decisions = csv_rows(outcome.path / "gp_sampling_log.csv")
+    assert [row["workflow"] for row in decisions] == [format_order(n) for n in range(4)]
+    before = findings(outcome.path)
+    again = search(resume=outcome.path)  # it stays failed
+    assert [d.trial.number for d in again.trials] == [0, 2, 3]
+    assert findings(outcome.path) == before
+
+
+def test_where_every_trial_fails_there_is_nothing_to_recommend(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="every workflow failed; the last: it rained"):
+        run_with(Unlucky(1, {f"trial_00{n}" for n in range(3)}), tmp_path)
+    with pytest.raises(InvalidInputError, match="every workflow failed"):
+        search(resume=the_run(tmp_path))
+
+
+def test_a_training_done_again_counts_once(tmp_path: Path) -> None:
+    class Forgetful(SerialWorkers):
+        """Loses every training once, with what it had written."""
+
+        def wait(self, among: abc.Sequence[Task], news: News) -> tuple[Task, TrainResult | Failed]:
+            super().wait(among, news)
+            shutil.rmtree(among[0].folder)
+            news.again(among[0], "the node went away")
+            kept = csv_rows(the_run(tmp_path / "2") / "training_log.csv")
+            assert among[0].name not in {row["training"] for row in kept}
+            return super().wait(among, news)
+
+    outcome, notes = run_with(Forgetful(), tmp_path / "2")
+    assert notes.notices == [f"trial_00{n} is done again: the node went away" for n in range(3)]
+    serial = run_tiny(tmp_path / "1")
+    assert outcome.transitions == serial.transitions
+    assert_same(outcome.path, serial.path)
 
 
 def test_a_finished_run_stays_as_it_is_when_resumed(tmp_path: Path) -> None:

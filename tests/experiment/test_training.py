@@ -3,9 +3,6 @@ import json
 import os
 import resource
 import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +10,14 @@ from typing import Any
 import pytest
 
 from tests.experiment.crash import Crash, crashing
+from tests.experiment.disk import remount, small_disk
 from tests.experiment.toy import assert_same, csv_rows, findings, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.config import PPO_FORMS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.api import search
 from workflow_rl.experiment.run import SearchOutcome
+from workflow_rl.experiment.tasks import SerialWorkers
 from workflow_rl.experiment.training import TrainingFolder, run_training
 from workflow_rl.train.loop import TrainJob
 
@@ -144,23 +143,11 @@ def test_every_kind_of_training_goes_on_exactly(tmp_path: Path, config: Experime
         assert_same(run, whole)
 
 
-class SideBySide:
+class SideBySide(SerialWorkers):
     """Trials side by side as worker processes would do them, but without the processes."""
 
-    def __init__(self, workers: int, task_of: Any, on_row: Any) -> None:
-        self.capacity = workers
-        self._task_of = task_of
-        self._on_row = on_row
-        self._tasks: dict[int, Any] = {}
-
-    def submit(self, trial: Any) -> None:
-        self._tasks[trial.number] = self._task_of(trial)
-
-    def result(self, trial: Any) -> Any:
-        return self._tasks.pop(trial.number)(self._on_row)
-
-    def close(self) -> None:
-        self._tasks.clear()
+    def __init__(self, number: int, time_limit: float | None) -> None:
+        self.capacity = number
 
 
 @pytest.mark.parametrize("mode", ["common", "previous", "nearest"])
@@ -168,7 +155,7 @@ def test_trials_side_by_side_go_on_from_the_same_policies_after_a_crash(
     tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A trial decided while another was under way must not inherit from it after a resume."""
-    monkeypatch.setattr("workflow_rl.experiment.run.ProcessExecutor", SideBySide)
+    monkeypatch.setattr("workflow_rl.experiment.workers.ProcessWorkers", SideBySide)
     config = tiny(warm_start=mode, parallel_workflows=2, polish_updates=0, base_updates=1)
     with crashing(None) as writes:
         whole = search(config, checkpoint_dir=tmp_path / "whole").path
@@ -359,22 +346,6 @@ def fails_for_want_of_room(
     assert f"workflow-rl search --resume {the_run(folder)}" in out
 
 
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[None]:
-    folder.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    mounted = (
-        shutil.which("mount")
-        and not subprocess.run(["mount", *options], capture_output=True, check=False).returncode
-    )
-    if not mounted:
-        pytest.skip("only a superuser can make a small disk")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
 def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -389,7 +360,7 @@ def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
         fails_for_want_of_room(
             ["search", "--resume", str(run)], os.strerror(errno.ENOSPC), disk, capsys
         )
-        subprocess.run(["mount", "-o", f"remount,size={used * 4}", str(disk)], check=True)
+        remount(disk, f"size={used * 4}")
         assert main(["search", "--resume", str(run)]) == 0
         assert_same(run, the_run(tmp_path / "whole"))
         assert list(run.rglob("*.tmp")) == []
@@ -422,7 +393,7 @@ def test_a_run_on_a_disk_that_became_read_only_is_left_as_it_is(
     with small_disk(disk, "20m"):
         run = crashed(disk, 23)
         before = snapshot(run)
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        remount(disk, "ro")
         assert main(["search", "--resume", str(run)]) in (1, 2)
         assert main(["search", "--checkpoint-dir", str(disk), *ROOMY]) == 2
         err = capsys.readouterr().err

@@ -70,7 +70,7 @@ def assert_same(run: Path, other: Path) -> None:
     ours, theirs = findings(run), findings(other)
     assert set(ours) == set(theirs)
     different = [name for name in ours if ours[name] != theirs[name]]
-    assert different == []
+    assert different == [], different
 
 
 def the_run(folder: Path) -> Path:

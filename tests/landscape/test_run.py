@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,13 @@ from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.api import Silent
 from workflow_rl.experiment.listener import Listener
+from workflow_rl.experiment.tasks import News, SerialWorkers, Task
 from workflow_rl.landscape.analysis import analyse
 from workflow_rl.landscape.run import LandscapeRun, exhaustive
 from workflow_rl.landscape.table import Landscape
-from workflow_rl.ordersearch.loop import Trial
+from workflow_rl.ordersearch.loop import Failed, Trial
 from workflow_rl.train.loop import TrainResult
-from workflow_rl.workflow.orders import NUM_ORDERS
+from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
 CONFIG = tiny(
     seed=7, n_envs=2, episode_length=5, max_episodes=1, base_updates=1, compliance_threshold=0.0
@@ -145,3 +147,24 @@ def test_a_part_with_other_settings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="other settings"):
         again.train(quiet)
     again.directory.close()
+
+
+def test_an_order_that_failed_is_named_and_tried_again_when_resumed(
+    whole: tuple[Path, Landscape], tmp_path: Path
+) -> None:
+    class Unlucky(SerialWorkers):
+        def wait(self, among: Sequence[Task], news: News) -> tuple[Task, TrainResult | Failed]:
+            if among[0].name == "trial_007":
+                return among[0], Failed("it rained")
+            return super().wait(among, news)
+
+    run = LandscapeRun.create(tmp_path, CONFIG, 1, ["workflow-rl", "landscape"])
+    said = f"needs every order, but {format_order(7)} of seed 7 failed: it rained; try it again"
+    with pytest.raises(InvalidInputError, match=said):
+        run.train(quiet, Unlucky())
+    run.directory.close()
+    again = LandscapeRun.open(run.directory.path)
+    land = again.train(quiet)
+    again.directory.close()
+    assert np.array_equal(land.reward, whole[1].reward)
+    assert findings(again.directory.path / "seed_000") == findings(whole[0] / "seed_000")

@@ -1,12 +1,14 @@
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from workflow_rl.ordersearch.loop import Done, SerialExecutor, Trial, search
+from workflow_rl.ordersearch.loop import Done, Failed, SerialExecutor, Trial, search
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Decision, Observation, Strategy, make_strategy
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
@@ -16,20 +18,25 @@ Objective = Callable[[Trial], Observation]
 
 @dataclass
 class SideBySide:
-    """Works on several trials at a time; results are taken in the order of submission."""
+    """Works on several trials at a time; they end in the order of their ranks, if given."""
 
     objective: Objective
     capacity: int = 3
     under_way: list[Trial] = field(default_factory=list)
     most: int = 0
+    ranks: Sequence[int] = ()
+    fails: Collection[int] = ()
 
     def submit(self, trial: Trial) -> None:
         self.under_way.append(trial)
         self.most = max(self.most, len(self.under_way))
 
-    def result(self, trial: Trial) -> Observation:
-        assert self.under_way.pop(0) == trial
-        return self.objective(trial)
+    def wait(self, among: Sequence[Trial]) -> tuple[Trial, Observation | Failed]:
+        trial = min(among, key=lambda t: self.ranks[t.number] if self.ranks else t.number)
+        self.under_way.remove(trial)
+        if trial.number in self.fails:
+            return trial, Failed("too slow")
+        return trial, self.objective(trial)
 
 
 def landscape(kind: str, seed: int) -> NDArray[np.float64]:
@@ -103,6 +110,97 @@ def test_trials_under_way_are_told_to_the_strategy() -> None:
         ([0, 1], [2, 3]),
         ([0, 1, 2], [3, 4]),
     ]
+
+
+def test_results_are_taken_when_they_arrive_and_the_rest_stays_pending() -> None:
+    recorder = Recorder()
+    executor = SideBySide(objective("pairs", 0), ranks=[9, 0, 1, 2, 3, 4])
+    arrived: list[int] = []
+
+    def on_done(done: Done[Observation]) -> bool:
+        arrived.append(done.trial.number)
+        return True
+
+    done = search(recorder, executor, same, 6, on_done=on_done)
+    assert arrived == [1, 2, 3, 4, 5, 0]
+    assert recorder.asked[3:] == [([1], [0, 2]), ([1, 2], [0, 3]), ([1, 2, 3], [0, 4])]
+    assert [d.trial.number for d in done] == list(range(6))  # in the order of decisions
+
+
+def test_in_order_the_picks_do_not_depend_on_who_is_fast() -> None:
+    rng = np.random.default_rng(0)
+    ways = [rng.permutation(9).tolist() for _ in range(4)]
+    searches = [
+        search(
+            strategy(seed=4),
+            SideBySide(objective("pairs", 4), ranks=ranks),
+            same,
+            9,
+            ordered=True,
+        )
+        for ranks in ways
+    ]
+    assert all(found == searches[0] for found in searches)
+    free = [
+        search(strategy(seed=4), SideBySide(objective("pairs", 4), ranks=ranks), same, 9)
+        for ranks in ways
+    ]
+    assert any(found != searches[0] for found in free)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    ranks=st.permutations(range(8)),
+    capacity=st.integers(1, 5),
+    fails=st.sets(st.integers(0, 7)),
+    ordered=st.booleans(),
+)
+def test_every_trial_ends_once_whatever_the_order_and_the_failures(
+    ranks: list[int], capacity: int, fails: set[int], ordered: bool
+) -> None:
+    executor = SideBySide(objective("pairs", 0), capacity, ranks=ranks, fails=fails)
+    ended: list[int] = []
+    failed: list[tuple[int, str]] = []
+    done = search(
+        strategy("random"),
+        executor,
+        same,
+        8,
+        ordered=ordered,
+        on_done=lambda d: ended.append(d.trial.number) is None,
+        on_failed=lambda trial, why: failed.append((trial.number, why.reason)),
+    )
+    assert sorted(ended) == [d.trial.number for d in done] == sorted(set(range(8)) - fails)
+    assert sorted(failed) == [(number, "too slow") for number in sorted(fails)]
+    assert executor.most <= capacity
+    assert not executor.under_way
+    orders = strategy("random")  # its list goes on as if nothing had failed
+    listed = [orders.pick([], range(n)).order for n in range(8)]
+    assert [d.trial.order for d in done] == [listed[d.trial.number] for d in done]
+
+
+def test_a_failed_trial_stays_pending_to_the_strategy() -> None:
+    recorder = Recorder()
+    executor = SideBySide(objective("pairs", 0), capacity=1, fails={1})
+    search(recorder, executor, same, 4)
+    assert recorder.asked == [([], []), ([0], []), ([0], [1]), ([0, 2], [1])]
+
+
+def test_the_gaussian_process_looks_elsewhere_after_a_failure() -> None:
+    executor = SideBySide(objective("pairs", 0), capacity=1, fails=range(4, 8))
+    orders: list[int] = []
+    search(
+        strategy(), executor, same, 8, on_pick=lambda trial, decision: orders.append(trial.order)
+    )
+    assert len(set(orders[4:])) == 4
+
+
+def test_a_resumed_search_remembers_what_failed() -> None:
+    recorder = Recorder()
+    trial = Trial(0, 5, 0)
+    done = search(recorder, SideBySide(objective("pairs", 0), capacity=1), same, 3, failed=[trial])
+    assert recorder.asked == [([], [5]), ([0], [5])]
+    assert [d.trial.number for d in done] == [1, 2]
 
 
 def test_trials_of_an_order_are_counted() -> None:

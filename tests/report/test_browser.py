@@ -1,5 +1,6 @@
 """The pages in a real browser: headless Chromium, from disk, without a network."""
 
+import json
 import os
 import shutil
 import time
@@ -34,6 +35,7 @@ FLAGS = [
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
 ]
+COMMAND = ["/usr/bin/workflow-rl", "search", "--n-workflows", "6"]
 AUDIT = (Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
 HOSTS = "(cards) => cards.map((card) => Number(card.dataset.host))"
 FOLLOWED = """(ink) => [...document.querySelectorAll("[data-figure]")]
@@ -89,6 +91,8 @@ def report(browser: Any, real_run: Path, tmp_path_factory: pytest.TempPathFactor
     run = Path(shutil.copytree(real_run, folder / "exp"))
     truth = {" > ".join(order): -10.0 - k for k, order in enumerate(ORDERS)}
     write_json(run / "landscape.json", truth)
+    noted = json.loads((run / "experiment_config.json").read_text(encoding="utf-8"))
+    write_json(run / "experiment_config.json", noted | {"command": COMMAND})
     (run / "replay.html").write_text("a replay")
     return open_file(browser, write_report([run], run / "report.html"))
 
@@ -271,6 +275,7 @@ def test_the_theme_can_be_chosen_and_figures_follow(report: Opened) -> None:
 
 def test_the_command_is_copied_or_selected(report: Opened) -> None:
     page = report.page
+    assert page.locator(".command code").text_content() == "workflow-rl search --n-workflows 6"
     button = page.locator("[data-copy]")
     button.click()
     wait_until(lambda: button.text_content() in ("Copied", "Selected"))

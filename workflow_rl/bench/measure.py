@@ -87,7 +87,7 @@ def busy_processes(number: int) -> Iterator[None]:
 def describe_machine() -> dict[str, Any]:
     """Returns what a reader needs to judge a figure: processor, cores, versions."""
     packages = {}
-    for name in ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "stable-baselines3"):
+    for name in ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "stable-baselines3", "ray"):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from workflow_rl.bench import sim
-from workflow_rl.cli import bench_vector
+from workflow_rl.cli import bench_scale, bench_vector
 from workflow_rl.cli.arguments import Commands, add_command, add_observation, add_rules
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
@@ -30,6 +30,7 @@ def add_to(commands: Commands) -> None:
     _add_sim(subjects)
     _add_train(subjects)
     bench_vector.add_to(subjects)
+    bench_scale.add_to(subjects)
 
 
 def _add_sim(subjects: Commands) -> None:

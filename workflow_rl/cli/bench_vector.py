@@ -1,7 +1,6 @@
 """`workflow-rl bench vector`: what it costs to step Python environments in other processes."""
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -11,6 +10,8 @@ from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
     checked,
+    numbers_of,
+    parts_of,
     print_ratios,
     show_progress,
     write_figures,
@@ -73,12 +74,12 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.bench import vector  # it needs gymnasium, which `--help` does without
     from workflow_rl.bench.vector_contenders import LABELS, WORKS
 
-    sizes = [whole_number("--envs", _number(size), 1, _MAX_SIZE) for size in _parts(args.envs)]
+    sizes = numbers_of("--envs", args.envs, 1, _MAX_SIZE)
     if args.workers is not None:
         whole_number("--workers", args.workers, 1, _MAX_SIZE)
     plan = vector.Plan(
-        works=[one_of("--work", name, WORKS) for name in _parts(args.work)],
-        contenders=[one_of("--contenders", n, tuple(LABELS)) for n in _parts(args.contenders)],
+        works=[one_of("--work", name, WORKS) for name in parts_of(args.work)],
+        contenders=[one_of("--contenders", n, tuple(LABELS)) for n in parts_of(args.contenders)],
         sizes=sizes,
         process_limit=whole_number("--process-limit", args.process_limit, 0, _MAX_SIZE),
         workers=args.workers,
@@ -92,14 +93,6 @@ def run(args: argparse.Namespace) -> int:
     print_vector(console, report)
     write_figures(console, path, report.as_json())
     return 0
-
-
-def _parts(text: str) -> Sequence[str]:
-    return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-
-
-def _number(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
 
 
 def print_vector(console: Console, report: "vector.Report") -> None:

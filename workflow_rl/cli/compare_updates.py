@@ -3,6 +3,7 @@
 import argparse
 import shlex
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from workflow_rl.cli.arguments import Commands, add_command, add_red_agent, add_rules
 from workflow_rl.cli.console import make_console, print_whole
+from workflow_rl.cli.execution import add_execution_flags, execution_of
 from workflow_rl.config import DEFAULT_PPO, PPO_FORMS, PRESETS, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
@@ -84,9 +86,10 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--parallel-trainings",
         type=int,
-        default=2,
+        default=argparse.SUPPRESS,
         metavar="N",
-        help="trainings side by side; 1 disturbs the measured speed least",
+        help="trainings side by side; 1 disturbs the measured speed least (default: 2, with the "
+        "executor serial 1)",
     )
     parser.add_argument(
         "--checkpoint-dir", default="logs", metavar="DIR", help="where run directories are made"
@@ -99,6 +102,7 @@ def add_to(commands: Commands) -> None:
         help="go on with an interrupted comparison, with the settings it began with; finished "
         "trainings are kept (default: a new one)",
     )
+    add_execution_flags(parser, time_limit=False)
     parser.set_defaults(run=run)
 
 
@@ -107,13 +111,13 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.cli.compare_tables import print_comparison
     from workflow_rl.comparison.figures import figures
+    from workflow_rl.comparison.place import open_place
     from workflow_rl.comparison.plan import Plan
     from workflow_rl.comparison.run import ComparisonRun
     from workflow_rl.comparison.summary import summarise
     from workflow_rl.report.plots import write_page
 
     whole_number("--seeds", args.seeds, 1, 1_000)
-    whole_number("--parallel-trainings", args.parallel_trainings, 1, 256)
     plan = Plan(
         red_agent=args.red_agent,
         rules=args.rules,
@@ -124,43 +128,48 @@ def run(args: argparse.Namespace) -> int:
         presets=tuple(name.strip() for name in args.presets.split(",") if name.strip()),
         seeds=tuple(range(args.seed, args.seed + args.seeds)),
     )
-    if "resume" in args:
-        comparison = ComparisonRun.open(args.resume)
-        try:
+    execution = execution_of(args)
+    number = getattr(args, "parallel_trainings", 1 if execution.executor == "serial" else 2)
+    whole_number("--parallel-trainings", number, 1, 100_000)
+    with ExitStack() as stack:
+        comparison: ComparisonRun | None = None
+        if "resume" in args:
+            comparison = ComparisonRun.open(args.resume)
+            stack.callback(comparison.directory.close)
             _refuse_other_settings(plan, Plan(), comparison.plan)
-        except InvalidInputError:
-            comparison.directory.close()
-            raise
-    else:
-        comparison = ComparisonRun.create(Path(args.checkpoint_dir), plan, sys.argv)
-    console = make_console()
-    path, plan = comparison.directory.path, comparison.plan
-    try:
-        print_whole(
-            console,
-            f"red {plan.red_agent}, rules {plan.rules}, {plan.transitions:,} transitions, seeds "
-            f"{', '.join(map(str, plan.seeds))}, {format_order(plan.order)}; directory {path}",
-        )
-        with _Progress(console, comparison.steps) as progress:
-            trainings, noise = comparison.measure(
-                args.parallel_trainings,
-                on_start=progress.began,
-                on_news=progress.told,
-                on_done=progress.done,
+        place = stack.enter_context(open_place(execution, number))
+        if comparison is None:
+            comparison = ComparisonRun.create(Path(args.checkpoint_dir), plan, sys.argv)
+            stack.callback(comparison.directory.close)
+        console = make_console()
+        path, plan = comparison.directory.path, comparison.plan
+        try:
+            print_whole(
+                console,
+                f"red {plan.red_agent}, rules {plan.rules}, {plan.transitions:,} transitions, "
+                f"seeds {', '.join(map(str, plan.seeds))}, {format_order(plan.order)}; directory "
+                f"{path}",
             )
-        summaries, seconds = summarise(trainings, noise, args.reward_thresholds)
-        print_comparison(console, plan, summaries, seconds)
-        data = comparison.write(summaries, seconds)
-        page = path / "comparison.html"
-        title = f"Update strategies: red {plan.red_agent}, rules {plan.rules}"
-        write_page(page, title, figures(trainings, summaries))
-        print_whole(console, f"written: {data}, {page}")
-    except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
-        name = shlex.quote(str(path))
-        print_whole(console, f"stopped; go on with: workflow-rl compare-updates --resume {name}")
-        raise
-    finally:
-        comparison.directory.close()
+            with _Progress(console, comparison.steps) as progress:
+                trainings, noise = comparison.measure(
+                    number,
+                    place=place,
+                    on_start=progress.began,
+                    on_news=progress.told,
+                    on_done=progress.done,
+                )
+            summaries, seconds = summarise(trainings, noise, args.reward_thresholds)
+            print_comparison(console, plan, summaries, seconds)
+            data = comparison.write(summaries, seconds)
+            page = path / "comparison.html"
+            title = f"Update strategies: red {plan.red_agent}, rules {plan.rules}"
+            write_page(page, title, figures(trainings, summaries))
+            print_whole(console, f"written: {data}, {page}")
+        except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
+            name = shlex.quote(str(path))
+            again = f"workflow-rl compare-updates --resume {name}"
+            print_whole(console, f"stopped; go on with: {again}")
+            raise
     return 0
 
 

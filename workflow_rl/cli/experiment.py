@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from workflow_rl.cli.arguments import add_red_agent, add_rules
+from workflow_rl.cli.execution import add_execution_flags
 from workflow_rl.config import (
     ACTION_SPACES,
     ALIGNMENTS,
@@ -174,7 +175,7 @@ SEARCH_FLAGS: Final = (
     ),
     Flag("--base-updates", "base_updates", int, "updates of the common base policy"),
     Flag("--polish-updates", "polish_updates", int, "further updates of the recommended policy"),
-    Flag("--parallel-workflows", "parallel_workflows", int, "trainings side by side, in processes"),
+    Flag("--parallel-workflows", "parallel_workflows", int, "trainings side by side"),
     Flag(
         "--total-episodes",
         "total_episodes",
@@ -237,6 +238,16 @@ def add_experiment_flags(
         for flag in SEARCH_FLAGS:
             if flag.field not in without:
                 flag.add_to(group, SearchConfig())
+        if "ordered_results" not in without:
+            group.add_argument(
+                "--ordered-results",
+                dest="SearchConfig.ordered_results",
+                action="store_true",
+                default=argparse.SUPPRESS,
+                help="wait for results in the order of picks, so that several at a time pick the "
+                "same each time (default: take each when it arrives)",
+            )
+        add_execution_flags(parser)
     backend = parser.add_argument_group("backend (docs/cyborg.md)")
     for flag in BACKEND_FLAGS:
         flag.add_to(backend, BackendConfig())

@@ -3,28 +3,31 @@
 import argparse
 import shlex
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.cli.console import make_console, print_whole
+from workflow_rl.cli.execution import execution_of
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     experiment_config,
     refuse_other_settings,
 )
-from workflow_rl.config import TrainConfig, whole_number
+from workflow_rl.config import ExperimentConfig, TrainConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 
 _EXAMPLES = """workflow-rl landscape --red-agent bline
 workflow-rl landscape --red-agent meander --seeds 5 --parallel-workflows 2
 workflow-rl landscape --red-agent bline --stop-at compliance --replays 200
+workflow-rl landscape --executor ray --ray-address auto --parallel-workflows 120
 workflow-rl landscape --resume logs/exp_20260101_120000_4242"""
 # Orders are compared after equal training: a training that ends as soon as it complies leaves
 # orders that are easy to comply with after fewer updates.
 _DEFAULTS: Final = TrainConfig(stop_at="budget")
-_FIXED: Final = ("n_workflows", "strategy", "polish_updates", "total_episodes")
+_FIXED: Final = ("n_workflows", "strategy", "polish_updates", "total_episodes", "ordered_results")
 
 
 def add_to(commands: Commands) -> None:
@@ -69,57 +72,64 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.cli.landscape_progress import LandscapeProgress, replaying
     from workflow_rl.cli.landscape_tables import print_analysis
+    from workflow_rl.experiment.execution import open_workers
     from workflow_rl.landscape.analysis import analyse
     from workflow_rl.landscape.figures import figures
     from workflow_rl.landscape.regret import STRATEGIES
     from workflow_rl.landscape.run import LandscapeRun
     from workflow_rl.report.plots import write_page
 
-    if "resume" in args:
-        landscape = LandscapeRun.open(args.resume)
-        try:
+    execution = execution_of(args)
+    with ExitStack() as stack:
+        landscape: LandscapeRun | None = None
+        if "resume" in args:
+            landscape = LandscapeRun.open(args.resume)
+            stack.callback(landscape.directory.close)
             refuse_other_settings(args, landscape.config)
             if "seeds" in args and args.seeds != len(landscape.seeds):
                 raise InvalidInputError(
                     "--resume goes on with the settings the run was begun with: leave out --seeds"
                 )
-        except InvalidInputError:
-            landscape.directory.close()
-            raise
-    else:
-        config = experiment_config(args)
-        if "TrainConfig.stop_at" not in args:
-            train = replace(config.train, stop_at=_DEFAULTS.stop_at)
-            config = replace(config, train=train)
-        if not config.train.conditioned:
-            raise InvalidInputError("the preset original trains without a workflow: choose another")
-        seeds = getattr(args, "seeds", 3)
-        landscape = LandscapeRun.create(Path(args.checkpoint_dir), config, seeds, sys.argv)
-    console = make_console()
-    path, config = landscape.directory.path, landscape.config
-    try:
-        print_whole(
-            console,
-            f"red {config.game.red_agent}, rules {config.game.rules}, seeds "
-            f"{', '.join(map(str, landscape.seeds))}, trainings end at {config.train.stop_at}; "
-            f"directory {path}",
-        )
-        with LandscapeProgress(console, len(landscape.seeds)) as progress:
-            found = landscape.train(progress.of_seed)
-        with replaying(console, args.replays * len(STRATEGIES)) as tell:
-            analysis = analyse(
-                found, config.search, replays=args.replays, seed=config.seed, on_replay=tell
+            config = landscape.config
+        else:
+            config = _config(args)
+        workers = stack.enter_context(open_workers(execution, config.search.parallel_workflows))
+        if landscape is None:
+            seeds = getattr(args, "seeds", 3)
+            landscape = LandscapeRun.create(Path(args.checkpoint_dir), config, seeds, sys.argv)
+            stack.callback(landscape.directory.close)
+        console = make_console()
+        path, config = landscape.directory.path, landscape.config
+        try:
+            print_whole(
+                console,
+                f"red {config.game.red_agent}, rules {config.game.rules}, seeds "
+                f"{', '.join(map(str, landscape.seeds))}, trainings end at "
+                f"{config.train.stop_at}; directory {path}",
             )
-        print_analysis(console, analysis)
-        data = landscape.write(analysis)
-        page = path / "landscape.html"
-        title = f"Landscape: red {found.red_agent}, rules {found.rules}"
-        write_page(page, title, figures(analysis))
-        print_whole(console, f"written: {data}, {page}")
-    except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
-        name = shlex.quote(str(path))
-        print_whole(console, f"stopped; go on with: workflow-rl landscape --resume {name}")
-        raise
-    finally:
-        landscape.directory.close()
+            with LandscapeProgress(console, len(landscape.seeds)) as progress:
+                found = landscape.train(progress.of_seed, workers)
+            with replaying(console, args.replays * len(STRATEGIES)) as tell:
+                analysis = analyse(
+                    found, config.search, replays=args.replays, seed=config.seed, on_replay=tell
+                )
+            print_analysis(console, analysis)
+            data = landscape.write(analysis)
+            page = path / "landscape.html"
+            title = f"Landscape: red {found.red_agent}, rules {found.rules}"
+            write_page(page, title, figures(analysis))
+            print_whole(console, f"written: {data}, {page}")
+        except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
+            name = shlex.quote(str(path))
+            print_whole(console, f"stopped; go on with: workflow-rl landscape --resume {name}")
+            raise
     return 0
+
+
+def _config(args: argparse.Namespace) -> ExperimentConfig:
+    config = experiment_config(args)
+    if "TrainConfig.stop_at" not in args:
+        config = replace(config, train=replace(config.train, stop_at=_DEFAULTS.stop_at))
+    if not config.train.conditioned:
+        raise InvalidInputError("the preset original trains without a workflow: choose another")
+    return config

@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from workflow_rl.cli.console import print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.logs import Row
 from workflow_rl.experiment.rundir import BASE
@@ -73,6 +74,10 @@ class LandscapeProgress:
             self._best = max(self._best, result.env_reward)
         best = f"best {self._best:.2f}" if self._best > float("-inf") else "none compliant yet"
         self._show(self._seed * NUM_ORDERS + done, best)
+
+    def noticed(self, text: str) -> None:
+        """Says what is out of the ordinary."""
+        print_whole(self._console, text)
 
     def _show(self, done: int, news: str) -> None:
         self._done = done

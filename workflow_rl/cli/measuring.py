@@ -20,10 +20,13 @@ from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
 from workflow_rl.errors import InvalidInputError
 
 
-def add_measuring_flags(parser: argparse.ArgumentParser, subject: str, seconds: float) -> None:
-    """Adds the flags of every benchmark."""
+def add_measuring_flags(
+    parser: argparse.ArgumentParser, subject: str, seconds: float, *, cyborg: bool = True
+) -> None:
+    """Adds the flags of every benchmark, and of those that measure CybORG where it is."""
     add_red_agent(parser)
-    add_cyborg_path(parser)
+    if cyborg:
+        add_cyborg_path(parser)
     parser.add_argument(
         "--repeats", type=int, default=5, metavar="N", help="rounds; the median is shown"
     )
@@ -53,7 +56,7 @@ def checked(args: argparse.Namespace, config: GameConfig) -> Path:
         InvalidInputError: a flag is not allowed.
         MissingDependencyError: CybORG is not where it was said to be.
     """
-    if args.cyborg_path is not None:
+    if getattr(args, "cyborg_path", None) is not None:
         load_cyborg(args.cyborg_path)  # says so if there is none
         os.environ[PATH_VARIABLE] = args.cyborg_path
     if config.red_agent == MIXED:
@@ -66,6 +69,23 @@ def checked(args: argparse.Namespace, config: GameConfig) -> Path:
     if path.is_dir():
         raise InvalidInputError(f"--json must name a file; {path} is a folder")
     return path
+
+
+def parts_of(text: str) -> Sequence[str]:
+    """Returns what a flag lists, each once."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
+def numbers_of(flag: str, text: str, least: int, most: int) -> list[int]:
+    """Returns the numbers that a flag lists.
+
+    Raises:
+        InvalidInputError: one of them is no whole number, or out of range.
+    """
+    return [
+        whole_number(flag, int(part) if part.isdecimal() else part, least, most)
+        for part in parts_of(text)
+    ]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from workflow_rl.cli.console import print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.logs import Row
 from workflow_rl.ordersearch.loop import Trial
@@ -92,3 +93,7 @@ class ProgressListener:
             f"reward {result.env_reward:.2f} ± {result.env_reward_error:.2f}, "
             f"compliance {result.compliance:.3f} ({state}), {result.stopped}"
         )
+
+    def noticed(self, text: str) -> None:
+        """Says what is out of the ordinary."""
+        print_whole(self._console, text)

@@ -3,11 +3,13 @@
 import argparse
 import shlex
 import sys
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.cli.console import make_console, print_whole
+from workflow_rl.cli.execution import execution_of
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     experiment_config,
@@ -18,6 +20,7 @@ from workflow_rl.errors import InvalidInputError
 _EXAMPLES = """workflow-rl search --red-agent bline
 workflow-rl search --n-envs 200 --n-workflows 20 --max-episodes 50 --min-episodes 5
 workflow-rl search --red-agent meander --stop-at budget --parallel-workflows 2
+workflow-rl search --executor ray --ray-address auto --parallel-workflows 64
 workflow-rl search --resume logs/exp_20260101_120000_4242"""
 
 
@@ -45,39 +48,42 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.cli.outcome import print_outcome, print_start
     from workflow_rl.cli.progress import ProgressListener
+    from workflow_rl.experiment.execution import open_workers
     from workflow_rl.experiment.run import SearchRun
     from workflow_rl.experiment.rundir import RunDirectory
     from workflow_rl.report.live import ReportListener
 
-    if "resume" in args:
-        directory = RunDirectory.open(args.resume)
-        try:
+    execution = execution_of(args)
+    with ExitStack() as stack:
+        directory: RunDirectory | None = None
+        if "resume" in args:
+            directory = stack.enter_context(closing(RunDirectory.open(args.resume)))
             refuse_other_settings(args, directory.config)
-        except InvalidInputError:
-            directory.close()
+            config = directory.config
+        else:
+            config = experiment_config(args)
+            if not config.train.conditioned:
+                raise InvalidInputError(
+                    "the preset original trains one policy without a workflow: "
+                    "use `workflow-rl train`"
+                )
+        workers = stack.enter_context(open_workers(execution, config.search.parallel_workflows))
+        if directory is None:
+            directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv)
+            stack.enter_context(closing(directory))
+        console = make_console()
+        try:
+            print_start(console, directory)
+            with ProgressListener(console, config) as progress:
+                report = ReportListener(directory.path, progress, partial(print_whole, console))
+                listener = progress if args.no_report else report
+                outcome = SearchRun(directory, listener, workers).run()
+            print_outcome(console, outcome, directory)
+        except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
+            path = shlex.quote(str(directory.path))
+            print_whole(console, f"stopped; go on with: workflow-rl search --resume {path}")
             raise
-    else:
-        config = experiment_config(args)
-        if not config.train.conditioned:
-            raise InvalidInputError(
-                "the preset original trains one policy without a workflow: use `workflow-rl train`"
-            )
-        directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv)
-    console = make_console()
-    try:
-        print_start(console, directory)
-        with ProgressListener(console, directory.config) as progress:
-            report = ReportListener(directory.path, progress, partial(print_whole, console))
-            listener = progress if args.no_report else report
-            outcome = SearchRun(directory, listener).run()
-        print_outcome(console, outcome, directory)
-    except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
-        path = shlex.quote(str(directory.path))
-        print_whole(console, f"stopped; go on with: workflow-rl search --resume {path}")
-        raise
-    finally:
-        directory.close()
-    if not args.no_report:
-        for file in report.conclude():
-            print_whole(console, f"{file.stem}: {file}")
+        if not args.no_report:
+            for file in report.conclude():
+                print_whole(console, f"{file.stem}: {file}")
     return 0

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from workflow_rl.comparison import gradient, training
 from workflow_rl.comparison.gradient import GradientNoise
 from workflow_rl.comparison.plan import Plan
-from workflow_rl.comparison.process import Emit, run_apart
+from workflow_rl.comparison.process import Emit, Place, run_apart
 from workflow_rl.comparison.summary import Summary, as_json, refusal_of_large_updates
 from workflow_rl.comparison.training import Measured
 from workflow_rl.config import PPO_FORMS, ExperimentConfig
@@ -69,6 +69,7 @@ class ComparisonRun:
         self,
         side_by_side: int = 1,
         *,
+        place: Place | None = None,
         on_start: Callable[[str], None] = lambda what: None,
         on_news: Callable[[str, str], None] = lambda what, news: None,
         on_done: Callable[[int], None] = lambda done: None,
@@ -79,6 +80,7 @@ class ComparisonRun:
 
         Args:
             side_by_side: trainings at the same time.
+            place: where they run; by default on this machine.
             on_start: told what begins.
             on_news: told how it goes.
             on_done: told how many of the steps are done.
@@ -98,7 +100,9 @@ class ComparisonRun:
             missing[_GRADIENTS] = gradient.task(self.plan)
         done = self.steps - len(missing)
         on_done(done)
-        for name, found in run_apart(missing, side_by_side, on_start=on_start, on_news=on_news):
+        for name, found in run_apart(
+            missing, side_by_side, place=place, on_start=on_start, on_news=on_news
+        ):
             if name == _GRADIENTS:
                 content = {preset: noise.as_json() for preset, noise in found.items()}
                 write_json(gradients, {"job": self.plan.as_json(), "content": content})

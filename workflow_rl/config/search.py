@@ -28,7 +28,9 @@ class SearchConfig:
     polish_updates: int = 200
     """Further updates of the recommended workflow's policy."""
     parallel_workflows: int = 1
-    """Workflows trained side by side, each in a process."""
+    """Workflows trained side by side."""
+    ordered_results: bool = False
+    """Whether results are waited for in the order of picks, which are then reproducible."""
     total_episodes: int | None = None
     """Episodes of all trials and environments together after which the search ends; None: all."""
 
@@ -40,7 +42,7 @@ class SearchConfig:
         whole_number("initial_design", self.initial_design, 1, 120)
         whole_number("base_updates", self.base_updates, 1, 10**7)
         whole_number("polish_updates", self.polish_updates, 0, 10**7)
-        whole_number("parallel_workflows", self.parallel_workflows, 1, 256)
+        whole_number("parallel_workflows", self.parallel_workflows, 1, 100_000)
         if self.total_episodes is not None:
             whole_number("total_episodes", self.total_episodes, 1, 10**12)
         not_negative("gp_beta", self.gp_beta)

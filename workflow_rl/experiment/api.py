@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.envs.python_world import check_backend
+from workflow_rl.experiment.execution import Execution, open_workers
 from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.logs import Row
 from workflow_rl.experiment.run import SearchOutcome, SearchRun
@@ -30,12 +32,16 @@ class Silent:
     def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
         """A trial is over."""
 
+    def noticed(self, text: str) -> None:
+        """Something out of the ordinary happened."""
+
 
 def search(
     config: ExperimentConfig | None = None,
     *,
     checkpoint_dir: str | Path = "logs",
     resume: str | Path | None = None,
+    execution: Execution | None = None,
     listen: Callable[[Path], Listener] = lambda path: Silent(),
 ) -> SearchOutcome:
     """Searches the 120 workflows; `workflow_rl.search` does so and writes the report.
@@ -44,21 +50,26 @@ def search(
         config: everything the run depends on; by default that of the command line.
         checkpoint_dir: where the run directory is made.
         resume: an interrupted run's directory to go on with; `config` is then its own.
+        execution: where workflows are trained: here, in processes or on Ray.
         listen: makes who is told how the search in a directory goes.
 
     Returns:
         Every trial, the recommendation, and the run directory with policies and logs.
     """
-    if resume is not None:
-        directory = RunDirectory.open(Path(resume))
-    else:
-        config = config or ExperimentConfig()
-        check_backend(config.game, config.backend)
-        directory = RunDirectory.create(Path(checkpoint_dir), config, sys.argv)
-    try:
-        return SearchRun(directory, listen(directory.path)).run()
-    finally:
-        directory.close()
+    with ExitStack() as stack:
+        if resume is not None:
+            directory = stack.enter_context(closing(RunDirectory.open(Path(resume))))
+            config = directory.config
+        else:
+            config = config or ExperimentConfig()
+            check_backend(config.game, config.backend)
+        workers = stack.enter_context(
+            open_workers(execution or Execution(), config.search.parallel_workflows)
+        )
+        if resume is None:
+            directory = RunDirectory.create(Path(checkpoint_dir), config, sys.argv)
+            stack.enter_context(closing(directory))
+        return SearchRun(directory, listen(directory.path), workers).run()
 
 
 def train_workflow(

@@ -21,3 +21,7 @@ class Listener(Protocol):
     def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
         """A trial is over; `done` of them are."""
         ...
+
+    def noticed(self, text: str) -> None:
+        """Something out of the ordinary happened: a worker was lost, a trial failed."""
+        ...

@@ -53,11 +53,13 @@ class CsvLog:
         """Opens the table; it is made with its first row."""
         self.path = path
 
-    def append(self, row: Row) -> None:
-        """Adds a row at the end."""
+    def append(self, *rows: Row) -> None:
+        """Adds rows at the end."""
+        if not rows:
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8", newline="") as file:
-            file.write(_as_csv([row], header=file.tell() == 0))
+            file.write(_as_csv(list(rows), header=file.tell() == 0))
 
     def rows(self) -> list[dict[str, str]]:
         """Returns the rows; one that was cut off is left out."""

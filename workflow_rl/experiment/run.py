@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,27 +11,27 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.experiment.decisions import decision_of, decision_rows
+from workflow_rl.experiment.decisions import decision_rows
+from workflow_rl.experiment.execution import Execution, open_workers
 from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.logs import CsvLog, Row, TensorBoardLog, write_episodes
 from workflow_rl.experiment.rundir import BASE, POLISH, RunDirectory
 from workflow_rl.experiment.spread import spread_of
+from workflow_rl.experiment.tasks import Task, TrialExecutor, Workers
 from workflow_rl.experiment.training import (
     TrainingFolder,
-    load_result,
     result_numbers,
     run_training,
     save_trained,
 )
-from workflow_rl.experiment.workers import ProcessExecutor
+from workflow_rl.experiment.trials import TrialBook, trial_name
 from workflow_rl.files import read_json, write_json
-from workflow_rl.ordersearch.loop import Done, SerialExecutor, Trial, search
+from workflow_rl.ordersearch.loop import Done, Failed, Trial, search
 from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Decision, Observation, make_strategy
 from workflow_rl.train.loop import TrainJob, TrainResult, Weights, one_thread
 from workflow_rl.workflow.orders import format_order, kendall_distance
 
-_TRIALS: Final = "trials.json"
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
 
 
@@ -62,11 +61,28 @@ def seed_of(config: ExperimentConfig, *purpose: int) -> int:
 class SearchRun:
     """A search in its directory."""
 
-    def __init__(self, directory: RunDirectory, listener: Listener) -> None:
-        """Reads what earlier attempts left."""
+    def __init__(
+        self,
+        directory: RunDirectory,
+        listener: Listener,
+        workers: Workers | None = None,
+        *,
+        retry_failed: bool = False,
+    ) -> None:
+        """Notes where, and by whom.
+
+        Args:
+            directory: of the run, perhaps with what earlier attempts left.
+            listener: told how the search goes.
+            workers: train the workflows; by default here, or in processes if several at a time.
+            retry_failed: whether trials that failed in an earlier attempt are tried once more.
+        """
         self.directory = directory
         self.config = directory.config
         self._listener = listener
+        self._workers = workers
+        self._retry_failed = retry_failed
+        self._book = TrialBook(directory)
         self._log = CsvLog(directory.path / "training_log.csv")
         self._decisions = CsvLog(directory.path / "gp_sampling_log.csv")
         self._board: TensorBoardLog | None = None
@@ -81,14 +97,17 @@ class SearchRun:
     def run(self) -> SearchOutcome:
         """Runs, or goes on with, the whole search."""
         with one_thread():
-            return self._run()
+            if self._workers is not None:
+                return self._run(self._workers)
+            with open_workers(Execution(), self.config.search.parallel_workflows) as workers:
+                return self._run(workers)
 
-    def _run(self) -> SearchOutcome:
+    def _run(self, workers: Workers) -> SearchOutcome:
         config = self.config
-        begun, earlier = self._read_trials()
+        earlier = self._book.read(self._retry_failed)
+        self._seconds_before = self._seconds_noted() or earlier.seconds
         self._rebuild_logs()
         self._board = TensorBoardLog(self.directory.path / "tensorboard")
-        executor: Any = None
         try:
             if config.search.warm_start == "common":
                 self._base = self._train(BASE, self._base_job())
@@ -100,27 +119,27 @@ class SearchRun:
                 design=min(config.search.initial_design, config.search.n_workflows),
                 seed=config.seed,
             )
-            for done in earlier:
+            for done in earlier.done:
                 self._done.append(done)
                 self._listener.finished(done.trial, done.result, len(self._done))
-            for trial, _ in begun:
+            for trial, _ in earlier.begun:
                 self._listener.began(trial_name(trial), format_order(trial.order))
-            executor = self._executor()
             self._picks = _Timed(strategy.pick)
             all_done = search(
                 self._picks,
-                executor,
+                TrialExecutor(workers, self._task, self),
                 observe,
-                config.search.n_workflows if self._may_go_on() else len(self._trials),
-                earlier=earlier,
-                begun=begun,
+                config.search.n_workflows if self._may_go_on() else len(self._book.entries),
+                ordered=config.search.ordered_results,
+                earlier=earlier.done,
+                failed=earlier.failed,
+                begun=earlier.begun,
                 on_pick=self._on_pick,
                 on_done=self._on_done,
+                on_failed=self._on_failed,
             )
             return self._conclude(all_done)
         finally:
-            if isinstance(executor, ProcessExecutor):
-                executor.close()
             self._board.close()
 
     # --- trainings
@@ -164,7 +183,7 @@ class SearchRun:
 
     def _start_of(self, trial: Trial) -> TrainResult | None:
         """Returns the training a trial goes on from, as noted when it was decided."""
-        name = self._trials[trial.number]["start"]
+        name = self._book.start_of(trial)
         if name == BASE:
             return self._base
         return next((d.result for d in self._done if trial_name(d.trial) == name), None)
@@ -172,64 +191,60 @@ class SearchRun:
     def _train(self, name: str, job: TrainJob) -> TrainResult:
         folder = self.directory.trial(name)
         self._listener.began(name, "all orders" if job.order is None else format_order(job.order))
-        result = run_training(name, job, folder, self._on_row)
+        result = run_training(name, job, folder, self.rows)
         self._save_policy(name, job, result.best, result)
         return result
 
-    def _executor(self) -> Any:
-        workers = self.config.search.parallel_workflows
-
-        def task_of(trial: Trial) -> Callable[[Callable[[Row], None]], TrainResult]:
-            name = trial_name(trial)
-            return partial(run_training, name, self._trial_job(trial), self.directory.trial(name))
-
-        if workers == 1:
-            return SerialExecutor(lambda trial: task_of(trial)(self._on_row))
-        return ProcessExecutor(workers, task_of, self._on_row)
+    def _task(self, trial: Trial) -> Task:
+        name = trial_name(trial)
+        return Task(name, self._trial_job(trial), self.directory.trial(name))
 
     def _save_policy(self, name: str, job: TrainJob, weights: Weights, result: TrainResult) -> None:
         save_trained(self.directory.policy(name), job, weights, result)
 
     # --- what is noted on the way
 
-    def _on_row(self, row: Row) -> None:
-        self._log.append(row)
+    def rows(self, *rows: Row) -> None:
+        """Notes updates."""
+        self._log.append(*rows)
         played = self.config.train.n_envs * self.config.train.rollout_steps(
             self.config.game.episode_length
         )
-        self._transitions += played
-        self._transitions_here += played
-        if self._board is not None:
-            sps = self._transitions_here / (time.perf_counter() - self._started)
-            self._board.add(row, self._transitions, sps)
-        self._listener.updated(row)
+        for row in rows:
+            self._transitions += played
+            self._transitions_here += played
+            if self._board is not None:
+                sps = self._transitions_here / (time.perf_counter() - self._started)
+                self._board.add(row, self._transitions, sps)
+            self._listener.updated(row)
+
+    def again(self, task: Task, reason: str) -> None:
+        """Notes that a training is done once more: no row of it may count twice."""
+        self._rebuild_logs()
+        self._listener.noticed(f"{task.name} is done again: {reason}")
 
     def _on_pick(self, trial: Trial, decision: Decision) -> None:
         self._listener.began(trial_name(trial), format_order(trial.order))
-        self._trials.append(
-            {
-                "trial": asdict(trial),
-                "decision": asdict(decision),
-                "pick_seconds": self._picks.last_seconds,
-                "start": self._choose_start(trial),
-                "run_seconds": self._seconds(),
-            }
-        )
-        self._write_trials()
-        self._decisions.rewrite(decision_rows(self._trials))
+        start, took = self._choose_start(trial), self._picks.last_seconds
+        self._book.pick(trial, decision, start, took, self._seconds())
+        self._decisions.append(decision_rows(self._book.entries[-1:])[0])
 
     def _on_done(self, done: Done[TrainResult]) -> bool:
         self._done.append(done)
         job = self._trial_job(done.trial)
         self._save_policy(trial_name(done.trial), job, done.result.best, done.result)
-        entry = self._trials[done.trial.number]
-        entry["result"] = result_numbers(done.result)
-        entry["run_seconds"] = self._seconds()
-        self._write_trials()
+        self._book.end(done.trial, done.result, self._seconds())
         if time.perf_counter() - self._rebuilt > _REBUILD_EVERY:
             self._rebuild_logs()
         self._listener.finished(done.trial, done.result, len(self._done))
         return self._may_go_on()
+
+    def _on_failed(self, trial: Trial, failure: Failed) -> None:
+        self._book.end(trial, failure, self._seconds())
+        self._listener.noticed(
+            f"{trial_name(trial)} failed and is left out: {failure.reason} "
+            f"({format_order(trial.order)})"
+        )
 
     def _may_go_on(self) -> bool:
         """Returns whether the trials done leave something of the budget."""
@@ -241,51 +256,21 @@ class SearchRun:
         """Returns how long the run has taken, all attempts together."""
         return self._seconds_before + time.perf_counter() - self._started
 
-    def _read_trials(
-        self,
-    ) -> tuple[list[tuple[Trial, Decision]], list[Done[TrainResult]]]:
-        path = self.directory.path / _TRIALS
-        self._trials: list[dict[str, Any]] = read_json(path) if path.exists() else []
-        begun, done = [], []
+    def _seconds_noted(self) -> float | None:
+        """Returns how long the run took, if it is over."""
         try:
-            if not isinstance(self._trials, list):
-                raise TypeError("no list")
-            for number, entry in enumerate(self._trials):
-                trial, decision = Trial(**entry["trial"]), decision_of(entry["decision"])
-                if trial.number != number or not {"start", "pick_seconds"} <= set(entry):
-                    raise KeyError(number)
-                self._seconds_before = max(self._seconds_before, entry["run_seconds"])
-                if "result" in entry:
-                    done.append(Done(trial, decision, self._read_result(trial, entry["result"])))
-                else:
-                    begun.append((trial, decision))
-            if self._summary_path.exists():
-                self._seconds_before = float(read_json(self._summary_path)["seconds"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InvalidInputError(
-                f"{path} is damaged: it is not a list of trials of this version"
-            ) from error
-        return begun, done
-
-    def _read_result(self, trial: Trial, noted: dict[str, Any]) -> TrainResult:
-        path = TrainingFolder(self.directory.trial(trial_name(trial))).result
-        result = load_result(path)
-        if any(noted[k] not in (v, None) for k, v in result_numbers(result).items()):
-            raise InvalidInputError(f"{path} is not the result that {_TRIALS} tells of")
-        return result
-
-    def _write_trials(self) -> None:
-        write_json(self.directory.path / _TRIALS, self._trials)
-
-    def _trainings(self) -> list[str]:
-        return [BASE, *(trial_name(Trial(**e["trial"])) for e in self._trials), POLISH]
+            if not self._summary_path.exists():
+                return None
+            return float(read_json(self._summary_path)["seconds"])
+        except (KeyError, TypeError) as error:
+            raise InvalidInputError(f"{self._summary_path} is not of this version") from error
 
     def _rebuild_logs(self) -> None:
         """Makes the run's tables out of the trainings' raw logs."""
         rows: list[Row] = []
         parts: dict[str, NDArray[np.void]] = {}
         self._transitions = 0
-        for name in self._trainings():
+        for name in (BASE, *self._book.names, POLISH):
             folder = TrainingFolder(self.directory.trial(name))
             updates = folder.updates.rows()
             rows += updates
@@ -295,13 +280,17 @@ class SearchRun:
         if rows:
             self._log.rewrite(rows)
             write_episodes(self.directory.path / "episodes.parquet", parts)
-        if self._trials:
-            self._decisions.rewrite(decision_rows(self._trials))
+        if self._book.entries:
+            self._decisions.rewrite(decision_rows(self._book.entries))
 
     # --- the end
 
     def _conclude(self, done: list[Done[TrainResult]]) -> SearchOutcome:
         config = self.config
+        if not done:
+            raise InvalidInputError(
+                f"every workflow failed; the last: {self._book.failures[-1][1]}"
+            )
         chosen = recommend([observe(d.result) for d in done])
         best = max(
             (d for d in done if d.trial.order == chosen.order),
@@ -355,9 +344,13 @@ class SearchRun:
             "compliant_workflows": sum(d.result.is_compliant for d in outcome.trials),
             "spread": asdict(spread_of(outcome.trials, self.config.game.red_agent)),
             "workflows": len(outcome.trials),
+            "failed": [
+                {"workflow": format_order(order), "reason": reason}
+                for order, reason in self._book.failures
+            ],
             "seconds": outcome.seconds,
             "transitions": outcome.transitions,
-            "search_seconds": sum(entry["pick_seconds"] for entry in self._trials),
+            "search_seconds": sum(entry["pick_seconds"] for entry in self._book.entries),
             "trials": [
                 {
                     "workflow": format_order(d.trial.order),
@@ -382,11 +375,6 @@ class _Timed:
         decision = self._pick(seen, pending)
         self.last_seconds = time.perf_counter() - start
         return decision
-
-
-def trial_name(trial: Trial) -> str:
-    """Returns the name of a trial's training in logs and folders."""
-    return f"trial_{trial.number:03d}"
 
 
 def _episodes_for(config: ExperimentConfig, updates: int) -> int:

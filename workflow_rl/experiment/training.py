@@ -1,6 +1,7 @@
 """One training inside a run: resumes from its folder, writes its raw logs and its result there."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Final
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.logs import CsvLog, EpisodeLog, Row, update_row
-from workflow_rl.files import load_arrays, save_arrays
+from workflow_rl.files import load_arrays, save_arrays, write_atomically
 from workflow_rl.ppo.policy import describe_policy, save_policy
 from workflow_rl.train.loop import (
     Training,
@@ -55,14 +56,27 @@ class TrainingFolder:
         """A record per episode."""
         return EpisodeLog(self.path / "episodes.bin")
 
+    def clear(self) -> None:
+        """Drops what an attempt left that nobody can go on with."""
+        self.checkpoint.unlink(missing_ok=True)  # first: without the rest it must not be taken up
+        if self.path.exists():
+            shutil.rmtree(self.path)
+
+    def files(self) -> dict[str, bytes]:
+        """Returns everything that a finished training has left here, by name."""
+        found = sorted(path for path in self.path.rglob("*") if path.is_file())
+        return {path.relative_to(self.path).as_posix(): path.read_bytes() for path in found}
+
+    def complete(self, files: dict[str, bytes]) -> None:
+        """Puts here what a training done elsewhere has left; the result, which ends it, last."""
+        for name in sorted(files, key=lambda name: name == self.result.name):
+            write_atomically(self.path / name, files[name])
+
 
 def run_training(
     name: str, job: TrainJob, path: Path, emit: Emit = lambda row: None
 ) -> TrainResult:
     """Runs a training to its end, from wherever an earlier attempt left it.
-
-    After every update its rows are written, then the checkpoint: at most one update is lost when
-    the process is killed, and rows that the checkpoint does not know of are dropped on the way in.
 
     Args:
         name: of the training, in the logs.
@@ -70,9 +84,29 @@ def run_training(
         path: its folder.
         emit: told every update's row.
     """
+    with closing(training_steps(name, job, path)) as steps:
+        for row in steps:
+            emit(row)
+    return load_result(TrainingFolder(path).result, job)
+
+
+def training_steps(name: str, job: TrainJob, path: Path) -> Generator[Row]:
+    """Runs a training update by update, from wherever an earlier attempt left it.
+
+    After every update its rows are written, then the checkpoint: at most one update is lost when
+    the process is killed, and rows that the checkpoint does not know of are dropped on the way in.
+
+    Args:
+        name: of the training, in the logs.
+        job: what to train.
+        path: its folder, which holds the result after the last update.
+
+    Yields:
+        Every update's row.
+    """
     folder = TrainingFolder(path)
     if folder.result.exists():
-        return load_result(folder.result, job)
+        return
     with one_thread():
         if folder.checkpoint.exists():
             training, _ = Training.load(folder.checkpoint, job)
@@ -89,11 +123,10 @@ def run_training(
                 if job.train.snapshot_every and record.update % job.train.snapshot_every == 0:
                     _keep_snapshot(folder, training, record)
                 training.save(folder.checkpoint, {})
-                emit(row)
+                yield row
             result = training.result()
     save_result(folder.result, result, job)
     folder.checkpoint.unlink(missing_ok=True)
-    return result
 
 
 def _keep_snapshot(folder: TrainingFolder, training: Training, record: UpdateRecord) -> None:

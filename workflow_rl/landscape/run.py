@@ -11,6 +11,7 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.run import SearchRun
 from workflow_rl.experiment.rundir import RunDirectory, describe_run
+from workflow_rl.experiment.tasks import Workers
 from workflow_rl.files import read_json, write_json
 from workflow_rl.landscape.analysis import Analysis
 from workflow_rl.landscape.table import Landscape
@@ -73,20 +74,32 @@ class LandscapeRun:
             directory.close()
             raise
 
-    def train(self, listen: Callable[[int, ExperimentConfig], Listener]) -> Landscape:
+    def train(
+        self,
+        listen: Callable[[int, ExperimentConfig], Listener],
+        workers: Workers | None = None,
+    ) -> Landscape:
         """Trains what is not trained yet and returns the whole landscape.
 
         Args:
             listen: makes who is told how a seed's search goes.
+            workers: train the orders; by default here, or in processes if several at a time.
         """
         trials: dict[int, Any] = {}
         for number, seed in enumerate(self.seeds):
             summary = self.path_of(number) / _SUMMARY
-            if not summary.exists():
+            if not summary.exists() or read_json(summary).get("failed"):
                 config = exhaustive(self.config, seed)
                 with self._part(number, config) as directory:
-                    SearchRun(directory, listen(number, config)).run()
-            trials[seed] = read_json(summary)["trials"]
+                    listener = listen(number, config)
+                    SearchRun(directory, listener, workers, retry_failed=True).run()
+            found = read_json(summary)
+            for failure in found.get("failed", ()):
+                raise InvalidInputError(
+                    f"a landscape needs every order, but {failure['workflow']} of seed {seed} "
+                    f"failed: {failure['reason']}; try it again with --resume"
+                )
+            trials[seed] = found["trials"]
         game, threshold = self.config.game, self.config.train.compliance_threshold
         return Landscape.of_trials(game.red_agent, game.rules, threshold, trials)
 

@@ -65,6 +65,10 @@ class ReportListener:
         self._inner.finished(trial, result, done)
         self._refresh()
 
+    def noticed(self, text: str) -> None:
+        """Something out of the ordinary happened."""
+        self._inner.noticed(text)
+
     def _refresh(self) -> None:
         start = self._clock()
         if start < self._due:

@@ -1,0 +1,200 @@
+"""`workflow-rl bench scale`: what a search gains by workers, and what its one driver costs."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from workflow_rl.bench.measure import Ratio, busy_processes, describe_machine, measure
+from workflow_rl.bench.scale_model import Constants, Forecast, forecast
+from workflow_rl.bench.scale_runs import (
+    FEW,
+    MANY,
+    Plan,
+    Search,
+    Tiny,
+    measure_searches,
+    measure_tiny,
+)
+from workflow_rl.config import GameConfig
+from workflow_rl.errors import MissingDependencyError
+from workflow_rl.experiment.execution import importing_ray
+from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.ordersearch.strategies import Observation, make_strategy
+from workflow_rl.train.loop import one_thread
+from workflow_rl.workflow.orders import NUM_ORDERS, PRECEDENCE
+
+NODES_AHEAD: Final = (10, 100, 1_000)
+FIT: Final = "fit"
+PICK: Final = "pick"
+BESIDE: Final = "pick beside as many pending"
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that one run measured."""
+
+    config: GameConfig
+    machine: dict[str, Any]
+    plan: Plan
+    searches: list[Search]
+    tiny: list[Tiny]
+    gp: dict[str, dict[int, float]]  # FIT, PICK, BESIDE -> observations -> median seconds
+    skipped: list[str]
+    ratios: list[Ratio]
+    constants: Constants | None  # None: not all of them were measured
+    ahead: list[Forecast] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the report as plain data."""
+        return {
+            "benchmark": "scale",
+            "red_agent": self.config.red_agent,
+            "machine": self.machine,
+            "plan": asdict(self.plan),
+            "searches": [
+                {
+                    "executor": row.executor,
+                    "workers": row.workers,
+                    "whole_transitions_per_second": row.whole.median,
+                    "whole_repeats": list(row.whole.repeats),
+                    "workflows_transitions_per_second": row.trials.median,
+                    "workflows_repeats": list(row.trials.repeats),
+                }
+                for row in self.searches
+            ],
+            "tiny": [asdict(row) for row in self.tiny],
+            "gp": self.gp,
+            "constants": None if self.constants is None else asdict(self.constants),
+            "forecasts": [asdict(one) for one in self.ahead],
+            "skipped": self.skipped,
+            "ratios": [vars(ratio) for ratio in self.ratios],
+        }
+
+
+def run(
+    config: GameConfig, plan: Plan, progress: Callable[[str], None] = lambda name: None
+) -> Report:
+    """Measures everything; a whole search takes turns with the others, again and again."""
+    machine = describe_machine()
+    skipped: list[str] = []
+    executors = list(plan.executors)
+    nodes = list(plan.nodes)
+    try:
+        with importing_ray():
+            import workflow_rl.experiment.ray_cluster  # noqa: F401
+    except MissingDependencyError as error:
+        executors = [name for name in executors if name != "ray"]
+        nodes = []
+        skipped.append(str(error))
+    with busy_processes(plan.load) if plan.load else nullcontext():
+        searches = measure_searches(config, plan, executors, progress)
+        tiny = [row for number in nodes for row in measure_tiny(config, plan, number, progress)]
+        gp = _gp(plan, progress)
+    constants = _constants(config, plan, searches, tiny, gp)
+    cores = machine["cores"] or 1
+    return Report(
+        config=config,
+        machine=machine,
+        plan=plan,
+        searches=searches,
+        tiny=tiny,
+        gp=gp,
+        skipped=skipped,
+        ratios=ratios_of(searches),
+        constants=constants,
+        ahead=[
+            forecast(constants, number, cores, strategy)
+            for strategy in ("gp-ucb", "exhaustive")
+            for number in NODES_AHEAD
+        ]
+        if constants
+        else [],
+    )
+
+
+def ratios_of(searches: Sequence[Search]) -> list[Ratio]:
+    """Returns the rate of several workers over as many times that of one."""
+    one = {row.executor: row for row in searches if row.workers == 1}
+    ratios = []
+    for row in searches:
+        if row.workers > 1 and row.executor in one:
+            alone = one[row.executor]
+            name = f"{row.executor}: {row.workers} workers / {row.workers} x 1 worker"
+            for part, mine, ones in (
+                ("whole search", row.whole, alone.whole),
+                ("workflows alone", row.trials, alone.trials),
+            ):
+                value = mine.median / (row.workers * ones.median)
+                ratios.append(Ratio(f"{name}, {part}", value, "-", None))
+    return ratios
+
+
+def _gp(plan: Plan, progress: Callable[[str], None]) -> dict[str, dict[int, float]]:
+    found: dict[str, dict[int, float]] = {FIT: {}, PICK: {}, BESIDE: {}}
+    rng = np.random.default_rng(0)
+    effects = rng.normal(size=PRECEDENCE.shape[1])
+    for number in plan.observations:
+        orders = [int(order) for order in rng.integers(NUM_ORDERS, size=number)]
+        values = PRECEDENCE[orders] @ effects + 0.3 * rng.normal(size=number)
+        seen = [
+            Observation(order, float(value), 0.97, True)
+            for order, value in zip(orders, values, strict=True)
+        ]
+        strategy = make_strategy("gp-ucb", beta=2.0, threshold=0.95, design=5, seed=0)
+        pending = [int(order) for order in rng.integers(NUM_ORDERS, size=number)]
+
+        def fit(orders: Sequence[int] = orders, values: Any = values) -> int:
+            OrderGP(orders, values.tolist())
+            return 1
+
+        def pick(seen: Any = seen, strategy: Any = strategy) -> int:
+            strategy.pick(seen, [])
+            return 1
+
+        def beside(seen: Any = seen, strategy: Any = strategy, pending: Any = pending) -> int:
+            strategy.pick(seen, pending)
+            return 1
+
+        works: Mapping[str, Callable[[], int]] = {FIT: fit, PICK: pick, BESIDE: beside}
+        with one_thread():
+            for work in works.values():
+                work()
+            rates = measure(
+                works,
+                repeats=plan.repeats,
+                seconds=plan.seconds,
+                progress=lambda name, number=number: progress(  # type: ignore[misc]
+                    f"{name} at {number} observations"
+                ),
+            )
+        for name, rate in rates.items():
+            found[name][number] = 1 / rate.median
+    return found
+
+
+def _constants(
+    config: GameConfig,
+    plan: Plan,
+    searches: Sequence[Search],
+    tiny: Sequence[Tiny],
+    gp: dict[str, dict[int, float]],
+) -> Constants | None:
+    """Returns what a forecast needs, of the largest cluster; None if something is missing."""
+    alone = [row.trials.median for row in searches if row.workers == 1]
+    if not alone or not tiny:
+        return None
+    transitions = plan.updates * plan.envs * config.episode_length
+    largest = max(row.nodes for row in tiny)
+    driver = {row.updates: row.driver for row in tiny if row.nodes == largest}
+    row = max((driver[MANY] - driver[FEW]) / (MANY - FEW), 0.0)
+    return Constants(
+        training=transitions / statistics.median(alone),
+        updates=plan.updates,
+        scheduling=max(driver[FEW] - FEW * row, 0.0),
+        row=row,
+        picks=gp[BESIDE],
+    )
