@@ -12,6 +12,7 @@ from workflow_rl.scenario.tables import DECOYS, DECOYS_TRAPPING, EXPLOITS, HOSTS
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules.md"
 DIFFERENCES = ROOT / "docs" / "differences.md"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 CODE = re.compile(r"(?P<file>[\w/]+\.py): (?P<names>\w+(?:, \w+)*)")
 TEST = re.compile(r"(?P<file>tests/[\w/]+\.py)::(?P<names>test_\w+)")
@@ -95,6 +96,15 @@ def test_every_rule_names_its_code_and_a_test(document: Path) -> None:
         or not any(TEST.fullmatch(reference) for reference in quoted(rule))
     ]
     assert unnamed == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_document_is_whole_and_its_links_lead_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert re.findall(r"^(?:<{7} .*|={7}|>{7} .*)$", text, re.MULTILINE) == []  # of a merge
+    links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+    files = [link for link in links if link and "://" not in link]
+    assert [link for link in files if not (document.parent / link).exists()] == []
 
 
 def test_a_name_that_does_not_exist_is_found(tmp_path: Path) -> None:
