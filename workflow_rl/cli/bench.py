@@ -13,9 +13,8 @@ from workflow_rl.cli.arguments import Commands, add_command, add_observation, ad
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
     checked,
+    measure_and_show,
     print_ratios,
-    show_progress,
-    write_figures,
 )
 from workflow_rl.config import GameConfig, whole_number
 
@@ -75,18 +74,17 @@ def _add_flags(parser: argparse.ArgumentParser, subject: str, seconds: float) ->
 def run_sim(args: argparse.Namespace) -> int:
     """Measures the simulator, prints the tables and writes the figures."""
     config, path = _checked(args)
-    console = Console()
-    with show_progress(console) as tell:
-        report = sim.run(
+    return measure_and_show(
+        path,
+        lambda tell: sim.run(
             config,
             repeats=args.repeats,
             seconds=args.seconds,
             load=args.load,
             progress=lambda name: tell(f"measuring {name}"),
-        )
-    print_sim(console, report)
-    write_figures(console, path, report.as_json())
-    return 0
+        ),
+        print_sim,
+    )
 
 
 def run_train(args: argparse.Namespace) -> int:
@@ -95,19 +93,18 @@ def run_train(args: argparse.Namespace) -> int:
     whole_number("--settle", args.settle, 0, 1_000_000)
     from workflow_rl.bench import train  # it needs torch, which the other commands do without
 
-    console = Console()
-    with show_progress(console) as tell:
-        report = train.run(
+    return measure_and_show(
+        path,
+        lambda tell: train.run(
             config,
             repeats=args.repeats,
             seconds=args.seconds,
             settle=args.settle,
             load=args.load,
             progress=tell,
-        )
-    print_train(console, report)
-    write_figures(console, path, report.as_json())
-    return 0
+        ),
+        print_train,
+    )
 
 
 def _checked(args: argparse.Namespace) -> tuple[GameConfig, Path]:

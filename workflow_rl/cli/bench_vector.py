@@ -10,11 +10,10 @@ from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
     checked,
+    measure_and_show,
     numbers_of,
     parts_of,
     print_ratios,
-    show_progress,
-    write_figures,
 )
 from workflow_rl.config import GameConfig, one_of, whole_number
 
@@ -87,12 +86,7 @@ def run(args: argparse.Namespace) -> int:
         seconds=args.seconds,
         load=args.load,
     )
-    console = Console()
-    with show_progress(console) as tell:
-        report = vector.run(config, plan, tell)
-    print_vector(console, report)
-    write_figures(console, path, report.as_json())
-    return 0
+    return measure_and_show(path, lambda tell: vector.run(config, plan, tell), print_vector)
 
 
 def print_vector(console: Console, report: "vector.Report") -> None:

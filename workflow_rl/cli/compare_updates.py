@@ -1,7 +1,6 @@
 """`workflow-rl compare-updates`: rollout and update strategies side by side."""
 
 import argparse
-import shlex
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,8 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from workflow_rl.cli.arguments import Commands, add_command, add_red_agent, add_rules
 from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.cli.execution import add_execution_flags, execution_of
+from workflow_rl.cli.resuming import add_resume, refuse_flags, saying_how_to_go_on
 from workflow_rl.config import DEFAULT_PPO, PPO_FORMS, PRESETS, whole_number
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 if TYPE_CHECKING:
@@ -94,12 +93,10 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--checkpoint-dir", default="logs", metavar="DIR", help="where run directories are made"
     )
-    parser.add_argument(
-        "--resume",
-        type=Path,
-        default=argparse.SUPPRESS,
-        metavar="DIR",
-        help="go on with an interrupted comparison, with the settings it began with; finished "
+    add_resume(
+        parser,
+        "DIR",
+        "go on with an interrupted comparison, with the settings it began with; finished "
         "trainings are kept (default: a new one)",
     )
     add_execution_flags(parser, time_limit=False)
@@ -143,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
             stack.callback(comparison.directory.close)
         console = make_console()
         path, plan = comparison.directory.path, comparison.plan
-        try:
+        with saying_how_to_go_on(console, "compare-updates", path):
             print_whole(
                 console,
                 f"red {plan.red_agent}, rules {plan.rules}, {plan.transitions:,} transitions, "
@@ -165,11 +162,6 @@ def run(args: argparse.Namespace) -> int:
             title = f"Update strategies: red {plan.red_agent}, rules {plan.rules}"
             write_page(page, title, figures(trainings, summaries))
             print_whole(console, f"written: {data}, {page}")
-        except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
-            name = shlex.quote(str(path))
-            again = f"workflow-rl compare-updates --resume {name}"
-            print_whole(console, f"stopped; go on with: {again}")
-            raise
     return 0
 
 
@@ -179,16 +171,13 @@ def _refuse_other_settings(given: "Plan", fresh: "Plan", begun: "Plan") -> None:
     Raises:
         InvalidInputError: one says something else, which would silently be ignored.
     """
-    others = [
-        flag
-        for field, flag in _FLAGS.items()
-        if getattr(given, field) not in (getattr(fresh, field), getattr(begun, field))
-    ]
-    if others:
-        raise InvalidInputError(
-            "--resume goes on with the settings the run was begun with: leave out "
-            + ", ".join(others)
-        )
+    refuse_flags(
+        [
+            flag
+            for field, flag in _FLAGS.items()
+            if getattr(given, field) not in (getattr(fresh, field), getattr(begun, field))
+        ]
+    )
 
 
 class _Progress:

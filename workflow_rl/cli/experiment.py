@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from workflow_rl.cli.arguments import add_red_agent, add_rules
 from workflow_rl.cli.execution import add_execution_flags
+from workflow_rl.cli.resuming import refuse_flags
 from workflow_rl.config import (
     ACTION_SPACES,
     ALIGNMENTS,
@@ -327,8 +328,4 @@ def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) ->
     others = sorted(k for k, value in given.items() if value != begun[k])
     others += ["preset"] if args.preset != DEFAULT_PRESET else []
     others += ["ppo"] if "ppo" in args else []
-    if others:
-        names = ", ".join("--" + k.split(".")[-1].replace("_", "-") for k in others)
-        raise InvalidInputError(
-            f"--resume goes on with the settings the run was begun with: leave out {names}"
-        )
+    refuse_flags(["--" + k.split(".")[-1].replace("_", "-") for k in others])

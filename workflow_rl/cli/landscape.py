@@ -1,7 +1,6 @@
 """`workflow-rl landscape`: train every order for several seeds, and see what that says."""
 
 import argparse
-import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,6 +15,7 @@ from workflow_rl.cli.experiment import (
     experiment_config,
     refuse_other_settings,
 )
+from workflow_rl.cli.resuming import add_resume, refuse_flags, saying_how_to_go_on
 from workflow_rl.config import ExperimentConfig, TrainConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 
@@ -54,13 +54,10 @@ def add_to(commands: Commands) -> None:
         metavar="N",
         help="searches of each strategy on the finished landscape; 0 leaves them out",
     )
-    parser.add_argument(
-        "--resume",
-        type=Path,
-        default=argparse.SUPPRESS,
-        metavar="DIR",
-        help="go on with an interrupted landscape, or analyse a finished one again "
-        "(default: a new one)",
+    add_resume(
+        parser,
+        "DIR",
+        "go on with an interrupted landscape, or analyse a finished one again (default: a new one)",
     )
     add_experiment_flags(parser, search=True, without=_FIXED, train=_DEFAULTS)
     parser.set_defaults(run=run)
@@ -86,10 +83,8 @@ def run(args: argparse.Namespace) -> int:
             landscape = LandscapeRun.open(args.resume)
             stack.callback(landscape.directory.close)
             refuse_other_settings(args, landscape.config)
-            if "seeds" in args and args.seeds != len(landscape.seeds):
-                raise InvalidInputError(
-                    "--resume goes on with the settings the run was begun with: leave out --seeds"
-                )
+            if getattr(args, "seeds", len(landscape.seeds)) != len(landscape.seeds):
+                refuse_flags(["--seeds"])
             config = landscape.config
         else:
             config = _config(args)
@@ -100,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
             stack.callback(landscape.directory.close)
         console = make_console()
         path, config = landscape.directory.path, landscape.config
-        try:
+        with saying_how_to_go_on(console, "landscape", path):
             print_whole(
                 console,
                 f"red {config.game.red_agent}, rules {config.game.rules}, seeds "
@@ -119,10 +114,6 @@ def run(args: argparse.Namespace) -> int:
             title = f"Landscape: red {found.red_agent}, rules {found.rules}"
             write_page(page, title, figures(analysis))
             print_whole(console, f"written: {data}, {page}")
-        except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
-            name = shlex.quote(str(path))
-            print_whole(console, f"stopped; go on with: workflow-rl landscape --resume {name}")
-            raise
     return 0
 
 

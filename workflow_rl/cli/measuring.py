@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -99,7 +99,38 @@ def show_progress(console: Console) -> Iterator[Callable[[str], None]]:
         bar.update(task, description="measured", total=1, completed=1)
 
 
-def write_figures(console: Console, path: Path, figures: dict[str, Any]) -> None:
+class Measured(Protocol):
+    """What a benchmark found."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns it as plain data."""
+        ...
+
+
+Found = TypeVar("Found", bound=Measured)
+
+
+def measure_and_show(
+    path: Path,
+    measure: Callable[[Callable[[str], None]], Found],
+    show: Callable[[Console, Found], None],
+) -> int:
+    """Measures with its progress shown, prints what was found and writes it; returns 0.
+
+    Args:
+        path: of the file of figures.
+        measure: does the work, and calls what it is given with what it is doing.
+        show: prints the tables.
+    """
+    console = Console()
+    with show_progress(console) as tell:
+        found = measure(tell)
+    show(console, found)
+    _write_figures(console, path, found.as_json())
+    return 0
+
+
+def _write_figures(console: Console, path: Path, figures: dict[str, Any]) -> None:
     """Writes what was measured and says where."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

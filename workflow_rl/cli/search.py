@@ -1,7 +1,6 @@
 """`workflow-rl search`: find the order in which to fix compromised machines."""
 
 import argparse
-import shlex
 import sys
 from contextlib import ExitStack, closing
 from functools import partial
@@ -15,6 +14,7 @@ from workflow_rl.cli.experiment import (
     experiment_config,
     refuse_other_settings,
 )
+from workflow_rl.cli.resuming import add_resume, saying_how_to_go_on
 from workflow_rl.errors import InvalidInputError
 
 _EXAMPLES = """workflow-rl search --red-agent bline
@@ -30,12 +30,10 @@ def add_to(commands: Commands) -> None:
         commands, "search", "search the 120 workflows and train a policy for each tried", _EXAMPLES
     )
     add_experiment_flags(parser, search=True)
-    parser.add_argument(
-        "--resume",
-        type=Path,
-        default=argparse.SUPPRESS,
-        metavar="RUN",
-        help="go on with an interrupted run, with the settings it began with (default: a new run)",
+    add_resume(
+        parser,
+        "RUN",
+        "go on with an interrupted run, with the settings it began with (default: a new run)",
     )
     parser.add_argument(
         "--no-report", action="store_true", help="write no report.html and no replay.html"
@@ -72,17 +70,13 @@ def run(args: argparse.Namespace) -> int:
             directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv)
             stack.enter_context(closing(directory))
         console = make_console()
-        try:
+        with saying_how_to_go_on(console, "search", directory.path):
             print_start(console, directory)
             with ProgressListener(console, config) as progress:
                 report = ReportListener(directory.path, progress, partial(print_whole, console))
                 listener = progress if args.no_report else report
                 outcome = SearchRun(directory, listener, workers).run()
             print_outcome(console, outcome, directory)
-        except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
-            path = shlex.quote(str(directory.path))
-            print_whole(console, f"stopped; go on with: workflow-rl search --resume {path}")
-            raise
         if not args.no_report:
             for file in report.conclude():
                 print_whole(console, f"{file.stem}: {file}")

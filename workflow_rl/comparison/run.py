@@ -12,13 +12,12 @@ from workflow_rl.comparison.summary import Summary, as_json, refusal_of_large_up
 from workflow_rl.comparison.training import Measured
 from workflow_rl.config import PPO_FORMS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.experiment.rundir import RunDirectory, describe_run
+from workflow_rl.experiment.rundir import RunDirectory, describe_run, open_run, origin_of
 from workflow_rl.files import read_json, write_json
 from workflow_rl.workflow.orders import format_order
 
 PURPOSE: Final = "compare-updates"
 _GRADIENTS: Final = "gradients"
-_KEPT: Final = ("created", "command", "git_revision", "python", "packages")
 Kept = TypeVar("Kept")
 
 
@@ -53,12 +52,7 @@ class ComparisonRun:
         Raises:
             InvalidInputError: it is none, it is damaged, or a live process holds it.
         """
-        directory = RunDirectory.open(path, PURPOSE)
-        try:
-            return cls(directory)
-        except InvalidInputError:
-            directory.close()
-            raise
+        return open_run(path, PURPOSE, cls)
 
     @property
     def steps(self) -> int:
@@ -139,7 +133,7 @@ class ComparisonRun:
             "presets": as_json(summaries),
             "updates_of_20000_steps_in_50_episodes": refusal_of_large_updates(),
         }
-        write_json(path, content | {key: self.noted.get(key) for key in _KEPT})
+        write_json(path, content | origin_of(self.noted))
         return path
 
 

@@ -7,10 +7,10 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeVar
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
@@ -21,8 +21,11 @@ BASE = "base"  # names of trainings, besides those of trials
 POLISH = "polish"
 _CONFIG = "experiment_config.json"
 _LOCK = ".lock"
+_ORIGIN = ("created", "command", "git_revision", "python", "packages")
 _PATIENCE = 0.2  # seconds for which a look at the lock may be in the way of taking it
 _PACKAGES = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch")
+
+Opened = TypeVar("Opened")
 
 
 class RunDirectory:
@@ -193,6 +196,25 @@ def git_revision() -> str | None:
     except OSError:
         return None
     return result.stdout.strip() or None
+
+
+def open_run(path: Path, purpose: str, read: Callable[[RunDirectory], Opened]) -> Opened:
+    """Takes hold of an earlier run's directory and makes of it what `read` makes of it.
+
+    Raises:
+        InvalidInputError: it is none of that purpose, it is damaged, or a live process holds it.
+    """
+    directory = RunDirectory.open(path, purpose)
+    try:
+        return read(directory)
+    except InvalidInputError:
+        directory.close()
+        raise
+
+
+def origin_of(noted: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns, of what was noted of a run, how it came about: for files made from it later."""
+    return {key: noted.get(key) for key in _ORIGIN}
 
 
 def describe_run(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from workflow_rl.config import ExperimentConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.experiment.listener import Listener
 from workflow_rl.experiment.run import SearchRun
-from workflow_rl.experiment.rundir import RunDirectory, describe_run
+from workflow_rl.experiment.rundir import RunDirectory, describe_run, open_run, origin_of
 from workflow_rl.experiment.tasks import Workers
 from workflow_rl.files import read_json, write_json
 from workflow_rl.landscape.analysis import Analysis
@@ -67,12 +67,7 @@ class LandscapeRun:
         Raises:
             InvalidInputError: it is none, it is damaged, or a live process holds it.
         """
-        directory = RunDirectory.open(path, PURPOSE)
-        try:
-            return cls(directory)
-        except InvalidInputError:
-            directory.close()
-            raise
+        return open_run(path, PURPOSE, cls)
 
     def train(
         self,
@@ -124,9 +119,10 @@ class LandscapeRun:
 
     def write(self, analysis: Analysis) -> Path:
         """Writes `landscape.json` and returns its path."""
-        kept = ("created", "command", "git_revision", "python", "packages", "config")
         path = self.directory.path / "landscape.json"
-        write_json(path, analysis.as_json() | {key: self.noted.get(key) for key in kept})
+        write_json(
+            path, analysis.as_json() | origin_of(self.noted) | {"config": self.noted.get("config")}
+        )
         return path
 
 
