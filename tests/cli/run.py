@@ -8,9 +8,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+from workflow_rl.cli import main
 
 COMMAND = (sys.executable, "-m", "workflow_rl")
 WIDE = os.environ | {"COLUMNS": "200", "TERM": "xterm-256color"}
@@ -38,6 +42,18 @@ def complaint(result: subprocess.CompletedProcess[str]) -> str:
     assert len(lines) == 1
     assert lines[0].startswith("workflow-rl: error: ")
     return lines[0]
+
+
+def refusal(args: Sequence[str], capsys: pytest.CaptureFixture[str], folder: Path) -> str:
+    """Gives the command a mistake, here; returns its one sentence, nothing else said or written."""
+    before = sorted(folder.iterdir())
+    assert main(list(args)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("workflow-rl: error: ")
+    assert err.count("\n") == 1
+    assert sorted(folder.iterdir()) == before
+    return err
 
 
 class Terminal:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import run, terminal
+from tests.cli.run import refusal, run, terminal
 from workflow_rl.bench.sim import BATCH_SIZES, MINI_CAGE_SIZES
 from workflow_rl.cli import main
 from workflow_rl.sim.batch import max_threads
@@ -160,12 +160,7 @@ def test_a_wrong_flag_is_one_sentence_and_writes_nothing(
     if subject == "sim" and flag == "--settle":
         pytest.skip("a flag of train alone")
     monkeypatch.chdir(tmp_path)
-    assert main(["bench", subject, "--json", "figures.json", flag, value]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("workflow-rl: error: ")
-    assert err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
+    refusal(["bench", subject, "--json", "figures.json", flag, value], capsys, tmp_path)
 
 
 def test_figures_do_not_go_into_a_folder(

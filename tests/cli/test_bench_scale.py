@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import run
-from workflow_rl.cli import main
+from tests.cli.run import refusal, run
 
 SHORT = ("--workflows", "1", "--updates", "1", "--envs", "2", "--observations", "5,9")
 SHORT += ("--repeats", "1", "--seconds", "0.01")
@@ -80,8 +79,4 @@ def test_a_wrong_flag_is_one_sentence_and_writes_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["bench", "scale", "--json", "figures.json", flag, value]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith("workflow-rl: error: ")
-    assert not list(tmp_path.iterdir())
+    refusal(["bench", "scale", "--json", "figures.json", flag, value], capsys, tmp_path)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import WIDE, run, terminal
-from workflow_rl.cli import main
+from tests.cli.run import WIDE, refusal, run, terminal
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import MissingDependencyError
 
@@ -94,12 +93,7 @@ def test_a_wrong_flag_is_one_sentence_and_writes_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["bench", "vector", "--json", "figures.json", flag, value]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("workflow-rl: error: ")
-    assert err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
+    refusal(["bench", "vector", "--json", "figures.json", flag, value], capsys, tmp_path)
 
 
 def test_a_contender_that_dies_is_one_error_with_its_last_output(

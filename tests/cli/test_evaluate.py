@@ -2,12 +2,11 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.run import complaint, run
+from tests.cli.run import COMMAND, complaint, run
 from tests.evaluation.policies import ORDER, new_policy, policy_file
 from workflow_rl import evaluate
 from workflow_rl.cli import build_parser, main
@@ -104,9 +103,12 @@ def test_a_narrow_terminal_gets_totals_only(
 
 
 def test_a_reader_that_goes_away_does_not_cost_the_files(here: Path) -> None:
-    command = f"{sys.executable} -m workflow_rl evaluate sleep --episodes 20 | head -1"
-    result = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=here)
-    assert result.stdout.startswith("sleep: rules main")
+    command = [*COMMAND, "evaluate", "sleep", "--episodes", "20"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=here) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.stdout.close()
+    assert first.startswith("sleep: rules main")
     assert written(here / "evaluations")["agent"] == "sleep"
 
 
