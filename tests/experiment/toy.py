@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
+from workflow_rl.experiment.api import search
+from workflow_rl.experiment.run import SearchOutcome
 
 # What a run may do differently each time: how long it took, and what it cost.
 _COSTS = {"cpu_percent", "rss_mb", "seconds", "search_seconds", "pick_seconds", "run_seconds"} | {
@@ -77,3 +79,8 @@ def the_run(folder: Path) -> Path:
     """The only run directory in a folder."""
     (run,) = folder.glob("exp_*")
     return run
+
+
+def run_tiny(folder: Path, **changes: Any) -> SearchOutcome:
+    """A search as small as can be, done."""
+    return search(tiny(**changes), checkpoint_dir=folder)

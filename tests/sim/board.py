@@ -276,3 +276,11 @@ def _parse_red(text: str) -> tuple[int, int, int]:
         return int(action), int(Subnet[words[1].upper()]), NOBODY
     exploit = EXPLOIT_NAMES.index(SHORT_EXPLOITS[words[3]]) if "by" in words else NOBODY
     return int(action), host_index(words[1]), exploit
+
+
+def scanned(host: str, *decoys: str, **game: str) -> Board:
+    """A board on which Red has just scanned the host with its decoys in place."""
+    board = Board(**game).put("persistent", "Ent2" if host != "Ent2" else "Ent1")
+    for decoy in decoys:
+        board.turn(f"Decoy{decoy} {host}")
+    return board.turn(red=f"DNS {host}")

@@ -1,0 +1,198 @@
+import pytest
+
+from workflow_rl.cli import build_parser, main
+from workflow_rl.cli.experiment import experiment_config
+from workflow_rl.config import (
+    PPO_FORMS,
+    ExperimentConfig,
+    GameConfig,
+    PPOConfig,
+    SearchConfig,
+    TrainConfig,
+)
+from workflow_rl.errors import InvalidInputError
+
+
+def parsed(*flags: str) -> ExperimentConfig:
+    return experiment_config(build_parser().parse_args(["search", *flags]))
+
+
+# --- what the flags mean
+
+
+def test_no_flags_are_the_documented_defaults() -> None:
+    config = parsed()
+    assert config == ExperimentConfig()
+    train = config.train
+    assert (train.n_envs, train.max_episodes, train.min_episodes) == (200, 50, 5)
+    assert train.n_envs * train.rollout_steps(config.game.episode_length) == 20_000
+    assert train.compliance_threshold == 0.95
+    assert (config.search.n_workflows, config.search.gp_beta) == (20, 2.0)
+    assert (config.game.red_agent, config.game.rules, config.seed) == ("bline", "main", 0)
+
+
+def test_the_documented_examples_mean_what_they_say() -> None:
+    first = "--n-envs 200 --n-workflows 20 --max-episodes 50 --min-episodes 5 --red-agent bline"
+    assert parsed(*first.split()) == ExperimentConfig()
+    for envs, longest, least in ((50, 100, 10), (500, 20, 3)):
+        flags = f"--n-envs {envs} --max-episodes {longest} --min-episodes {least}"
+        assert parsed(*flags.split()) == ExperimentConfig(
+            train=TrainConfig(n_envs=envs, max_episodes=longest, min_episodes=least)
+        )
+
+
+@pytest.mark.parametrize("spelling", ["meander", "RedMeanderAgent", "REDMEANDERAGENT", "Meander"])
+def test_a_red_agent_goes_by_either_spelling(spelling: str) -> None:
+    assert parsed("--red-agent", spelling).game.red_agent == "meander"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("bline", "bline"), ("B_lineAgent", "bline"), ("SleepAgent", "sleep"), ("mixed", "mixed")],
+)
+def test_every_red_agent_can_be_searched_against(given: str, name: str) -> None:
+    assert parsed("--red-agent", given).game.red_agent == name
+
+
+def test_every_flag_reaches_its_field() -> None:
+    flags = (
+        "--red-agent mixed --rules competition --observation cardiff --green-agent active "
+        "--max-steps 30 --n-envs 4 --max-episodes 9 --min-episodes 2 --update-steps 60 "
+        "--compliance-threshold 0.8 --compliance-view true --alignment fixed "
+        "--alignment-lambda 12.5 --stop-at budget --replay-rollouts 2 --hidden 32,16 "
+        "--ppo documented --epochs 3 --minibatch-size 50 --learning-rate 0.01 --gamma 0.9 "
+        "--gae-lambda 0.8 --entropy-weight 0.02 --n-workflows 7 --strategy random --gp-beta 1.5 "
+        "--initial-design 3 --warm-start nearest --base-updates 11 --polish-updates 0 "
+        "--parallel-workflows 2 --ordered-results --total-episodes 99 --seed 13 --device cpu"
+    )
+    assert parsed(*flags.split()) == ExperimentConfig(
+        game=GameConfig(
+            red_agent="mixed",
+            rules="competition",
+            observation="cardiff",
+            green_agent="active",
+            episode_length=30,
+        ),
+        ppo=PPOConfig(
+            epochs=3,
+            minibatch_size=50,
+            learning_rate=0.01,
+            gamma=0.9,
+            gae_lambda=0.8,
+            entropy_weight=0.02,
+        ),
+        train=TrainConfig(
+            n_envs=4,
+            max_episodes=9,
+            min_episodes=2,
+            update_steps=60,
+            compliance_threshold=0.8,
+            compliance_view="true",
+            alignment="fixed",
+            alignment_lambda=12.5,
+            stop_at="budget",
+            replay_rollouts=2,
+            hidden=(32, 16),
+        ),
+        search=SearchConfig(
+            n_workflows=7,
+            strategy="random",
+            gp_beta=1.5,
+            initial_design=3,
+            warm_start="nearest",
+            base_updates=11,
+            polish_updates=0,
+            parallel_workflows=2,
+            ordered_results=True,
+            total_episodes=99,
+        ),
+        seed=13,
+    )
+
+
+@pytest.mark.parametrize(
+    ("preset", "envs", "transitions", "epochs", "minibatch"),
+    [
+        ("episode", 1, 100, 4, None),
+        ("hybrid", 1, 500, 4, None),
+        ("minibatch", 1, 1_000, 4, None),
+        ("standard", 8, 2_048, 4, 64),
+        ("parallel25", 25, 2_500, 4, None),
+        ("parallel200", 200, 20_000, 4, None),
+        ("original", 200, 20_000, 6, None),
+    ],
+)
+def test_every_documented_rollout_strategy_is_a_preset(
+    preset: str, envs: int, transitions: int, epochs: int, minibatch: int | None
+) -> None:
+    config = parsed("--preset", preset)
+    train = config.train
+    assert train.n_envs == envs
+    assert train.n_envs * train.rollout_steps(config.game.episode_length) == transitions
+    assert config.ppo.epochs == epochs
+    assert config.ppo.minibatch_size == minibatch
+    assert train.conditioned == (preset != "original")
+
+
+def test_the_presets_have_the_documented_lengths() -> None:
+    train = parsed("--preset", "parallel25").train
+    assert (train.max_episodes, train.min_episodes) == (400, 10)
+    train = parsed("--preset", "original").train
+    assert train.n_envs * train.max_episodes == 100_000
+    assert (train.alignment_lambda, train.stop_at) == (0.0, "budget")
+
+
+def test_an_explicit_flag_wins_over_the_preset() -> None:
+    assert parsed("--preset", "parallel25", "--n-envs", "30").train.n_envs == 30
+    assert parsed("--preset", "parallel25", "--min-episodes", "3").train.min_episodes == 3
+    assert parsed("--preset", "hybrid", "--update-steps", "700").train.update_steps == 700
+    assert parsed("--preset", "original", "--epochs", "2").ppo.epochs == 2
+    assert parsed("--preset", "standard", "--minibatch-size", "32").ppo.minibatch_size == 32
+    for value in ("200", "50"):  # also when it is the default
+        assert parsed("--preset", "parallel25", "--n-envs", value).train.n_envs == int(value)
+
+
+@pytest.mark.parametrize(("preset", "least"), [("parallel200", 5), ("parallel25", 10)])
+def test_a_short_training_needs_no_flag_for_its_least_length(preset: str, least: int) -> None:
+    for longest in (1, 4, 40):
+        train = parsed("--preset", preset, "--max-episodes", str(longest)).train
+        assert (train.max_episodes, train.min_episodes) == (longest, min(longest, least))
+
+
+def test_the_forms_of_ppo_go_by_name() -> None:
+    for name, form in PPO_FORMS.items():
+        assert parsed("--ppo", name).ppo == form
+    assert parsed("--ppo", "modern", "--epochs", "9").ppo.epochs == 9
+    assert parsed("--ppo", "modern", "--preset", "standard").ppo.minibatch_size == 64
+
+
+def test_a_preset_shortened_until_it_never_updates_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="never update"):
+        parsed("--preset", "standard", "--max-episodes", "2")
+
+
+# --- help
+
+
+def test_help_groups_the_flags_and_states_each_default_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["search", "--help"])
+    shown = capsys.readouterr().out
+    for title in ("the game:", "training (", "PPO:", "search:", "run:", "examples:"):
+        assert f"\n{title}" in shown
+    words = " ".join(shown.split())
+    assert "default: None" not in words
+    flags = words[words.index("the game:") : words.index("examples:")].split(" --")[1:]
+    assert len(flags) > 35
+    for flag in flags:
+        assert flag.count("(default: ") == 1, flag
+    for part in (
+        "--n-envs N environments that play side by side (default: 200)",
+        "--max-episodes N episodes per environment at most (default: 50)",
+        "--update-steps N transitions per update, all environments together",
+        "--gamma X discount per step (default: 0.95)",
+        "--hidden N,N units of the hidden layers, e.g. 64,64 (default: 64,64)",
+    ):
+        assert part in words
