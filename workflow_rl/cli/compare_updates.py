@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TimeElapsedColumn
 
 from workflow_rl.cli.arguments import Commands, add_command, add_red_agent, add_rules
-from workflow_rl.cli.console import make_console, print_whole
+from workflow_rl.cli.console import make_bars, make_console, print_whole
 from workflow_rl.cli.execution import add_execution_flags, execution_of
 from workflow_rl.cli.resuming import add_resume, refuse_flags, saying_how_to_go_on
 from workflow_rl.config import DEFAULT_PPO, PPO_FORMS, PRESETS, whole_number
@@ -185,16 +185,8 @@ class _Progress:
 
     def __init__(self, console: Console, steps: int) -> None:
         self._console = console
-        self._bars = Progress(
-            TextColumn("trainings"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[news]}"),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bars.add_task("", total=steps, news="")
+        self._bars = make_bars(console, TimeElapsedColumn())
+        self._task = self._bars.add_task("trainings", total=steps, news="")
 
     def __enter__(self) -> "_Progress":
         self._bars.start()

@@ -1,6 +1,13 @@
 """The console that commands print to."""
 
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 _PLAIN_WIDTH = 130  # where there is no terminal whose width counts
 
@@ -16,3 +23,21 @@ def make_console() -> Console:
 def print_whole(console: Console, text: str) -> None:
     """Prints a line with a path in it as it is, however long."""
     console.print(text, markup=False, soft_wrap=True)
+
+
+def make_bars(console: Console, clock: ProgressColumn | None = None) -> Progress:
+    """Returns bars of things done, each with its `news` beside it; shown at a terminal only.
+
+    Args:
+        console: where they are shown.
+        clock: how time is told; by default by how much is left.
+    """
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        clock or TimeRemainingColumn(),
+        TextColumn("{task.fields[news]}"),
+        console=console,
+        disable=not console.is_terminal,
+    )

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from workflow_rl.cli.console import print_whole
+from workflow_rl.cli.console import make_bars, print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.logs import Row
 from workflow_rl.experiment.rundir import BASE
@@ -36,7 +35,7 @@ class LandscapeProgress:
         self._done = 0
         self._best = float("-inf")
         self._last_line = time.perf_counter()
-        self._bars = _bars(console)
+        self._bars = make_bars(console)
         self._task = self._bars.add_task("orders", total=seeds * NUM_ORDERS, news="")
 
     def __enter__(self) -> "LandscapeProgress":
@@ -94,18 +93,6 @@ class LandscapeProgress:
 @contextmanager
 def replaying(console: Console, replays: int) -> Iterator[Callable[[], None]]:
     """Shows how many replays are done; gives what is to be called after each."""
-    with _bars(console) as bars:
+    with make_bars(console) as bars:
         task = bars.add_task("replays", total=replays, news="of searches on this landscape")
         yield lambda: bars.advance(task)
-
-
-def _bars(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[news]}"),
-        console=console,
-        disable=not console.is_terminal,
-    )

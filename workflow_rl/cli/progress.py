@@ -3,9 +3,9 @@
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import TaskID
 
-from workflow_rl.cli.console import print_whole
+from workflow_rl.cli.console import make_bars, print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.experiment.logs import Row
 from workflow_rl.ordersearch.loop import Trial
@@ -23,15 +23,7 @@ class ProgressListener:
         """Prepares the bars."""
         self._console = console
         self._config = config
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[news]}"),
-            console=console,
-            disable=not console.is_terminal,
-        )
+        self._bars = make_bars(console)
         self._workflows: TaskID | None = None
         self._updates: TaskID | None = None
         self._best = float("-inf")
