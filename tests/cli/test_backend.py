@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiment.toy import csv_rows, the_run
+from tests.runs.toy import csv_rows, the_run
 from workflow_rl.cli import main
 
 QUICK = ["--backend", "cyborg", "--n-envs", "4", "--max-steps", "15", "--hidden", "8"]

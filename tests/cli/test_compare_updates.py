@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import refusal, run
-from tests.experiment.toy import the_run
+from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
 QUICK = ("--max-steps", "10", "--transitions", "5000", "--seeds", "1", "--seed", "4")

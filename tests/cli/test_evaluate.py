@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.policies import ORDER, new_policy, policy_file
 from tests.cli.run import COMMAND, complaint, run
-from tests.evaluation.policies import ORDER, new_policy, policy_file
 from workflow_rl import evaluate
 from workflow_rl.cli import build_parser, main
 from workflow_rl.workflow.orders import format_order

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.run import refusal, run
-from tests.experiment.toy import the_run
+from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
 LANDSCAPE = ("landscape", "--n-envs", "4", "--max-steps", "10", "--max-episodes", "2")

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import refusal, run
-from tests.experiment.toy import the_run
+from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
 QUICK = ("--n-envs", "2", "--max-steps", "5", "--max-episodes", "1", "--base-updates", "1")

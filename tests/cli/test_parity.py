@@ -12,10 +12,10 @@ import pytest
 from tests.cli.run import COMMAND, complaint, run, terminal
 from tests.envs.installed import installed_rules
 from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP, TRACES
+from workflow_rl.agents.policy import describe_policy, save_policy
 from workflow_rl.cli import main
 from workflow_rl.parity import replay
 from workflow_rl.parity.trace import load_trace
-from workflow_rl.ppo.policy import describe_policy, save_policy
 from workflow_rl.workflow.orders import ENCODING_SIZE
 
 FILE_LINE = re.compile(

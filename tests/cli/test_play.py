@@ -15,8 +15,8 @@ from tests.cli.run import COMMAND, complaint, run, terminal
 from workflow_rl.cli import main
 from workflow_rl.cli.play import build_screen
 from workflow_rl.config import GameConfig
+from workflow_rl.envs.episode import Episode
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.play import Episode
 from workflow_rl.scenario.actions import ACTION_NAMES, SLEEP, parse_action
 from workflow_rl.scenario.tables import HOST_NAMES
 

@@ -10,9 +10,9 @@ import pytest
 
 import workflow_rl
 from tests.cli.run import COMMAND, WIDE
-from tests.experiment.toy import assert_same, findings, the_run, tiny
+from tests.runs.toy import assert_same, findings, the_run, tiny
 from workflow_rl.cli import main
-from workflow_rl.experiment.rundir import RunDirectory
+from workflow_rl.runs.store import RunDirectory
 
 SCRIPT = Path(workflow_rl.__file__).parent / "parallel_train_workflow_rl.py"
 TOY = ("--n-envs", "20", "--n-workflows", "3", "--max-episodes", "6", "--min-episodes", "2")

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli import main
-from workflow_rl.ppo.policy import load_policy
 
 TRAIN = ["train", "--preset", "original", "--n-envs", "4", "--update-steps", "80"]
 TRAIN += ["--max-steps", "20", "--max-episodes", "6", "--hidden", "8"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import complaint, run
-from tests.experiment.toy import csv_rows, episode_rows, the_run
+from tests.runs.toy import csv_rows, episode_rows, the_run
 from workflow_rl import Cage2Env, load_policy
 from workflow_rl.cli import build_parser, main
 from workflow_rl.cli.experiment import experiment_config

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import COMMAND, WIDE, terminal
-from tests.experiment.test_rundir import holder
-from tests.experiment.toy import tiny
 from tests.report.runs import HOSTILE, log_rows, trial, write_log, write_run
+from tests.runs.test_store import holder
+from tests.runs.toy import tiny
 from workflow_rl.cli import main
-from workflow_rl.experiment.rundir import RunDirectory, is_held
 from workflow_rl.files import write_json
+from workflow_rl.runs.store import RunDirectory, is_held
 
 ROWS = log_rows("base", None, 3) + log_rows("trial_001", 60, 2)
 TRIALS = [trial(0, 5, -30.0), trial(1, 60, None)]

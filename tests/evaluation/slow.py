@@ -13,7 +13,7 @@ from tests.workflow.reference import (
     judge_by_truth,
 )
 from workflow_rl import Cage2Env
-from workflow_rl.baselines.agent import BlueAgent
+from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.evaluation.playing import Game
 from workflow_rl.scenario.actions import ACTION_NAMES
 

@@ -4,13 +4,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.evaluation.policies import ORDER, new_policy
+from tests.agents.policies import ORDER, new_policy
 from tests.evaluation.slow import play_slowly
 from workflow_rl import Cage2Env
-from workflow_rl.baselines.agent import BlueAgent
-from workflow_rl.baselines.fingerprint import FingerprintAgent
-from workflow_rl.baselines.greedy import GreedyAgent
-from workflow_rl.baselines.simple import RandomAgent, SleepAgent
+from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.agents.fingerprint import FingerprintAgent
+from workflow_rl.agents.greedy import GreedyAgent
+from workflow_rl.agents.policies import policy_agent
+from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.evaluation.playing import (
     RED_NAMES,
     UNKNOWN_ACTION,
@@ -18,7 +19,6 @@ from workflow_rl.evaluation.playing import (
     play_batch,
     play_one_by_one,
 )
-from workflow_rl.evaluation.policies import policy_agent
 from workflow_rl.workflow.orders import ORDERS
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.policies import ORDER, new_policy
+from tests.agents.policies import ORDER, new_policy
 from workflow_rl import Cage2Env, evaluate
-from workflow_rl.baselines.greedy import GreedyAgent
+from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.results import Cell

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.evaluation.policies import new_policy, policy_file
+from tests.agents.policies import new_policy, policy_file
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.evaluation.selection import select, snapshots_of

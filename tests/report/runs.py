@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.experiment.toy import tiny
+from tests.runs.toy import tiny
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.experiment.api import search
+from workflow_rl.runs.api import search
 from workflow_rl.workflow.orders import PRECEDENCE, format_order
 
 HOSTILE = "<img src=x onerror=alert(1)>"  # may stand in a file name, too

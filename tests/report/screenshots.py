@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from tests.report.test_browser import FLAGS, chromium
-from workflow_rl.ppo.policy import load_policy
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.report.replay import frames_of, play_policy
 from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import write_report

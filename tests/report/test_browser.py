@@ -13,8 +13,8 @@ import pytest
 
 from tests.report.runs import HOSTILE
 from tests.report.test_report import hostile_run
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.files import write_json
-from workflow_rl.ppo.policy import load_policy
 from workflow_rl.report.palette import COLOURS
 from workflow_rl.report.replay import play_policy
 from workflow_rl.report.replay_page import write_replay

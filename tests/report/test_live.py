@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiment.toy import tiny
 from tests.report.runs import write_run
+from tests.runs.toy import tiny
 from workflow_rl import search
-from workflow_rl.experiment.logs import Row
 from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.report import live
 from workflow_rl.report.live import ReportListener
+from workflow_rl.runs.logs import Row
 from workflow_rl.train.loop import TrainResult
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from tests.parity.fixtures import FILES, file_id
+from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.parity.trace import Trace, load_trace
-from workflow_rl.ppo.policy import Policy, load_policy
 from workflow_rl.report.replay import Replay, frames_of, play_policy, play_trace
 from workflow_rl.report.replay_page import replay_html
 from workflow_rl.sim.state import Access, Activity, Belief

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.experiment.test_rundir import holder
 from tests.report.runs import log_rows, trial, write_log, write_run
+from tests.runs.test_store import holder
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.report.rundata import read_landscape, read_run
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.experiment.test_rundir import holder
-from tests.experiment.toy import tiny
 from tests.report.runs import log_rows, trial, write_log, write_run
+from tests.runs.test_store import holder
+from tests.runs.toy import tiny
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.experiment.logs import CsvLog
-from workflow_rl.experiment.rundir import BASE, POLISH
 from workflow_rl.report import snapshot
 from workflow_rl.report.snapshot import last_rows, planned_updates, take_snapshot
+from workflow_rl.runs.logs import CsvLog
+from workflow_rl.runs.store import BASE, POLISH
 
 
 def test_a_finished_run_is_seen_as_one(real_run: Path) -> None:

@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 
 from workflow_rl.config import GameConfig
+from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import parse_action
 from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, Subnet, port_set
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.blue import blue_acts
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, Draws, first
 from workflow_rl.sim.green import green_acts
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.observe import monitor, note_scans
 from workflow_rl.sim.red_actions import exploit_options, red_acts
 from workflow_rl.sim.reward import reward_of, score

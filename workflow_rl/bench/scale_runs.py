@@ -10,9 +10,9 @@ from typing import Final
 
 from workflow_rl.bench.measure import Rate
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
-from workflow_rl.experiment.api import Silent, search
-from workflow_rl.experiment.execution import Execution
 from workflow_rl.ordersearch.loop import Trial
+from workflow_rl.runs.api import Silent, search
+from workflow_rl.runs.execution import Execution
 from workflow_rl.train.loop import TrainResult
 
 WORKERS: Final = (1, 2)
@@ -130,7 +130,7 @@ def _experiment(
 def measure_tiny(config: GameConfig, plan: Plan, nodes: int, progress: Progress) -> list[Tiny]:
     """Measures searches of workflows that take no time, so that the driver's share shows."""
     from workflow_rl.bench.scale_cluster import simulated_cluster
-    from workflow_rl.experiment.ray_cluster import connected
+    from workflow_rl.runs.ray_cluster import connected
 
     game = GameConfig(red_agent=config.red_agent, rules=config.rules, episode_length=5)
     progress(f"starting a cluster of {nodes} nodes")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from workflow_rl.comparison.plan import Plan
-from workflow_rl.comparison.summary import (
+from workflow_rl.studies.comparison.plan import Plan
+from workflow_rl.studies.comparison.summary import (
     BLOCK,
     BLOCKS,
     EPISODES,

@@ -17,7 +17,7 @@ from workflow_rl.config import DEFAULT_PPO, PPO_FORMS, PRESETS, whole_number
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 if TYPE_CHECKING:
-    from workflow_rl.comparison.plan import Plan
+    from workflow_rl.studies.comparison.plan import Plan
 
 _EXAMPLES = """workflow-rl compare-updates
 workflow-rl compare-updates --red-agent meander --seeds 5
@@ -107,12 +107,12 @@ def run(args: argparse.Namespace) -> int:
     """Trains, prints the tables and writes figures and data."""
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.cli.compare_tables import print_comparison
-    from workflow_rl.comparison.figures import figures
-    from workflow_rl.comparison.place import open_place
-    from workflow_rl.comparison.plan import Plan
-    from workflow_rl.comparison.run import ComparisonRun
-    from workflow_rl.comparison.summary import summarise
     from workflow_rl.report.plots import write_page
+    from workflow_rl.studies.comparison.figures import figures
+    from workflow_rl.studies.comparison.place import open_place
+    from workflow_rl.studies.comparison.plan import Plan
+    from workflow_rl.studies.comparison.run import ComparisonRun
+    from workflow_rl.studies.comparison.summary import summarise
 
     whole_number("--seeds", args.seeds, 1, 1_000)
     plan = Plan(

@@ -69,12 +69,12 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.cli.landscape_progress import LandscapeProgress, replaying
     from workflow_rl.cli.landscape_tables import print_analysis
-    from workflow_rl.experiment.execution import open_workers
-    from workflow_rl.landscape.analysis import analyse
-    from workflow_rl.landscape.figures import figures
-    from workflow_rl.landscape.regret import STRATEGIES
-    from workflow_rl.landscape.run import LandscapeRun
     from workflow_rl.report.plots import write_page
+    from workflow_rl.runs.execution import open_workers
+    from workflow_rl.studies.landscape.analysis import analyse
+    from workflow_rl.studies.landscape.figures import figures
+    from workflow_rl.studies.landscape.regret import STRATEGIES
+    from workflow_rl.studies.landscape.run import LandscapeRun
 
     execution = execution_of(args)
     with ExitStack() as stack:

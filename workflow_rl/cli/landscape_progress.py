@@ -9,9 +9,9 @@ from rich.console import Console
 
 from workflow_rl.cli.console import make_bars, print_whole
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.experiment.logs import Row
-from workflow_rl.experiment.rundir import BASE
 from workflow_rl.ordersearch.loop import Trial
+from workflow_rl.runs.logs import Row
+from workflow_rl.runs.store import BASE
 from workflow_rl.train.loop import TrainResult
 from workflow_rl.workflow.orders import NUM_ORDERS
 

@@ -7,8 +7,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from workflow_rl.landscape.analysis import Analysis
-from workflow_rl.landscape.variance import OrderEffect
+from workflow_rl.studies.landscape.analysis import Analysis
+from workflow_rl.studies.landscape.variance import OrderEffect
 from workflow_rl.workflow.orders import common_part, format_order
 
 _ENDS: Final = 10  # orders shown from each end of the ranking

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 
 from workflow_rl.cli.console import print_whole
-from workflow_rl.experiment.run import SearchOutcome
-from workflow_rl.experiment.rundir import RunDirectory
-from workflow_rl.experiment.spread import spread_of
+from workflow_rl.runs.run import SearchOutcome
+from workflow_rl.runs.spread import spread_of
+from workflow_rl.runs.store import RunDirectory
 from workflow_rl.workflow.orders import format_order
 
 

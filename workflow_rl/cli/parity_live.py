@@ -8,6 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli.arguments import add_cyborg_path
 from workflow_rl.config import (
     GREEN_AGENTS,
@@ -21,7 +22,6 @@ from workflow_rl.config import (
 )
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, Match, compare_live
-from workflow_rl.ppo.policy import load_policy
 from workflow_rl.sim.observe import OBSERVATION_SIZES
 
 _ALL: Final = "all"

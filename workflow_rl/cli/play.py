@@ -13,8 +13,8 @@ from workflow_rl.cli.arguments import (
     add_rules,
 )
 from workflow_rl.config import GREEN_AGENTS, GameConfig, whole_number
+from workflow_rl.envs.episode import Episode
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.play import Episode
 from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
 
 _KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | Ctrl-C quits"

@@ -7,9 +7,9 @@ from rich.progress import TaskID
 
 from workflow_rl.cli.console import make_bars, print_whole
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.experiment.logs import Row
 from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.report.snapshot import planned_updates
+from workflow_rl.runs.logs import Row
 from workflow_rl.train.loop import TrainResult
 from workflow_rl.workflow.orders import format_order
 

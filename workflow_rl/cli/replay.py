@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _played(args: argparse.Namespace) -> "Replay":
-    from workflow_rl.ppo.policy import load_policy
+    from workflow_rl.agents.policy import load_policy
     from workflow_rl.report.replay import play_policy
 
     if args.episode:

@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.cli.outcome import print_outcome, print_start
     from workflow_rl.cli.progress import ProgressListener
-    from workflow_rl.experiment.execution import open_workers
-    from workflow_rl.experiment.run import SearchRun
-    from workflow_rl.experiment.rundir import RunDirectory
     from workflow_rl.report.live import ReportListener
+    from workflow_rl.runs.execution import open_workers
+    from workflow_rl.runs.run import SearchRun
+    from workflow_rl.runs.store import RunDirectory
 
     execution = execution_of(args)
     with ExitStack() as stack:

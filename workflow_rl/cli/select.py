@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     """Plays rounds, shows the best and puts the winner into its run."""
     from rich.progress import Progress
 
+    from workflow_rl.agents.policy import load_policy
     from workflow_rl.evaluation.selection import select, snapshots_of
-    from workflow_rl.ppo.policy import load_policy
 
     steps = whole_number("steps", args.steps, 1, 10**6)
     last = whole_number("last", args.last, 0, 10**9)

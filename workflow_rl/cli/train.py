@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInputError(f"the preset {args.preset} trains without a workflow")
     from workflow_rl.cli.outcome import print_start
     from workflow_rl.cli.progress import ProgressListener
-    from workflow_rl.experiment.rundir import RunDirectory
-    from workflow_rl.experiment.single import train_in_directory, workflow_named
+    from workflow_rl.runs.single import train_in_directory, workflow_named
+    from workflow_rl.runs.store import RunDirectory
 
     directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv, "train")
     console = make_console()

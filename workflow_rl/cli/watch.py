@@ -81,8 +81,8 @@ def _print_lines(path: Path, every: float) -> None:
 
 def one_line(shot: "Snapshot") -> str:
     """Says in one line how far a run is."""
-    from workflow_rl.experiment.logs import SPEED
     from workflow_rl.report.words import status_of
+    from workflow_rl.runs.logs import SPEED
 
     parts = [f"{shot.run.name}: {status_of(shot.run)}"]
     if shot.planned:

@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.baselines.agent import BlueAgent
+from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.config import RED_AGENTS, VIEWS, GameConfig
 from workflow_rl.evaluation.results import ActionLog, Cell
+from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
 from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.jit import compile_message
 from workflow_rl.sim.state import RedAction
 from workflow_rl.train.alignment import Tally, alignment_shares
 from workflow_rl.workflow.compliance import Judgement, judge_observed, judge_true

@@ -7,8 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from workflow_rl.baselines.agent import BlueAgent
-from workflow_rl.baselines.simple import RandomAgent
+from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.agents.named import make_agent
+from workflow_rl.agents.policy import Policy
+from workflow_rl.agents.simple import RandomAgent
 from workflow_rl.config import (
     MAX_EPISODE_LENGTH,
     RED_AGENTS,
@@ -18,7 +20,6 @@ from workflow_rl.config import (
     whole_number,
 )
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
-from workflow_rl.evaluation.agents import make_agent
 from workflow_rl.evaluation.playing import EnvFactory, Game, play_batch, play_one_by_one
 from workflow_rl.evaluation.results import (
     OFFICIAL_EPISODES,
@@ -26,7 +27,6 @@ from workflow_rl.evaluation.results import (
     Cell,
     Evaluation,
 )
-from workflow_rl.ppo.policy import Policy
 from workflow_rl.workflow.orders import ORDERS, order_index, parse_order
 
 BACKENDS: Final = ("cage2", "cyborg")

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from workflow_rl.baselines.agent import BlueAgent
+from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.agents.policies import policy_agent
+from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import Game, play_batch
-from workflow_rl.evaluation.policies import policy_agent
-from workflow_rl.ppo.policy import Policy, load_policy
 
 FIRST_EPISODES: Final = 200  # of each candidate in the first round
 _KEPT: Final = 4  # one in so many goes on to a round of four times the episodes

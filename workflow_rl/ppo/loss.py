@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workflow_rl.sim.jit import kernel
+from workflow_rl.jit import kernel
 
 
 class LossTerms(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from workflow_rl.sim.jit import kernel
+from workflow_rl.jit import kernel
 
 Layers = tuple[tuple[NDArray[np.float32], ...], tuple[NDArray[np.float32], ...]]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.sim.jit import kernel
+from workflow_rl.jit import kernel
 
 Floats = NDArray[np.float32]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.agents.outputs import AllActions, Outputs
 from workflow_rl.envs.world import World
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.outputs import AllActions, Outputs
 from workflow_rl.ppo.table import PolicyTable
 from workflow_rl.workflow.compliance import judge_observed, judge_true
 from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, NUM_ORDERS, SEQUENCES

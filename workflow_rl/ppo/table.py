@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.ppo.distinct import DistinctRows
+from workflow_rl.agents.distinct import DistinctRows
+from workflow_rl.jit import kernel
 from workflow_rl.ppo.network import ActorCritic, apply_layers, layers_of
-from workflow_rl.sim.jit import kernel
 
 _LEAST_MASS = 1e-30  # so that nothing is divided by zero where allowed actions are impossible
 

@@ -4,11 +4,11 @@ import warnings
 from pathlib import Path
 
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.experiment.api import Silent
-from workflow_rl.experiment.api import search as run_search
-from workflow_rl.experiment.execution import Execution
-from workflow_rl.experiment.run import SearchOutcome
 from workflow_rl.report.live import ReportListener
+from workflow_rl.runs.api import Silent
+from workflow_rl.runs.api import search as run_search
+from workflow_rl.runs.execution import Execution
+from workflow_rl.runs.run import SearchOutcome
 
 
 def search(

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from workflow_rl.experiment.listener import Listener
-from workflow_rl.experiment.logs import Row
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.ordersearch.loop import Trial
-from workflow_rl.ppo.policy import load_policy
 from workflow_rl.report.replay import MOST_STEPS, play_policy
 from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import REPLAY, REPORT, write_report
+from workflow_rl.runs.listener import Listener
+from workflow_rl.runs.logs import Row
 from workflow_rl.train.loop import TrainResult
 
 EVERY: Final = 30.0  # seconds between reports at least

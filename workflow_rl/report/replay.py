@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from workflow_rl.agents.policy import Policy
 from workflow_rl.config import GameConfig, whole_number
+from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
-from workflow_rl.play import Episode
-from workflow_rl.ppo.policy import Policy
 from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
 from workflow_rl.scenario.tables import HOSTS, NUM_HOSTS
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction

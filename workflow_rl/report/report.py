@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.experiment.rundir import BASE, POLISH
 from workflow_rl.files import write_atomically
 from workflow_rl.report import words
 from workflow_rl.report.figures.compare import effects_figure, paths_figure, rewards_figure
@@ -25,6 +24,7 @@ from workflow_rl.report.findings import Findings, find
 from workflow_rl.report.page import PLOTLY, render
 from workflow_rl.report.path import Step
 from workflow_rl.report.rundata import Curve, read_run
+from workflow_rl.runs.store import BASE, POLISH
 
 REPORT: Final = "report.html"
 REPLAY: Final = "replay.html"

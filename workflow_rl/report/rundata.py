@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.experiment.logs import CsvLog
-from workflow_rl.experiment.rundir import describe_run, is_held
 from workflow_rl.files import read_json
 from workflow_rl.ordersearch.strategies import Observation
+from workflow_rl.runs.logs import CsvLog
+from workflow_rl.runs.store import describe_run, is_held
 from workflow_rl.workflow.orders import NUM_ORDERS, order_index, parse_order
 
 _COLUMNS: Final = (

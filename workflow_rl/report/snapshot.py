@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.experiment.logs import SCALARS, SPEED
-from workflow_rl.experiment.rundir import BASE, POLISH
 from workflow_rl.report.rundata import RunData, Tried, read_run
+from workflow_rl.runs.logs import SCALARS, SPEED
+from workflow_rl.runs.store import BASE, POLISH
 
 _TAIL: Final = 1 << 16  # bytes at the end of the log that are looked at
 _RECENT: Final = 20  # updates over which speed is told

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.jit import compile_message, kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.draws import Draws, philox
-from workflow_rl.sim.jit import compile_message, kernel, rule
 from workflow_rl.sim.observe import (
     OBSERVATION_SIZES,
     write_decoy_mask,

@@ -1,5 +1,6 @@
 """Blue's actions. All 145 are always legal; each works on one host."""
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import (
     DECOY_REFUSED_BY,
@@ -7,7 +8,6 @@ from workflow_rl.scenario.tables import (
     RESTORE_COST_TENTHS,
     USER0,
 )
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.network import open_ports
 from workflow_rl.sim.state import NOBODY, Belief, State, Success
 from workflow_rl.sim.table import belief, mark

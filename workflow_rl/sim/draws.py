@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import FAVOURITE_EXPLOIT_PROBABILITY
-from workflow_rl.sim.jit import rule
 
 _M0: Final = np.uint64(0xD2511F53)
 _M1: Final = np.uint64(0xCD9E8D57)

@@ -1,8 +1,8 @@
 """Green: asleep by default; the active Green scans hosts, which looks to Blue like Red's scans."""
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import GREEN_SCAN_TARGETS
 from workflow_rl.sim.draws import CHOSE_NOBODY, WORDS, choose
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.network import record_scan
 from workflow_rl.sim.state import State
 

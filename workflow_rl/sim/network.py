@@ -1,5 +1,6 @@
 """What holds on the network at this moment: sessions, routes, open ports, and recorded events."""
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import (
     ENTERPRISE_FOOTHOLDS,
     HOST_PORTS,
@@ -7,7 +8,6 @@ from workflow_rl.scenario.tables import (
     PORTS_OF_DECOYS,
 )
 from workflow_rl.sim.draws import count
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.state import State
 
 

@@ -5,11 +5,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import DECOY_ACTIONS
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.network import open_ports, red_hosts
 from workflow_rl.sim.state import NOBODY, Activity, Belief, State
 from workflow_rl.sim.table import activity, clear_activity, mark, show

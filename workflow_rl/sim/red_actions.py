@@ -1,5 +1,6 @@
 """Red's five actions, executed through its session 0 on User0."""
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import (
     BRUTE_FORCE_ATTEMPTS,
     DECOYS_TRAPPING,
@@ -18,7 +19,6 @@ from workflow_rl.scenario.tables import (
     Subnet,
 )
 from workflow_rl.sim.draws import Draws, choose_exploit, count, first, happens
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.network import (
     is_reachable,
     open_ports,

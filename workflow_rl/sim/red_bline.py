@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import (
     BLINE_FIRST_TARGETS,
     ENTERPRISE2,
@@ -10,7 +11,6 @@ from workflow_rl.scenario.tables import (
     Subnet,
 )
 from workflow_rl.sim.draws import choose
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction, State, Success
 
 _FIRST = -1  # the user host drawn for this episode

@@ -1,5 +1,6 @@
 """Meander: spreads over every host it learns of, subnet by subnet, and impacts when it can."""
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import (
     ENTERPRISE_FOOTHOLDS,
     OP_SERVER0,
@@ -7,7 +8,6 @@ from workflow_rl.scenario.tables import (
     Subnet,
 )
 from workflow_rl.sim.draws import choose
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.state import RedAction, State, Success
 
 _SWEEP = int(RedAction.DISCOVER_REMOTE_SYSTEMS)

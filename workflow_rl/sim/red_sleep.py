@@ -1,6 +1,6 @@
 """The sleeping Red: it holds its session on User0 and does nothing."""
 
-from workflow_rl.sim.jit import rule
+from workflow_rl.jit import rule
 from workflow_rl.sim.state import NOBODY, RedAction, State
 
 _SLEEP = int(RedAction.SLEEP)

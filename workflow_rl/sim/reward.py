@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import (
     CONFIDENTIALITY_TENTHS,
     OT_SERVICE_DOWN_TENTHS,
 )
 from workflow_rl.sim.draws import count
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.state import State
 
 

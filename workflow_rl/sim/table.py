@@ -6,8 +6,8 @@ two of `Belief`. The integer is the 52-bit observation itself.
 
 from typing import Final
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import NUM_HOSTS
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.state import State
 
 _ACTIVITY = 0b0011

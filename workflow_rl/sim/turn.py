@@ -1,10 +1,10 @@
 """An episode's start and one turn of the game, as the ordered list of its phases."""
 
+from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import USER0, Subnet
 from workflow_rl.sim.blue import blue_acts
 from workflow_rl.sim.draws import WORDS, Draws
 from workflow_rl.sim.green import green_acts
-from workflow_rl.sim.jit import rule
 from workflow_rl.sim.observe import monitor, note_scans
 from workflow_rl.sim.red_actions import red_acts
 from workflow_rl.sim.red_bline import bline_chooses

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import TrainConfig
-from workflow_rl.sim.jit import kernel
+from workflow_rl.jit import kernel
 from workflow_rl.workflow.compliance import COMPLIANT, VIOLATION
 from workflow_rl.workflow.orders import NUM_ORDERS
 

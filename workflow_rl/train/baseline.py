@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.jit import kernel
 from workflow_rl.ppo.returns import discounted_returns
-from workflow_rl.sim.jit import kernel
 
 MOST_FIXES: Final = 40  # steps after more counted fixes than this are taken together
 

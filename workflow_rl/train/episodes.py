@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import VIEWS
+from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
-from workflow_rl.sim.jit import kernel
 from workflow_rl.train.alignment import Tally, alignment_shares
 from workflow_rl.train.baseline import without_expected
 from workflow_rl.workflow.compliance import NOT_A_FIX

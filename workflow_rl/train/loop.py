@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from workflow_rl.agents.outputs import make_outputs
 from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig
 from workflow_rl.envs.python_world import make_world
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import digest_of, load_arrays, save_arrays
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.outputs import make_outputs
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
 from workflow_rl.train.alignment import AlignmentWeight

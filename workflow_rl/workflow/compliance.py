@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
 from workflow_rl.scenario.units import NUM_UNITS, UNIT_HOSTS, UNIT_OF
-from workflow_rl.sim.jit import kernel, rule
 from workflow_rl.sim.state import Belief
 
 NOT_A_FIX: Final = 0

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.agents.policies import ORDER, new_policy, policy_file
+from workflow_rl.agents.fingerprint import FingerprintAgent
+from workflow_rl.agents.greedy import DEFAULT_ORDER
+from workflow_rl.agents.named import BASELINES, make_agent
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.workflow.orders import ORDERS
+
+
+def test_baselines_go_by_their_names() -> None:
+    assert list(BASELINES) == ["sleep", "random", "react-restore", "greedy"]
+    for name in BASELINES:
+        assert make_agent(name).name == name
+    assert make_agent("greedy").order == DEFAULT_ORDER
+    assert make_agent("greedy", ORDERS[5]).order == ORDERS[5]
+    assert make_agent("sleep", ORDERS[5]).order is None
+
+
+def test_a_policy_is_found_by_file_and_by_run_directory(tmp_path: Path) -> None:
+    policy = new_policy(order=ORDER, conditioned=True)
+    run = tmp_path / "exp_1"
+    path = policy_file(run / "policies" / "recommended.safetensors", policy)
+    seen = np.random.default_rng(0).integers(0, 2, (9, 52)).astype(np.int8)
+    for what, name in ((path, "recommended"), (run, "exp_1"), (policy, "policy")):
+        agent = make_agent(what)
+        assert (agent.name, agent.order) == (name, ORDERS[ORDER])
+        assert (agent.act(seen, np.ones((9, 145), np.bool_), 0) == policy.act(seen)).all()
+
+
+def test_two_policies_make_one_agent(tmp_path: Path) -> None:
+    one = policy_file(tmp_path / "one.safetensors", new_policy(62, 36))
+    other = policy_file(tmp_path / "other.safetensors", new_policy(62, 36, seed=1))
+    plain = policy_file(tmp_path / "plain.safetensors", new_policy(62))
+    agent = make_agent(f"bline={one},meander={other}")
+    assert isinstance(agent, FingerprintAgent)
+    assert (agent.name, agent.observation) == ("cardiff", "cardiff")
+    assert make_agent(f"bline={one},meander={plain}").name == "fingerprint"
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        (
+            "nobody",
+            "nobody is no run directory, no policy file and no baseline: baselines are sleep",
+        ),
+        ("bline=a", "write bline=PATH,meander=PATH"),
+        ("bline=a,meander=", "write bline=PATH,meander=PATH"),
+        ("bline=a,meander=b,sleep=c", "write bline=PATH,meander=PATH"),
+        ("bline=a,meander=b", "a is no run directory"),
+    ],
+)
+def test_what_stands_for_nothing_is_answered_with_what_would(what: str, text: str) -> None:
+    with pytest.raises(InvalidInputError, match=text):
+        make_agent(what)
+
+
+def test_a_directory_without_a_policy_and_a_foreign_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="there is no file"):
+        make_agent(tmp_path)
+    (tmp_path / "notes.txt").write_text("notes")
+    with pytest.raises(InvalidInputError, match="damaged or not a policy"):
+        make_agent(tmp_path / "notes.txt")

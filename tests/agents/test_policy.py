@@ -1,0 +1,236 @@
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.ppo.rollouts import new_network
+from workflow_rl import Cage2Env
+from workflow_rl.agents.policy import Policy, describe_policy, load_policy, save_policy
+from workflow_rl.envs.agents import play_episodes
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import save_arrays
+from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.workflow.orders import ENCODINGS, ORDERS, format_order
+
+ORDER = 69
+TEXT = format_order(ORDER)
+SIZE = 52
+
+
+def weights(network: ActorCritic) -> dict[str, Any]:
+    return {name: t.detach().numpy().copy() for name, t in network.state_dict().items()}
+
+
+def network(*, conditioned: bool = True, seed: int = 0) -> ActorCritic:
+    """A network whose opinions are strong enough to tell its actions apart."""
+    made = new_network(SIZE + (25 if conditioned else 0), seed=seed)
+    with torch.no_grad():
+        for parameter in made.actor.parameters():
+            parameter *= 4
+    return made
+
+
+def new_policy(order: int | None = ORDER, *, conditioned: bool = True) -> Policy:
+    description = describe_policy(order=order, conditioned=conditioned, rules="main")
+    return Policy(weights(network(conditioned=conditioned)), description)
+
+
+def observations(number: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).integers(0, 2, (number, SIZE)).astype(np.int8)
+
+
+def sentence(call: Any, *args: Any, **named: Any) -> str:
+    with pytest.raises(InvalidInputError) as caught:
+        call(*args, **named)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- acting
+
+
+def test_probabilities_are_those_of_the_network() -> None:
+    seen = observations(40)
+    for order in (ORDER, 0, 119):
+        encoding = np.tile(ENCODINGS[order], (40, 1))
+        inputs = torch.from_numpy(np.hstack([seen, encoding]).astype(np.float32))
+        expected = torch.softmax(network()(inputs)[0], 1).detach().numpy()
+        found = new_policy().probabilities(seen, ORDERS[order])
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_without_conditioning_the_network_sees_only_the_observation() -> None:
+    seen = observations(10)
+    inputs = torch.from_numpy(seen.astype(np.float32))
+    expected = torch.softmax(network(conditioned=False)(inputs)[0], 1).detach().numpy()
+    policy = new_policy(None, conditioned=False)
+    assert policy.observation_size == SIZE
+    np.testing.assert_allclose(policy.probabilities(seen), expected, rtol=1e-4, atol=1e-7)
+
+
+def test_one_observation_gives_one_action_and_many_give_many() -> None:
+    policy = new_policy()
+    seen = observations(30)
+    actions = policy.act(seen)
+    assert actions.shape == (30,)
+    assert len(set(actions.tolist())) > 3
+    for observation, action in zip(seen, actions, strict=True):
+        one = policy.act(observation)
+        assert isinstance(one, int)
+        assert one == action
+    assert policy.probabilities(seen[0]).shape == (NUM_ACTIONS,)
+    assert policy.act(seen[:1]).shape == (1,)
+    assert policy.act(seen[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.bool_, np.int64, np.float32, np.float64, list])
+def test_observations_of_any_number_type_mean_the_same(kind: Any) -> None:
+    policy = new_policy()
+    seen = observations(5)
+    given = seen.tolist() if kind is list else seen.astype(kind)
+    assert (policy.act(given) == policy.act(seen)).all()
+
+
+def test_an_order_may_be_given_in_words_as_a_tuple_or_not_at_all() -> None:
+    policy = new_policy()
+    seen = observations(20)
+    own = policy.probabilities(seen)
+    for order in (TEXT, TEXT.replace(" > ", ","), TEXT.replace(">", "→"), ORDERS[ORDER]):
+        assert (policy.probabilities(seen, order) == own).all()
+    assert (policy.probabilities(seen, list(ORDERS[ORDER])) == own).all()
+    assert (policy.probabilities(seen, ORDERS[0]) != own).any()
+    assert (policy.act(seen, ORDERS[0]) != policy.act(seen)).any()
+
+
+def test_a_policy_for_any_order_must_be_told_which() -> None:
+    policy = new_policy(order=None)
+    assert policy.order is None
+    assert "say which one" in sentence(policy.act, observations(1))
+    assert (policy.act(observations(9), TEXT) == new_policy().act(observations(9))).all()
+
+
+def test_deterministic_is_the_most_probable_action() -> None:
+    policy = new_policy()
+    seen = observations(30)
+    assert (policy.act(seen) == policy.probabilities(seen).argmax(axis=1)).all()
+    assert (policy.act(seen) == policy.act(seen)).all()
+
+
+def test_sampled_actions_come_as_often_as_their_probabilities_say() -> None:
+    policy = new_policy()
+    one = observations(1)
+    number = 40_000
+    drawn = policy.act(np.repeat(one, number, axis=0), deterministic=False)
+    found = np.bincount(drawn, minlength=NUM_ACTIONS) / number
+    p = policy.probabilities(one[0])
+    spread = np.sqrt(p * (1 - p) / number)
+    assert (np.abs(found - p) < 5 * spread + 1e-4).all()
+    single = [policy.act(one[0], deterministic=False) for _ in range(200)]
+    assert len(set(single)) > 1
+    assert all(isinstance(action, int) for action in single)
+
+
+@pytest.mark.parametrize("shape", [(), (51,), (53,), (3, 51), (2, 3, 52), (0,), (52, 1)])
+def test_an_observation_of_another_size_is_refused(shape: tuple[int, ...]) -> None:
+    said = sentence(new_policy().act, np.zeros(shape))
+    assert "has 52 values" in said
+    assert str(shape) in said
+
+
+@pytest.mark.parametrize(
+    "order",
+    ["", "user", "user > user > op_host > op_server > defender", TEXT + " > user", "a > b", ()],
+)
+def test_what_is_no_order_is_refused(order: Any) -> None:
+    said = sentence(new_policy().act, np.zeros(SIZE), order)
+    assert "is not a workflow: name each of defender, enterprise" in said
+
+
+def test_a_policy_plays_as_a_cyborg_style_agent() -> None:
+    policy = new_policy()
+    env = Cage2Env(red_agent="bline", episode_length=30)
+    returns = play_episodes(policy, env, 5, seed=3)
+    assert returns.shape == (5,)
+    assert (returns < 0).any()
+    assert (play_episodes(policy, env, 5, seed=3) == returns).all()
+    seen = observations(1)[0]
+    assert policy.get_action(seen, NUM_ACTIONS) == policy.get_action(seen) == policy.act(seen)
+
+
+# --- files
+
+
+def test_a_policy_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    policy = new_policy()
+    path = tmp_path / "deep" / "one.safetensors"
+    policy.save(path)
+    again = load_policy(path)
+    assert again.order == policy.order == ORDERS[ORDER]
+    assert again.description == policy.description
+    seen = observations(20)
+    assert (again.probabilities(seen) == policy.probabilities(seen)).all()
+    again.save(tmp_path / "two.safetensors")
+    assert (tmp_path / "two.safetensors").read_bytes() == path.read_bytes()
+
+
+def test_the_description_lies_beside_the_policy_in_plain_words(tmp_path: Path) -> None:
+    new_policy().save(tmp_path / "one.safetensors")
+    beside = json.loads((tmp_path / "one.json").read_text())
+    assert beside == {"order": TEXT, "conditioned": True, "rules": "main"}
+
+
+def test_a_run_directory_stands_for_its_recommended_policy(tmp_path: Path) -> None:
+    new_policy().save(tmp_path / "policies" / "recommended.safetensors")
+    assert load_policy(str(tmp_path)).order == ORDERS[ORDER]
+    assert "recommended.safetensors" in sentence(load_policy, tmp_path / "policies")
+
+
+def test_a_missing_policy_is_said_to_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "none.safetensors"
+    assert sentence(load_policy, path) == f"there is no file {path}"
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, 5_000, -1])
+def test_a_policy_file_cut_off_is_damaged(tmp_path: Path, keep: int) -> None:
+    path = tmp_path / "one.safetensors"
+    new_policy().save(path)
+    os.truncate(path, keep if keep >= 0 else path.stat().st_size - 1)
+    assert sentence(load_policy, path) == f"{path} is damaged or not a policy file"
+
+
+def test_a_file_of_another_program_is_foreign(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    path = tmp_path / "theirs.safetensors"
+    save_file(weights(network()), path)
+    assert sentence(load_policy, path) == f"{path} was not written by workflow-rl"
+
+
+def test_another_kind_of_file_of_ours_is_no_policy(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    save_arrays(path, "training checkpoint", {"x": np.zeros(2)}, {})
+    assert "holds a training checkpoint, not a policy" in sentence(load_policy, path)
+
+
+@pytest.mark.parametrize(
+    ("lost", "description"),
+    [
+        (None, {}),
+        (None, {"order": "somewhere", "conditioned": True}),
+        ("actor.0.bias", {"order": TEXT, "conditioned": True}),
+        ("actor", {"order": TEXT, "conditioned": True}),
+    ],
+)
+def test_a_policy_file_that_lacks_something_is_refused(
+    tmp_path: Path, lost: str | None, description: dict[str, Any]
+) -> None:
+    path = tmp_path / "one.safetensors"
+    kept = {k: v for k, v in weights(network()).items() if lost is None or not k.startswith(lost)}
+    save_policy(path, kept, description)
+    assert str(path) in sentence(load_policy, path)

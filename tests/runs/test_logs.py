@@ -1,0 +1,205 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from workflow_rl.runs.logs import (
+    EPISODE_DTYPE,
+    CsvLog,
+    EpisodeLog,
+    TensorBoardLog,
+    write_episodes,
+)
+from workflow_rl.train.episodes import Episodes
+from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+
+ROWS = [
+    {"training": "base", "update": 1, "reward": -1.25},
+    {"training": "base", "update": 2, "reward": math.nan},
+    {"training": "trial_000", "update": 1, "reward": 0.1 + 0.2},
+]
+READ = [
+    {"training": "base", "update": "1", "reward": "-1.25"},
+    {"training": "base", "update": "2", "reward": ""},
+    {"training": "trial_000", "update": "1", "reward": "0.3"},
+]
+
+
+def filled(path: Path) -> CsvLog:
+    log = CsvLog(path / "below" / "log.csv")
+    for row in ROWS:
+        log.append(row)
+    return log
+
+
+def episodes(number: int, order: int = 0) -> Episodes:
+    return Episodes(
+        env=np.arange(number, dtype=np.int32),
+        order=np.full(number, order, np.int16),
+        env_reward=np.linspace(-9, 0, number, dtype=np.float32),
+        alignment=np.full(number, 15, np.float32),
+        compliance_observed=np.full(number, 0.5, np.float32),
+        compliance_true=np.full(number, 0.25, np.float32),
+        fixes=np.arange(number, dtype=np.int32) * 2,
+    )
+
+
+# --- tables
+
+
+def test_a_table_grows_row_by_row_under_one_header(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    assert log.rows() == READ
+    assert log.path.read_text().splitlines()[0] == "training,update,reward"
+    assert len(log.path.read_text().splitlines()) == 4
+
+
+def test_a_table_without_a_file_is_empty(tmp_path: Path) -> None:
+    assert CsvLog(tmp_path / "log.csv").rows() == []
+
+
+def test_a_table_cut_off_anywhere_keeps_its_whole_rows(tmp_path: Path) -> None:
+    whole = filled(tmp_path).path.read_bytes()
+    cut = CsvLog(tmp_path / "cut.csv")
+    for size in range(len(whole) + 1):
+        cut.path.write_bytes(whole[:size])
+        complete = max(whole[:size].count(b"\n") - 1, 0)
+        assert cut.rows() == READ[:complete]
+
+
+def test_a_table_cut_off_anywhere_goes_on_after_it_was_rewritten(tmp_path: Path) -> None:
+    whole = filled(tmp_path).path.read_bytes()
+    cut = CsvLog(tmp_path / "cut.csv")
+    for size in range(len(whole) + 1):
+        cut.path.write_bytes(whole[:size])
+        kept = cut.rows()
+        cut.rewrite(kept)
+        cut.append(ROWS[2])
+        assert cut.rows() == [*kept, READ[2]]
+
+
+def test_rewriting_replaces_all_rows(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    log.rewrite(ROWS[1:])
+    assert log.rows() == READ[1:]
+    log.rewrite([])
+    assert log.rows() == []
+
+
+# --- episodes
+
+
+def test_episodes_are_kept_as_they_ended(tmp_path: Path) -> None:
+    log = EpisodeLog(tmp_path / "below" / "episodes.bin")
+    assert len(log.read()) == 0
+    log.append(1, episodes(2, order=7))
+    log.append(2, episodes(0))
+    log.append(3, episodes(3))
+    rows = log.read()
+    assert rows["update"].tolist() == [1, 1, 3, 3, 3]
+    assert rows["order"].tolist() == [7, 7, 0, 0, 0]
+    assert rows["env"].tolist() == [0, 1, 0, 1, 2]
+    assert rows["env_reward"].tolist() == [-9.0, 0.0, -9.0, -4.5, 0.0]
+    assert rows["fixes"].tolist() == [0, 2, 0, 2, 4]
+
+
+def test_episodes_cut_off_anywhere_keep_the_whole_records(tmp_path: Path) -> None:
+    log = EpisodeLog(tmp_path / "episodes.bin")
+    log.append(1, episodes(3))
+    whole = log.path.read_bytes()
+    for size in range(len(whole) + 1):
+        log.path.write_bytes(whole[:size])
+        assert len(log.read()) == size // EPISODE_DTYPE.itemsize
+
+
+@pytest.mark.parametrize("records", [0, 1, 2, 4])
+def test_episodes_cut_off_go_on_with_whole_records(tmp_path: Path, records: int) -> None:
+    log = EpisodeLog(tmp_path / "episodes.bin")
+    log.append(1, episodes(2))
+    log.append(2, episodes(3))
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole[: records * EPISODE_DTYPE.itemsize + 5])
+    log.keep_up_to(1)
+    kept = min(records, 2)
+    assert len(log.read()) == kept
+    log.append(2, episodes(3))
+    rows = log.read()
+    assert rows["update"].tolist() == [1] * kept + [2] * 3
+    assert (rows[kept:] == np.frombuffer(whole, EPISODE_DTYPE)[2:]).all()
+
+
+def test_episodes_of_later_updates_can_be_dropped(tmp_path: Path) -> None:
+    log = EpisodeLog(tmp_path / "episodes.bin")
+    log.keep_up_to(1)
+    assert not log.path.exists()
+    for update in (1, 2, 3):
+        log.append(update, episodes(2))
+    log.keep_up_to(2)
+    assert log.read()["update"].tolist() == [1, 1, 2, 2]
+    log.keep_up_to(0)
+    assert len(log.read()) == 0
+
+
+def test_all_episodes_make_one_parquet_file(tmp_path: Path) -> None:
+    parts = {}
+    for name, order in (("base", 3), ("trial_000", NUM_ORDERS - 1), ("polish", 0)):
+        log = EpisodeLog(tmp_path / name)
+        if name != "polish":
+            log.append(4, episodes(2, order))
+        parts[name] = log.read()
+    write_episodes(tmp_path / "episodes.parquet", parts)
+    rows: list[dict[str, Any]] = pq.read_table(tmp_path / "episodes.parquet").to_pylist()
+    assert [row["training"] for row in rows] == ["base"] * 2 + ["trial_000"] * 2
+    assert rows[1] == {
+        "training": "base",
+        "workflow": format_order(3),
+        "update": 4,
+        "env": 1,
+        "env_reward": 0.0,
+        "alignment": 15.0,
+        "compliance_observed": 0.5,
+        "compliance_true": 0.25,
+        "fixes": 2,
+    }
+    assert rows[3]["workflow"] == format_order(NUM_ORDERS - 1)
+
+
+def test_no_episodes_make_an_empty_parquet_file(tmp_path: Path) -> None:
+    write_episodes(tmp_path / "episodes.parquet", {})
+    assert pq.read_table(tmp_path / "episodes.parquet").num_rows == 0
+
+
+# --- TensorBoard
+
+
+def test_tensorboard_reads_what_was_logged(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    row = {
+        "compliance_observed": 0.5,
+        "compliance_true": 0.25,
+        "alignment_weight": 30.0,
+        "policy_loss": 0.1,
+        "value_loss": 0.2,
+        "entropy": 4.0,
+        "approx_kl": 0.01,
+        "clipfrac": 0.02,
+        "explained_variance": 0.03,
+        "cpu_percent": 99.0,
+        "rss_mb": 500.0,
+    }
+    log = TensorBoardLog(tmp_path)
+    log.add(row | {"env_reward": -3.0}, 100, 20.0)
+    log.add(row | {"env_reward": -2.0}, 200, 25.0)
+    log.close()
+    board = EventAccumulator(str(tmp_path))
+    board.Reload()
+    returns = board.Scalars("charts/episodic_return")
+    assert [(event.step, event.value) for event in returns] == [(100, -3.0), (200, -2.0)]
+    assert [event.value for event in board.Scalars("charts/SPS")] == [20.0, 25.0]
+    assert {"losses/approx_kl", "losses/clipfrac", "losses/explained_variance"} <= set(
+        board.Tags()["scalars"]
+    )

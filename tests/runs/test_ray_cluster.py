@@ -1,0 +1,379 @@
+"""A search on a Ray cluster of several nodes, all on this machine, and what may befall it."""
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import COMMAND, WIDE, complaint
+from tests.cli.run import run as run_command
+from tests.runs.disk import remount, small_disk
+from tests.runs.ray_host import RayHost, children, ray_host, trainers, wait_until
+from tests.runs.test_resume import hear_interrupts, updates
+from tests.runs.toy import assert_same, csv_rows, the_run, tiny
+from workflow_rl.cli import main
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.runs.api import search
+from workflow_rl.runs.execution import Execution, open_workers
+from workflow_rl.workflow.orders import format_order
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray"),
+]
+
+# Trainings of some seconds, so that there is a middle to strike in.
+UPDATES = 500
+LONG = tiny(
+    n_envs=20,
+    episode_length=30,
+    max_episodes=UPDATES,
+    compliance_threshold=1.0,
+    base_updates=5,
+    polish_updates=5,
+)
+FLAGS = ("--n-envs", "20", "--max-steps", "30", "--max-episodes", str(UPDATES))
+FLAGS += ("--min-episodes", "1", "--compliance-threshold", "1", "--hidden", "8")
+FLAGS += ("--n-workflows", "3", "--strategy", "exhaustive")
+FLAGS += ("--base-updates", "5", "--polish-updates", "5", "--parallel-workflows", "2")
+QUICK = ("--n-envs", "6", "--n-workflows", "3", "--max-episodes", "3", "--max-steps", "20")
+QUICK += ("--base-updates", "3", "--polish-updates", "2", "--hidden", "8", "--min-episodes", "1")
+QUICK += ("--strategy", "exhaustive", "--parallel-workflows", "2")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayHost]:
+    with ray_host(2) as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return search(LONG, checkpoint_dir=tmp_path_factory.mktemp("logs")).path
+
+
+@contextmanager
+def running(*args: str, cwd: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
+    """A search on Ray under way."""
+    process = subprocess.Popen(
+        [*COMMAND, "search", "--executor", "ray", *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=WIDE,
+        cwd=cwd,
+        start_new_session=True,
+        preexec_fn=hear_interrupts,
+    )
+    try:
+        yield process
+    finally:
+        for child in (*children(process.pid), process.pid):
+            try:
+                os.kill(child, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        process.communicate()
+
+
+def wait_for(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    def held() -> bool:
+        assert process.poll() is None, process.communicate()
+        return condition()
+
+    wait_until(held)
+
+
+def ends(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=200)
+    return process.returncode, out, err
+
+
+def in_the_middle(folder: Path) -> bool:
+    """Whether both trials that begin first have told of updates."""
+    return all(updates(folder, f"trial_00{n}") >= 5 for n in (0, 1))
+
+
+# --- the ordinary
+
+
+def test_on_a_ray_started_here_a_search_is_the_same_and_nothing_stays_behind(
+    tmp_path: Path,
+) -> None:
+    with running(*QUICK, "--checkpoint-dir", str(tmp_path / "ray")) as process:
+        below: set[int] = set()
+
+        def ended() -> bool:
+            below.update(children(process.pid))
+            return process.poll() is not None
+
+        wait_until(ended)
+        code, out, err = ends(process)
+        assert (code, err) == (0, ""), (out, err)
+        assert len(below) > 3
+        wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in below))
+    serial = search(tiny(), checkpoint_dir=tmp_path / "serial").path
+    assert_same(the_run(tmp_path / "ray"), serial)
+    assert "raylet" not in out
+
+
+# --- faults
+
+
+@pytest.mark.slow
+def test_a_node_removed_in_mid_training_only_costs_time(
+    cluster: RayHost, tmp_path: Path, uninterrupted: Path
+) -> None:
+    args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
+    with running(*FLAGS, *args) as process:
+        wait_for(lambda: in_the_middle(tmp_path), process)
+        assert len(trainers(cluster.pid)) == 2
+        cluster.remove_node(cluster.raylets[0])
+        code, out, err = ends(process)
+    cluster.add_node()
+    assert code == 0, (out, err)
+    lost = re.findall(r"^trial_00(\d) is done again: the node \S+ went away$", out, re.M)
+    assert len(lost) == 1
+    assert "state-dump" not in out + err  # Ray would print pages
+    assert_same(the_run(tmp_path), uninterrupted)
+
+
+@pytest.mark.slow
+def test_a_worker_killed_in_mid_training_only_costs_time(
+    cluster: RayHost, tmp_path: Path, uninterrupted: Path
+) -> None:
+    args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
+    with running(*FLAGS, *args) as process:
+        wait_for(lambda: in_the_middle(tmp_path), process)
+        os.kill(trainers(cluster.pid)[0], signal.SIGKILL)
+        wait_for(lambda: updates(tmp_path, "trial_002") >= 1, process)
+        rows = csv_rows(the_run(tmp_path) / "training_log.csv")
+        keys = [(row["training"], row["update"]) for row in rows]
+        assert len(keys) == len(set(keys))  # no update counts twice, at no time
+        code, out, err = ends(process)
+    assert code == 0, (out, err)
+    assert len(re.findall(r"is done again: its process on \S+ died$", out, re.M)) == 1
+    assert_same(the_run(tmp_path), uninterrupted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["ray", "processes"])
+def test_a_killed_driver_is_resumed_on_any_executor(
+    cluster: RayHost, tmp_path: Path, uninterrupted: Path, executor: str
+) -> None:
+    args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
+    with running(*FLAGS, *args) as process:
+        wait_for(lambda: updates(tmp_path, "trial_002") >= 1, process)
+        finished = [p.parent for p in tmp_path.rglob("trainings/trial_*/result.safetensors")]
+        assert finished
+        before = {p: p.stat().st_mtime_ns for d in finished for p in d.iterdir()}
+        process.kill()
+        process.wait()
+    wait_until(lambda: trainers(cluster.pid) == [])  # Ray ends what nobody waits for
+    run = the_run(tmp_path)
+    where = ("--executor", "ray", "--ray-address", cluster.address)
+    again = run_command("search", "--resume", str(run), *(where if executor == "ray" else ()))
+    assert again.returncode == 0, again.stderr
+    assert before == {p: p.stat().st_mtime_ns for p in before}  # what was finished is left alone
+    assert_same(run, uninterrupted)
+
+
+@pytest.mark.slow
+def test_a_straggler_is_left_out_with_its_reason(cluster: RayHost, tmp_path: Path) -> None:
+    """Whatever trains the first workflow is stopped at its first news, each time."""
+    flags = (*QUICK, "--parallel-workflows", "1", "--time-limit", "25")
+    flags += ("--max-episodes", "800", "--stop-at", "budget")
+    args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
+    with running(*flags, *args) as process:
+        stopped: set[int] = set()
+
+        def has_failed() -> bool:
+            if updates(tmp_path, "trial_000") >= 1:
+                for child in set(trainers(cluster.pid)) - stopped:
+                    os.kill(child, signal.SIGSTOP)
+                    stopped.add(child)
+            noted = list(tmp_path.glob("exp_*/trials.json"))
+            return bool(noted) and "failed" in json.loads(noted[0].read_text())[0]
+
+        wait_for(has_failed, process)
+        for child in trainers(cluster.pid):  # the next one's, if it was stopped as well
+            os.kill(child, signal.SIGCONT)
+        code, out, err = ends(process)
+    assert code == 0, (out, err)
+    assert len(stopped) in (2, 3)
+    why = "not over after 25 s, in each of 2 attempts"
+    assert len(re.findall(r"^trial_000 is done again: it took longer than 25 s", out, re.M)) == 1
+    assert f"trial_000 failed and is left out: {why} ({format_order(0)})" in out
+    summary = json.loads((the_run(tmp_path) / "summary.json").read_text())
+    assert summary["failed"] == [{"workflow": format_order(0), "reason": why}]
+    assert [trial["order"] for trial in summary["trials"]] == [1, 2]
+
+
+@pytest.mark.slow
+def test_a_full_disk_at_the_driver_is_one_error_and_nothing_finished_is_lost(
+    cluster: RayHost, tmp_path: Path, uninterrupted: Path
+) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, "30m"):
+        args = ("--ray-address", cluster.address, "--checkpoint-dir", str(disk))
+        with running(*FLAGS, *args) as process:
+            wait_for(lambda: updates(disk, "trial_002") >= 1, process)
+            finished = list(disk.rglob("trainings/trial_*/result.safetensors"))
+            assert finished
+            with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+                while True:
+                    filler.write(bytes(4_096))
+            code, out, err = ends(process)
+        run = the_run(disk)
+        assert code == 1
+        assert err.count("\n") == 1
+        assert "No space left on device" in err
+        assert f"stopped; go on with: workflow-rl search --resume {run}" in out
+        wait_until(lambda: trainers(cluster.pid) == [])
+        before = {path: path.read_bytes() for path in finished}
+        remount(disk, "ro")
+        where = ("--executor", "ray", "--ray-address", cluster.address)
+        refused = run_command("search", "--resume", str(run), *where)
+        assert refused.returncode == 1
+        assert "Read-only file system" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+        remount(disk, "rw")
+        (disk / "filler").unlink()
+        again = run_command("search", "--resume", str(run), *where)
+        assert again.returncode == 0, again.stderr
+        assert before == {path: path.read_bytes() for path in before}
+        assert_same(run, uninterrupted)
+
+
+# --- being stopped
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_ray_started_here_ends_with_the_search_however_that_ends(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    with running(*FLAGS, "--checkpoint-dir", str(tmp_path)) as process:
+        wait_for(lambda: in_the_middle(tmp_path), process)
+        below, busy = children(process.pid), trainers(process.pid)
+        if how == signal.SIGINT:
+            os.killpg(process.pid, how)  # as a terminal does: to all of them
+        else:
+            process.send_signal(how)
+        code, out, err = ends(process)
+        # After kill -9 Ray's own agents, which do nothing, stay for another minute.
+        left = busy if how == signal.SIGKILL else below
+        wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in left))
+    if how == signal.SIGKILL:
+        assert code == -how
+        return
+    assert code == 130
+    assert err == "workflow-rl: interrupted\n"
+    assert f"go on with: workflow-rl search --resume {the_run(tmp_path)}" in out
+
+
+@pytest.mark.slow
+def test_a_cluster_that_was_joined_outlives_the_search(cluster: RayHost, tmp_path: Path) -> None:
+    args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
+    with running(*FLAGS, *args) as process:
+        wait_for(lambda: in_the_middle(tmp_path), process)
+        process.send_signal(signal.SIGINT)
+        code, _, err = ends(process)
+    assert (code, err) == (130, "workflow-rl: interrupted\n")
+    wait_until(lambda: trainers(cluster.pid) == [])
+    assert set(cluster.raylets) <= set(children(cluster.pid))
+
+
+# --- clusters that cannot be used
+
+
+def refused(*args: str, cwd: Path) -> str:
+    result = run_command("search", "--executor", "ray", *QUICK, *args, cwd=cwd)
+    assert list(cwd.iterdir()) == []
+    return complaint(result)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1: [Errno 111] Connection refused"),
+        ("nowhere", "--ray-address must be host:port or auto, not 'nowhere'"),
+        ("ray://127.0.0.1:10001", "--ray-address must be host:port or auto"),
+        ("host.invalid:6379", "no Ray cluster answers at host.invalid:6379"),
+        ("127.0.0.1:99999999", "no Ray cluster answers at 127.0.0.1:99999999"),
+    ],
+)
+def test_an_address_where_no_cluster_is(
+    address: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["search", "--executor", "ray", *QUICK, "--ray-address", address]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("workflow-rl: error: ")
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workflow_rl.runs.ray_cluster.JOIN_SECONDS", 3.0)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        execution = Execution("ray", f"127.0.0.1:{mute.getsockname()[1]}")
+        with (
+            pytest.raises(InvalidInputError, match="did not take us in within 3 s"),
+            open_workers(execution, 2),
+        ):
+            pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "said"),
+    [
+        ('__version__ = "0.0.1"', "has workflow-rl 0.0.1, this machine 0.1.0"),
+        ("raise ModuleNotFoundError('No module named workflow_rl')", "lacks workflow-rl"),
+    ],
+    ids=["another version", "no package"],
+)
+def test_a_node_that_is_set_up_differently_is_refused_at_the_start_or_when_it_joins(
+    cluster: RayHost, tmp_path: Path, package: str, said: str
+) -> None:
+    elsewhere = tmp_path / "site" / "workflow_rl"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "__init__.py").write_text(package)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    flags = (*QUICK, "--ray-address", cluster.address)
+    raylet = cluster.add_node(PYTHONPATH=str(elsewhere.parent))
+    try:
+        refused = run_command("search", "--executor", "ray", *flags, cwd=folder)
+        assert said in complaint(refused)
+        assert list(folder.iterdir()) == []
+    finally:
+        cluster.remove_node(raylet)
+
+    never = ("--max-episodes", "1000000", "--stop-at", "budget", "--parallel-workflows", "3")
+    with running(*flags, *never, cwd=folder) as process:
+        wait_for(lambda: len(trainers(cluster.pid)) == 2, process)
+        raylet = cluster.add_node(PYTHONPATH=str(elsewhere.parent))
+        try:
+            code, _, err = ends(process)
+        finally:
+            cluster.remove_node(raylet)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "a node that joined the cluster cannot load workflow-rl (No module named" in err

@@ -1,0 +1,252 @@
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import workflow_rl
+from tests.runs.toy import tiny
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.runs.store import RunDirectory, describe_run, is_held
+
+ROOT = Path(workflow_rl.__file__).resolve().parent.parent
+CONFIG = "experiment_config.json"
+HOLD = """
+import sys, time
+from pathlib import Path
+from workflow_rl.runs.store import RunDirectory
+directory = RunDirectory.open(Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def new_run(parent: Path) -> Path:
+    directory = RunDirectory.create(parent, tiny(seed=5), ["workflow-rl", "search"])
+    directory.close()
+    return directory.path
+
+
+@contextmanager
+def holder(run: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds a run."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(run)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def sentence(path: Path) -> str:
+    """What opening a directory is refused with."""
+    with pytest.raises(InvalidInputError) as caught:
+        RunDirectory.open(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_run_is_named_after_its_start_and_its_process(tmp_path: Path) -> None:
+    run = new_run(tmp_path / "deep" / "logs")
+    assert run.parent == tmp_path / "deep" / "logs"
+    assert re.fullmatch(rf"exp_\d{{8}}_\d{{6}}_{os.getpid()}", run.name)
+
+
+def test_runs_of_one_process_and_second_have_directories_of_their_own(tmp_path: Path) -> None:
+    runs = {new_run(tmp_path) for _ in range(4)}
+    assert len(runs) == 4
+    assert set(tmp_path.iterdir()) == runs
+
+
+def test_everything_a_run_depends_on_is_noted(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    noted = describe_run(run)
+    assert noted == json.loads((run / CONFIG).read_text())
+    assert noted["config"] == tiny(seed=5).as_json()
+    assert noted["rules"] == "main"
+    assert noted["command"] == ["workflow-rl", "search"]
+    assert noted["python"] == platform.python_version()
+    assert {"numpy", "numba", "torch", "botorch", "gpytorch"} <= set(noted["packages"])
+    assert all(re.match(r"\d+\.\d+", version) for version in noted["packages"].values())
+    assert noted["packages"]["workflow-rl"] == workflow_rl.__version__
+    if (ROOT / ".git").exists():
+        assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", noted["git_revision"])
+
+
+def test_a_run_is_opened_with_the_configuration_it_began_with(tmp_path: Path) -> None:
+    directory = RunDirectory.open(new_run(tmp_path))
+    directory.close()
+    assert directory.config == tiny(seed=5)
+
+
+def test_a_run_that_a_live_process_holds_is_refused(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    with holder(run):
+        assert "in use by a live process" in sentence(run)
+    RunDirectory.open(run).close()
+
+
+def test_a_run_that_this_process_holds_is_refused(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(), [])
+    assert "in use by a live process" in sentence(directory.path)
+    directory.close()
+    RunDirectory.open(directory.path).close()
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_the_hold_of_a_killed_process_is_void(tmp_path: Path, by: signal.Signals) -> None:
+    run = new_run(tmp_path)
+    with holder(run) as process:
+        process.send_signal(by)
+        process.wait()
+        assert (run / ".lock").exists()
+        RunDirectory.open(run).close()
+
+
+def test_what_is_no_run_is_said_to_be_none_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("text")
+    for name in ("folder", "file", "nothing"):
+        assert f"it has no {CONFIG}" in sentence(tmp_path / name)
+    assert list((tmp_path / "folder").iterdir()) == []
+    assert (tmp_path / "file").read_text() == "text"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        "{}",
+        '{"purpose": "search"}',
+        '{"purpose": "search", "config": 3}',
+        '{"purpose": "search", "config": {}}',
+        '{"purpose": "search", "config": {"ppo": "documented", "train": "short"}}',
+        "\x00\x01",
+    ],
+)
+def test_a_damaged_configuration_is_said_to_be_so_and_left_alone(tmp_path: Path, text: str) -> None:
+    (tmp_path / CONFIG).write_text(text)
+    assert CONFIG in sentence(tmp_path)
+    assert (tmp_path / CONFIG).read_text() == text
+    assert list(tmp_path.iterdir()) == [tmp_path / CONFIG]
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "value"),
+    [("train", "n_envs", -3), ("train", "colour", "red"), ("game", "red_agent", "nobody")],
+)
+def test_a_configuration_with_a_wrong_field_is_refused(
+    tmp_path: Path, part: str, field: str, value: object
+) -> None:
+    run = new_run(tmp_path)
+    noted = describe_run(run)
+    noted["config"][part][field] = value
+    (run / CONFIG).write_text(json.dumps(noted))
+    assert CONFIG in sentence(run)
+
+
+def test_the_directory_of_a_single_training_is_not_searched_in(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(), [], "train")
+    directory.close()
+    assert "`workflow-rl train`" in sentence(directory.path)
+
+
+@pytest.mark.parametrize("parent", ["/proc/logs", "/dev/null/logs"])
+def test_where_nothing_can_be_written_no_run_begins(parent: str) -> None:
+    with pytest.raises(InvalidInputError, match="no run directory can be made in"):
+        RunDirectory.create(Path(parent), tiny(), [])
+
+
+def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("mine")
+    with pytest.raises(InvalidInputError, match="no run directory can be made in"):
+        RunDirectory.create(tmp_path / "logs", tiny(), [])
+    assert (tmp_path / "logs").read_text() == "mine"
+
+
+def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
+    directory.close()
+    assert directory.path == tmp_path / "seed_000"
+    again = RunDirectory.open(tmp_path / "seed_000")
+    assert again.config == tiny()
+    again.close()
+
+
+def test_a_directory_that_was_made_but_never_described_is_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "seed_000").mkdir()
+    RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000").close()
+    assert describe_run(tmp_path / "seed_000")["purpose"] == "search"
+
+
+def test_a_file_in_the_way_of_a_named_directory_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "seed_000").write_text("mine")
+    with pytest.raises(InvalidInputError, match="no run directory can be made at"):
+        RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
+    assert (tmp_path / "seed_000").read_text() == "mine"
+
+
+def test_a_plan_is_noted_where_there_is_one(tmp_path: Path) -> None:
+    plan = {"seeds": [3, 4]}
+    planned = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape", plan=plan)
+    planned.close()
+    assert describe_run(planned.path)["plan"] == plan
+    assert "plan" not in describe_run(new_run(tmp_path))
+
+
+def test_a_run_is_opened_by_the_command_it_is_of(tmp_path: Path) -> None:
+    landscape = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape")
+    landscape.close()
+    RunDirectory.open(landscape.path, "landscape").close()
+    assert "is not of a search, but of `workflow-rl landscape`" in sentence(landscape.path)
+
+
+def test_whether_a_live_process_holds_a_run_can_be_seen_without_being_in_its_way(
+    tmp_path: Path,
+) -> None:
+    run = new_run(tmp_path)
+    assert not is_held(run)
+    with holder(run) as process:
+        assert is_held(run)
+        assert is_held(run)
+        process.kill()
+        process.wait()
+        assert not is_held(run)
+    RunDirectory.open(run).close()
+    assert not is_held(tmp_path / "nowhere")
+
+
+def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            is_held(run)
+            time.sleep(0.0005)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        for _ in range(50):
+            RunDirectory.open(run).close()
+    finally:
+        stop.set()
+        watcher.join()

@@ -1,0 +1,131 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from workflow_rl.config import PPO_FORMS, GameConfig, TrainConfig
+from workflow_rl.studies.comparison.gradient import (
+    GradientNoise,
+    first_gradients,
+    gradient_noise,
+    measure_noise,
+)
+from workflow_rl.studies.comparison.plan import Plan
+from workflow_rl.train.loop import Training, TrainJob
+
+GAME = GameConfig(episode_length=10)
+
+
+def drawn(batches: int, noise: float, seed: int = 0, size: int = 400) -> np.ndarray:
+    """Gradients around a mean of length 3, with a covariance of that trace over 9."""
+    rng = np.random.default_rng(seed)
+    mean = np.zeros(size)
+    mean[0] = 3.0
+    spread = math.sqrt(noise * 9 / size)
+    return (mean + spread * rng.normal(size=(batches, size))).astype(np.float32)
+
+
+@pytest.mark.parametrize(("noise", "batches"), [(0.1, 20), (1.0, 40), (20.0, 400)])
+def test_the_noise_is_found_within_its_interval(noise: float, batches: int) -> None:
+    inside = 0
+    values = []
+    for seed in range(12):
+        found = gradient_noise(drawn(batches, noise, seed), 100)
+        assert found.low < found.noise < found.high
+        inside += found.low <= noise <= found.high
+        values.append(found.noise)
+    assert np.median(values) == pytest.approx(noise, rel=0.12)
+    assert inside >= 9
+
+
+def test_the_noise_does_not_depend_on_the_length_of_gradients_or_their_order() -> None:
+    gradients = drawn(50, 2.0)
+    found = gradient_noise(gradients, 100).noise
+    assert gradient_noise(7 * gradients, 100).noise == pytest.approx(found, rel=1e-4)
+    assert gradient_noise(gradients[::-1], 100).noise == pytest.approx(found, rel=1e-6)
+
+
+def test_averaging_over_independent_batches_divides_the_noise_and_keeps_it_per_transition() -> None:
+    small = drawn(2_000, 20.0)
+    large = small.reshape(200, 10, -1).mean(axis=1)
+    one, ten = gradient_noise(small, 100), gradient_noise(large, 1_000)
+    assert ten.noise == pytest.approx(one.noise / 10, rel=0.1)
+    assert ten.per_transition == pytest.approx(one.per_transition, rel=0.1)
+
+
+def test_equal_gradients_have_no_noise() -> None:
+    found = gradient_noise(np.ones((20, 5), np.float32), 10)
+    assert found.noise == pytest.approx(0, abs=1e-12)
+
+
+def test_a_mean_that_drowns_in_noise_is_not_made_up() -> None:
+    opposite = np.array([[1.0, 0.0], [-1.0, 0.0]] * 10, np.float32)
+    assert math.isnan(gradient_noise(opposite, 10).noise)
+
+
+def test_it_survives_json_with_what_could_not_be_told() -> None:
+    noise = GradientNoise(64, 100, 3.5, 3.0, 4.0)
+    assert GradientNoise.from_json(noise.as_json()) == noise
+    unknown = noise.as_json() | {"noise": None, "low": None, "high": None}
+    assert math.isnan(GradientNoise.from_json(unknown).noise)
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Training:
+    torch.set_num_threads(1)
+    train = TrainConfig(n_envs=20, max_episodes=3, min_episodes=1, hidden=(8,), stop_at="budget")
+    training = Training(TrainJob(GAME, PPO_FORMS["tuned"], train, 1, 7))
+    while training.stop_reason is None:
+        training.update()
+    return training
+
+
+def test_gradients_are_of_one_policy_that_does_not_learn(snapshot: Training) -> None:
+    before = [p.detach().clone() for p in snapshot.learner.network.parameters()]
+    ppo = PPO_FORMS["tuned"]
+    found = first_gradients(snapshot, TrainConfig(n_envs=5), ppo, 4, seed=3)
+    actor = sum(p.numel() for p in snapshot.learner.network.actor.parameters())
+    assert found.shape == (4, actor)
+    assert len(np.unique(found.round(9), axis=0)) == 4
+    after = snapshot.learner.network.parameters()
+    assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    again = first_gradients(snapshot, TrainConfig(n_envs=5), ppo, 4, seed=3)
+    assert (again == found).all()
+
+
+def test_the_gradient_is_the_one_the_first_step_is_taken_with(snapshot: Training) -> None:
+    """A step of plain gradient descent from the snapshot moves the weights along it."""
+    ppo = replace(PPO_FORMS["tuned"], epochs=1)
+    (gradient,) = first_gradients(snapshot, snapshot.job.train, ppo, 1, seed=9)
+    actor = list(snapshot.learner.network.actor.parameters())
+    assert np.allclose(gradient, torch.cat([p.grad.ravel() for p in actor]).numpy())  # type: ignore[union-attr]
+    assert np.abs(gradient).max() > 0
+
+
+def test_larger_batches_are_less_noisy(snapshot: Training) -> None:
+    ppo = PPO_FORMS["tuned"]
+    small = gradient_noise(first_gradients(snapshot, TrainConfig(n_envs=2), ppo, 60, 0), 20)
+    large = gradient_noise(first_gradients(snapshot, TrainConfig(n_envs=100), ppo, 20, 0), 1_000)
+    assert large.noise < small.noise
+
+
+def test_a_minibatch_is_noisier_than_its_batch(snapshot: Training) -> None:
+    ppo = PPO_FORMS["tuned"]
+    train = TrainConfig(n_envs=50)
+    whole = gradient_noise(first_gradients(snapshot, train, ppo, 30, 0), 500)
+    part = replace(ppo, minibatch_size=20)
+    small = gradient_noise(first_gradients(snapshot, train, part, 30, 0), 20)
+    assert small.noise > whole.noise or math.isnan(small.noise)
+
+
+def test_presets_that_play_alike_are_measured_once() -> None:
+    plan = Plan(
+        episode_length=10, transitions=40_000, presets=("parallel200", "original"), seeds=(2,)
+    )
+    told: list[str] = []
+    found = measure_noise(plan, told.append)
+    assert told == ["gradients of parallel200", "gradients of original"]
+    assert found["parallel200"].samples == 2_000
+    assert found["original"].samples == 20_000  # 200 environments for 100 steps, ten episodes

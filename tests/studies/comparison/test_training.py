@@ -1,0 +1,54 @@
+import json
+
+import numpy as np
+import pytest
+
+from workflow_rl.studies.comparison.plan import Plan
+from workflow_rl.studies.comparison.training import Measured, measure_training
+from workflow_rl.train.loop import train
+
+PLAN = Plan(episode_length=10, transitions=2_000, presets=("episode", "parallel25"), seeds=(3,))
+
+
+@pytest.fixture(scope="module", params=PLAN.presets)
+def measured(request: pytest.FixtureRequest) -> Measured:
+    return measure_training(request.param, PLAN.job(request.param, 3), lambda news: None)
+
+
+def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None:
+    result = train(PLAN.job(measured.preset, 3))
+    assert (measured.updates, measured.transitions) == (result.updates, result.transitions)
+    assert measured.transitions == 2_000
+    assert measured.gradient_steps == 4 * measured.updates
+    assert measured.transitions_per_update * measured.updates == measured.transitions
+    last = max(3 * measured.n_envs, int(measured.curve.episodes[-1]))
+    if last == 3 * measured.n_envs:
+        reward, _ = measured.curve.at("transitions", np.inf, last)
+        assert reward == pytest.approx(result.env_reward, rel=1e-5)
+
+
+def test_the_curve_covers_the_whole_training(measured: Measured) -> None:
+    assert measured.curve.total == 200
+    assert measured.curve.transitions[-1] == 2_000
+    assert (np.diff(measured.curve.seconds) > 0).all()
+    assert measured.curve.seconds[-1] == pytest.approx(measured.seconds, rel=1e-6)
+    assert (measured.curve.compliance >= 0).all()
+    assert (measured.curve.compliance <= 1).all()
+
+
+def test_costs_are_measured(measured: Measured) -> None:
+    assert measured.seconds > 0
+    assert 0 <= measured.added_mb <= measured.peak_mb
+    assert measured.peak_mb > 50
+
+
+def test_it_survives_json(measured: Measured) -> None:
+    again = Measured.from_json(json.loads(json.dumps(measured.as_json())))
+    assert again.as_json() == measured.as_json()
+
+
+def test_it_tells_how_it_goes() -> None:
+    told: list[str] = []
+    measure_training("parallel25", PLAN.job("parallel25", 0), told.append)
+    assert told
+    assert "transitions, reward -" in told[0]

@@ -1,0 +1,81 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.studies.landscape.lands import made_up, truth
+from workflow_rl.config import SearchConfig
+from workflow_rl.files import write_json
+from workflow_rl.report.rundata import read_landscape
+from workflow_rl.studies.landscape.analysis import Analysis, analyse
+from workflow_rl.studies.landscape.ranking import believe
+from workflow_rl.studies.landscape.table import Landscape
+from workflow_rl.workflow.orders import format_order
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    land = made_up(truth(2.0), noise=0.5, red_agent="bline")
+    return analyse(land, SearchConfig(), replays=2, checkpoints=(2, 4))
+
+
+def test_everything_is_told_and_can_be_written(analysis: Analysis, tmp_path: Path) -> None:
+    write_json(tmp_path / "landscape.json", analysis.as_json())
+    data = json.loads((tmp_path / "landscape.json").read_text())
+    assert len(data["orders"]) == len(data["ranking"]) == 120
+    assert data["order_effect"]["share"] > 0.5
+    assert data["order_effect"]["deviations"]["noise"] == pytest.approx(0.5, rel=0.2)
+    assert data["equals_effect"]["classes"] == 6
+    assert len(data["pair_effects"]) == 10
+    assert data["regret"]["checkpoints"] == [2, 4]
+    assert set(data["regret"]["strategies"]) == {"gp-ucb", "random", "round-robin"}
+    assert len(data["regret"]["strategies"]["random"]["mean_tried"]["mean"]) == 2
+    assert data["ranking"][0] == format_order(analysis.standings[0].order)
+    best = max(data["orders"], key=lambda row: row["mean"])
+    assert best["workflow"] == data["ranking"][0]
+    assert best["compliant_seeds"] == 3
+    belief = read_landscape(tmp_path / "landscape.json")  # as the report of a run does
+    assert belief.tolist() == believe(analysis.landscape).mean.tolist()
+    assert (Landscape.from_json(data).reward == analysis.landscape.reward).all()
+
+
+def test_the_advantage_is_the_difference_of_the_means(analysis: Analysis) -> None:
+    by_name = {regret.strategy: regret for regret in analysis.regrets}
+    gains = analysis.advantage("mean_tried")
+    assert gains is not None
+    expected = by_name["random"].mean("mean_tried") - by_name["gp-ucb"].mean("mean_tried")
+    assert [gain for gain, _ in gains] == pytest.approx(expected.tolist())
+
+
+def test_the_same_seed_tells_the_same(analysis: Analysis) -> None:
+    again = analyse(analysis.landscape, SearchConfig(), replays=2, checkpoints=(2, 4))
+    assert json.dumps(again.as_json()) == json.dumps(analysis.as_json())
+
+
+def test_replays_can_be_left_out() -> None:
+    found = analyse(made_up(truth(2.0), noise=0.5), SearchConfig(), replays=0)
+    assert found.regrets == []
+    assert found.advantage("mean_tried") is None
+    assert found.as_json()["regret"]["replays"] == 0
+
+
+def test_the_effect_is_judged_on_orders_that_comply_for_every_seed() -> None:
+    land = made_up(truth(2.0), noise=0.5)
+    reward, complied = land.reward.copy(), land.is_compliant.copy()
+    reward[0, :10], complied[0, :10] = 500.0, False  # another game
+    found = analyse(replace(land, reward=reward, is_compliant=complied), SearchConfig(), replays=0)
+    assert found.effect is not None
+    assert found.effect.order.freedom == 109
+    assert found.effect.deviations["noise"] == pytest.approx(0.5, rel=0.2)
+
+
+def test_where_hardly_any_order_complies_the_effect_is_left_open() -> None:
+    land = made_up(truth(2.0), noise=0.5)
+    complied = np.zeros_like(land.is_compliant)
+    complied[:, 3] = True
+    found = analyse(replace(land, is_compliant=complied), SearchConfig(), replays=0)
+    assert found.effect is None
+    assert found.equals is None
+    assert found.standings[0].order == 3

@@ -1,0 +1,98 @@
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.studies.landscape.lands import made_up, truth
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.studies.landscape.table import Landscape
+from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+
+
+def entry(order: int, reward: float) -> dict[str, Any]:
+    return {
+        "workflow": format_order(order),
+        "env_reward": reward,
+        "env_reward_error": 0.3,
+        "compliance": 0.96,
+        "compliance_true": 0.9,
+        "is_compliant": True,
+        "updates": 7,
+        "stopped": "compliant",
+    }
+
+
+def test_trials_find_their_order_wherever_they_stand() -> None:
+    trials = [entry(order, -float(order)) for order in range(NUM_ORDERS)]
+    land = Landscape.of_trials("bline", "main", 0.95, {4: trials, 9: trials[::-1]})
+    assert land.seeds == (4, 9)
+    assert land.reward.tolist() == [[-float(order) for order in range(NUM_ORDERS)]] * 2
+    assert land.error[1, 5] == 0.3
+    assert land.updates.dtype == np.int64
+    assert land.is_compliant.all()
+
+
+def test_a_run_that_left_orders_out_is_refused_by_its_seed() -> None:
+    trials = [entry(order, 0.0) for order in range(NUM_ORDERS)]
+    with pytest.raises(InvalidInputError, match="seed 9 has 119 of the 120 orders"):
+        Landscape.of_trials("bline", "main", 0.95, {4: trials, 9: trials[1:]})
+
+
+def test_it_survives_json() -> None:
+    land = made_up(truth(2.0), noise=1.0)
+    again = Landscape.from_json(json.loads(json.dumps(land.as_json())))
+    for field in fields(land):
+        one, other = getattr(land, field.name), getattr(again, field.name)
+        if isinstance(one, np.ndarray):
+            assert one.dtype == other.dtype
+            assert (one == other).all()
+        else:
+            assert one == other
+
+
+@pytest.mark.parametrize("damage", ["orders", "seeds", "red_agent"])
+def test_other_data_is_one_sentence(damage: str) -> None:
+    data = made_up(truth(2.0)).as_json()
+    del data[damage]
+    with pytest.raises(InvalidInputError, match="not a landscape"):
+        Landscape.from_json(data)
+
+
+def test_arrays_of_another_shape_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="120 orders for each of its seeds"):
+        replace(made_up(truth(2.0)), seeds=(0, 1))
+
+
+def test_most_seeds_make_an_order_eligible_and_all_make_it_reliable() -> None:
+    land = made_up(truth(2.0))
+    complied = land.is_compliant.copy()
+    complied[0, 0] = False
+    complied[:2, 1] = False
+    land = replace(land, is_compliant=complied)
+    assert np.flatnonzero(~land.is_reliable).tolist() == [0, 1]
+    assert np.flatnonzero(~land.is_eligible).tolist() == [1]
+
+
+def test_equals_comply_together() -> None:
+    land = made_up(truth(2.0), red_agent="bline")
+    complied = land.is_compliant.copy()
+    complied[:, 0] = False
+    assert replace(land, is_compliant=complied).is_eligible.all()
+    complied[:, land.classes == land.classes[0]] = False
+    assert (~replace(land, is_compliant=complied).is_eligible).sum() == 20
+
+
+def test_half_of_the_seeds_are_not_most() -> None:
+    land = made_up(truth(2.0), seeds=2)
+    complied = land.is_compliant.copy()
+    complied[0, 0] = False
+    assert not replace(land, is_compliant=complied).is_eligible[0]
+
+
+def test_levelling_takes_out_what_a_seed_gives_all_orders() -> None:
+    plain = made_up(truth(2.0), noise=0.5)
+    shifted = replace(plain, reward=plain.reward + np.array([[5.0], [-3.0], [-2.0]]))
+    assert np.allclose(shifted.levelled, plain.levelled)
+    assert np.allclose(shifted.levelled.mean(axis=0), shifted.reward.mean(axis=0))

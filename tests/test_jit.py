@@ -1,0 +1,117 @@
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import workflow_rl
+from workflow_rl import jit
+from workflow_rl.sim import batch
+
+PACKAGE = Path(workflow_rl.__file__).parent
+COMPILED = sorted(
+    path.relative_to(PACKAGE).as_posix()
+    for folder in {"scenario", "sim", *jit._COMPILED_FOLDERS}
+    for path in (PACKAGE / folder).glob("*.py")
+)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package's sources."""
+    copy = tmp_path / "workflow_rl"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+def test_the_fingerprint_of_a_copy_is_the_same(package: Path) -> None:
+    assert jit.fingerprint(package) == jit.fingerprint(PACKAGE)
+    assert jit.fingerprint(package) == jit.fingerprint(package)
+
+
+@pytest.mark.parametrize("source", COMPILED)
+def test_the_fingerprint_changes_with_every_source_of_a_rule(package: Path, source: str) -> None:
+    before = jit.fingerprint(package)
+    (package / source).write_text((package / source).read_text() + "\n# changed\n")
+    assert jit.fingerprint(package) != before
+
+
+def test_the_fingerprint_changes_when_a_source_appears_or_is_renamed(package: Path) -> None:
+    seen = {jit.fingerprint(package)}
+    (package / "sim" / "new_rule.py").write_text("")
+    seen.add(jit.fingerprint(package))
+    (package / "sim" / "new_rule.py").rename(package / "scenario" / "new_rule.py")
+    seen.add(jit.fingerprint(package))
+    assert len(seen) == 3
+
+
+def test_the_fingerprint_ignores_everything_else(package: Path) -> None:
+    before = jit.fingerprint(package)
+    (package / "errors.py").write_text("changed = True\n")
+    (package / "sim" / "notes.txt").write_text("changed\n")
+    shutil.rmtree(package / "envs")
+    assert jit.fingerprint(package) == before
+
+
+def test_the_cache_lies_under_xdg_cache_home_by_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    expected = tmp_path / "workflow_rl" / jit.fingerprint(PACKAGE)
+    assert jit.cache_folder.__wrapped__() == expected
+
+
+def test_the_cache_lies_under_the_home_folder_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    expected = tmp_path / ".cache" / "workflow_rl" / jit.fingerprint(PACKAGE)
+    assert jit.cache_folder.__wrapped__() == expected
+
+
+def test_kernels_unused_for_a_month_are_dropped(tmp_path: Path) -> None:
+    now = time.time()
+    for name, days in (("old", 31), ("recent", 29), ("mine", 400)):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        os.utime(tmp_path / name, (now, now - days * 24 * 3600))
+    jit.drop_old(tmp_path, keep="mine")
+    assert {path.name for path in tmp_path.iterdir()} == {"recent", "mine"}
+    assert (tmp_path / "mine").stat().st_mtime >= now - 5  # used, so kept for another month
+    jit.drop_old(tmp_path / "nothing here", keep="mine")
+
+
+def test_kernels_are_cached_in_that_folder() -> None:
+    for kernel in (batch._reset, batch._step, batch._step_parallel):
+        assert jit.cache_folder() in Path(kernel.stats.cache_path).parents
+
+
+def test_a_home_that_cannot_be_written_does_not_stop_the_import(tmp_path: Path) -> None:
+    blocked = tmp_path / "a_file"
+    blocked.write_text("")
+    environment = os.environ | {"XDG_CACHE_HOME": str(blocked)}
+    command = [sys.executable, "-c", "import workflow_rl.sim.batch; print('imported')"]
+    done = subprocess.run(
+        command, env=environment, cwd=PACKAGE.parent, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "imported\n", "")
+
+
+def test_a_quick_compilation_is_not_announced(capfd: pytest.CaptureFixture[str]) -> None:
+    with jit.compile_message():
+        pass
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_long_compilation_is_announced_on_standard_error(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit, "_MESSAGE_AFTER_SECONDS", 0.01)
+    with jit.compile_message():
+        time.sleep(0.3)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("workflow-rl: compiling the simulator")

@@ -1,0 +1,117 @@
+"""The distinct inputs of a rollout.
+
+Blue's observations are a few dozen bits and repeat heavily: 20,000 transitions hold a few hundred
+to a few thousand different ones. While the policy does not change, each needs the networks once.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.jit import kernel, rule
+
+_EMPTY = -1
+_LOAD = 2  # hash slots per stored row, at least
+_WORD = 8  # bytes compared at a time
+
+
+@rule
+def hash_row(row: NDArray[np.uint64]) -> int:
+    """Returns a hash of one row of words (FNV-1a on words, mixed in between)."""
+    value = np.uint64(0xCBF29CE484222325)
+    for i in range(len(row)):
+        value = (value ^ row[i]) * np.uint64(0x9E3779B97F4A7C15)
+        value ^= value >> np.uint64(32)
+    return np.int64(value & np.uint64(0x7FFFFFFFFFFFFFFF))  # type: ignore[return-value]
+
+
+@rule
+def find_slot(row: NDArray[np.uint64], stored: NDArray[np.uint64], slots: NDArray[np.int32]) -> int:
+    """Returns the slot of an equal stored row, or the empty one where it belongs."""
+    mask = len(slots) - 1
+    slot = hash_row(row) & mask
+    while slots[slot] != _EMPTY:
+        other = stored[slots[slot]]
+        equal = True
+        for i in range(len(row)):
+            if row[i] != other[i]:
+                equal = False
+                break
+        if equal:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel()
+def _insert(
+    rows: NDArray[Any], stored: NDArray[Any], slots: NDArray[Any], size: int, ids: NDArray[Any]
+) -> int:
+    for k in range(len(rows)):
+        slot = find_slot(rows[k], stored, slots)
+        if slots[slot] == _EMPTY:
+            stored[size] = rows[k]
+            slots[slot] = size
+            size += 1
+        ids[k] = slots[slot]
+    return size
+
+
+@kernel()
+def _rebuild(stored: NDArray[Any], slots: NDArray[Any], size: int) -> None:
+    for k in range(size):
+        slots[find_slot(stored[k], stored, slots)] = k
+
+
+class DistinctRows:
+    """Gives equal rows the same number, in order of first appearance."""
+
+    def __init__(self, width: int, capacity: int = 1024) -> None:
+        """Makes an empty collection of rows of `width` small integers.
+
+        Args:
+            width: values of a row.
+            capacity: rows to make room for at first; rounded up to a power of two.
+        """
+        capacity = 1 << max(capacity - 1, 1).bit_length()
+        self._width = width
+        self._words = -(-width // _WORD)
+        self._stored = np.empty((capacity, self._words), np.uint64)
+        self._slots = np.full(_LOAD * capacity, _EMPTY, np.int32)
+        self._size = 0
+
+    def __len__(self) -> int:
+        """Returns the number of distinct rows."""
+        return self._size
+
+    @property
+    def rows(self) -> NDArray[np.int8]:
+        """(len, width) the distinct rows."""
+        return self._stored[: self._size].view(np.int8)[:, : self._width]
+
+    def number(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
+        """Returns (n,) the number of each row, adding those that are new."""
+        self._reserve(self._size + len(rows))
+        ids = np.empty(len(rows), np.int32)
+        words = np.zeros((len(rows), self._words), np.uint64)
+        words.view(np.int8)[:, : self._width] = rows
+        self._size = _insert(words, self._stored, self._slots, self._size, ids)
+        return ids
+
+    def clear(self) -> None:
+        """Forgets every row."""
+        self._slots.fill(_EMPTY)
+        self._size = 0
+
+    def _reserve(self, size: int) -> None:
+        capacity = len(self._stored)
+        if size <= capacity:
+            return
+        while capacity < size:
+            capacity *= 2
+        stored = np.empty((capacity, self._words), np.uint64)
+        stored[: self._size] = self._stored[: self._size]
+        self._stored = stored
+        self._slots = np.full(_LOAD * capacity, _EMPTY, np.int32)
+        _rebuild(self._stored, self._slots, self._size)

@@ -1,0 +1,80 @@
+"""One agent per red agent: the winner's way of telling, after three steps, who attacks.
+
+Before each decision the first host, in the order of the table and Op hosts aside, that shows a
+scan becomes the latest scanned one. B_line shows one scanned host in its first three steps, Meander
+two and a sleeping Red none, whatever Blue does; so three steps always suffice.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.agents.simple import SleepAgent
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.sim.observe import SCAN_SLOTS
+from workflow_rl.sim.state import Activity
+from workflow_rl.workflow.orders import Order
+
+DECIDES_AT: Final = 3  # steps played before it is known who attacks
+_SCAN: Final = int(Activity.SCAN)
+
+
+class ScanCount:
+    """How many hosts have shown a scan as the first of their step, (n,)."""
+
+    def __init__(self, num_envs: int) -> None:
+        """Starts with none."""
+        self._seen = np.zeros((num_envs, len(SCAN_SLOTS)), np.bool_)
+
+    def add(self, observation: NDArray[np.int8]) -> NDArray[np.int64]:
+        """Notes the observations (n, 52 or 62) of a step and returns the counts so far."""
+        first_bit = 4 * SCAN_SLOTS.astype(np.int64)
+        shown = observation[:, first_bit] | observation[:, first_bit + 1] << 1
+        scanned = shown == _SCAN
+        hit = np.flatnonzero(scanned.any(axis=1))
+        self._seen[hit, scanned[hit].argmax(axis=1)] = True
+        return np.asarray(self._seen.sum(axis=1))
+
+
+class FingerprintAgent:
+    """Hands each episode to the agent trained for the red agent it turns out to face.
+
+    Until then the agent for B_line plays; both see every step, and an agent must take what was
+    played in the first three steps for its own, as the winner's policies do with their fixed start.
+    """
+
+    def __init__(self, bline: BlueAgent, meander: BlueAgent, name: str = "fingerprint") -> None:
+        """Makes the agent of two others; against a sleeping Red it sleeps.
+
+        Raises:
+            InvalidInputError: the two need different observations.
+        """
+        if bline.observation != meander.observation:
+            raise InvalidInputError(
+                f"the two policies see different things: the one for bline needs the observation "
+                f"{bline.observation}, the one for meander {meander.observation}"
+            )
+        self._agents: tuple[BlueAgent, ...] = (SleepAgent(), bline, meander)  # by hosts scanned
+        self.name = name
+        self.observation = bline.observation
+        self.order: Order | None = bline.order if bline.order == meander.order else None
+
+    def begin(self, num_envs: int, seed: int) -> None:
+        """Begins new episodes."""
+        self._scans = ScanCount(num_envs)
+        self._chosen = np.full(num_envs, 1)
+        for agent in self._agents:
+            agent.begin(num_envs, seed)
+
+    def act(
+        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
+    ) -> NDArray[np.int64]:
+        """Returns each environment's action by the agent in charge of it."""
+        if step <= DECIDES_AT:
+            scanned = self._scans.add(observation)
+            if step == DECIDES_AT:
+                self._chosen = np.where(scanned <= 2, scanned, 0)
+        played = [agent.act(observation, action_mask, step) for agent in self._agents]
+        return np.choose(self._chosen, played)

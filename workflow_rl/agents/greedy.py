@@ -1,0 +1,116 @@
+"""Fix the first marked host by a workflow; while none is marked, place decoys by the same order."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.jit import kernel, rule
+from workflow_rl.scenario.actions import DECOY_ACTIONS, FIRST_REMOVE, FIRST_RESTORE, SLEEP
+from workflow_rl.scenario.tables import (
+    DECOY_NAMES,
+    DECOYS_TRAPPING,
+    NUM_DECOYS,
+    NUM_EXPLOITS,
+    NUM_HOSTS,
+    SERVICE_YIELD,
+    USER0,
+    ServiceYield,
+)
+from workflow_rl.scenario.units import NUM_UNITS, UNIT_OF
+from workflow_rl.sim.state import Belief
+from workflow_rl.workflow.orders import ORDERS, SEQUENCES, Order, order_index
+
+DEFAULT_ORDER: Final = ORDERS[
+    order_index(("op_server", "enterprise", "op_host", "user", "defender"))
+]
+
+# Hosts where some exploit opens a user-level shell, the only thing Remove can kill.
+REMOVE_CAN_HELP: Final = np.any(SERVICE_YIELD == ServiceYield.USER_SHELL, axis=1)
+# Decoys by the exploit they trap, Red's favourite first. Vsftpd does what Apache does, but is
+# accepted again and again.
+DECOY_PREFERENCE: Final = np.array(
+    [
+        decoy
+        for exploit in range(NUM_EXPLOITS)
+        for decoy in range(NUM_DECOYS)
+        if DECOYS_TRAPPING[exploit] >> decoy & 1 and DECOY_NAMES[decoy] != "DecoyVsftpd"
+    ],
+    dtype=np.int8,
+)
+_USER = int(Belief.USER)
+
+
+@rule
+def mark_of(observation: NDArray[np.int8], host: int) -> int:
+    """Returns the Belief that a row of 52 bits shows of a host."""
+    return int(observation[4 * host + 2] | observation[4 * host + 3] << 1)
+
+
+@rule
+def fix(observation: NDArray[np.int8], sequence: NDArray[np.int8]) -> int:
+    """Returns the fix of the first marked host by the order, or SLEEP if none is marked."""
+    for position in range(NUM_UNITS):
+        for host in range(NUM_HOSTS):
+            if UNIT_OF[host] != sequence[position] or host == USER0:
+                continue
+            mark = mark_of(observation, host)
+            if mark == _USER and REMOVE_CAN_HELP[host]:
+                return FIRST_REMOVE + host
+            if mark:
+                return FIRST_RESTORE + host
+    return SLEEP
+
+
+@rule
+def place_decoy(action_mask: NDArray[np.bool_], sequence: NDArray[np.int8]) -> int:
+    """Returns the first decoy by the order that would be accepted, or SLEEP."""
+    for position in range(NUM_UNITS):
+        for decoy in DECOY_PREFERENCE:
+            for host in range(NUM_HOSTS):
+                if UNIT_OF[host] == sequence[position] and action_mask[DECOY_ACTIONS[host, decoy]]:
+                    return int(DECOY_ACTIONS[host, decoy])
+    return SLEEP
+
+
+@kernel()
+def _act(
+    observations: NDArray[Any],
+    action_masks: NDArray[Any],
+    sequence: NDArray[Any],
+    actions: NDArray[Any],
+) -> None:
+    for k in range(len(actions)):
+        action = fix(observations[k], sequence)
+        if action == SLEEP:
+            action = place_decoy(action_masks[k], sequence)
+        actions[k] = action
+
+
+class GreedyAgent:
+    """Repairs by a workflow without learning.
+
+    A host marked User is removed where that can help at all, any other mark is restored; hosts are
+    taken by the order, and within a unit type as they stand in the table. With nothing to repair it
+    places a decoy, by the same order and Red's favourite exploit first, and sleeps when every
+    decoy stands.
+    """
+
+    name: Final = "greedy"
+    observation: Final = "challenge"
+
+    def __init__(self, order: Order = DEFAULT_ORDER) -> None:
+        """Makes the agent of one workflow."""
+        self.order = order
+        self._sequence = SEQUENCES[order_index(order)]
+
+    def begin(self, num_envs: int, seed: int) -> None:
+        """Begins new episodes."""
+
+    def act(
+        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
+    ) -> NDArray[np.int64]:
+        """Returns the fix or decoy that is due in each environment."""
+        actions = np.empty(len(observation), np.int64)
+        _act(observation, action_mask, self._sequence, actions)
+        return actions

@@ -1,0 +1,167 @@
+"""A trained policy, ready to act."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import load_arrays, save_arrays, write_json
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.cardiff import CardiffEpisode
+from workflow_rl.workflow.orders import (
+    ENCODING_SIZE,
+    ENCODINGS,
+    Order,
+    format_order,
+    order_index,
+    parse_order,
+)
+
+POLICY_KIND: Final = "policy"
+Weights = dict[str, NDArray[np.float32]]
+
+
+class Policy:
+    """Actions for observations, under an order.
+
+    Also an agent of CybORG's kind: `get_action(observation, action_space)`, `end_episode()`.
+    """
+
+    def __init__(self, weights: Weights, description: dict[str, Any]) -> None:
+        """Makes a policy of a network's weights and the description saved with them."""
+        self.description = description
+        order = description.get("order")
+        self.order: Order | None = None if order is None else parse_order(order)
+        self.is_conditioned = bool(description["conditioned"])
+        self._weights = weights
+        numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
+        layers = sorted(numbers)
+        self._layers = [(weights[f"actor.{i}.weight"], weights[f"actor.{i}.bias"]) for i in layers]
+        if not layers:
+            raise InvalidInputError("a policy needs the weights of an actor")
+        self._rng = np.random.default_rng(0)
+        self._episode: CardiffEpisode | None = None  # what get_action remembers
+
+    @property
+    def observation_size(self) -> int:
+        """How many values an observation has."""
+        size: int = self._layers[0][0].shape[1]
+        return size - (ENCODING_SIZE if self.is_conditioned else 0)
+
+    @property
+    def outputs(self) -> int:
+        """How many actions it chooses from."""
+        size: int = self._layers[-1][0].shape[0]
+        return size
+
+    def probabilities(
+        self, observation: NDArray[Any], order: Sequence[str] | str | None = None
+    ) -> NDArray[np.float64]:
+        """Returns each action's probability, (145,) or (n, 145) for n observations.
+
+        Raises:
+            InvalidInputError: the observation has another size, or the order is none.
+        """
+        rows = np.atleast_2d(np.asarray(observation, np.float64))
+        if rows.ndim != 2 or rows.shape[1] != self.observation_size:
+            raise InvalidInputError(
+                f"an observation of this policy has {self.observation_size} values, not "
+                f"{np.shape(observation)}"
+            )
+        if self.is_conditioned:
+            encoding = ENCODINGS[self._order_index(order)]
+            rows = np.hstack([rows, np.tile(encoding, (len(rows), 1))])
+        x = rows
+        for i, (weight, bias) in enumerate(self._layers):
+            x = x @ weight.T.astype(np.float64) + bias
+            if i < len(self._layers) - 1:
+                x = np.maximum(x, 0)
+        x = np.exp(x - x.max(axis=1, keepdims=True))
+        x /= x.sum(axis=1, keepdims=True)
+        return np.asarray(x[0] if np.ndim(observation) == 1 else x)
+
+    def act(
+        self,
+        observation: NDArray[Any],
+        order: Sequence[str] | str | None = None,
+        *,
+        deterministic: bool = True,
+    ) -> Any:
+        """Returns an action for an observation, or (n,) actions for n of them.
+
+        Args:
+            observation: (52,) or (n, 52), or as many values as the policy was trained on.
+            order: the workflow to follow; by default the one it was trained for.
+            deterministic: the most probable action, or one drawn by its probability.
+
+        Raises:
+            InvalidInputError: its outputs are no actions by themselves, as with the winner's 36,
+                which depend on the episode so far: use `get_action`.
+        """
+        if self.outputs != NUM_ACTIONS:
+            raise InvalidInputError(
+                f"this policy has {self.outputs} outputs that depend on the episode so far: use "
+                "get_action() and end_episode(), or `workflow-rl evaluate`"
+            )
+        p = self.probabilities(observation, order)
+        if deterministic:
+            chosen = p.argmax(axis=-1)
+        else:
+            uniform = self._rng.random(p.shape[:-1])
+            chosen = (p.cumsum(axis=-1) <= np.expand_dims(uniform, -1)).sum(axis=-1)
+            chosen = np.minimum(chosen, p.shape[-1] - 1)
+        return int(chosen) if np.ndim(chosen) == 0 else chosen
+
+    def get_action(self, observation: NDArray[Any], action_space: Any = None) -> int:
+        """Returns the most probable action, as CybORG's evaluation asks."""
+        if self.outputs == NUM_ACTIONS:
+            return int(self.act(np.asarray(observation)))
+        if self._episode is None:
+            self._episode = CardiffEpisode()
+        return self._episode.best_action(self.probabilities(np.asarray(observation)))
+
+    def end_episode(self) -> None:
+        """Forgets the episode."""
+        self._episode = None
+
+    def save(self, path: Path) -> None:
+        """Writes the policy, and its description beside it."""
+        save_policy(path, self._weights, self.description)
+
+    def _order_index(self, order: Sequence[str] | str | None) -> int:
+        if order is None:
+            if self.order is None:
+                raise InvalidInputError("this policy follows any order: say which one")
+            return order_index(self.order)
+        return order_index(parse_order(order) if isinstance(order, str) else order)
+
+
+def describe_policy(*, order: int | None, conditioned: bool, **more: Any) -> dict[str, Any]:
+    """Returns the description that is saved with a policy."""
+    named = None if order is None else format_order(order)
+    return {"order": named, "conditioned": conditioned, **more}
+
+
+def save_policy(path: Path, weights: Weights, description: dict[str, Any]) -> None:
+    """Writes a policy, and its description beside it."""
+    save_arrays(path, POLICY_KIND, dict(weights), description)
+    write_json(path.with_suffix(".json"), description)
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Reads a policy file, or the recommended policy of a run directory.
+
+    Raises:
+        InvalidInputError: there is none, or the file is damaged or foreign.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / "policies" / "recommended.safetensors"
+    weights, description = load_arrays(path, POLICY_KIND)
+    try:
+        return Policy(weights, description)
+    except (KeyError, ValueError) as error:
+        raise InvalidInputError(f"{path} is not a policy of this version: {error}") from error

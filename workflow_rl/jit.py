@@ -1,0 +1,120 @@
+"""How rules are compiled: `@rule` for the game's functions, `@kernel` for the loops over a batch.
+
+Kernels are cached on disk. Numba only notices a change in the file of the kernel itself, so a
+changed rule would go on running as its old machine code; here the cache folder carries a
+fingerprint of every source file that kernels are made of, and an edited rule is recompiled.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config as numba_config
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parent
+_COMPILED_FOLDERS = ("scenario", "sim", "workflow", "agents", "ppo", "train")
+_MESSAGE_AFTER_SECONDS = 1.0
+_UNUSED_SECONDS = 30 * 24 * 3600.0
+
+
+def rule(function: _Function) -> _Function:
+    """Compiles a rule of the game, written for one environment."""
+    compiled: _Function = numba.njit(error_model="numpy")(function)
+    return compiled
+
+
+def kernel(*, parallel: bool = False, reorder: bool = False) -> Callable[[_Function], _Function]:
+    """Compiles a loop over a batch, cached on disk and released from the GIL.
+
+    Args:
+        parallel: share the outer loop among threads.
+        reorder: let sums be added in another order and products be fused into them, so that the
+            processor's vector instructions can be used; for network arithmetic, never for rules.
+    """
+    fastmath = {"reassoc", "contract", "nsz"} if reorder else False
+
+    def decorate(function: _Function) -> _Function:
+        with _cache_folder(cache_folder()):
+            compiled: _Function = numba.njit(
+                cache=True,
+                nogil=True,
+                parallel=parallel,
+                error_model="numpy",
+                fastmath=fastmath,
+            )(function)
+        return compiled
+
+    return decorate
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Returns the folder of this version's compiled kernels, and drops long unused ones."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(home) / "workflow_rl" / fingerprint(_PACKAGE)
+    drop_old(folder.parent, keep=folder.name)
+    return folder
+
+
+def drop_old(parent: Path, keep: str) -> None:
+    """Deletes the kernels of versions that have not been used for a month; marks one as used."""
+    now = time.time()
+    try:
+        for folder in parent.iterdir():
+            if folder.name == keep:
+                os.utime(folder)
+            elif now - folder.stat().st_mtime > _UNUSED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # none there yet, or not ours to change
+        pass
+
+
+def fingerprint(package: Path) -> str:
+    """Returns a short hash of every source file that ends up in a kernel's machine code."""
+    digest = hashlib.sha256()
+    for folder in _COMPILED_FOLDERS:
+        for path in sorted((package / folder).glob("*.py")):
+            digest.update(f"{folder}/{path.name}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def _cache_folder(folder: Path) -> Iterator[None]:
+    """Makes numba place the caches of kernels defined inside the block in `folder`."""
+    before = numba_config.CACHE_DIR
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        numba_config.CACHE_DIR = str(folder)
+    except OSError:  # no writable home: numba falls back to its own choice of folder
+        pass
+    try:
+        yield
+    finally:
+        numba_config.CACHE_DIR = before
+
+
+@contextmanager
+def compile_message() -> Iterator[None]:
+    """Says so on standard error when the block is still compiling after a second."""
+    message = "workflow-rl: compiling the simulator (once after an install or a change) ..."
+    timer = threading.Timer(
+        _MESSAGE_AFTER_SECONDS, lambda: print(message, file=sys.stderr, flush=True)
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,139 @@
+"""A training on a machine that shares nothing with the one that asked for it."""
+
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import workflow_rl
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.runs.store import package_versions
+
+if TYPE_CHECKING:
+    from workflow_rl.runs.logs import Row
+    from workflow_rl.train.loop import TrainJob, Weights
+
+_SEND_EVERY: Final = 0.5  # seconds between messages with rows
+_FOLDER: Final = "workflow-rl-training"
+_MATTER: Final = ("numpy", "numba", "torch")  # besides our sources, for the bits of a result
+
+
+@dataclass(frozen=True)
+class Started:
+    """A training has begun."""
+
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Updates were made."""
+
+    rows: "list[Row]"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A training is over: its folder, with what it found and its raw logs."""
+
+    files: dict[str, bytes]
+
+
+Message = Started | Rows | Finished
+Installed = dict[str, str]
+
+
+@functools.cache
+def installed() -> Installed:
+    """Returns what is installed here of what a result depends on, by name."""
+    versions = package_versions()
+    return {
+        "workflow-rl": workflow_rl.__version__,
+        "sources": _sources(Path(workflow_rl.__file__).parent),
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        **{name: versions[name] for name in _MATTER},
+    }
+
+
+def _sources(package: Path) -> str:
+    """Returns a short hash of every source file of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def difference(there: Installed, here: Installed) -> str | None:
+    """Returns in words how another machine's installation differs from this one's, if it does."""
+    for name, version in here.items():
+        other = there.get(name, "none")
+        if other == version:
+            continue
+        if name == "sources":
+            return f"has other sources of workflow-rl {here['workflow-rl']} than this machine"
+        return f"has {name} {other}, this machine {version}"
+    return None
+
+
+def refuse_others(asked_by: Installed) -> None:
+    """Checks that this machine has what the one has that asks for a result.
+
+    Raises:
+        InvalidInputError: something else is installed here, so the result could be another.
+    """
+    other = difference(installed(), asked_by)
+    if other is not None:
+        raise InvalidInputError(f"the node {socket.gethostname()} {other}")
+
+
+def train_away(
+    name: str, job: "TrainJob", base: "Weights | None", asked_by: Installed
+) -> "Iterator[Message]":
+    """Does a training from its start to its end in a folder of its own, and tells how it goes.
+
+    Args:
+        name: of the training, in the logs.
+        job: what to train, without the weights to start from, which travel by themselves.
+        base: those weights.
+        asked_by: what is installed where the result is wanted.
+
+    Raises:
+        InvalidInputError: something else is installed here, so the result could be another.
+    """
+    yield Started(socket.gethostname(), os.getpid())
+    refuse_others(asked_by)
+    from workflow_rl.runs.training import TrainingFolder, training_steps
+
+    with _folder_of_its_own() as path:
+        rows: list[Row] = []
+        sent = time.monotonic()
+        with closing(training_steps(name, replace(job, base=base), path)) as steps:
+            for row in steps:
+                rows.append(row)
+                if time.monotonic() - sent > _SEND_EVERY:
+                    yield Rows(rows)
+                    rows, sent = [], time.monotonic()
+        yield Rows(rows)
+        yield Finished(TrainingFolder(path).files())
+
+
+@contextmanager
+def _folder_of_its_own() -> "Iterator[Path]":
+    """Gives a temporary folder, and deletes those that killed processes have left."""
+    for old in Path(tempfile.gettempdir()).glob(f"{_FOLDER}-*-*"):
+        owner = old.name.split("-")[-2]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}-{os.getpid()}-") as path:
+        yield Path(path)

@@ -1,0 +1,200 @@
+"""The action space of the challenge's winner: 27 plain actions and 9 decoy macros.
+
+A macro stands for "the next decoy on this host": each host has a fixed list, each environment
+remembers how far it is in it, and restoring the host starts the list over. Outputs are in 0..35,
+the actions made of them in 0..144.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.jit import kernel, rule
+from workflow_rl.scenario.actions import (
+    ACTION_HOST,
+    ACTION_KIND,
+    FIRST_RESTORE,
+    ActionKind,
+    parse_action,
+)
+from workflow_rl.scenario.tables import NUM_HOSTS
+
+
+def _actions(*names: str) -> tuple[int, ...]:
+    return tuple(parse_action(name) for name in names)
+
+
+def _block(kind: str, *hosts: str) -> tuple[int, ...]:
+    return _actions(*(f"{kind} {host}" for host in hosts))
+
+
+_SERVERS: Final = ("Enterprise0", "Enterprise1", "Enterprise2", "Op_Server0")
+_USERS: Final = ("User1", "User2", "User3", "User4")
+
+PLAIN_ACTIONS: Final = np.array(  # (27,) output -> action
+    [
+        *_block("Restore", *_SERVERS),
+        *_block("Analyse", *_SERVERS),
+        *_block("Remove", *_SERVERS),
+        *_block("Analyse", *_USERS),
+        *_block("Restore", *_USERS),
+        *_actions("Restore Defender", "Analyse Defender", "Remove Defender"),
+        *_block("Remove", *_USERS),
+    ],
+    dtype=np.int64,
+)
+# Each macro's decoys, in the order in which they are placed.
+_LISTS: Final = (
+    ("Enterprise0", "HarakaSMPT", "Tomcat", "Vsftpd", "Apache"),  # the last is always refused
+    ("Enterprise1", "Femitter"),
+    ("Enterprise2", "Femitter"),
+    ("User1", "Apache", "Tomcat", "Smss", "Svchost"),
+    ("User2", "Femitter", "Tomcat", "Apache", "SSHD"),
+    ("User3", "Vsftpd", "SSHD"),
+    ("User4", "Vsftpd"),
+    ("Defender", "HarakaSMPT", "Tomcat", "Apache", "Vsftpd"),
+    ("Op_Server0", "HarakaSMPT", "Apache", "Tomcat", "Vsftpd"),
+)
+MACRO_LISTS: Final = tuple(
+    _actions(*(f"Decoy{decoy} {host}" for decoy in decoys)) for host, *decoys in _LISTS
+)
+NUM_PLAIN: Final = len(PLAIN_ACTIONS)
+NUM_MACROS: Final = len(MACRO_LISTS)
+NUM_OUTPUTS: Final = NUM_PLAIN + NUM_MACROS
+# Every episode begins with two decoys on User2 and one on Enterprise0, whatever the policy says.
+START_OUTPUTS: Final = (NUM_PLAIN + 4, NUM_PLAIN + 4, NUM_PLAIN)
+
+_LENGTHS: Final = np.array([len(decoys) for decoys in MACRO_LISTS], dtype=np.int8)
+_DECOYS: Final = np.zeros((NUM_MACROS, int(_LENGTHS.max())), dtype=np.int64)
+_MACRO_OF: Final = np.full(NUM_HOSTS, -1, dtype=np.int8)  # (host,) its macro
+for _macro, _decoys in enumerate(MACRO_LISTS):
+    _DECOYS[_macro, : len(_decoys)] = _decoys
+    _MACRO_OF[ACTION_HOST[_decoys[0]]] = _macro
+IS_RESTORE: Final = np.array(  # (36,) whether an output restores a host
+    [*(ACTION_KIND[PLAIN_ACTIONS] == ActionKind.RESTORE), *[False] * NUM_MACROS]
+)
+_FIRST_PLAIN_OTHER: Final = int(np.flatnonzero(~IS_RESTORE)[0])  # always acceptable
+
+
+@rule
+def is_exhausted(output: int, placed: NDArray[np.int8]) -> bool:
+    """Says whether an output is a macro whose list is used up; `placed` is one row."""
+    macro = output - NUM_PLAIN
+    return macro >= 0 and placed[macro] >= _LENGTHS[macro]
+
+
+@rule
+def perform(output: int, placed: NDArray[np.int8]) -> int:
+    """Returns the action of an output and notes in `placed`, one row, what it means for the lists.
+
+    A macro whose list is used up repeats its first decoy.
+    """
+    if output < NUM_PLAIN:
+        action = PLAIN_ACTIONS[output]
+        if action >= FIRST_RESTORE:
+            placed[_MACRO_OF[action - FIRST_RESTORE]] = 0
+        return int(action)
+    macro = output - NUM_PLAIN
+    if is_exhausted(output, placed):
+        return int(_DECOYS[macro, 0])
+    placed[macro] += 1
+    return int(_DECOYS[macro, placed[macro] - 1])
+
+
+@rule
+def best_output(scores: NDArray[Any], placed: NDArray[np.int8]) -> int:
+    """Returns the output with the highest score that the evaluated agent would take.
+
+    If that is a macro whose list is used up, it goes on down the scores to the first output that is
+    neither such a macro nor a Restore.
+    """
+    best = int(np.argmax(scores))
+    if not is_exhausted(best, placed):
+        return best
+    chosen = _FIRST_PLAIN_OTHER
+    for output in range(NUM_OUTPUTS):
+        acceptable = not is_exhausted(output, placed) and not IS_RESTORE[output]
+        if acceptable and scores[output] > scores[chosen]:
+            chosen = output
+    return chosen
+
+
+@kernel()
+def _perform(outputs: NDArray[Any], placed: NDArray[Any], actions: NDArray[Any]) -> int:
+    for k in range(len(outputs)):
+        if outputs[k] < 0 or outputs[k] >= NUM_OUTPUTS:
+            return k
+    for k in range(len(outputs)):
+        actions[k] = perform(outputs[k], placed[k])
+    return -1
+
+
+@kernel()
+def _perform_best(
+    scores: NDArray[Any], rows: NDArray[Any], placed: NDArray[Any], actions: NDArray[Any]
+) -> None:
+    for k in range(len(rows)):
+        actions[k] = perform(best_output(scores[rows[k]], placed[k]), placed[k])
+
+
+class DecoyLists:
+    """How far each environment is in its nine lists, and the actions of outputs.
+
+    In training: `actions(outputs)` at every step, `clear(ended)` where an episode has ended.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        """Starts every list at its beginning."""
+        self.placed = np.zeros((num_envs, NUM_MACROS), np.int8)
+
+    def clear(self, ended: NDArray[np.bool_] | None = None) -> None:
+        """Starts the lists over in some environments (n,), or in all."""
+        self.placed[slice(None) if ended is None else ended] = 0
+
+    def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns (n,) the actions of outputs (n,) and moves the lists on.
+
+        A macro whose list is used up repeats its first decoy, as in the winner's training.
+
+        Raises:
+            ValueError: an output is not in 0..35.
+        """
+        actions = np.empty(len(outputs), np.int64)
+        wrong = _perform(outputs, self.placed, actions)
+        if wrong >= 0:
+            raise ValueError(f"output {outputs[wrong]} is not one of 0 to {NUM_OUTPUTS - 1}")
+        return actions
+
+    def best_actions(
+        self, scores: NDArray[np.floating[Any]], rows: NDArray[np.integer[Any]]
+    ) -> NDArray[np.int64]:
+        """Returns (n,) the actions of the outputs that score best, and moves the lists on.
+
+        Where that is a macro whose list is used up, the next best output counts that is neither
+        such a macro nor a Restore, as in the winner's evaluation.
+
+        Args:
+            scores: (u, 36) of each output; of distinct inputs, say.
+            rows: (n,) which row of the scores is an environment's.
+        """
+        actions = np.empty(len(rows), np.int64)
+        _perform_best(scores, rows, self.placed, actions)
+        return actions
+
+
+class CardiffEpisode:
+    """One episode as the evaluated winner plays it: the fixed start, then the best outputs."""
+
+    def __init__(self) -> None:
+        """Begins the episode."""
+        self._lists = DecoyLists(1)
+        self._step = 0
+
+    def best_action(self, scores: NDArray[np.floating[Any]]) -> int:
+        """Returns the next action, given the score of each output (36,)."""
+        self._step += 1
+        if self._step <= len(START_OUTPUTS):
+            start = np.array([START_OUTPUTS[self._step - 1]], np.int64)
+            return int(self._lists.actions(start)[0])
+        return int(self._lists.best_actions(scores[None, :], np.zeros(1, np.int64))[0])

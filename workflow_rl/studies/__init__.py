@@ -1,0 +1,1 @@
+"""Studies of many trainings: the landscape of all orders, update strategies compared."""

@@ -1,0 +1,121 @@
+"""The figures of a comparison."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workflow_rl.report.plots import COLOURS, Plot
+from workflow_rl.studies.comparison.curve import Curve
+from workflow_rl.studies.comparison.summary import EARLY_WINDOW, Summary
+from workflow_rl.studies.comparison.training import Measured
+
+_POINTS = 200  # of a line, at most
+
+
+def figures(trainings: Sequence[Measured], summaries: Sequence[Summary]) -> list[Plot]:
+    """Returns reward and compliance by transitions and by time, and what each preset costs."""
+    window = f"Mean of the last {EARLY_WINDOW} episodes; a thin line is a seed."
+    return [
+        _lines(trainings, "reward", "transitions", "Reward by transitions", window),
+        _lines(trainings, "reward", "seconds", "Reward by time on one core", window),
+        _lines(trainings, "compliance", "transitions", "Compliance by transitions", window),
+        _bars(
+            summaries,
+            "Gradient noise of a step",
+            "Trace of the gradient's covariance over its squared mean, at one common policy; "
+            "from 1 on, a step points mostly in a direction of chance.",
+            [s.noise.noise if s.noise else None for s in summaries],
+            errors=[_interval(s) for s in summaries],
+            log=True,
+        ),
+        _bars(
+            summaries,
+            "Transitions per second of one core",
+            "Playing and learning together.",
+            [s.rate for s in summaries],
+            log=True,
+        ),
+        _bars(
+            summaries,
+            "Memory that training adds, MB",
+            "Beyond what Python and the libraries hold with nothing trained.",
+            [s.added_mb for s in summaries],
+        ),
+    ]
+
+
+def _lines(trainings: Sequence[Measured], what: str, axis: str, heading: str, text: str) -> Plot:
+    presets = list(dict.fromkeys(m.preset for m in trainings))
+    traces: list[dict[str, Any]] = []
+    for number, preset in enumerate(presets):
+        colour = COLOURS[number % len(COLOURS)]
+        for k, measured in enumerate(m for m in trainings if m.preset == preset):
+            x, y = _line(measured.curve, what, axis)
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "name": preset,
+                    "legendgroup": preset,
+                    "showlegend": k == 0,
+                    "x": x,
+                    "y": y,
+                    "opacity": 0.75,
+                    "line": {"color": colour, "width": 1.5},
+                    "hovertemplate": f"{preset}, seed {measured.seed}: %{{y:.2f}}<extra></extra>",
+                }
+            )
+    names = {"transitions": "transitions", "seconds": "seconds"}
+    return Plot(
+        heading,
+        text,
+        traces,
+        {
+            "xaxis": {"title": {"text": names[axis]}, "type": "log"},
+            "yaxis": {"title": {"text": what}},
+        },
+    )
+
+
+def _line(curve: Curve, what: str, axis: str) -> tuple[list[float], list[float]]:
+    reward, compliance = curve.recent(EARLY_WINDOW)
+    values = reward if what == "reward" else compliance
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) > _POINTS:  # evenly on the logarithmic axis
+        known = known[np.unique(np.geomspace(1, len(known), _POINTS).astype(int) - 1)]
+    return getattr(curve, axis)[known].tolist(), values[known].tolist()
+
+
+def _interval(summary: Summary) -> tuple[float, float] | None:
+    noise = summary.noise
+    if noise is None or not np.isfinite([noise.noise, noise.low, noise.high]).all():
+        return None
+    return noise.noise - noise.low, noise.high - noise.noise
+
+
+def _bars(
+    summaries: Sequence[Summary],
+    heading: str,
+    text: str,
+    values: Sequence[float | None],
+    *,
+    errors: Sequence[tuple[float, float] | None] | None = None,
+    log: bool = False,
+) -> Plot:
+    trace: dict[str, Any] = {
+        "type": "bar",
+        "x": [s.preset for s in summaries],
+        "y": [None if v is None or not np.isfinite(v) else v for v in values],
+        "marker": {"color": [COLOURS[k % len(COLOURS)] for k in range(len(summaries))]},
+    }
+    if errors is not None:
+        pairs = [pair or (0.0, 0.0) for pair in errors]
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "arrayminus": [low for low, _ in pairs],
+            "array": [high for _, high in pairs],
+        }
+    axis = {"type": "log"} if log else {"rangemode": "tozero"}
+    return Plot(heading, text, [trace], {"height": 320, "yaxis": axis})

@@ -1,0 +1,168 @@
+"""A comparison in figures: each preset's means over seeds, and what they say."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from workflow_rl.config import TrainConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.studies.comparison.gradient import GradientNoise
+from workflow_rl.studies.comparison.training import Measured
+
+WINDOW: Final = 600  # episodes of a mean at the end: the objective's, at 200 environments
+EARLY_WINDOW: Final = 100  # episodes of a mean on the way
+BLOCK: Final = 200  # episodes of a block, and how many of them, when swings are judged
+BLOCKS: Final = 10
+EPISODES: Final = 50  # that the documents give a workflow, per environment
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The mean over seeds, and their standard deviation."""
+
+    mean: float
+    deviation: float  # NaN with one seed
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Returns the spread of some values; NaN without any, or if one of them is missing."""
+        if not values:
+            return cls(math.nan, math.nan)
+        array = np.array(values, np.float64)
+        deviation = float(array.std(ddof=1)) if len(array) > 1 else math.nan
+        return cls(float(array.mean()), deviation)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """When the recent reward reached a threshold, over the seeds for which it did."""
+
+    threshold: float
+    seeds: int
+    transitions: Spread
+    seconds: Spread
+
+    @classmethod
+    def of(cls, runs: Sequence[Measured], threshold: float) -> "Reach":
+        """Returns when some trainings reached a threshold."""
+        first = [m.curve.first_reach(threshold, EARLY_WINDOW) for m in runs]
+        first = [pair for pair in first if math.isfinite(pair[0])]
+        return cls(
+            threshold,
+            len(first),
+            Spread.of([pair[0] for pair in first]),
+            Spread.of([pair[1] for pair in first]),
+        )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One preset, over its seeds."""
+
+    preset: str
+    seeds: int
+    transitions_per_update: int
+    updates: int
+    gradient_steps: int
+    transitions: int
+    rate: float  # transitions a second of one core, median
+    seconds: float  # of a training, median
+    peak_mb: float  # median
+    added_mb: float  # median
+    reward: Spread  # of the last episodes
+    compliance: Spread
+    reward_at_time: Spread  # of the last episodes when the quickest preset was through
+    compliance_at_time: Spread
+    reach: tuple[Reach, ...]  # of each threshold
+    unrest: float  # swings of the last blocks' rewards, mean over seeds
+    reward_at_episodes: Spread  # after 50 episodes of every environment, or all there are
+    compliance_at_episodes: Spread
+    episodes_per_env: int  # that those are
+    noise: GradientNoise | None
+
+
+def summarise(
+    trainings: Sequence[Measured],
+    noise: Mapping[str, GradientNoise],
+    thresholds: Sequence[float],
+) -> tuple[list[Summary], float]:
+    """Returns each preset's summary, and the time at which all are compared.
+
+    Args:
+        trainings: all of them; of each preset the same number.
+        noise: each preset's gradient noise, where it was measured.
+        thresholds: rewards whose first reaching is told.
+    """
+    by_preset: dict[str, list[Measured]] = {}
+    for measured in trainings:
+        by_preset.setdefault(measured.preset, []).append(measured)
+    medians = {p: float(np.median([m.seconds for m in ms])) for p, ms in by_preset.items()}
+    quickest = min(medians.values())
+    summaries = [
+        _summary(preset, runs, noise.get(preset), thresholds, quickest)
+        for preset, runs in by_preset.items()
+    ]
+    return summaries, quickest
+
+
+def _summary(
+    preset: str,
+    runs: Sequence[Measured],
+    noise: GradientNoise | None,
+    thresholds: Sequence[float],
+    seconds: float,
+) -> Summary:
+    first = runs[0]
+    episodes = min(EPISODES, first.transitions // (first.n_envs * first.episode_length))
+    ends = [m.curve.at("transitions", math.inf, min(WINDOW, m.curve.total)) for m in runs]
+    timed = [m.curve.at("seconds", seconds, EARLY_WINDOW) for m in runs]
+    early = [_after(m, episodes) for m in runs]
+    return Summary(
+        preset=preset,
+        seeds=len(runs),
+        transitions_per_update=first.transitions_per_update,
+        updates=first.updates,
+        gradient_steps=first.gradient_steps,
+        transitions=first.transitions,
+        rate=float(np.median([m.transitions / m.seconds for m in runs])),
+        seconds=float(np.median([m.seconds for m in runs])),
+        peak_mb=float(np.median([m.peak_mb for m in runs])),
+        added_mb=float(np.median([m.added_mb for m in runs])),
+        reward=Spread.of([end[0] for end in ends]),
+        compliance=Spread.of([end[1] for end in ends]),
+        reward_at_time=Spread.of([t[0] for t in timed]),
+        compliance_at_time=Spread.of([t[1] for t in timed]),
+        reach=tuple(Reach.of(runs, threshold) for threshold in thresholds),
+        unrest=float(np.mean([m.curve.unrest(BLOCK, BLOCKS) for m in runs])),
+        reward_at_episodes=Spread.of([e[0] for e in early]),
+        compliance_at_episodes=Spread.of([e[1] for e in early]),
+        episodes_per_env=episodes,
+        noise=noise,
+    )
+
+
+def _after(measured: Measured, episodes: int) -> tuple[float, float]:
+    """Returns reward and compliance of the latest when so many episodes per environment ended."""
+    played = episodes * measured.n_envs
+    window = min(EARLY_WINDOW, max(played // 5, 1))
+    return measured.curve.at("transitions", played * measured.episode_length, window)
+
+
+def refusal_of_large_updates() -> str:
+    """Returns what is said of updates of 20,000 steps within 50 episodes of one environment."""
+    try:
+        TrainConfig(n_envs=1, update_steps=20_000, max_episodes=50).max_updates(100)
+    except InvalidInputError as error:
+        return str(error)
+    raise AssertionError("unreachable")
+
+
+def as_json(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+    """Returns the summaries as plain data."""
+    return [
+        asdict(summary) | {"noise": None if summary.noise is None else summary.noise.as_json()}
+        for summary in summaries
+    ]

@@ -1,0 +1,134 @@
+"""The figures of a landscape."""
+
+from typing import Any
+
+import numpy as np
+
+from workflow_rl.report import palette
+from workflow_rl.report.plots import COLOURS, Plot
+from workflow_rl.studies.landscape.analysis import Analysis
+from workflow_rl.studies.landscape.regret import MEASURES
+from workflow_rl.workflow.orders import format_order
+
+_REGRETS = dict(
+    zip(
+        MEASURES,
+        (
+            "of the order a search would hand over",
+            "of the best order it has tried",
+            "of all orders it has tried, on average",
+        ),
+        strict=True,
+    )
+)
+
+
+def figures(analysis: Analysis) -> list[Plot]:
+    """Returns the ranking, each seed's view of it, and the regret of searches."""
+    plots = [_ranking(analysis)]
+    if len(analysis.landscape.seeds) > 1:
+        plots.append(_agreement(analysis))
+    return plots + [_regret(analysis, measure) for measure in _REGRETS if analysis.regrets]
+
+
+def _ranking(analysis: Analysis) -> Plot:
+    land = analysis.landscape
+    standings = analysis.standings
+    places = list(range(1, len(standings) + 1))
+    names = [format_order(s.order) for s in standings]
+    traces: list[dict[str, Any]] = []
+    for row, seed in enumerate(land.seeds):
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": f"seed {seed}",
+                "x": places,
+                "y": [float(land.reward[row, s.order]) for s in standings],
+                "text": names,
+                "marker": {"size": 5, "opacity": 0.6, "color": COLOURS[row % len(COLOURS)]},
+            }
+        )
+    widths = [s.half_width for s in standings]
+    has_interval = bool(np.isfinite(widths).all())
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "mean, 95 % interval" if has_interval else "mean",
+            "x": places,
+            "y": [s.mean for s in standings],
+            "error_y": {"array": widths, "thickness": 1} if has_interval else {"visible": False},
+            "text": [
+                f"{name}<br>compliance {s.compliance:.3f}, complied for {s.compliant} of "
+                f"{len(land.seeds)} seeds; rank {s.rank_low} to {s.rank_high}"
+                for name, s in zip(names, standings, strict=True)
+            ],
+            "marker": {
+                "size": 7,
+                "color": palette.INK,
+                "symbol": ["circle" if land.is_eligible[s.order] else "x" for s in standings],
+            },
+        }
+    )
+    return Plot(
+        "All orders, ranked",
+        "A point is a training; orders that did not comply in most trainings come last and are "
+        "crosses. Hover for the order.",
+        traces,
+        {"xaxis": {"title": {"text": "rank"}}, "yaxis": {"title": {"text": "reward"}}},
+    )
+
+
+def _agreement(analysis: Analysis) -> Plot:
+    land = analysis.landscape
+    ones = [float(x) for x in land.reward[0]]
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": f"seed {seed}",
+            "x": ones,
+            "y": [float(x) for x in land.reward[row]],
+            "text": [format_order(order) for order in range(len(ones))],
+            "marker": {"size": 6, "color": COLOURS[row % len(COLOURS)]},
+        }
+        for row, seed in enumerate(land.seeds)
+        if row
+    ]
+    return Plot(
+        "Do seeds agree?",
+        "Each order's reward for one seed against its reward for another. Where the order matters "
+        "the points lie along a line; where it does not they are a cloud.",
+        traces,
+        {
+            "xaxis": {"title": {"text": f"reward, seed {land.seeds[0]}"}},
+            "yaxis": {"title": {"text": "reward, other seeds"}},
+        },
+    )
+
+
+def _regret(analysis: Analysis, measure: str) -> Plot:
+    trials = list(analysis.checkpoints)
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": regret.strategy,
+            "x": trials,
+            "y": regret.mean(measure).tolist(),
+            "error_y": {"array": np.nan_to_num(regret.half_width(measure)).tolist()},
+            "line": {"color": COLOURS[number % len(COLOURS)]},
+        }
+        for number, regret in enumerate(analysis.regrets)
+    ]
+    return Plot(
+        f"Regret {_REGRETS[measure]}",
+        f"Mean and 95 % interval over {len(analysis.regrets[0].recommended)} replays of each "
+        "strategy on this landscape; lower is better.",
+        traces,
+        {
+            "xaxis": {"title": {"text": "trials"}, "tickvals": trials},
+            "yaxis": {"title": {"text": "reward below the best order's"}, "rangemode": "tozero"},
+        },
+    )

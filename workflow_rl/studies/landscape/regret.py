@@ -1,0 +1,149 @@
+"""How well a strategy searches: replays of it on a stored landscape.
+
+A trial of an order gives one of the stored trainings of that order or of an equal one, at random
+and without its seed's level, since a real search has one base policy. Nothing is trained, so a
+search of 40 trials takes as long as its 40 decisions.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import SearchConfig
+from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.strategies import Observation, make_strategy
+from workflow_rl.studies.landscape.ranking import believe
+from workflow_rl.studies.landscape.table import Landscape
+
+CHECKPOINTS: Final = (5, 10, 20, 40)  # trials after which a search is asked for its order
+STRATEGIES: Final = ("gp-ucb", "random", "round-robin")
+MEASURES: Final = ("recommended", "best_tried", "mean_tried")
+_Z95: Final = 1.959963984540054
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Regret:
+    """What strategies fell short of the best order by; arrays are (replays, checkpoints)."""
+
+    strategy: str
+    recommended: Floats  # of the order it would hand over
+    best_tried: Floats  # of the best order it has tried
+    mean_tried: Floats  # of the orders it has tried, on average
+
+    def mean(self, measure: str) -> Floats:
+        """Returns (checkpoints,) the mean over replays."""
+        mean: Floats = getattr(self, measure).mean(axis=0)
+        return mean
+
+    def half_width(self, measure: str) -> Floats:
+        """Returns (checkpoints,) half of the mean's 95 % interval."""
+        values: Floats = getattr(self, measure)
+        if len(values) < 2:
+            return np.full(values.shape[1], np.nan)
+        result: Floats = _Z95 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        return result
+
+
+class StoredOrders:
+    """The orders of a landscape as a search meets them."""
+
+    def __init__(self, landscape: Landscape) -> None:
+        """Notes what a trial may give and what each order is really worth."""
+        self._landscape = landscape
+        self._values = landscape.levelled
+        classes = landscape.classes
+        self._equals = [np.flatnonzero(classes == c) for c in classes]
+        worth = believe(landscape).mean.copy()
+        eligible = landscape.is_eligible
+        if eligible.any():  # an order that does not comply is no better than the worst that does
+            worth[~eligible] = worth[eligible].min()
+        self._shortfall = worth.max() - worth
+
+    def trial(self, order: int, rng: np.random.Generator) -> Observation:
+        """Returns what trying an order gives this time."""
+        land = self._landscape
+        seed = int(rng.integers(len(land.seeds)))
+        equal = int(rng.choice(self._equals[order]))
+        return Observation(
+            order,
+            float(self._values[seed, equal]),
+            float(land.compliance[seed, equal]),
+            bool(land.is_compliant[seed, equal]),
+        )
+
+    def shortfall(self, order: int) -> float:
+        """Returns by how much an order is worth less than the best."""
+        return float(self._shortfall[order])
+
+
+def replay(
+    orders: StoredOrders,
+    strategy: str,
+    config: SearchConfig,
+    threshold: float,
+    checkpoints: Sequence[int],
+    seed: int,
+) -> Floats:
+    """Returns (3, checkpoints) the regrets of one search, by `MEASURES`.
+
+    Args:
+        orders: what is searched.
+        strategy: its name.
+        config: of the strategy.
+        threshold: compliance that makes an order compliant.
+        checkpoints: numbers of trials, rising.
+        seed: of the strategy and of the trials.
+    """
+    chooser = make_strategy(
+        strategy,
+        beta=config.gp_beta,
+        threshold=threshold,
+        design=config.initial_design,
+        seed=seed,
+    )
+    rng = np.random.default_rng([seed, 124])
+    seen: list[Observation] = []
+    found = np.empty((len(MEASURES), len(checkpoints)))
+    for k, number in enumerate(checkpoints):
+        while len(seen) < number:
+            seen.append(orders.trial(chooser.pick(seen, []).order, rng))
+        tried = [orders.shortfall(observation.order) for observation in seen]
+        found[:, k] = orders.shortfall(recommend(seen).order), min(tried), np.mean(tried)
+    return found
+
+
+def regrets(
+    landscape: Landscape,
+    config: SearchConfig,
+    *,
+    replays: int,
+    strategies: Sequence[str] = STRATEGIES,
+    checkpoints: Sequence[int] = CHECKPOINTS,
+    seed: int = 0,
+    on_replay: Callable[[], None] = lambda: None,
+) -> list[Regret]:
+    """Replays each strategy many times.
+
+    Args:
+        landscape: what is searched.
+        config: of the strategies.
+        replays: searches of each strategy.
+        strategies: their names.
+        checkpoints: numbers of trials, rising.
+        seed: of all replays.
+        on_replay: told after each.
+    """
+    orders = StoredOrders(landscape)
+    found = []
+    for strategy in strategies:
+        runs = []
+        for number in range(replays):
+            one = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+            runs.append(replay(orders, strategy, config, landscape.threshold, checkpoints, one))
+            on_replay()
+        found.append(Regret(strategy, *np.stack(runs, axis=1)))
+    return found
