@@ -7,15 +7,14 @@ from workflow_rl.envs.registration import register
 
 if TYPE_CHECKING:
     from workflow_rl.agents.policy import load_policy
-    from workflow_rl.config import ExperimentConfig
+    from workflow_rl.config import Execution, ExperimentConfig
     from workflow_rl.envs.cyborg import CyborgEnv
     from workflow_rl.envs.shared import SharedMemoryVectorEnv
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
     from workflow_rl.evaluation.protocol import evaluate
-    from workflow_rl.report.api import search
-    from workflow_rl.runs.api import train_workflow
-    from workflow_rl.runs.execution import Execution
+    from workflow_rl.report.live import search
+    from workflow_rl.runs.train import train_workflow
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,13 +35,13 @@ _HOMES = {
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
     "CyborgEnv": "workflow_rl.envs.cyborg",
-    "Execution": "workflow_rl.runs.execution",
+    "Execution": "workflow_rl.config",
     "ExperimentConfig": "workflow_rl.config",
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",
     "load_policy": "workflow_rl.agents.policy",
-    "search": "workflow_rl.report.api",
-    "train_workflow": "workflow_rl.runs.api",
+    "search": "workflow_rl.report.live",
+    "train_workflow": "workflow_rl.runs.train",
 }
 
 register()

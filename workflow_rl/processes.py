@@ -1,4 +1,4 @@
-"""How worker processes live with their parent: deaf to Ctrl-C, and never longer than it."""
+"""Processes and threads: workers that end with their parent, and torch kept to one thread."""
 
 import fcntl
 import multiprocessing
@@ -54,3 +54,16 @@ def end_with_parent() -> None:
         fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
         flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
         fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keeps torch to one thread: whole trainings run side by side, and small matrices lose."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

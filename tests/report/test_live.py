@@ -10,7 +10,7 @@ from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.report import live
 from workflow_rl.report.live import ReportListener
 from workflow_rl.runs.logs import Row
-from workflow_rl.train.loop import TrainResult
+from workflow_rl.train.job import TrainResult
 
 
 class Heard:

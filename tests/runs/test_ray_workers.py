@@ -24,7 +24,7 @@ from workflow_rl.runs.execution import Execution
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.tasks import MOST_LOSSES, train_all
 from workflow_rl.runs.training import TrainingFolder
-from workflow_rl.train.loop import TrainResult
+from workflow_rl.train.job import TrainResult
 
 pytestmark = [
     pytest.mark.ray,

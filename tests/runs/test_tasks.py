@@ -13,7 +13,7 @@ from workflow_rl.runs.tasks import (
     TrialExecutor,
     train_all,
 )
-from workflow_rl.train.loop import TrainResult
+from workflow_rl.train.job import TrainResult
 
 
 class Backwards(SerialWorkers):

@@ -19,7 +19,7 @@ from workflow_rl.runs.api import search
 from workflow_rl.runs.run import SearchOutcome
 from workflow_rl.runs.tasks import SerialWorkers
 from workflow_rl.runs.training import TrainingFolder, run_training
-from workflow_rl.train.loop import TrainJob
+from workflow_rl.train.job import TrainJob
 
 SMALL = tiny(n_workflows=2, base_updates=2, max_episodes=2)
 

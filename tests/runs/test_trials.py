@@ -23,7 +23,7 @@ from workflow_rl.runs.api import Silent, search
 from workflow_rl.runs.run import SearchOutcome, SearchRun
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.tasks import News, SerialWorkers, Task, Workers
-from workflow_rl.train.loop import TrainResult
+from workflow_rl.train.job import TrainResult
 from workflow_rl.workflow.orders import format_order, kendall_distance
 
 

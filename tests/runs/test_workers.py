@@ -17,7 +17,7 @@ from workflow_rl.ordersearch.loop import Failed
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.tasks import MOST_LOSSES, train_all
 from workflow_rl.runs.workers import ProcessWorkers
-from workflow_rl.train.loop import TrainResult
+from workflow_rl.train.job import TrainResult
 
 
 @pytest.fixture

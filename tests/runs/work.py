@@ -10,7 +10,7 @@ from tests.runs.toy import csv_rows, tiny, without_costs
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.tasks import SerialWorkers, Task, train_all
 from workflow_rl.runs.training import TrainingFolder, result_numbers
-from workflow_rl.train.loop import TrainJob, TrainResult
+from workflow_rl.train.job import TrainJob, TrainResult
 
 SMALL = tiny()
 LONG = 100_000  # updates that nobody waits for

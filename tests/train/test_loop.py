@@ -12,14 +12,8 @@ import torch
 from workflow_rl.config import PPO_FORMS, PRESETS, GameConfig, PPOConfig, Preset, TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.train.episodes import Episodes
-from workflow_rl.train.loop import (
-    Training,
-    TrainJob,
-    TrainResult,
-    UpdateRecord,
-    train,
-    weights_of,
-)
+from workflow_rl.train.job import TrainJob, TrainResult
+from workflow_rl.train.loop import Training, UpdateRecord, train, weights_of
 from workflow_rl.train.stopping import COMPLIANT, OUT_OF_BUDGET
 
 TOY: dict[str, Any] = {

@@ -23,8 +23,8 @@ from workflow_rl.config import GameConfig
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.ordersearch.gp import OrderGP
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
-from workflow_rl.runs.execution import importing_ray
-from workflow_rl.train.loop import one_thread
+from workflow_rl.processes import one_thread
+from workflow_rl.runs.pool import importing_ray
 from workflow_rl.workflow.orders import NUM_ORDERS, PRECEDENCE
 
 NODES_AHEAD: Final = (10, 100, 1_000)
@@ -85,7 +85,7 @@ def run(
     nodes = list(plan.nodes)
     try:
         with importing_ray():
-            import workflow_rl.runs.ray_cluster  # noqa: F401
+            import workflow_rl.runs.ray  # noqa: F401
     except MissingDependencyError as error:
         executors = [name for name in executors if name != "ray"]
         nodes = []

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from workflow_rl.bench.measure import Rate
-from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
-from workflow_rl.ordersearch.loop import Trial
-from workflow_rl.runs.api import Silent, search
-from workflow_rl.runs.execution import Execution
-from workflow_rl.train.loop import TrainResult
+from workflow_rl.config import Execution, ExperimentConfig, GameConfig, SearchConfig, TrainConfig
+from workflow_rl.runs.pool import Done, Event
+from workflow_rl.runs.search import open_search
+from workflow_rl.runs.store import BASE
+from workflow_rl.runs.summary import SearchOutcome
 
 WORKERS: Final = (1, 2)
 FEW, MANY = 1, 11  # updates of tiny workflows: the difference is what a row costs
@@ -57,8 +57,8 @@ class Tiny:
 
 
 @dataclass
-class _Clock(Silent):
-    """Notes when the trials of a search begin and end, and what they played."""
+class _Clock:
+    """When the trials of a search began and ended, and what they played."""
 
     began_at: float = 0.0
     ended_at: float = 0.0
@@ -66,15 +66,15 @@ class _Clock(Silent):
     driver_ended: float = 0.0
     transitions: int = 0
 
-    def began(self, phase: str, detail: str) -> None:
-        """A phase begins."""
-        if phase == "search":
-            self.began_at, self.driver_began = time.perf_counter(), time.process_time()
-
-    def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
-        """A trial is over."""
+    def note(self, event: Event) -> None:
+        """Takes in what happened: trials begin when the base policy is done."""
+        if not isinstance(event, Done):
+            return
         self.ended_at, self.driver_ended = time.perf_counter(), time.process_time()
-        self.transitions += result.transitions
+        if event.task.name == BASE:
+            self.began_at, self.driver_began = self.ended_at, self.driver_ended
+        else:
+            self.transitions += event.result.transitions
 
     @property
     def seconds(self) -> float:
@@ -105,12 +105,8 @@ def measure_searches(
                     parallel_workflows=workers,
                 )
                 with tempfile.TemporaryDirectory() as folder:
-                    outcome = search(
-                        _experiment(config, plan.envs, plan.updates, settings),
-                        checkpoint_dir=folder,
-                        execution=Execution(executor),
-                        listen=lambda path, clock=clock: clock,  # type: ignore[misc]
-                    )
+                    experiment = _experiment(config, plan.envs, plan.updates, settings)
+                    outcome = _search(experiment, Path(folder), Execution(executor), clock)
                 key = executor, workers
                 whole.setdefault(key, []).append(outcome.transitions / outcome.seconds)
                 trials.setdefault(key, []).append(clock.transitions / clock.seconds)
@@ -118,6 +114,16 @@ def measure_searches(
         Search(executor, workers, Rate(tuple(rates)), Rate(tuple(trials[executor, workers])))
         for (executor, workers), rates in whole.items()
     ]
+
+
+def _search(
+    config: ExperimentConfig, folder: Path, execution: Execution, clock: _Clock
+) -> SearchOutcome:
+    with open_search(config, checkpoint_dir=folder, execution=execution) as run:
+        for event in run.events():
+            clock.note(event)
+    assert run.outcome is not None
+    return run.outcome
 
 
 def _experiment(
@@ -130,7 +136,7 @@ def _experiment(
 def measure_tiny(config: GameConfig, plan: Plan, nodes: int, progress: Progress) -> list[Tiny]:
     """Measures searches of workflows that take no time, so that the driver's share shows."""
     from workflow_rl.bench.scale_cluster import simulated_cluster
-    from workflow_rl.runs.ray_cluster import connected
+    from workflow_rl.runs.ray import connected
 
     game = GameConfig(red_agent=config.red_agent, rules=config.rules, episode_length=5)
     progress(f"starting a cluster of {nodes} nodes")
@@ -150,12 +156,8 @@ def measure_tiny(config: GameConfig, plan: Plan, nodes: int, progress: Progress)
                 )
                 clock = _Clock()
                 with tempfile.TemporaryDirectory() as folder:
-                    search(
-                        _experiment(game, 2, updates, settings),
-                        checkpoint_dir=Path(folder),
-                        execution=Execution("ray", address),
-                        listen=lambda path, clock=clock: clock,  # type: ignore[misc]
-                    )
+                    experiment = _experiment(game, 2, updates, settings)
+                    _search(experiment, Path(folder), Execution("ray", address), clock)
                 clocks.append(clock)
             wall = statistics.median(clock.seconds for clock in clocks[1:])
             driver = statistics.median(clock.driver_seconds for clock in clocks[1:])

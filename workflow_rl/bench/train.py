@@ -31,9 +31,11 @@ from workflow_rl.errors import MissingDependencyError
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player
 from workflow_rl.ppo.update import samples_of
+from workflow_rl.processes import one_thread
 from workflow_rl.sim.batch import Batch
 from workflow_rl.train.episodes import Scorekeeper
-from workflow_rl.train.loop import Training, TrainJob, one_thread
+from workflow_rl.train.job import TrainJob
+from workflow_rl.train.loop import Training
 from workflow_rl.workflow.compliance import judge_observed, judge_true
 from workflow_rl.workflow.orders import SEQUENCES, order_index
 
@@ -190,7 +192,7 @@ class Subject:
     def keep(self) -> None:
         """Makes the training's present state the stage, and notes what a rollout holds there."""
         training, learner = self.training, self.training.learner
-        self._updates = training.updates
+        self._updates = training.updates_made
         self._rollout = training.player.collect(learner.network, training.steps)
         keeper = Scorekeeper(training.job.train.n_envs)
         self._reward, self._episodes = keeper.score(self._rollout, training.weight.values, _VIEW)

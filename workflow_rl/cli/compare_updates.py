@@ -1,8 +1,6 @@
 """`workflow-rl compare-updates`: rollout and update strategies side by side."""
 
 import argparse
-import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +15,7 @@ from workflow_rl.config import DEFAULT_PPO, PPO_FORMS, PRESETS, whole_number
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 if TYPE_CHECKING:
+    from workflow_rl.runs.pool import Event
     from workflow_rl.studies.comparison.plan import Plan
 
 _EXAMPLES = """workflow-rl compare-updates
@@ -108,10 +107,10 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.cli.compare_tables import print_comparison
     from workflow_rl.report.plots import write_page
+    from workflow_rl.runs.store import stored_config
     from workflow_rl.studies.comparison.figures import figures
-    from workflow_rl.studies.comparison.place import open_place
     from workflow_rl.studies.comparison.plan import Plan
-    from workflow_rl.studies.comparison.run import ComparisonRun
+    from workflow_rl.studies.comparison.run import PURPOSE, open_comparison, stored_plan
     from workflow_rl.studies.comparison.summary import summarise
 
     whole_number("--seeds", args.seeds, 1, 1_000)
@@ -128,17 +127,18 @@ def run(args: argparse.Namespace) -> int:
     execution = execution_of(args)
     number = getattr(args, "parallel_trainings", 1 if execution.executor == "serial" else 2)
     whole_number("--parallel-trainings", number, 1, 100_000)
-    with ExitStack() as stack:
-        comparison: ComparisonRun | None = None
-        if "resume" in args:
-            comparison = ComparisonRun.open(args.resume)
-            stack.callback(comparison.directory.close)
-            _refuse_other_settings(plan, Plan(), comparison.plan)
-        place = stack.enter_context(open_place(execution, number))
-        if comparison is None:
-            comparison = ComparisonRun.create(Path(args.checkpoint_dir), plan, sys.argv)
-            stack.callback(comparison.directory.close)
-        console = make_console()
+    resume: Path | None = getattr(args, "resume", None)
+    if resume is not None:
+        stored_config(resume, PURPOSE)
+        _refuse_other_settings(plan, Plan(), stored_plan(resume))
+    console = make_console()
+    with open_comparison(
+        plan,
+        parallel=number,
+        checkpoint_dir=Path(args.checkpoint_dir),
+        resume=resume,
+        execution=execution,
+    ) as comparison:
         path, plan = comparison.directory.path, comparison.plan
         with saying_how_to_go_on(console, "compare-updates", path):
             print_whole(
@@ -147,14 +147,11 @@ def run(args: argparse.Namespace) -> int:
                 f"seeds {', '.join(map(str, plan.seeds))}, {format_order(plan.order)}; directory "
                 f"{path}",
             )
-            with _Progress(console, comparison.steps) as progress:
-                trainings, noise = comparison.measure(
-                    number,
-                    place=place,
-                    on_start=progress.began,
-                    on_news=progress.told,
-                    on_done=progress.done,
-                )
+            done = comparison.number - len(comparison.missing())
+            with _Progress(console, comparison.number, done) as progress:
+                for event in comparison.events():
+                    progress.show(event)
+            trainings, noise = comparison.results()
             summaries, seconds = summarise(trainings, noise, args.reward_thresholds)
             print_comparison(console, plan, summaries, seconds)
             data = comparison.write(summaries, seconds)
@@ -183,10 +180,10 @@ def _refuse_other_settings(given: "Plan", fresh: "Plan", begun: "Plan") -> None:
 class _Progress:
     """Shows what is being trained: a bar in a terminal, a line for each training elsewhere."""
 
-    def __init__(self, console: Console, steps: int) -> None:
+    def __init__(self, console: Console, number: int, done: int) -> None:
         self._console = console
         self._bars = make_bars(console, TimeElapsedColumn())
-        self._task = self._bars.add_task("trainings", total=steps, news="")
+        self._task = self._bars.add_task("trainings", total=number, completed=done, news="")
 
     def __enter__(self) -> "_Progress":
         self._bars.start()
@@ -195,12 +192,19 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def began(self, what: str) -> None:
-        if not self._console.is_terminal:
-            self._console.print(what)
+    def show(self, event: "Event") -> None:
+        from workflow_rl.runs.pool import Done, Retried, Rows, Started
 
-    def told(self, what: str, news: str) -> None:
-        self._bars.update(self._task, news=f"{what}: {news}")
-
-    def done(self, number: int) -> None:
-        self._bars.update(self._task, completed=number)
+        name = event.task.name
+        if isinstance(event, Started) and not self._console.is_terminal:
+            self._console.print(name)
+        elif isinstance(event, Rows):
+            row = event.rows[-1]
+            news = f"of {row['preset']}" if "preset" in row else ""
+            if "transitions" in row:
+                news = f"{row['transitions']:,} transitions, reward {row['env_reward']:.1f}"
+            self._bars.update(self._task, news=f"{name}: {news}")
+        elif isinstance(event, Done):
+            self._bars.advance(self._task)
+        elif isinstance(event, Retried):
+            print_whole(self._console, f"{name} is done again: {event.reason}")

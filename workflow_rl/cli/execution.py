@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from workflow_rl.runs.execution import EXECUTORS, Execution
+from workflow_rl.config import EXECUTORS, Execution
 
 
 def add_execution_flags(parser: Any, *, time_limit: bool = True) -> None:

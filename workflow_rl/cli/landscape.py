@@ -1,14 +1,14 @@
 """`workflow-rl landscape`: train every order for several seeds, and see what that says."""
 
 import argparse
-import sys
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from workflow_rl.cli.arguments import Commands, add_command
-from workflow_rl.cli.console import make_console, print_whole
+from workflow_rl.cli.console import make_bars, make_console, print_whole
 from workflow_rl.cli.execution import execution_of
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
@@ -18,6 +18,9 @@ from workflow_rl.cli.experiment import (
 from workflow_rl.cli.resuming import add_resume, refuse_flags, saying_how_to_go_on
 from workflow_rl.config import ExperimentConfig, TrainConfig, whole_number
 from workflow_rl.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _EXAMPLES = """workflow-rl landscape --red-agent bline
 workflow-rl landscape --red-agent meander --seeds 5 --parallel-workflows 2
@@ -67,33 +70,32 @@ def run(args: argparse.Namespace) -> int:
     """Trains, analyses, prints the tables and writes figures and data."""
     whole_number("--replays", args.replays, 0, 100_000)
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
-    from workflow_rl.cli.landscape_progress import LandscapeProgress, replaying
     from workflow_rl.cli.landscape_tables import print_analysis
+    from workflow_rl.cli.progress import LandscapeProgress
     from workflow_rl.report.plots import write_page
-    from workflow_rl.runs.execution import open_workers
+    from workflow_rl.runs.store import stored_config
     from workflow_rl.studies.landscape.analysis import analyse
     from workflow_rl.studies.landscape.figures import figures
     from workflow_rl.studies.landscape.regret import STRATEGIES
-    from workflow_rl.studies.landscape.run import LandscapeRun
+    from workflow_rl.studies.landscape.run import PURPOSE, open_landscape, stored_seeds
 
-    execution = execution_of(args)
-    with ExitStack() as stack:
-        landscape: LandscapeRun | None = None
-        if "resume" in args:
-            landscape = LandscapeRun.open(args.resume)
-            stack.callback(landscape.directory.close)
-            refuse_other_settings(args, landscape.config)
-            if getattr(args, "seeds", len(landscape.seeds)) != len(landscape.seeds):
-                refuse_flags(["--seeds"])
-            config = landscape.config
-        else:
-            config = _config(args)
-        workers = stack.enter_context(open_workers(execution, config.search.parallel_workflows))
-        if landscape is None:
-            seeds = getattr(args, "seeds", 3)
-            landscape = LandscapeRun.create(Path(args.checkpoint_dir), config, seeds, sys.argv)
-            stack.callback(landscape.directory.close)
-        console = make_console()
+    resume: Path | None = getattr(args, "resume", None)
+    seeds: int = getattr(args, "seeds", 3)
+    config = None
+    if resume is not None:
+        refuse_other_settings(args, stored_config(resume, PURPOSE))
+        if getattr(args, "seeds", None) not in (None, len(stored_seeds(resume))):
+            refuse_flags(["--seeds"])
+    else:
+        config = _config(args)
+    console = make_console()
+    with open_landscape(
+        config,
+        seeds,
+        checkpoint_dir=Path(args.checkpoint_dir),
+        resume=resume,
+        execution=execution_of(args),
+    ) as landscape:
         path, config = landscape.directory.path, landscape.config
         with saying_how_to_go_on(console, "landscape", path):
             print_whole(
@@ -102,8 +104,10 @@ def run(args: argparse.Namespace) -> int:
                 f"{', '.join(map(str, landscape.seeds))}, trainings end at "
                 f"{config.train.stop_at}; directory {path}",
             )
-            with LandscapeProgress(console, len(landscape.seeds)) as progress:
-                found = landscape.train(progress.of_seed, workers)
+            with LandscapeProgress(console, config, len(landscape.seeds)) as progress:
+                for seed, event in landscape.events():
+                    progress.show(seed, event)
+            found = landscape.table()
             with replaying(console, args.replays * len(STRATEGIES)) as tell:
                 analysis = analyse(
                     found, config.search, replays=args.replays, seed=config.seed, on_replay=tell
@@ -115,6 +119,14 @@ def run(args: argparse.Namespace) -> int:
             write_page(page, title, figures(analysis))
             print_whole(console, f"written: {data}, {page}")
     return 0
+
+
+@contextmanager
+def replaying(console: "Console", replays: int) -> Iterator[Callable[[], None]]:
+    """Shows how many replays are done; gives what is to be called after each."""
+    with make_bars(console) as bars:
+        task = bars.add_task("replays", total=replays, news="of searches on this landscape")
+        yield lambda: bars.advance(task)
 
 
 def _config(args: argparse.Namespace) -> ExperimentConfig:

@@ -6,9 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from workflow_rl.cli.console import print_whole
-from workflow_rl.runs.run import SearchOutcome
-from workflow_rl.runs.spread import spread_of
-from workflow_rl.runs.store import RunDirectory
+from workflow_rl.runs.store import RECOMMENDED, RunDirectory
+from workflow_rl.runs.summary import SearchOutcome, spread_of
 from workflow_rl.workflow.orders import format_order
 
 
@@ -30,14 +29,12 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     for heading in ("", "workflow", "reward", "compliance", "true", "episodes", "stopped"):
         justify: Literal["left", "right"] = "right" if heading == "" else "left"
         table.add_column(heading, justify=justify, no_wrap=heading != "workflow")
-    ranking = sorted(
-        outcome.trials, key=lambda d: (not d.result.is_compliant, -d.result.env_reward)
-    )
-    for rank, done in enumerate(ranking, 1):
-        result = done.result
+    done = [(trial.order, trial.result) for trial in outcome.trials if trial.result is not None]
+    ranking = sorted(done, key=lambda pair: (not pair[1].is_compliant, -pair[1].env_reward))
+    for rank, (order, result) in enumerate(ranking, 1):
         table.add_row(
             str(rank),
-            format_order(done.trial.order),
+            format_order(order),
             f"{result.env_reward:.2f} ± {result.env_reward_error:.2f}",
             f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),
             f"{result.compliance_true:.3f}",
@@ -45,7 +42,7 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
             result.stopped,
         )
     console.print(table)
-    compliant = sum(d.result.is_compliant for d in outcome.trials)
+    compliant = sum(result.is_compliant for _, result in done)
     console.print(
         f"{compliant} of {len(outcome.trials)} workflows compliant. 'true' is compliance judged by "
         "where Red really is; nobody sees 5 % of its shells, which bounds it, most where user "
@@ -73,5 +70,5 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     print_whole(
         console,
         f"{outcome.transitions:,} transitions in {outcome.seconds:.0f} s; policy: "
-        f"{directory.policy('recommended')}; everything: {directory.path}",
+        f"{directory.policy(RECOMMENDED)}; everything: {directory.path}",
     )

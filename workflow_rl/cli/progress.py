@@ -1,61 +1,103 @@
-"""How a run's progress is shown: bars in a terminal, plain lines elsewhere."""
+"""How the events of a run are shown: bars in a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.progress import TaskID
 
 from workflow_rl.cli.console import make_bars, print_whole
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.report.snapshot import planned_updates
 from workflow_rl.runs.logs import Row
-from workflow_rl.train.loop import TrainResult
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.runs.pool import Done, Event, Failed, Retried, Rows, Started
+from workflow_rl.runs.store import BASE, POLISH
+from workflow_rl.runs.train import TRAINING, workflow_named
+from workflow_rl.runs.training import TrainTask
+from workflow_rl.runs.trial import Trial
+from workflow_rl.train.job import TrainResult
+from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
-_LINE_EVERY = 5.0  # seconds between plain lines
+_LINE_EVERY: Final = 5.0  # seconds between plain lines of a search
+_LANDSCAPE_LINE_EVERY: Final = 10.0
 
 
-class ProgressListener:
-    """Shows a bar over workflows and one over updates, or plain lines."""
+def notice_of(event: Event) -> str | None:
+    """Returns what is out of the ordinary about an event, in words."""
+    if isinstance(event, Retried):
+        return f"{event.task.name} is done again: {event.reason}"
+    if isinstance(event, Failed):
+        order = format_order(event.task.job.order)
+        return f"{event.task.name} failed and is left out: {event.reason} ({order})"
+    return None
 
-    def __init__(self, console: Console, config: ExperimentConfig) -> None:
-        """Prepares the bars."""
+
+class SearchProgress:
+    """Shows a bar over workflows and one over the updates of a training, or plain lines."""
+
+    def __init__(
+        self, console: Console, config: ExperimentConfig, earlier: Sequence[Trial] = ()
+    ) -> None:
+        """Prepares the bars.
+
+        Args:
+            console: where they are shown.
+            config: of the run.
+            earlier: trials that were done before.
+        """
         self._console = console
         self._config = config
         self._bars = make_bars(console)
         self._workflows: TaskID | None = None
         self._updates: TaskID | None = None
         self._best = float("-inf")
+        self._done = 0
         self._transitions = 0
         self._since = time.perf_counter()
         self._last_line = 0.0
+        self._earlier = [(trial.order, trial.result) for trial in earlier]
 
-    def __enter__(self) -> "ProgressListener":
+    def __enter__(self) -> "SearchProgress":
         """Starts showing."""
         self._bars.start()
+        for order, result in self._earlier:
+            assert result is not None
+            self._finish(order, result)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stops showing."""
         self._bars.stop()
 
-    def began(self, phase: str, detail: str) -> None:
-        """Shows a new bar for a phase or a trial."""
-        if phase == "search":
-            total = self._config.search.n_workflows
-            self._workflows = self._bars.add_task("workflows", total=total, news="")
-            return
-        total = planned_updates(self._config, phase)
+    def show(self, event: Event) -> None:
+        """Shows what happened."""
+        if isinstance(event, Started):
+            self._start(event.task)
+        elif isinstance(event, Rows):
+            for row in event.rows:
+                self._update(row)
+        elif isinstance(event, Done) and event.task.name not in (BASE, POLISH, TRAINING):
+            self._finish(event.task.job.order, event.result)
+        elif notice := notice_of(event):
+            print_whole(self._console, notice)
+
+    def _start(self, task: TrainTask) -> None:
+        """Shows a new bar for a training."""
+        if self._workflows is None and task.name not in (BASE, TRAINING):
+            self._add_workflows()
+        total = planned_updates(self._config, task.name)
         if self._updates is not None:
             self._bars.remove_task(self._updates)
-        self._updates = self._bars.add_task(f"{phase}", total=total, news="")
-        if not self._console.is_terminal:
-            self._console.print(f"{phase}: {detail}")
-        else:
-            self._bars.console.print(f"[dim]{phase}: {detail}[/dim]")
+        self._updates = self._bars.add_task(task.name, total=total, news="")
+        line = f"{task.name}: {workflow_named(self._config, task.job.order)}"
+        self._console.print(line if not self._console.is_terminal else f"[dim]{line}[/dim]")
 
-    def updated(self, row: Row) -> None:
+    def _add_workflows(self) -> None:
+        total = self._config.search.n_workflows
+        self._workflows = self._bars.add_task("workflows", total=total, news="")
+
+    def _update(self, row: Row) -> None:
         """Moves the bar of the training."""
         train = self._config.train
         self._transitions += train.n_envs * train.rollout_steps(self._config.game.episode_length)
@@ -72,20 +114,86 @@ class ProgressListener:
             self._last_line = now
             self._console.print(f"{row['training']} update {row['update']}: {news}")
 
-    def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
+    def _finish(self, order: int, result: TrainResult) -> None:
         """Moves the bar of the search and notes the best so far."""
+        if self._workflows is None:
+            self._add_workflows()
+        assert self._workflows is not None
+        self._done += 1
         if result.is_compliant:
             self._best = max(self._best, result.env_reward)
         news = f"best {self._best:.1f}" if self._best > float("-inf") else "none compliant yet"
-        if self._workflows is not None:
-            self._bars.update(self._workflows, completed=done, news=news)
+        self._bars.update(self._workflows, completed=self._done, news=news)
         state = "compliant" if result.is_compliant else "not compliant"
         self._console.print(
-            f"{done}/{self._config.search.n_workflows} {format_order(trial.order)}: "
+            f"{self._done}/{self._config.search.n_workflows} {format_order(order)}: "
             f"reward {result.env_reward:.2f} ± {result.env_reward_error:.2f}, "
             f"compliance {result.compliance:.3f} ({state}), {result.stopped}"
         )
 
-    def noticed(self, text: str) -> None:
-        """Says what is out of the ordinary."""
-        print_whole(self._console, text)
+
+class LandscapeProgress:
+    """Shows how many orders are trained and what happens now."""
+
+    def __init__(self, console: Console, config: ExperimentConfig, seeds: int) -> None:
+        """Prepares the bar.
+
+        Args:
+            console: where it is shown.
+            config: of the landscape.
+            seeds: how many.
+        """
+        self._console = console
+        self._base_updates = config.search.base_updates
+        self._seeds = seeds
+        self._seed = -1
+        self._done = 0
+        self._best = float("-inf")
+        self._last_line = time.perf_counter()
+        self._bars = make_bars(console)
+        self._task = self._bars.add_task("orders", total=seeds * NUM_ORDERS, news="")
+
+    def __enter__(self) -> "LandscapeProgress":
+        """Starts showing."""
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stops showing."""
+        self._bars.stop()
+
+    def begin(self, seed: int, done: int) -> None:
+        """Shows which seed's search begins, and how many of its orders were done before."""
+        self._seed = seed
+        self._done = seed * NUM_ORDERS + done
+        self._best = float("-inf")
+        self._show("")
+
+    def show(self, seed: int, event: Event) -> None:
+        """Shows what happened in the search of a seed, by its place."""
+        if seed != self._seed:
+            self.begin(seed, 0)
+        if isinstance(event, Rows) and event.task.name == BASE:
+            row = event.rows[-1]
+            self._show(
+                f"base policy, update {row['update']} of {self._base_updates}: "
+                f"reward {float(row['env_reward']):.1f}"
+            )
+        elif isinstance(event, Done) and event.task.name != BASE:
+            if event.result.is_compliant:
+                self._best = max(self._best, event.result.env_reward)
+            self._done += 1
+            found = self._best > float("-inf")
+            self._show(f"best {self._best:.2f}" if found else "none compliant yet")
+        elif notice := notice_of(event):
+            print_whole(self._console, notice)
+
+    def _show(self, news: str) -> None:
+        where = f"seed {self._seed + 1} of {self._seeds}"
+        news = f"{where}, {news}" if news else where
+        self._bars.update(self._task, completed=self._done, news=news)
+        now = time.perf_counter()
+        if not self._console.is_terminal and now - self._last_line > _LANDSCAPE_LINE_EVERY:
+            self._last_line = now
+            total = self._seeds * NUM_ORDERS
+            self._console.print(f"{self._done} of {total} trainings; {news}")

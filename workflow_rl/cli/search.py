@@ -1,8 +1,6 @@
 """`workflow-rl search`: find the order in which to fix compromised machines."""
 
 import argparse
-import sys
-from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from workflow_rl.cli.experiment import (
     refuse_other_settings,
 )
 from workflow_rl.cli.resuming import add_resume, saying_how_to_go_on
+from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 
 _EXAMPLES = """workflow-rl search --red-agent bline
@@ -45,39 +44,45 @@ def run(args: argparse.Namespace) -> int:
     """Searches, shows the ranking and says where everything is."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.cli.outcome import print_outcome, print_start
-    from workflow_rl.cli.progress import ProgressListener
-    from workflow_rl.report.live import ReportListener
-    from workflow_rl.runs.execution import open_workers
-    from workflow_rl.runs.run import SearchRun
-    from workflow_rl.runs.store import RunDirectory
+    from workflow_rl.cli.progress import SearchProgress
+    from workflow_rl.report.live import LiveReport
+    from workflow_rl.runs.search import open_search
+    from workflow_rl.runs.store import stored_config
 
-    execution = execution_of(args)
-    with ExitStack() as stack:
-        directory: RunDirectory | None = None
-        if "resume" in args:
-            directory = stack.enter_context(closing(RunDirectory.open(args.resume)))
-            refuse_other_settings(args, directory.config)
-            config = directory.config
-        else:
-            config = experiment_config(args)
-            if not config.train.conditioned:
-                raise InvalidInputError(
-                    "the preset original trains one policy without a workflow: "
-                    "use `workflow-rl train`"
-                )
-        workers = stack.enter_context(open_workers(execution, config.search.parallel_workflows))
-        if directory is None:
-            directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv)
-            stack.enter_context(closing(directory))
-        console = make_console()
+    resume: Path | None = getattr(args, "resume", None)
+    config = None
+    if resume is not None:
+        refuse_other_settings(args, stored_config(resume))
+    else:
+        config = _config(args)
+    console = make_console()
+    with open_search(
+        config,
+        checkpoint_dir=Path(args.checkpoint_dir),
+        resume=resume,
+        execution=execution_of(args),
+    ) as search:
+        directory = search.directory
+        report = LiveReport(directory.path, partial(print_whole, console))
         with saying_how_to_go_on(console, "search", directory.path):
             print_start(console, directory)
-            with ProgressListener(console, config) as progress:
-                report = ReportListener(directory.path, progress, partial(print_whole, console))
-                listener = progress if args.no_report else report
-                outcome = SearchRun(directory, listener, workers).run()
-            print_outcome(console, outcome, directory)
+            with SearchProgress(console, directory.config, search.done) as progress:
+                for event in search.events():
+                    progress.show(event)
+                    if not args.no_report:
+                        report.refresh()
+            assert search.outcome is not None
+            print_outcome(console, search.outcome, directory)
         if not args.no_report:
             for file in report.conclude():
                 print_whole(console, f"{file.stem}: {file}")
     return 0
+
+
+def _config(args: argparse.Namespace) -> ExperimentConfig:
+    config = experiment_config(args)
+    if not config.train.conditioned:
+        raise InvalidInputError(
+            "the preset original trains one policy without a workflow: use `workflow-rl train`"
+        )
+    return config

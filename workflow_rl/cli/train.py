@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command
@@ -35,16 +36,20 @@ def run(args: argparse.Namespace) -> int:
     if order is not None and not config.train.conditioned:
         raise InvalidInputError(f"the preset {args.preset} trains without a workflow")
     from workflow_rl.cli.outcome import print_start
-    from workflow_rl.cli.progress import ProgressListener
-    from workflow_rl.runs.single import train_in_directory, workflow_named
-    from workflow_rl.runs.store import RunDirectory
+    from workflow_rl.cli.progress import SearchProgress
+    from workflow_rl.runs.pool import Done
+    from workflow_rl.runs.store import RECOMMENDED, RunDirectory
+    from workflow_rl.runs.train import train_events, workflow_named
 
     directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv, "train")
     console = make_console()
-    try:
+    with closing(directory):
         print_start(console, directory)
-        with ProgressListener(console, config) as listener:
-            result = train_in_directory(directory, order, listener)
+        with SearchProgress(console, config) as progress:
+            for event in train_events(directory, order):
+                progress.show(event)
+        assert isinstance(event, Done)
+        result = event.result
         console.print(
             f"{workflow_named(config, order)}: reward of the last "
             f"episodes {result.env_reward:.2f} ± {result.env_reward_error:.2f}, compliance "
@@ -54,8 +59,6 @@ def run(args: argparse.Namespace) -> int:
         print_whole(
             console,
             f"best policy: reward {result.best_env_reward:.2f}, compliance "
-            f"{result.best_compliance:.3f}: {directory.policy('recommended')}",
+            f"{result.best_compliance:.3f}: {directory.policy(RECOMMENDED)}",
         )
-    finally:
-        directory.close()
     return 0

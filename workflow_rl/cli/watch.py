@@ -98,7 +98,7 @@ def one_line(shot: "Snapshot") -> str:
         if not math.isnan(value):
             parts.append(f"{label} {value:{form}}")
     if shot.best and shot.best.result:
-        parts.append(f"best {shot.best.result['env_reward']:.2f}")
+        parts.append(f"best {shot.best.result.env_reward:.2f}")
     return ", ".join(parts)
 
 
@@ -166,16 +166,15 @@ def _trials(shot: "Snapshot") -> Any:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
     for heading in ("trial", "workflow", "why", "reward", "compliance"):
         table.add_column(heading, no_wrap=heading != "workflow")
-    ended = [trial for trial in shot.run.trials if trial.result is not None]
-    for trial in ended[-_LAST_TRIALS:]:
-        result = trial.result or {}
+    ended = [(t, t.result) for t in shot.run.trials if t.result is not None]
+    for trial, result in ended[-_LAST_TRIALS:]:
         is_best = trial is shot.best
         table.add_row(
             str(trial.number + 1),
             format_order(trial.order),
-            Text(trial.reason),
-            Text(f"{result['env_reward']:.2f}" + (" best" if is_best else "")),
-            f"{result['compliance']:.3f}" + ("" if result["is_compliant"] else " below"),
+            Text(trial.decision.reason),
+            Text(f"{result.env_reward:.2f}" + (" best" if is_best else "")),
+            f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),
             style="bold" if is_best else "",
         )
     return table

@@ -2,6 +2,7 @@
 
 from workflow_rl.config.backend import BACKENDS, VECTOR_MODES, VECTORS, BackendConfig
 from workflow_rl.config.checks import fraction, not_negative, one_of, positive, whole_number
+from workflow_rl.config.execution import EXECUTORS, Execution
 from workflow_rl.config.experiment import ExperimentConfig
 from workflow_rl.config.game import (
     GREEN_AGENTS,
@@ -31,6 +32,7 @@ __all__ = [
     "ALIGNMENTS",
     "BACKENDS",
     "DEFAULT_PPO",
+    "EXECUTORS",
     "GREEN_AGENTS",
     "MAX_ENVS",
     "MAX_EPISODE_LENGTH",
@@ -47,6 +49,7 @@ __all__ = [
     "VIEWS",
     "WARM_STARTS",
     "BackendConfig",
+    "Execution",
     "ExperimentConfig",
     "GameConfig",
     "PPOConfig",

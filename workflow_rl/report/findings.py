@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ def recommended_of(run: RunData) -> Recommended | None:
     except (KeyError, TypeError, ValueError):
         so_far = recommend(run.seen)
         order, reason = so_far.order, so_far.reason
-    results = [t.result for t in run.trials if t.order == order and t.result is not None]
+    results = [asdict(t.result) for t in run.trials if t.order == order and t.result is not None]
     if not results:
         return None
     result = max(results, key=lambda r: (r["is_compliant"], _number(r, "best_env_reward")))

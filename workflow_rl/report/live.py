@@ -1,26 +1,27 @@
-"""Keeps a run's report up to date while the run goes on, without ever being in its way."""
+"""A search that keeps its report up to date while it goes on; from Python `workflow_rl.search`."""
 
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.ordersearch.loop import Trial
+from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.report.replay import MOST_STEPS, play_policy
 from workflow_rl.report.replay_page import write_replay
-from workflow_rl.report.report import REPLAY, REPORT, write_report
-from workflow_rl.runs.listener import Listener
-from workflow_rl.runs.logs import Row
-from workflow_rl.train.loop import TrainResult
+from workflow_rl.report.report import write_report
+from workflow_rl.runs.search import open_search
+from workflow_rl.runs.store import REPLAY_FILE, REPORT_FILE
+from workflow_rl.runs.summary import SearchOutcome
 
 EVERY: Final = 30.0  # seconds between reports at least
 _PATIENCE: Final = 50.0  # and so many times what the last one took: at most 2 % of the run's time
 _REPLAY_SEED: Final = 0
 
 
-class ReportListener:
-    """Passes everything on to another listener and writes the report now and then.
+class LiveReport:
+    """The report of a run that goes on, written now and then.
 
     Whatever goes wrong with a report is said once, and the run goes on.
     """
@@ -28,7 +29,6 @@ class ReportListener:
     def __init__(
         self,
         path: Path,
-        inner: Listener,
         complain: Callable[[str], None],
         *,
         every: float = EVERY,
@@ -38,42 +38,23 @@ class ReportListener:
 
         Args:
             path: the run's directory.
-            inner: who else is told.
             complain: told, in a sentence, that a report could not be written.
             every: seconds between reports at least.
             clock: tells the time in seconds.
         """
         self._path = path
-        self._inner = inner
         self._complain = complain
         self._every = every
         self._clock = clock
         self._due = clock() + every
         self._complaints: set[str] = set()
 
-    def began(self, phase: str, detail: str) -> None:
-        """A phase or a trial begins."""
-        self._inner.began(phase, detail)
-
-    def updated(self, row: Row) -> None:
-        """An update was made."""
-        self._inner.updated(row)
-        self._refresh()
-
-    def finished(self, trial: Trial, result: TrainResult, done: int) -> None:
-        """A trial is over."""
-        self._inner.finished(trial, result, done)
-        self._refresh()
-
-    def noticed(self, text: str) -> None:
-        """Something out of the ordinary happened."""
-        self._inner.noticed(text)
-
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Writes the report anew, if it is time."""
         start = self._clock()
         if start < self._due:
             return
-        self._attempt("report", lambda: write_report([self._path], self._path / REPORT))
+        self._attempt("report", lambda: write_report([self._path], self._path / REPORT_FILE))
         end = self._clock()
         self._due = end + max(self._every, _PATIENCE * (end - start))
 
@@ -82,9 +63,9 @@ class ReportListener:
         self._complaints.clear()
         files = []
         if self._attempt("replay", lambda: write_recommended_replay(self._path)):
-            files.append(self._path / REPLAY)
-        if self._attempt("report", lambda: write_report([self._path], self._path / REPORT)):
-            files.insert(0, self._path / REPORT)
+            files.append(self._path / REPLAY_FILE)
+        if self._attempt("report", lambda: write_report([self._path], self._path / REPORT_FILE)):
+            files.insert(0, self._path / REPORT_FILE)
         return files
 
     def _attempt(self, what: str, write: Callable[[], object]) -> bool:
@@ -103,4 +84,36 @@ def write_recommended_replay(run: Path) -> Path:
     policy = load_policy(run)
     steps = min(int(policy.description.get("episode_length", MOST_STEPS)), MOST_STEPS)
     replay = play_policy(policy, run, seed=_REPLAY_SEED, episode_length=steps)
-    return write_replay(replay, run / REPLAY)
+    return write_replay(replay, run / REPLAY_FILE)
+
+
+def search(
+    config: ExperimentConfig | None = None,
+    *,
+    checkpoint_dir: str | Path = "logs",
+    resume: str | Path | None = None,
+    execution: Execution | None = None,
+) -> SearchOutcome:
+    """Searches the 120 workflows, as `workflow-rl search` does, and writes the run's report.
+
+    Args:
+        config: everything the run depends on; by default that of the command line.
+        checkpoint_dir: where the run directory is made.
+        resume: an interrupted run's directory to go on with; `config` is then its own.
+        execution: where workflows are trained: here, in processes or on Ray.
+
+    Returns:
+        Every trial, the recommendation, and the run directory with policies, logs and report.
+    """
+    with open_search(
+        config,
+        checkpoint_dir=Path(checkpoint_dir),
+        resume=None if resume is None else Path(resume),
+        execution=execution,
+    ) as run:
+        report = LiveReport(run.directory.path, warnings.warn)
+        for _ in run.events():
+            report.refresh()
+    assert run.outcome is not None
+    report.conclude()
+    return run.outcome

@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.ordersearch.strategies import Observation
+from workflow_rl.ordersearch.strategies import Decision, Observation
 from workflow_rl.report.intervals import Estimate
-from workflow_rl.report.rundata import RunData, Tried
+from workflow_rl.report.rundata import RunData
+from workflow_rl.runs.trial import Trial
 
 _PLAIN_REASONS: Final[Mapping[str, str]] = {
     "design": "one of the first picks, spread out over all orders before anything is fitted",
@@ -24,7 +25,7 @@ _PLAIN_REASONS: Final[Mapping[str, str]] = {
 class Step:
     """One trial on the path."""
 
-    trial: Tried
+    trial: Trial
     why: str
     expected: Estimate  # before it was tried; NaN where nothing was fitted
     got: Estimate  # NaN while it is under way
@@ -33,21 +34,21 @@ class Step:
     regret: float  # of the best up to here, by the landscape; NaN if that is not known
 
 
-def reason_of(trial: Tried) -> str:
+def reason_of(why: Decision) -> str:
     """Says in words why an order was picked."""
-    if trial.reason in _PLAIN_REASONS:
-        return _PLAIN_REASONS[trial.reason]
+    if why.reason in _PLAIN_REASONS:
+        return _PLAIN_REASONS[why.reason]
     chance = ""
-    if not math.isnan(trial.compliance_chance):
-        chance = f"; chance to comply {100 * trial.compliance_chance:.0f} %"
-    if math.isnan(trial.mean):
+    if not math.isnan(why.compliance_chance):
+        chance = f"; chance to comply {100 * why.compliance_chance:.0f} %"
+    if math.isnan(why.mean):
         return f"too few trials complied to fit rewards: the one most likely to comply{chance}"
-    known = f"believed {trial.mean:.2f} ± {trial.deviation:.2f}, upper bound {trial.ucb:.2f}"
-    if trial.reason == "exploit":
+    known = f"believed {why.mean:.2f} ± {why.deviation:.2f}, upper bound {why.ucb:.2f}"
+    if why.reason == "exploit":
         return f"highest believed reward of all ({known}{chance})"
-    if trial.reason == "explore":
+    if why.reason == "explore":
         return f"not believed to be the best, but it might be ({known}{chance})"
-    return f"{trial.reason} ({known}{chance})"
+    return f"{why.reason} ({known}{chance})"
 
 
 def search_path(run: RunData) -> list[Step]:
@@ -57,15 +58,14 @@ def search_path(run: RunData) -> list[Step]:
     for trial in run.trials:
         seen, got = trial.observation, Estimate(math.nan)
         if seen is not None and trial.result is not None:
-            error = trial.result.get("env_reward_error")
-            got = Estimate(seen.value, math.nan if error is None else float(error))
+            got = Estimate(seen.value, trial.result.env_reward_error)
             if _is_better(seen, best):
                 best, chosen = seen.value, trial.order
         steps.append(
             Step(
                 trial=trial,
-                why=reason_of(trial),
-                expected=Estimate(trial.mean, trial.deviation),
+                why=reason_of(trial.decision),
+                expected=Estimate(trial.decision.mean, trial.decision.deviation),
                 got=got,
                 is_compliant=seen is not None and seen.is_compliant,
                 best=best,

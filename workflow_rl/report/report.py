@@ -24,10 +24,8 @@ from workflow_rl.report.findings import Findings, find
 from workflow_rl.report.page import PLOTLY, render
 from workflow_rl.report.path import Step
 from workflow_rl.report.rundata import Curve, read_run
-from workflow_rl.runs.store import BASE, POLISH
+from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE
 
-REPORT: Final = "report.html"
-REPLAY: Final = "replay.html"
 # What keeps any report within 8 MB; most runs are far below.
 _MOST_RUNS: Final = 8
 _MOST_CURVES: Final = 240  # of all runs together, as the two below
@@ -126,7 +124,7 @@ def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPa
         "stages": curves_figure(stages, threshold, named=True),
         "cost": cost_figure(found),
     }
-    replay = run.path / REPLAY
+    replay = run.path / REPLAY_FILE
     return RunPage(
         id=key,
         number=number,

@@ -14,7 +14,17 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json
 from workflow_rl.ordersearch.strategies import Observation
 from workflow_rl.runs.logs import CsvLog
-from workflow_rl.runs.store import describe_run, is_held
+from workflow_rl.runs.store import (
+    LANDSCAPE_FILE,
+    SEARCH,
+    SUMMARY_FILE,
+    TRAINING_LOG,
+    TRAININGS,
+    TRIALS_FILE,
+    describe_run,
+    is_held,
+)
+from workflow_rl.runs.trial import Trial, with_status
 from workflow_rl.workflow.orders import NUM_ORDERS, order_index, parse_order
 
 _COLUMNS: Final = (
@@ -29,34 +39,6 @@ _COLUMNS: Final = (
     "cpu_percent",
     "rss_mb",
 )
-
-
-@dataclass(frozen=True)
-class Tried:
-    """One trial of the search: what was decided and, once it is over, what came out."""
-
-    number: int
-    order: int
-    reason: str
-    ucb: float  # the numbers of a decision are NaN where it was not the Gaussian process's
-    mean: float
-    deviation: float
-    compliance_chance: float
-    top: tuple[tuple[int, float], ...]  # the best three orders then, and their score
-    result: Mapping[str, Any] | None  # as `experiment.training.result_numbers` gives it
-    run_seconds: float  # of the run when it was noted last: picked, or done
-
-    @property
-    def observation(self) -> Observation | None:
-        """What the search learnt from it, or None while it is under way."""
-        if self.result is None:
-            return None
-        return Observation(
-            self.order,
-            float(self.result["env_reward"]),
-            float(self.result["compliance"]),
-            bool(self.result["is_compliant"]),
-        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +72,7 @@ class RunData:
     path: Path
     noted: Mapping[str, Any]  # when it began
     config: ExperimentConfig | None
-    trials: tuple[Tried, ...]
+    trials: tuple[Trial, ...]
     curves: tuple[Curve, ...]
     summary: Mapping[str, Any]  # when it ended
     landscape: NDArray[np.float64] | None  # (120,) the true mean of every order, if known
@@ -105,12 +87,7 @@ class RunData:
     @property
     def purpose(self) -> str:
         """The command that made it."""
-        return str(self.noted.get("purpose", "search"))
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the run came to its end."""
-        return bool(self.summary) and not self.is_live
+        return str(self.noted.get("purpose", SEARCH))
 
     @property
     def seen(self) -> list[Observation]:
@@ -134,14 +111,14 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
     problems: list[str] = []
     live = is_held(path)
     noted, config = _read_noted(path, problems)
-    is_search = noted.get("purpose", "search") == "search"
-    trials = _read_trials(path / "trials.json", problems) if is_search else ()
+    is_search = noted.get("purpose", SEARCH) == SEARCH
+    trials = _read_trials(path / TRIALS_FILE, problems) if is_search else ()
     trainings = _read_curves(path, problems) if curves else ()
-    summary = _read_summary(path / "summary.json", live, problems)
+    summary = _read_summary(path / SUMMARY_FILE, live, problems)
     means = None
     if landscape is not None:
         means = read_landscape(landscape)
-    elif (own := path / "landscape.json").exists():
+    elif (own := path / LANDSCAPE_FILE).exists():
         try:
             means = read_landscape(own)
         except InvalidInputError as error:
@@ -174,7 +151,7 @@ def _read_noted(
         return noted, None
 
 
-def _read_trials(path: Path, problems: list[str]) -> tuple[Tried, ...]:
+def _read_trials(path: Path, problems: list[str]) -> tuple[Trial, ...]:
     if not path.exists():
         problems.append("There is no trials.json: no workflow has been picked yet.")
         return ()
@@ -186,36 +163,14 @@ def _read_trials(path: Path, problems: list[str]) -> tuple[Tried, ...]:
     trials, damaged = [], 0
     for entry in entries if isinstance(entries, list) else [None]:
         try:
-            trials.append(_tried(entry))
-        except (KeyError, TypeError, ValueError):
+            trials.append(Trial.from_json(entry))
+        except (KeyError, TypeError, ValueError, AttributeError):
             damaged += 1
     if damaged:
         problems.append(f"trials.json: {damaged} of its entries cannot be read and are left out.")
-    if trials and not any(trial.result for trial in trials):
+    if trials and not with_status(trials, "done"):
         problems.append("No trial has ended yet.")
     return tuple(trials)
-
-
-def _tried(entry: Any) -> Tried:
-    decision, order = entry["decision"], int(entry["trial"]["order"])
-    if not 0 <= order < NUM_ORDERS:
-        raise ValueError(order)
-    tried = Tried(
-        number=int(entry["trial"]["number"]),
-        order=order,
-        reason=str(decision["reason"]),
-        ucb=_number(decision["ucb"]),
-        mean=_number(decision["mean"]),
-        deviation=_number(decision["deviation"]),
-        compliance_chance=_number(decision["compliance_chance"]),
-        top=tuple((int(other), _number(score)) for other, score in decision["top"]),
-        result=entry.get("result"),
-        run_seconds=_number(entry.get("run_seconds")),
-    )
-    if not all(0 <= other < NUM_ORDERS for other, _ in tried.top):
-        raise ValueError(tried.top)
-    _ = tried.observation  # raises if the result is none
-    return tried
 
 
 def _number(value: Any) -> float:
@@ -226,9 +181,11 @@ def _number(value: Any) -> float:
 
 
 def _read_curves(path: Path, problems: list[str]) -> tuple[Curve, ...]:
-    rows = _rows(path / "training_log.csv")
+    rows = _rows(path / TRAINING_LOG)
     if not rows:  # the raw logs are there before and after the table made of them
-        rows = [row for file in sorted(path.glob("trainings/*/updates.csv")) for row in _rows(file)]
+        rows = [
+            row for file in sorted(path.glob(f"{TRAININGS}/*/updates.csv")) for row in _rows(file)
+        ]
         if rows:
             problems.append(
                 "training_log.csv is missing or empty; the trainings' own logs are shown instead."

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.report.rundata import RunData, Tried, read_run
+from workflow_rl.report.rundata import RunData, read_run
 from workflow_rl.runs.logs import SCALARS, SPEED
-from workflow_rl.runs.store import BASE, POLISH
+from workflow_rl.runs.store import BASE, POLISH, SEARCH, TRAINING_LOG
+from workflow_rl.runs.trial import Trial, with_status
 
 _TAIL: Final = 1 << 16  # bytes at the end of the log that are looked at
 _RECENT: Final = 20  # updates over which speed is told
@@ -34,7 +35,7 @@ class Snapshot:
     updates: int  # planned for it, 0 if that is not known
     done: int  # trials
     planned: int  # trials, 0 if that is not known
-    best: Tried | None  # the best compliant trial
+    best: Trial | None  # the best compliant trial
     scalars: Mapping[str, float]  # of the last update, under their names in TensorBoard
     seconds_left: float  # until the last trial is done, NaN if nothing can be said
 
@@ -46,11 +47,15 @@ def take_snapshot(path: Path) -> Snapshot:
         InvalidInputError: there is no such directory.
     """
     run = read_run(path, curves=False)
-    rows = last_rows(path / "training_log.csv")
+    rows = last_rows(path / TRAINING_LOG)
     training = rows[-1].get("training", "") if rows else ""
-    ended = [trial for trial in run.trials if trial.observation is not None]
-    compliant = [trial for trial in ended if trial.result and trial.result["is_compliant"]]
-    searches = run.config is not None and run.purpose == "search"
+    ended = with_status(run.trials, "done")
+    compliant = [
+        (trial.result.env_reward, trial)
+        for trial in ended
+        if trial.result is not None and trial.result.is_compliant
+    ]
+    searches = run.config is not None and run.purpose == SEARCH
     return Snapshot(
         run=run,
         training=training,
@@ -58,7 +63,7 @@ def take_snapshot(path: Path) -> Snapshot:
         updates=planned_updates(run.config, training) if run.config and training else 0,
         done=len(ended),
         planned=run.config.search.n_workflows if run.config and searches else 0,
-        best=max(compliant, key=lambda t: float((t.result or {})["env_reward"]), default=None),
+        best=max(compliant, key=lambda pair: pair[0])[1] if compliant else None,
         scalars=_scalars(rows),
         seconds_left=_seconds_left(run, ended),
     )
@@ -100,7 +105,7 @@ def _scalars(rows: list[dict[str, str]]) -> dict[str, float]:
     return values | {SPEED: played / seconds if seconds > 0 else math.nan}
 
 
-def _seconds_left(run: RunData, ended: list[Tried]) -> float:
+def _seconds_left(run: RunData, ended: list[Trial]) -> float:
     """Returns how long the trials to come will take, if they take as long as those done."""
     times = sorted(trial.run_seconds for trial in ended if math.isfinite(trial.run_seconds))
     if run.config is None or not run.is_live or len(times) < _FEWEST:

@@ -1,6 +1,7 @@
 """What is written about a run while it goes on: rows per update, per episode, per decision."""
 
 import csv
+import functools
 import io
 import math
 import os
@@ -12,28 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workflow_rl.files import write_atomically
 from workflow_rl.train.usage import Usage
 from workflow_rl.workflow.orders import ORDERS, format_order
 
 if TYPE_CHECKING:  # a reader of logs does not wait for the networks
+    import pyarrow as pa
+
     from workflow_rl.train.episodes import Episodes
     from workflow_rl.train.loop import UpdateRecord
 
-EPISODE_DTYPE: Final = np.dtype(
-    [
-        ("update", np.int32),
-        ("env", np.int32),
-        ("order", np.int16),
-        ("env_reward", np.float32),
-        ("alignment", np.float32),
-        ("compliance_observed", np.float32),
-        ("compliance_true", np.float32),
-        ("fixes", np.int32),
-    ]
-)
 Row = Mapping[str, Any]
 
 
@@ -93,7 +83,7 @@ def _plain(value: Any) -> Any:
 
 
 class EpisodeLog:
-    """A growing file of episode records."""
+    """A growing Arrow stream of episodes, one record batch per update; may be cut off anywhere."""
 
     def __init__(self, path: Path) -> None:
         """Names the file; it is made with its first episodes."""
@@ -101,43 +91,80 @@ class EpisodeLog:
 
     def append(self, update: int, episodes: "Episodes") -> None:
         """Adds the episodes that ended in an update."""
-        rows = np.zeros(len(episodes), EPISODE_DTYPE)
-        rows["update"] = update
-        for f in fields(episodes):
-            rows[f.name] = getattr(episodes, f.name)
+        if not len(episodes):
+            return
+        import pyarrow as pa
+
+        schema = _episode_schema()
+        columns = {"update": np.full(len(episodes), update), **vars(episodes)}
+        batch = pa.record_batch(
+            [pa.array(columns[f.name].astype(f.type.to_pandas_dtype())) for f in schema],
+            schema=schema,
+        )
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
-            file.write(rows.tobytes())
+            begin = schema.serialize().to_pybytes() if file.tell() == 0 else b""
+            file.write(begin + batch.serialize().to_pybytes())
 
-    def read(self) -> NDArray[np.void]:
-        """Returns the records; one that was cut off is left out."""
-        if not self.path.exists():
-            return np.zeros(0, EPISODE_DTYPE)
-        data = self.path.read_bytes()
-        return np.frombuffer(data[: len(data) - len(data) % EPISODE_DTYPE.itemsize], EPISODE_DTYPE)
+    def read(self) -> "pa.Table":
+        """Returns the episodes; a batch that was cut off is left out."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self._batches(), _episode_schema())
 
     def keep_up_to(self, update: int) -> None:
         """Drops the episodes of later updates."""
         if self.path.exists():
-            rows = self.read()
-            write_atomically(self.path, rows[rows["update"] <= update].tobytes())
+            kept = [batch for batch in self._batches() if batch["update"][0].as_py() <= update]
+            parts = [_episode_schema(), *kept] if kept else []
+            content = b"".join(part.serialize().to_pybytes() for part in parts)
+            write_atomically(self.path, content)
+
+    def _batches(self) -> "list[pa.RecordBatch]":
+        import pyarrow as pa
+
+        found: list[pa.RecordBatch] = []
+        if not self.path.exists():
+            return found
+        try:
+            for batch in pa.ipc.open_stream(self.path.read_bytes()):
+                found.append(batch)
+        except (pa.ArrowInvalid, OSError):  # OSError: the end is missing
+            pass
+        return found
 
 
-def write_episodes(path: Path, parts: Mapping[str, NDArray[np.void]]) -> None:
+@functools.cache
+def _episode_schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("update", pa.int32()),
+            ("env", pa.int32()),
+            ("order", pa.int16()),
+            ("env_reward", pa.float32()),
+            ("alignment", pa.float32()),
+            ("compliance_observed", pa.float32()),
+            ("compliance_true", pa.float32()),
+            ("fixes", pa.int32()),
+        ]
+    )
+
+
+def write_episodes(path: Path, parts: "Mapping[str, pa.Table]") -> None:
     """Writes all episodes, by training, as one Parquet file, atomically."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = [name for name, rows in parts.items() for _ in range(len(rows))]
-    rows = np.concatenate([*parts.values(), np.zeros(0, EPISODE_DTYPE)])
-    columns: dict[str, Any] = {"training": pa.array(names).dictionary_encode()}
-    orders = [" > ".join(order) for order in ORDERS]
-    columns["workflow"] = pa.DictionaryArray.from_arrays(
-        pa.array(rows["order"].astype(np.int16)), pa.array(orders)
-    )
-    for name in EPISODE_DTYPE.names or ():
-        if name != "order":
-            columns[name] = pa.array(np.ascontiguousarray(rows[name]))
+    episodes = pa.concat_tables([*parts.values(), _episode_schema().empty_table()])
+    names = [name for name, part in parts.items() for _ in range(len(part))]
+    orders = pa.array([" > ".join(order) for order in ORDERS])
+    columns: dict[str, Any] = {
+        "training": pa.array(names, pa.string()).dictionary_encode(),
+        "workflow": pa.DictionaryArray.from_arrays(episodes["order"].combine_chunks(), orders),
+    }
+    columns |= {name: episodes[name] for name in episodes.column_names if name != "order"}
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink, compression="zstd")
     write_atomically(path, sink.getvalue())

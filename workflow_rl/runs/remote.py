@@ -1,4 +1,4 @@
-"""A training on a machine that shares nothing with the one that asked for it."""
+"""A task on a machine that shares nothing with the one that asked for it."""
 
 import functools
 import hashlib
@@ -9,18 +9,16 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import workflow_rl
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.store import package_versions
-
-if TYPE_CHECKING:
-    from workflow_rl.runs.logs import Row
-    from workflow_rl.train.loop import TrainJob, Weights
+from workflow_rl.runs.logs import Row
+from workflow_rl.runs.pool import Result
+from workflow_rl.runs.store import TrainingFolder, package_versions
 
 _SEND_EVERY: Final = 0.5  # seconds between messages with rows
 _FOLDER: Final = "workflow-rl-training"
@@ -28,28 +26,22 @@ _MATTER: Final = ("numpy", "numba", "torch")  # besides our sources, for the bit
 
 
 @dataclass(frozen=True)
-class Started:
-    """A training has begun."""
+class Begun:
+    """A task has begun on a node."""
 
     host: str
     pid: int
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Updates were made."""
-
-    rows: "list[Row]"
-
-
-@dataclass(frozen=True)
 class Finished:
-    """A training is over: its folder, with what it found and its raw logs."""
+    """A task is over: its result, and the files that it has left in its folder."""
 
+    result: Any
     files: dict[str, bytes]
 
 
-Message = Started | Rows | Finished
+Message = Begun | list[Row] | Finished
 Installed = dict[str, str]
 
 
@@ -97,39 +89,36 @@ def refuse_others(asked_by: Installed) -> None:
         raise InvalidInputError(f"the node {socket.gethostname()} {other}")
 
 
-def train_away(
-    name: str, job: "TrainJob", base: "Weights | None", asked_by: Installed
-) -> "Iterator[Message]":
-    """Does a training from its start to its end in a folder of its own, and tells how it goes.
+def run_remotely(task: Any, asked_by: Installed) -> Iterator[Message]:
+    """Runs a task from its start to its end in a folder of its own, and tells how it goes.
 
     Args:
-        name: of the training, in the logs.
-        job: what to train, without the weights to start from, which travel by themselves.
-        base: those weights.
+        task: of a pool; if it has a folder, it gets a temporary one here.
         asked_by: what is installed where the result is wanted.
 
     Raises:
         InvalidInputError: something else is installed here, so the result could be another.
     """
-    yield Started(socket.gethostname(), os.getpid())
+    yield Begun(socket.gethostname(), os.getpid())
     refuse_others(asked_by)
-    from workflow_rl.runs.training import TrainingFolder, training_steps
-
     with _folder_of_its_own() as path:
+        if task.folder is not None:
+            task = replace(task, folder=path)
         rows: list[Row] = []
         sent = time.monotonic()
-        with closing(training_steps(name, replace(job, base=base), path)) as steps:
-            for row in steps:
-                rows.append(row)
-                if time.monotonic() - sent > _SEND_EVERY:
-                    yield Rows(rows)
-                    rows, sent = [], time.monotonic()
-        yield Rows(rows)
-        yield Finished(TrainingFolder(path).files())
+        for step in task.run():
+            if isinstance(step, Result):
+                yield rows
+                yield Finished(step.value, TrainingFolder(path).files())
+                return
+            rows.append(step)
+            if time.monotonic() - sent > _SEND_EVERY:
+                yield rows
+                rows, sent = [], time.monotonic()
 
 
 @contextmanager
-def _folder_of_its_own() -> "Iterator[Path]":
+def _folder_of_its_own() -> Iterator[Path]:
     """Gives a temporary folder, and deletes those that killed processes have left."""
     for old in Path(tempfile.gettempdir()).glob(f"{_FOLDER}-*-*"):
         owner = old.name.split("-")[-2]

@@ -1,4 +1,4 @@
-"""The directory of a run: who may use it, and where everything in it is."""
+"""A run on disk: its directory, who may use it, its file names, and what is kept of a training."""
 
 import fcntl
 import itertools
@@ -7,25 +7,42 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any, Self, TypeVar
+from typing import IO, Any, Final, Self
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import read_json, write_json
+from workflow_rl.files import load_arrays, read_json, save_arrays, write_atomically, write_json
+from workflow_rl.runs.logs import CsvLog, EpisodeLog
+from workflow_rl.train.job import TrainJob, TrainResult, Weights
 
-SEARCH = "search"
-BASE = "base"  # names of trainings, besides those of trials
-POLISH = "polish"
-_CONFIG = "experiment_config.json"
-_LOCK = ".lock"
-_ORIGIN = ("created", "command", "git_revision", "python", "packages")
-_PATIENCE = 0.2  # seconds for which a look at the lock may be in the way of taking it
-_PACKAGES = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch")
+# The files of a run, below its directory.
+CONFIG_FILE: Final = "experiment_config.json"
+TRIALS_FILE: Final = "trials.json"
+TRAINING_LOG: Final = "training_log.csv"
+DECISION_LOG: Final = "gp_sampling_log.csv"
+EPISODES_FILE: Final = "episodes.parquet"
+SUMMARY_FILE: Final = "summary.json"
+REPORT_FILE: Final = "report.html"
+REPLAY_FILE: Final = "replay.html"
+LANDSCAPE_FILE: Final = "landscape.json"
+TENSORBOARD: Final = "tensorboard"
+TRAININGS: Final = "trainings"
+POLICIES: Final = "policies"
+_LOCK: Final = ".lock"
 
-Opened = TypeVar("Opened")
+SEARCH: Final = "search"  # the purpose of a run: the command that made it
+BASE: Final = "base"  # names of trainings, besides those of trials
+POLISH: Final = "polish"
+RECOMMENDED: Final = "recommended"  # the policy that a run hands over
+
+_RESULT_KIND: Final = "training result"
+_ORIGIN: Final = ("created", "command", "git_revision", "python", "packages")
+_PATIENCE: Final = 0.2  # seconds for which a look at the lock may be in the way of taking it
+_PACKAGES: Final = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch")
 
 
 class RunDirectory:
@@ -48,7 +65,7 @@ class RunDirectory:
         name: str | None = None,
         plan: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Makes the directory of a new run below `parent` and takes hold of it.
+        """Makes the directory of a new run below `parent` and locks it.
 
         Args:
             parent: where to make it.
@@ -63,7 +80,7 @@ class RunDirectory:
             InvalidInputError: no directory can be made there.
         """
         path = _new_directory(parent) if name is None else _named_directory(parent / name)
-        lock = _take_hold(path)
+        lock = _take_lock(path)
         noted = {
             "rules": config.game.rules,
             "purpose": purpose,
@@ -77,7 +94,7 @@ class RunDirectory:
         if plan is not None:
             noted["plan"] = dict(plan)
         try:
-            write_json(path / _CONFIG, noted)
+            write_json(path / CONFIG_FILE, noted)
         except BaseException:  # a full disk, say: there is no run then
             lock.close()
             shutil.rmtree(path, ignore_errors=True)
@@ -86,7 +103,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path, purpose: str = SEARCH) -> Self:
-        """Takes hold of an earlier run's directory.
+        """Locks an earlier run's directory.
 
         Args:
             path: the directory.
@@ -95,31 +112,113 @@ class RunDirectory:
         Raises:
             InvalidInputError: it is none, it is damaged, or a live process holds it.
         """
-        file = path / _CONFIG
-        if not file.is_file():
-            raise InvalidInputError(f"{path} is not a run directory: it has no {_CONFIG}")
-        noted = read_json(file)
-        try:
-            found, config = noted["purpose"], ExperimentConfig.from_json(noted["config"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"{file} does not describe a run of this version: {error}"
-            ) from error
-        if found != purpose:
-            raise InvalidInputError(f"{path} is not of a {purpose}, but of `workflow-rl {found}`")
-        return cls(path, config, _take_hold(path))
+        config = stored_config(path, purpose)
+        return cls(path, config, _take_lock(path))
 
     def close(self) -> None:
-        """Lets go of the directory."""
+        """Releases the directory."""
         self._lock.close()
 
-    def trial(self, name: str) -> Path:
-        """Returns the folder of one training: its checkpoint and its raw logs."""
-        return self.path / "trainings" / name
+    def training(self, name: str) -> "TrainingFolder":
+        """Returns the folder of one training: its checkpoint, its raw logs, its result."""
+        return TrainingFolder(self.path / TRAININGS / name)
 
     def policy(self, name: str) -> Path:
         """Returns the file of a policy."""
-        return self.path / "policies" / f"{name}.safetensors"
+        return self.path / POLICIES / f"{name}.safetensors"
+
+
+@dataclass(frozen=True)
+class TrainingFolder:
+    """Where a training keeps what it needs to go on, and what it found."""
+
+    path: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        """The state after the last update."""
+        return self.path / "checkpoint.safetensors"
+
+    @property
+    def result(self) -> Path:
+        """What was found, once it is over."""
+        return self.path / "result.safetensors"
+
+    def snapshot(self, update: int) -> Path:
+        """The policy after an update, where it is kept."""
+        return self.path / "snapshots" / f"update_{update:06d}.safetensors"
+
+    @property
+    def updates(self) -> CsvLog:
+        """A row per update."""
+        return CsvLog(self.path / "updates.csv")
+
+    @property
+    def episodes(self) -> EpisodeLog:
+        """A record per episode."""
+        return EpisodeLog(self.path / "episodes.arrow")
+
+    def clear(self) -> None:
+        """Drops what an attempt left that nobody can go on with."""
+        self.checkpoint.unlink(missing_ok=True)  # first: without the rest it must not be taken up
+        if self.path.exists():
+            shutil.rmtree(self.path)
+
+    def files(self) -> dict[str, bytes]:
+        """Returns everything that a finished training has left here, by name."""
+        found = sorted(path for path in self.path.rglob("*") if path.is_file())
+        return {path.relative_to(self.path).as_posix(): path.read_bytes() for path in found}
+
+    def complete(self, files: Mapping[str, bytes]) -> None:
+        """Puts here what a training done elsewhere has left; the result, which ends it, last."""
+        for name in sorted(files, key=lambda name: name == self.result.name):
+            write_atomically(self.path / name, files[name])
+
+    def save_result(self, job: TrainJob, result: TrainResult, best: Weights) -> None:
+        """Writes what the training of a job found, and the weights of its best policy."""
+        description = {"job": job.identity(), "numbers": asdict(result)}
+        save_arrays(self.result, _RESULT_KIND, dict(best), description)
+
+    def load_result(self, job: TrainJob | None = None) -> tuple[TrainResult, Weights]:
+        """Reads what the training found, and the weights of its best policy.
+
+        Raises:
+            InvalidInputError: it is missing or damaged, or not the result of the given job.
+        """
+        weights, description = load_arrays(self.result, _RESULT_KIND)
+        if job is not None and description.get("job") != job.identity():
+            raise InvalidInputError(
+                f"{self.result} belongs to a training with another configuration"
+            )
+        try:
+            return TrainResult.from_json(description["numbers"]), weights
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"{self.result} is not a result of this version") from error
+
+
+def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
+    """Returns the configuration that an earlier run was begun with.
+
+    Args:
+        path: the run's directory.
+        purpose: the command whose run it must be.
+
+    Raises:
+        InvalidInputError: it is no run of that purpose, or it is damaged.
+    """
+    file = path / CONFIG_FILE
+    if not file.is_file():
+        raise InvalidInputError(f"{path} is not a run directory: it has no {CONFIG_FILE}")
+    noted = read_json(file)
+    try:
+        found, config = noted["purpose"], ExperimentConfig.from_json(noted["config"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{file} does not describe a run of this version: {error}"
+        ) from error
+    if found != purpose:
+        raise InvalidInputError(f"{path} is not of a {purpose}, but of `workflow-rl {found}`")
+    return config
 
 
 def _new_directory(parent: Path) -> Path:
@@ -145,7 +244,7 @@ def _named_directory(path: Path) -> Path:
     return path
 
 
-def _take_hold(path: Path) -> IO[str]:
+def _take_lock(path: Path) -> IO[str]:
     lock = (path / _LOCK).open("w", encoding="utf-8")
     end = time.monotonic() + _PATIENCE
     while True:
@@ -198,26 +297,12 @@ def git_revision() -> str | None:
     return result.stdout.strip() or None
 
 
-def open_run(path: Path, purpose: str, read: Callable[[RunDirectory], Opened]) -> Opened:
-    """Takes hold of an earlier run's directory and makes of it what `read` makes of it.
-
-    Raises:
-        InvalidInputError: it is none of that purpose, it is damaged, or a live process holds it.
-    """
-    directory = RunDirectory.open(path, purpose)
-    try:
-        return read(directory)
-    except InvalidInputError:
-        directory.close()
-        raise
+def describe_run(path: Path) -> dict[str, Any]:
+    """Returns what was noted of a run when it began."""
+    data: dict[str, Any] = read_json(path / CONFIG_FILE)
+    return data
 
 
 def origin_of(noted: Mapping[str, Any]) -> dict[str, Any]:
     """Returns, of what was noted of a run, how it came about: for files made from it later."""
     return {key: noted.get(key) for key in _ORIGIN}
-
-
-def describe_run(path: Path) -> dict[str, Any]:
-    """Returns what was noted of a run when it began."""
-    data: dict[str, Any] = read_json(path / _CONFIG)
-    return data

@@ -2,57 +2,29 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from workflow_rl.agents.outputs import make_outputs
-from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig
 from workflow_rl.envs.python_world import make_world
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import digest_of, load_arrays, save_arrays
+from workflow_rl.files import load_arrays, save_arrays
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
+from workflow_rl.train.job import TrainJob, TrainResult, Weights
 from workflow_rl.train.stopping import COMPLIANT, StopRule
 
 OBJECTIVE_EPISODES: Final = 3  # of every environment, at the end of a training
 CHECKPOINT_KIND: Final = "training checkpoint"
-Weights = dict[str, NDArray[np.float32]]
-
-
-@dataclass(frozen=True)
-class TrainJob:
-    """Everything the result of a training depends on."""
-
-    game: GameConfig
-    ppo: PPOConfig
-    train: TrainConfig
-    seed: int
-    order: int | None  # None: every episode draws an order
-    base: Weights | None = None  # weights to start from
-    backend: BackendConfig = field(default_factory=BackendConfig)
-
-    def identity(self) -> dict[str, Any]:
-        """Returns what a checkpoint must agree with, as plain data."""
-        base = None if self.base is None else digest_of(dict(self.base))
-        return {
-            "game": asdict(self.game),
-            "ppo": asdict(self.ppo) | {"betas": list(self.ppo.betas)},
-            "train": asdict(self.train) | {"hidden": list(self.train.hidden)},
-            "seed": self.seed,
-            "order": self.order,
-            "base": base,
-            "backend": asdict(self.backend),
-        }
 
 
 @dataclass(frozen=True)
@@ -71,32 +43,6 @@ class UpdateRecord:
     infer_seconds: float  # choosing actions and judging them
     update_seconds: float
     stats: UpdateStats
-
-
-@dataclass(frozen=True)
-class TrainResult:
-    """What a training found."""
-
-    order: int | None
-    env_reward: float  # mean of the last 3 episodes of every environment
-    env_reward_error: float  # its standard error
-    objective_episodes: int
-    compliance: float  # in the view trained on; of the last update, or of the objective's episodes
-    compliance_true: float
-    is_compliant: bool
-    stopped: str
-    updates: int
-    transitions: int
-    episodes_per_env: int
-    alignment_weights: list[float]  # at the end: of each order, or of the one trained
-    best: Weights = field(repr=False)  # the best policy met
-    best_env_reward: float
-    best_compliance: float
-    final: Weights = field(repr=False)
-
-    def alignment_weight(self, order: int) -> float:
-        """Returns the weight at the end for an order, trained with others or alone."""
-        return self.alignment_weights[order if len(self.alignment_weights) > 1 else 0]
 
 
 class Training:
@@ -119,7 +65,7 @@ class Training:
         self.learner = Learner(network, job.ppo)
         self.keeper = Scorekeeper(job.train.n_envs)
         self.weight = AlignmentWeight(job.train, job.order)
-        self.updates = 0
+        self.updates_made = 0
         self.transitions = 0
         self.compliance = math.nan  # of the last update in which episodes ended
         self.compliance_true = math.nan
@@ -136,10 +82,18 @@ class Training:
     @property
     def stop_reason(self) -> str | None:
         """Why the training is over, or None."""
-        if not self.updates:
+        if not self.updates_made:
             return None
         fresh = self.compliance if self._is_fresh else math.nan
-        return self.rule.reason(self.updates, fresh)
+        return self.rule.reason(self.updates_made, fresh)
+
+    def updates(self) -> Iterator[tuple[UpdateRecord, Episodes]]:
+        """Trains to the end: yields each update with the episodes that ended in it.
+
+        Whoever logs, saves or measures a training loops over this.
+        """
+        while self.stop_reason is None:
+            yield self.update()
 
     def update(self) -> tuple[UpdateRecord, Episodes]:
         """Plays a rollout, learns from it and returns what is to be logged."""
@@ -156,14 +110,14 @@ class Training:
         self._take_in(episodes)
         middle = time.perf_counter()
         self._earlier.append((rollout, reward))
-        rng = np.random.default_rng([self.job.seed, 3, self.updates])
-        progress = self.updates / self.rule.max_updates
+        rng = np.random.default_rng([self.job.seed, 3, self.updates_made])
+        progress = self.updates_made / self.rule.max_updates
         stats = self.learner.update(self._earlier, rng, progress)
         del self._earlier[: len(self._earlier) - train.replay_rollouts]
-        self.updates += 1
+        self.updates_made += 1
         self.transitions += rollout.transitions
         record = UpdateRecord(
-            update=self.updates,
+            update=self.updates_made,
             transitions=self.transitions,
             episodes=len(episodes),
             env_reward=_mean(episodes.env_reward),
@@ -226,21 +180,19 @@ class Training:
             compliance_true=self.compliance_true if by_update else _mean(kept_true),
             is_compliant=compliance >= self.job.train.compliance_threshold,
             stopped=self.stop_reason or "interrupted",
-            updates=self.updates,
+            updates=self.updates_made,
             transitions=self.transitions,
             episodes_per_env=int(self.episodes_played.min()),
             alignment_weights=self.weight.trained.tolist(),
-            best=self.best,
             best_env_reward=self.best_env_reward,
             best_compliance=self.best_compliance,
-            final=weights_of(self.learner.network),
         )
 
     def close(self) -> None:
         """Ends the environments."""
         self.player.world.close()
 
-    def save(self, path: Path, description: dict[str, Any]) -> None:
+    def save(self, path: Path) -> None:
         """Writes a checkpoint from which the training goes on exactly."""
         arrays: dict[str, NDArray[Any]] = {"last": self.last}
         arrays["episodes_played"] = self.episodes_played
@@ -254,7 +206,7 @@ class Training:
             arrays |= {f"earlier.{i}.{k}": v for k, v in rollout.arrays().items()}
             arrays[f"earlier.{i}.reward"] = reward
         numbers = {
-            "updates": self.updates,
+            "updates": self.updates_made,
             "transitions": self.transitions,
             "compliance": self.compliance,
             "compliance_true": self.compliance_true,
@@ -267,11 +219,11 @@ class Training:
             path,
             CHECKPOINT_KIND,
             arrays,
-            {"job": self.job.identity(), "numbers": numbers, "more": description},
+            {"job": self.job.identity(), "numbers": numbers},
         )
 
     @classmethod
-    def load(cls, path: Path, job: TrainJob) -> tuple["Training", dict[str, Any]]:
+    def load(cls, path: Path, job: TrainJob) -> Self:
         """Returns the training as it was when the checkpoint was written.
 
         Raises:
@@ -300,7 +252,7 @@ class Training:
         training.last = arrays["last"].copy()
         training.episodes_played = arrays["episodes_played"].copy()
         numbers = description["numbers"]
-        training.updates = numbers["updates"]
+        training.updates_made = numbers["updates"]
         training.transitions = numbers["transitions"]
         training.compliance = numbers["compliance"]
         training.compliance_true = numbers["compliance_true"]
@@ -309,45 +261,7 @@ class Training:
         training.best_env_reward = numbers["best_env_reward"]
         training.best_compliance = numbers["best_compliance"]
         training.weight.values = arrays["alignment_weights"].copy()
-        return training, description["more"]
-
-
-def train(
-    job: TrainJob,
-    *,
-    checkpoint: Path | None = None,
-    on_update: Callable[[UpdateRecord, Episodes], None] = lambda record, episodes: None,
-) -> TrainResult:
-    """Trains one workflow to its end.
-
-    Args:
-        job: what to train.
-        checkpoint: a file to go on from if it exists, and to write after every update.
-        on_update: told of every update made here.
-    """
-    with one_thread():
-        if checkpoint is not None and checkpoint.exists():
-            training, _ = Training.load(checkpoint, job)
-        else:
-            training = Training(job)
-        with closing(training):
-            while training.stop_reason is None:
-                record, episodes = training.update()
-                on_update(record, episodes)
-                if checkpoint is not None:
-                    training.save(checkpoint, {})
-            return training.result()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Keeps torch to one thread: parallelism comes from whole trainings side by side."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+        return training
 
 
 def _network(player: Player, job: TrainJob) -> ActorCritic:

@@ -13,7 +13,8 @@ from workflow_rl.studies.comparison.gradient import (
     measure_noise,
 )
 from workflow_rl.studies.comparison.plan import Plan
-from workflow_rl.train.loop import Training, TrainJob
+from workflow_rl.train.job import TrainJob
+from workflow_rl.train.loop import Training
 
 GAME = GameConfig(episode_length=10)
 

@@ -15,7 +15,7 @@ from workflow_rl.runs.tasks import News, SerialWorkers, Task
 from workflow_rl.studies.landscape.analysis import analyse
 from workflow_rl.studies.landscape.run import LandscapeRun, exhaustive
 from workflow_rl.studies.landscape.table import Landscape
-from workflow_rl.train.loop import TrainResult
+from workflow_rl.train.job import TrainResult
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
 CONFIG = tiny(

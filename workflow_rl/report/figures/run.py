@@ -63,9 +63,9 @@ def path_figure(path: Sequence[Step]) -> Figure | None:
             name="best compliant so far",
         )
     )
-    for reason in dict.fromkeys(step.trial.reason for step in ended):
+    for reason in dict.fromkeys(step.trial.decision.reason for step in ended):
         name, colour, symbol = _REASON_MARKS.get(reason, (plain(reason), palette.OTHER, "circle"))
-        steps = [step for step in ended if step.trial.reason == reason]
+        steps = [step for step in ended if step.trial.decision.reason == reason]
         figure.add_trace(
             go.Scatter(
                 x=[step.trial.number + 1 for step in steps],

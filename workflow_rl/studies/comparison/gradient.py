@@ -7,9 +7,8 @@ a direction that is mostly chance.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, Self
 
 import numpy as np
@@ -20,10 +19,14 @@ from workflow_rl.config import PPO_FORMS, PPOConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.rollout import Player
 from workflow_rl.ppo.update import Learner, samples_of
+from workflow_rl.processes import one_thread
+from workflow_rl.runs.logs import Row
+from workflow_rl.runs.pool import Result
 from workflow_rl.sim.batch import Batch
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.train.episodes import Scorekeeper
-from workflow_rl.train.loop import Training, TrainJob, one_thread
+from workflow_rl.train.job import TrainJob
+from workflow_rl.train.loop import Training
 
 SNAPSHOT_UPDATES: Final = 25  # of the common policy
 _SAMPLES: Final = 200_000  # behind all gradients of a preset, within these bounds of batches
@@ -139,34 +142,42 @@ def first_gradients(
     return np.stack(found)
 
 
-def measure_noise(plan: Plan, emit: Callable[[str], None]) -> dict[str, GradientNoise]:
-    """Returns the gradient noise of each preset's batches, all at one policy.
+@dataclass(frozen=True)
+class NoiseTask:
+    """Measuring the gradient noise of each preset's batches, all at one policy.
 
     The policy, its observation, its outputs and the form of PPO are common; a preset gives the
     number of environments, the length of rollouts and the size of minibatches.
-
-    Args:
-        plan: the comparison.
-        emit: told how it goes.
     """
-    with one_thread():
-        snapshot = _snapshot(plan)
-        found: dict[str, GradientNoise] = {}
-        alike: dict[tuple[int, ...], GradientNoise] = {}  # by the shape of what is played
-        for name in plan.presets:
-            emit(f"gradients of {name}")
-            job = plan.job(name, plan.seeds[0])
-            steps = job.train.rollout_steps(plan.episode_length)
-            transitions = job.train.n_envs * steps
-            size = min(job.ppo.minibatch_size or transitions, transitions)
-            shape = (job.train.n_envs, steps, size)
-            if shape not in alike:
-                ppo = replace(snapshot.job.ppo, minibatch_size=size)
-                batches = min(max(_SAMPLES // size, _FEWEST), _MOST)
-                gradients = first_gradients(snapshot, job.train, ppo, batches, plan.seeds[0])
-                alike[shape] = gradient_noise(gradients, size)
-            found[name] = alike[shape]
-        return found
+
+    plan: Plan
+    name: str = "gradients"
+    folder: None = None  # it keeps no files
+
+    def stored(self) -> None:
+        """Returns nothing: whoever runs a comparison keeps what it gave."""
+
+    def run(self) -> Generator[Row | Result]:
+        """Yields each preset that is being measured, and last the noise of each."""
+        plan = self.plan
+        with one_thread():
+            snapshot = _snapshot(plan)
+            found: dict[str, GradientNoise] = {}
+            alike: dict[tuple[int, ...], GradientNoise] = {}  # by the shape of what is played
+            for name in plan.presets:
+                yield {"preset": name}
+                job = plan.job(name, plan.seeds[0])
+                steps = job.train.rollout_steps(plan.episode_length)
+                transitions = job.train.n_envs * steps
+                size = min(job.ppo.minibatch_size or transitions, transitions)
+                shape = (job.train.n_envs, steps, size)
+                if shape not in alike:
+                    ppo = replace(snapshot.job.ppo, minibatch_size=size)
+                    batches = min(max(_SAMPLES // size, _FEWEST), _MOST)
+                    gradients = first_gradients(snapshot, job.train, ppo, batches, plan.seeds[0])
+                    alike[shape] = gradient_noise(gradients, size)
+                found[name] = alike[shape]
+        yield Result(found)
 
 
 def _snapshot(plan: Plan) -> Training:
@@ -174,11 +185,6 @@ def _snapshot(plan: Plan) -> Training:
     train = TrainConfig(max_episodes=SNAPSHOT_UPDATES, min_episodes=1, stop_at="budget")
     job = TrainJob(plan.game, PPO_FORMS[plan.ppo], train, plan.seeds[0], plan.order)
     training = Training(job)
-    while training.stop_reason is None:
-        training.update()
+    for _ in training.updates():
+        pass
     return training
-
-
-def task(plan: Plan) -> Callable[[Callable[[str], None]], dict[str, GradientNoise]]:
-    """Returns the measuring as something that can be sent to a process."""
-    return partial(measure_noise, plan)

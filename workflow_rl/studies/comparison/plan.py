@@ -14,7 +14,7 @@ from workflow_rl.config import (
     whole_number,
 )
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.train.loop import TrainJob
+from workflow_rl.train.job import TrainJob
 from workflow_rl.workflow.orders import NUM_ORDERS, order_index, parse_order
 
 ORDER: Final = order_index(parse_order("op_server > enterprise > op_host > user > defender"))

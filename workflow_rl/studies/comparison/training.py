@@ -1,13 +1,16 @@
 """One training of a comparison: its course, its speed, its memory."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Generator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, Self
 
+from workflow_rl.processes import one_thread
+from workflow_rl.runs.logs import Row
+from workflow_rl.runs.pool import Result
 from workflow_rl.studies.comparison.curve import Curve, CurveRecorder
-from workflow_rl.train.loop import Training, TrainJob, one_thread
+from workflow_rl.train.job import TrainJob
+from workflow_rl.train.loop import Training
 from workflow_rl.train.usage import UsageMeter, peak_rss_mb, reset_peak
 
 _POINT: Final = 10  # episodes of a point of the curve, at least
@@ -42,58 +45,60 @@ class Measured:
         return cls(**(data | {"curve": Curve.from_json(data["curve"])}))
 
 
-def measure_training(preset: str, job: TrainJob, emit: Callable[[str], None]) -> Measured:
-    """Trains and measures; meant for a process of its own, whose memory is the training's.
+@dataclass(frozen=True)
+class MeasureTask:
+    """A training to be measured in a process of its own, whose memory is the training's."""
 
-    Args:
-        preset: its name.
-        job: what to train.
-        emit: told how it goes.
-    """
-    with one_thread():
-        _warm_up(job)
-        before = UsageMeter().look().rss_mb
-        reset_peak()
-        training = Training(job)
-        recorder = CurveRecorder(_POINT)
-        spent, steps, told = 0.0, 0, 0.0
-        began = time.perf_counter()
-        while training.stop_reason is None:
-            start = time.process_time()
-            record, episodes = training.update()
-            spent += time.process_time() - start
-            steps += record.stats.gradient_steps
-            recorder.add(
-                record.transitions,
-                spent,
-                episodes.env_reward,
-                episodes.compliance(job.train.compliance_view),
-            )
-            if time.perf_counter() - told > _TELL_EVERY:
-                told = time.perf_counter()
-                emit(f"{record.transitions:,} transitions, reward {record.env_reward:.1f}")
-        wall = time.perf_counter() - began
-        peak = peak_rss_mb()
-    return Measured(
-        preset=preset,
-        seed=job.seed,
-        n_envs=job.train.n_envs,
-        episode_length=job.game.episode_length,
-        transitions_per_update=job.train.n_envs * training.steps,
-        updates=training.updates,
-        gradient_steps=steps,
-        transitions=training.transitions,
-        seconds=spent,
-        wall_seconds=wall,
-        peak_mb=peak,
-        added_mb=max(peak - before, 0.0),
-        curve=recorder.curve(),
-    )
+    preset: str
+    job: TrainJob
+    folder: None = None  # it keeps no files
 
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return f"{self.preset}, seed {self.job.seed}"
 
-def task(preset: str, job: TrainJob) -> Callable[[Callable[[str], None]], Measured]:
-    """Returns the measuring of a training as something that can be sent to a process."""
-    return partial(measure_training, preset, job)
+    def stored(self) -> None:
+        """Returns nothing: whoever runs a comparison keeps what it gave."""
+
+    def run(self) -> Generator[Row | Result]:
+        """Trains and measures; yields now and then how it goes, and last what was measured."""
+        job = self.job
+        with one_thread():
+            _warm_up(job)
+            before = UsageMeter().look().rss_mb
+            reset_peak()
+            training = Training(job)
+            recorder = CurveRecorder(_POINT)
+            spent, steps, told = 0.0, 0, 0.0
+            began, start = time.perf_counter(), time.process_time()
+            for record, episodes in training.updates():
+                spent += time.process_time() - start
+                steps += record.stats.gradient_steps
+                compliance = episodes.compliance(job.train.compliance_view)
+                recorder.add(record.transitions, spent, episodes.env_reward, compliance)
+                if time.perf_counter() - told > _TELL_EVERY:
+                    told = time.perf_counter()
+                    yield {"transitions": record.transitions, "env_reward": record.env_reward}
+                start = time.process_time()
+            wall = time.perf_counter() - began
+            peak = peak_rss_mb()
+        measured = Measured(
+            preset=self.preset,
+            seed=job.seed,
+            n_envs=job.train.n_envs,
+            episode_length=job.game.episode_length,
+            transitions_per_update=job.train.n_envs * training.steps,
+            updates=training.updates_made,
+            gradient_steps=steps,
+            transitions=training.transitions,
+            seconds=spent,
+            wall_seconds=wall,
+            peak_mb=peak,
+            added_mb=max(peak - before, 0.0),
+            curve=recorder.curve(),
+        )
+        yield Result(measured)
 
 
 def _warm_up(job: TrainJob) -> None:

@@ -1,32 +1,37 @@
 """Training a landscape: one exhaustive search for each seed, in a directory of its own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.config import ExperimentConfig, whole_number
+from workflow_rl.config import Execution, ExperimentConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json, write_json
-from workflow_rl.runs.listener import Listener
-from workflow_rl.runs.run import SearchRun
-from workflow_rl.runs.store import RunDirectory, describe_run, open_run, origin_of
-from workflow_rl.runs.tasks import Workers
+from workflow_rl.runs.opening import open_run
+from workflow_rl.runs.pool import Event, Pool
+from workflow_rl.runs.search import Search
+from workflow_rl.runs.store import (
+    CONFIG_FILE,
+    LANDSCAPE_FILE,
+    SUMMARY_FILE,
+    RunDirectory,
+    describe_run,
+    origin_of,
+)
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.table import Landscape
 from workflow_rl.workflow.orders import NUM_ORDERS
 
 PURPOSE: Final = "landscape"
-_CONFIG: Final = "experiment_config.json"
-_SUMMARY: Final = "summary.json"
 MAX_SEEDS: Final = 1_000
 
 
 class LandscapeRun:
-    """A landscape in its directory."""
+    """A landscape in its directory, on a pool that trains its orders."""
 
-    def __init__(self, directory: RunDirectory) -> None:
+    def __init__(self, directory: RunDirectory, pool: Pool) -> None:
         """Reads which seeds the landscape is of.
 
         Raises:
@@ -34,67 +39,31 @@ class LandscapeRun:
         """
         self.directory = directory
         self.config = directory.config
-        self.noted = describe_run(directory.path)
-        seeds = self.noted.get("plan", {}).get("seeds")
-        if not isinstance(seeds, list) or not seeds:
-            raise InvalidInputError(f"{directory.path} does not say of which seeds it is")
-        self.seeds = [whole_number("a seed", seed, 0, 2**63 - 1) for seed in seeds]
+        self._pool = pool
+        self._noted = describe_run(directory.path)
+        self.seeds = stored_seeds(directory.path)
 
-    @classmethod
-    def create(
-        cls, parent: Path, config: ExperimentConfig, seeds: int, command: list[str]
-    ) -> "LandscapeRun":
-        """Makes the directory of a new landscape.
-
-        Args:
-            parent: where to make it.
-            config: of every training; its seed is the first of the seeds.
-            seeds: trainings of each order.
-            command: how it was started.
-
-        Raises:
-            InvalidInputError: a number is out of range, or no directory can be made there.
-        """
-        whole_number("--seeds", seeds, 1, MAX_SEEDS)
-        of_seeds = [exhaustive(config, config.seed + k) for k in range(seeds)]
-        plan = {"seeds": [one.seed for one in of_seeds]}
-        return cls(RunDirectory.create(parent, of_seeds[0], command, PURPOSE, plan=plan))
-
-    @classmethod
-    def open(cls, path: Path) -> "LandscapeRun":
-        """Takes hold of an earlier landscape's directory.
-
-        Raises:
-            InvalidInputError: it is none, it is damaged, or a live process holds it.
-        """
-        return open_run(path, PURPOSE, cls)
-
-    def train(
-        self,
-        listen: Callable[[int, ExperimentConfig], Listener],
-        workers: Workers | None = None,
-    ) -> Landscape:
-        """Trains what is not trained yet and returns the whole landscape.
-
-        Args:
-            listen: makes who is told how a seed's search goes.
-            workers: train the orders; by default here, or in processes if several at a time.
-        """
-        trials: dict[int, Any] = {}
+    def events(self) -> Iterator[tuple[int, Event]]:
+        """Trains what is not trained yet; yields what happens, with the place of the seed."""
         for number, seed in enumerate(self.seeds):
-            summary = self.path_of(number) / _SUMMARY
-            if not summary.exists() or read_json(summary).get("failed"):
-                config = exhaustive(self.config, seed)
-                with self._part(number, config) as directory:
-                    listener = listen(number, config)
-                    SearchRun(directory, listener, workers, retry_failed=True).run()
-            found = read_json(summary)
-            for failure in found.get("failed", ()):
+            summary = self.path_of(number) / SUMMARY_FILE
+            if summary.exists() and not read_json(summary).get("failed"):
+                continue
+            with self._part(number, exhaustive(self.config, seed)) as directory:
+                for event in Search(directory, self._pool, retry_failed=True).events():
+                    yield number, event
+            for failure in read_json(summary).get("failed", ()):
                 raise InvalidInputError(
                     f"a landscape needs every order, but {failure['workflow']} of seed {seed} "
                     f"failed: {failure['reason']}; try it again with --resume"
                 )
-            trials[seed] = found["trials"]
+
+    def table(self) -> Landscape:
+        """Returns what every order gave for every seed, once all are trained."""
+        trials: dict[int, Any] = {
+            seed: read_json(self.path_of(number) / SUMMARY_FILE)["trials"]
+            for number, seed in enumerate(self.seeds)
+        }
         game, threshold = self.config.game, self.config.train.compliance_threshold
         return Landscape.of_trials(game.red_agent, game.rules, threshold, trials)
 
@@ -105,10 +74,10 @@ class LandscapeRun:
     @contextmanager
     def _part(self, number: int, config: ExperimentConfig) -> Iterator[RunDirectory]:
         path = self.path_of(number)
-        if (path / _CONFIG).exists():
+        if (path / CONFIG_FILE).exists():
             directory = RunDirectory.open(path)
         else:
-            command = self.noted["command"]
+            command = self._noted["command"]
             directory = RunDirectory.create(path.parent, config, command, name=path.name)
         try:
             if directory.config != config:
@@ -119,11 +88,57 @@ class LandscapeRun:
 
     def write(self, analysis: Analysis) -> Path:
         """Writes `landscape.json` and returns its path."""
-        path = self.directory.path / "landscape.json"
-        write_json(
-            path, analysis.as_json() | origin_of(self.noted) | {"config": self.noted.get("config")}
-        )
+        path = self.directory.path / LANDSCAPE_FILE
+        origin = origin_of(self._noted) | {"config": self._noted.get("config")}
+        write_json(path, analysis.as_json() | origin)
         return path
+
+
+def stored_seeds(path: Path) -> list[int]:
+    """Returns of which seeds the landscape in a directory is.
+
+    Raises:
+        InvalidInputError: the directory does not say so.
+    """
+    seeds = describe_run(path).get("plan", {}).get("seeds")
+    if not isinstance(seeds, list) or not seeds:
+        raise InvalidInputError(f"{path} does not say of which seeds it is")
+    return [whole_number("a seed", seed, 0, 2**63 - 1) for seed in seeds]
+
+
+@contextmanager
+def open_landscape(
+    config: ExperimentConfig | None = None,
+    seeds: int = 3,
+    *,
+    checkpoint_dir: Path = Path("logs"),
+    resume: Path | None = None,
+    execution: Execution | None = None,
+) -> Iterator[LandscapeRun]:
+    """Gives a landscape, new or resumed; loop over its `events`.
+
+    Args:
+        config: of every training of a new one; its seed is the first of the seeds.
+        seeds: trainings of each order of a new one.
+        checkpoint_dir: where the directory of a new one is made.
+        resume: the directory of an interrupted one to go on with.
+        execution: where orders are trained.
+
+    Raises:
+        InvalidInputError: a number is out of range, or the landscape cannot be opened.
+    """
+    whole_number("--seeds", seeds, 1, MAX_SEEDS)
+    config = config or ExperimentConfig()
+    parts = [exhaustive(config, config.seed + k) for k in range(seeds)]
+    with open_run(
+        parts[0],
+        purpose=PURPOSE,
+        plan={"seeds": [part.seed for part in parts]},
+        checkpoint_dir=checkpoint_dir,
+        resume=resume,
+        execution=execution,
+    ) as (directory, pool):
+        yield LandscapeRun(directory, pool)
 
 
 def exhaustive(config: ExperimentConfig, seed: int) -> ExperimentConfig:

@@ -1,4 +1,7 @@
-"""The Ray cluster that trainings run on: started here or joined, and checked before any work."""
+"""Ray: the cluster, started here or joined and checked before any work, and tasks on it.
+
+The only module that imports Ray. Any node may go away at any time.
+"""
 
 import contextlib
 import os
@@ -7,17 +10,31 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import ray
+from ray.exceptions import (
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RayError,
+    RaySystemError,
+    RayTaskError,
+    WorkerCrashedError,
+)
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
 from workflow_rl.processes import deaf_children
-from workflow_rl.runs.remote import Installed, difference, installed
+from workflow_rl.runs.pool import Attempt, Done, Event, ParallelPool, Rows
+from workflow_rl.runs.remote import Begun, Finished, Installed, difference, installed, run_remotely
+from workflow_rl.runs.store import TrainingFolder
 
+_POLL_SECONDS: Final = 1.0  # between looks at the clock
+_UNKNOWN_NODE: Final = "an unknown node"
 CONNECT_SECONDS: Final = 5.0  # for the port of an address to answer
 JOIN_SECONDS: Final = 30.0  # for the cluster behind it to take us in
 ANSWER_SECONDS: Final = 120.0  # for every node to say what is installed there
@@ -26,6 +43,95 @@ _AUTO: Final = "auto"
 _JOIN: Final = (
     "import ray, sys\nray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')\n"
 )
+
+
+class RayPool(ParallelPool):
+    """Runs each task as one Ray task, in a temporary folder of its node that is sent here.
+
+    No file system is shared. A node that goes away takes the tasks it was running with it, with
+    their checkpoints: they begin again elsewhere.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        time_limit: float | None = None,
+        *,
+        fresh: bool = False,
+        work: Callable[..., Iterator[Any]] = run_remotely,
+    ) -> None:
+        """Prepares a pool; `connected` has made the connection.
+
+        Args:
+            capacity: tasks at a time; the cluster lets wait what it has no processor for.
+            time_limit: seconds after which an attempt is given up.
+            fresh: whether every task gets a new process.
+            work: what runs on a node.
+        """
+        super().__init__(capacity, time_limit)
+        # Attempts are counted here, not by Ray: a second one must not be mistaken for the first.
+        options: dict[str, Any] = {"max_calls": 1} if fresh else {}
+        self._work = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming", **options)(work)
+        self._streams: dict[Attempt, Any] = {}
+        self._hosts: dict[Attempt, str] = {}
+
+    def _begin(self, attempt: Attempt) -> None:
+        task = attempt.task
+        if task.folder is not None:
+            TrainingFolder(task.folder).clear()
+        self._streams[attempt] = self._work.remote(task, installed())
+        self._hosts[attempt] = _UNKNOWN_NODE
+
+    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+        """Waits for a message, then takes one of each task that has one by then."""
+        streams = [self._streams[attempt] for attempt in running]
+        ready, _ = ray.wait(streams, num_returns=1, timeout=_POLL_SECONDS)
+        if ready and len(streams) > 1:
+            ready, _ = ray.wait(streams, num_returns=len(streams), timeout=0)
+        known = {id(stream) for stream in ready}
+        for attempt in [a for a in running if id(self._streams[a]) in known]:
+            yield from self._take(attempt)
+
+    def _take(self, attempt: Attempt) -> Iterator[Event]:
+        """Takes one message of a task, or notices that it is lost."""
+        host = self._hosts[attempt]
+        try:
+            message = ray.get(next(self._streams[attempt]))
+        except RayTaskError as error:
+            cause = cause_of(error, host)
+            if not isinstance(cause, OSError):
+                raise cause from error
+            reason = f"{host} says: {cause}"
+        except (RayError, StopIteration) as error:
+            reason = how_lost(error, host)
+        else:
+            yield from self._understand(attempt, message)
+            return
+        yield from self._again(attempt, attempt.after_loss(reason), reason)
+
+    def _understand(self, attempt: Attempt, message: Any) -> Iterator[Event]:
+        task = attempt.task
+        if isinstance(message, Begun):
+            self._hosts[attempt], attempt.started = message.host, time.monotonic()
+        elif isinstance(message, Finished):
+            if task.folder is not None:
+                TrainingFolder(task.folder).complete(message.files)
+            attempt.end = Done(task, message.result)
+        else:
+            if task.folder is not None:  # whoever reads the run meanwhile sees how far it is
+                TrainingFolder(task.folder).updates.append(*message)
+            yield Rows(task, message)
+
+    def _stop(self, attempt: Attempt) -> str:
+        ray.cancel(self._streams[attempt], force=True)
+        return f" on {self._hosts[attempt]}"
+
+    def close(self) -> None:
+        """Ends what is running."""
+        for attempt, stream in self._streams.items():
+            if attempt.end is None:
+                ray.cancel(stream, force=True)
+        self._streams, self._hosts = {}, {}
 
 
 @contextmanager
@@ -198,3 +304,30 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         module.print_to_stdstream = before
+
+
+def cause_of(error: RayTaskError, host: str) -> Exception:
+    """Returns what to raise here for an error that was raised on a node."""
+    cause: Exception = error.cause
+    if isinstance(cause, MissingDependencyError):
+        return InvalidInputError(f"on the node {host}: {cause}")
+    if isinstance(cause, (ImportError, RaySystemError)):
+        why = str(cause).splitlines()[0].removeprefix("System error: ")
+        return InvalidInputError(
+            f"a node that joined the cluster cannot load workflow-rl ({why}): install "
+            f"version {installed()['workflow-rl']} on every node, then go on with --resume"
+        )
+    return cause
+
+
+def how_lost(error: Exception, host: str) -> str:
+    """Returns in words how what ran on a node was lost."""
+    if isinstance(error, NodeDiedError):
+        return f"the node {host} went away"
+    if isinstance(error, OutOfMemoryError):
+        return f"the node {host} ran out of memory"
+    if isinstance(error, WorkerCrashedError):
+        return f"its process on {host} died"
+    if isinstance(error, ObjectLostError):
+        return f"its result went away with the node {host}"
+    return f"of {type(error).__name__} on {host}"

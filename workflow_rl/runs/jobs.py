@@ -1,0 +1,89 @@
+"""The trainings of a search: the seed, the budget and the start of each."""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from workflow_rl.config import ExperimentConfig, TrainConfig
+from workflow_rl.runs.store import BASE, POLISH, RunDirectory
+from workflow_rl.runs.training import TrainTask
+from workflow_rl.runs.trial import Trial
+from workflow_rl.train.job import TrainJob
+
+_BASE_SEED: Final = 1  # what the seed of a training is for
+_TRIAL_SEED: Final = 2
+_POLISH_SEED: Final = 3
+
+
+def job_of(
+    config: ExperimentConfig,
+    order: int | None,
+    *,
+    train: TrainConfig | None = None,
+    seed: int | None = None,
+) -> TrainJob:
+    """Returns the training of one order, or of all at once, that a configuration asks for.
+
+    Args:
+        config: everything but what the others say.
+        order: to train; None trains all orders at once.
+        train: by default the configuration's.
+        seed: by default the configuration's.
+    """
+    seed = config.seed if seed is None else seed
+    return TrainJob(
+        config.game, config.ppo, train or config.train, seed, order, backend=config.backend
+    )
+
+
+def base_task(directory: RunDirectory) -> TrainTask:
+    """Returns the training of the base policy, on all orders at once."""
+    config = directory.config
+    train = _for_updates(config, config.search.base_updates)
+    job = job_of(config, None, train=train, seed=_seed(config, _BASE_SEED))
+    return TrainTask(BASE, job, directory.training(BASE).path)
+
+
+def trial_task(directory: RunDirectory, trial: Trial) -> TrainTask:
+    """Returns the training of a trial, from the policy that it was decided to start from."""
+    config = directory.config
+    seed = _seed(config, _TRIAL_SEED, trial.order, trial.repeat)
+    job = job_of(config, trial.order, seed=seed)
+    if trial.start is not None:
+        job = _starting_from(directory, trial.start, job)
+    return TrainTask(trial.name, job, directory.training(trial.name).path)
+
+
+def polish_task(directory: RunDirectory, trial: Trial) -> TrainTask:
+    """Returns the further training of a trial's best policy."""
+    config = directory.config
+    train = _for_updates(config, config.search.polish_updates)
+    seed = _seed(config, _POLISH_SEED, trial.order)
+    job = job_of(config, trial.order, train=train, seed=seed)
+    job = _starting_from(directory, trial.name, job)
+    return TrainTask(POLISH, job, directory.training(POLISH).path)
+
+
+def _seed(config: ExperimentConfig, *purpose: int) -> int:
+    """Returns the seed of one training, from the run's seed and what the training is."""
+    return int(np.random.SeedSequence([config.seed, *purpose]).generate_state(1, np.uint32)[0])
+
+
+def _for_updates(config: ExperimentConfig, updates: int) -> TrainConfig:
+    """Returns the settings of a training of so many updates, and of one episode at least."""
+    length = config.game.episode_length
+    steps = config.train.rollout_steps(length)
+    updates = max(updates, -(-length // steps))
+    episodes = -(-updates * steps // length)
+    return replace(config.train, max_episodes=episodes, min_episodes=1, stop_at="budget")
+
+
+def _starting_from(directory: RunDirectory, name: str, job: TrainJob) -> TrainJob:
+    """Returns the job with another training's best policy and weight of compliance as its start."""
+    assert job.order is not None
+    start, weights = directory.training(name).load_result()
+    train = job.train
+    if train.alignment == "adaptive":
+        train = replace(train, alignment_lambda=start.alignment_weight(job.order))
+    return replace(job, train=train, base=weights)

@@ -1,0 +1,57 @@
+"""Opening a run: its directory, new or resumed, and the pool that does its work."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from workflow_rl.config import Execution, ExperimentConfig
+from workflow_rl.envs.python_world import check_backend
+from workflow_rl.runs.pool import Pool, open_pool
+from workflow_rl.runs.store import SEARCH, RunDirectory
+
+
+@contextmanager
+def open_run(
+    config: ExperimentConfig | None = None,
+    *,
+    purpose: str = SEARCH,
+    plan: Mapping[str, Any] | None = None,
+    checkpoint_dir: Path = Path("logs"),
+    resume: Path | None = None,
+    execution: Execution | None = None,
+    parallel: int | None = None,
+    fresh: bool = False,
+) -> Iterator[tuple[RunDirectory, Pool]]:
+    """Gives the directory of a run, locked, and a pool; both are released with the block.
+
+    Whatever can be wrong with a new run shows before its directory is made.
+
+    Args:
+        config: what a new run depends on; by default that of the command line.
+        purpose: the command whose run it is.
+        plan: what a new run depends on beyond its configuration, as plain data.
+        checkpoint_dir: where the directory of a new run is made.
+        resume: the directory of an interrupted run to go on with, whose own configuration holds.
+        execution: where tasks run: here, in processes or on Ray.
+        parallel: tasks at a time; by default the configuration's parallel_workflows.
+        fresh: whether every task gets a new process.
+
+    Raises:
+        InvalidInputError: what is asked for cannot be done, or the run cannot be resumed.
+    """
+    with ExitStack() as stack:
+        directory: RunDirectory | None = None
+        if resume is not None:
+            directory = stack.enter_context(closing(RunDirectory.open(resume, purpose)))
+            config = directory.config
+        else:
+            config = config or ExperimentConfig()
+            check_backend(config.game, config.backend)
+        number = parallel or config.search.parallel_workflows
+        pool = stack.enter_context(open_pool(execution or Execution(), number, fresh=fresh))
+        if directory is None:
+            made = RunDirectory.create(checkpoint_dir, config, sys.argv, purpose, plan=plan)
+            directory = stack.enter_context(closing(made))
+        yield directory, pool

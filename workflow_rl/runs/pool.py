@@ -1,0 +1,390 @@
+"""Where trainings run: here, in processes or on Ray, behind one iterator of events."""
+
+import contextlib
+import multiprocessing
+import signal
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import connection
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from workflow_rl.config import Execution
+from workflow_rl.errors import MissingDependencyError
+from workflow_rl.processes import deaf_children, end_with_parent
+from workflow_rl.runs.logs import Row
+
+MAX_LOSSES: Final = 3  # workers lost, after which a task has failed
+MAX_TIMEOUTS: Final = 2  # attempts beyond the time limit, after which a task has failed
+_POLL_SECONDS: Final = 1.0  # between looks at the clock
+
+
+class Task(Protocol):
+    """Work for a pool, picklable; its result depends on the task alone, not on where it runs."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in logs and messages."""
+        ...
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it keeps its files, of which Ray sends back copies; None: it has none."""
+        ...
+
+    def stored(self) -> Any:
+        """Returns the result of an earlier run of it, or None."""
+        ...
+
+    def run(self) -> "Generator[Row | Result]":
+        """Does the work: yields rows that tell how it goes, and last the result."""
+        ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a task gives: the last thing that its work yields."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Started:
+    """A task was handed to a worker."""
+
+    task: Any
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A task tells how it goes."""
+
+    task: Any
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Retried:
+    """A worker was lost or too slow; its task runs again."""
+
+    task: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """A task is over, with its result; its folder is complete."""
+
+    task: Any
+    result: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task was given up."""
+
+    task: Any
+    reason: str
+
+
+Event = Started | Rows | Retried | Done | Failed
+
+
+class Pool(Protocol):
+    """Runs tasks, perhaps several at a time."""
+
+    @property
+    def capacity(self) -> int:
+        """Tasks at the same time."""
+        ...
+
+    def events(self, tasks: Iterable[Task], *, ordered: bool = False) -> Generator[Event]:
+        """Runs tasks and yields what happens, until every one of them is done or has failed.
+
+        Args:
+            tasks: taken one by one when there is room, so that whoever makes them can depend on
+                the events so far.
+            ordered: whether tasks end (Done, Failed) in the order in which they were taken.
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends what is running; what is finished is kept."""
+        ...
+
+
+class SerialPool:
+    """Runs one task after the other in this process."""
+
+    capacity = 1
+
+    def events(self, tasks: Iterable[Task], *, ordered: bool = False) -> Generator[Event]:
+        """Runs tasks one by one; see `Pool`."""
+        for task in tasks:
+            yield Started(task)
+            with closing(task.run()) as steps:
+                for step in steps:
+                    if isinstance(step, Result):
+                        yield Done(task, step.value)
+                    else:
+                        yield Rows(task, [step])
+
+    def close(self) -> None:
+        """Has nothing to end."""
+
+
+@dataclass(eq=False)
+class Attempt:
+    """A task that is running, and how often it was tried in vain."""
+
+    task: Any
+    losses: int = 0
+    timeouts: int = 0
+    started: float | None = None  # when the present worker began
+    end: Done | Failed | None = None
+
+    def after_loss(self, reason: str) -> Failed | None:
+        """Counts a lost worker; returns the failure if that was one too many."""
+        self.losses += 1
+        if self.losses < MAX_LOSSES:
+            return None
+        return Failed(self.task, f"lost {self.losses} times, at last because {reason}")
+
+    def after_timeout(self, limit: float) -> Failed | None:
+        """Counts an attempt beyond the time limit; returns the failure if one too many."""
+        self.timeouts += 1
+        if self.timeouts < MAX_TIMEOUTS:
+            return None
+        return Failed(self.task, f"not over after {limit:g} s, in each of {self.timeouts} attempts")
+
+
+class ParallelPool(ABC):
+    """What process and Ray pools share: taking tasks, ending them in order, trying again."""
+
+    def __init__(self, capacity: int, time_limit: float | None = None) -> None:
+        """Prepares a pool; workers are started when there is work for them.
+
+        Args:
+            capacity: tasks at a time.
+            time_limit: seconds after which an attempt is given up.
+        """
+        self.capacity = capacity
+        self._limit = time_limit
+
+    @abstractmethod
+    def _begin(self, attempt: Attempt) -> None:
+        """Hands a task to a worker."""
+
+    @abstractmethod
+    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+        """Waits a while for messages of workers; sets `end` of attempts that are over."""
+
+    @abstractmethod
+    def _stop(self, attempt: Attempt) -> str:
+        """Ends the worker of an attempt that took too long; returns where it ran, in words."""
+
+    def events(self, tasks: Iterable[Task], *, ordered: bool = False) -> Generator[Event]:
+        """Runs tasks side by side; see `Pool`."""
+        waiting = iter(tasks)
+        running: list[Attempt] = []  # in the order in which they were taken
+        while True:
+            for task in islice(waiting, self.capacity - len(running)):
+                attempt = Attempt(task)
+                running.append(attempt)
+                yield Started(task)
+                if (stored := task.stored()) is not None:
+                    attempt.end = Done(task, stored)
+                else:
+                    self._begin(attempt)
+            if not running:
+                return
+            ended = next((a for a in (running[:1] if ordered else running) if a.end), None)
+            if ended is not None:
+                running.remove(ended)
+                assert ended.end is not None
+                yield ended.end
+                continue
+            yield from self._hear([a for a in running if a.end is None])
+            yield from self._look_at_the_clock(running)
+
+    def _look_at_the_clock(self, running: list[Attempt]) -> Iterator[Event]:
+        limit, now = self._limit, time.monotonic()
+        for attempt in running:
+            if limit is None or attempt.end or attempt.started is None:
+                continue
+            if now - attempt.started > limit:
+                where = self._stop(attempt)
+                failure = attempt.after_timeout(limit)
+                yield from self._again(attempt, failure, f"it took longer than {limit:g} s{where}")
+
+    def _again(self, attempt: Attempt, failure: Failed | None, reason: str) -> Iterator[Event]:
+        """Runs a task again, unless it has failed for good."""
+        attempt.end = failure
+        if failure is None:
+            attempt.started = None
+            self._begin(attempt)
+            yield Retried(attempt.task, reason)
+
+
+_STARTED: Final = "started"  # what a worker says before the steps of its task, or an exception
+
+
+def _work(line: "connection.Connection[Any, Any]") -> None:
+    """Runs one task after the other, in a process of its own."""
+    end_with_parent()
+    while True:
+        try:
+            task: Task = line.recv()
+        except EOFError:
+            return
+        line.send(_STARTED)
+        try:
+            for step in task.run():
+                line.send(step)
+        except Exception as error:
+            error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+            line.send(error)
+
+
+class _Worker:
+    """A process and the pipe to it."""
+
+    def __init__(self) -> None:
+        """Starts the process."""
+        context = multiprocessing.get_context("spawn")
+        self.line, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs,))
+        with deaf_children():
+            self.process.start()
+        theirs.close()
+
+    def end(self, patience: float = 0.0) -> str:
+        """Ends the process, if it does not do so itself in time; returns how it ended."""
+        self.process.join(patience)
+        self.process.kill()
+        self.process.join()
+        self.line.close()
+        code = self.process.exitcode or 0
+        if code < 0:
+            return f"its process was ended by {signal.Signals(-code).name}"
+        return f"its process ended with code {code}"
+
+
+class ProcessPool(ParallelPool):
+    """Runs each task in one of several processes of this machine."""
+
+    def __init__(
+        self, capacity: int, time_limit: float | None = None, *, fresh: bool = False
+    ) -> None:
+        """Prepares a pool.
+
+        Args:
+            capacity: tasks at a time.
+            time_limit: seconds after which an attempt is given up.
+            fresh: whether every task gets a new process, so that its memory is its own.
+        """
+        super().__init__(capacity, time_limit)
+        self._fresh = fresh
+        self._idle: list[_Worker] = []
+        self._busy: dict[Attempt, _Worker] = {}
+
+    def _begin(self, attempt: Attempt) -> None:
+        worker = self._idle.pop() if self._idle else _Worker()
+        self._busy[attempt] = worker
+        with contextlib.suppress(OSError):  # it died idle: noticed when its pipe is read
+            worker.line.send(attempt.task)
+
+    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+        ready = connection.wait([self._busy[a].line for a in running], _POLL_SECONDS)
+        for attempt in [a for a in running if self._busy[a].line in ready]:
+            yield from self._take(attempt, self._busy[attempt])
+
+    def _take(self, attempt: Attempt, worker: _Worker) -> Iterator[Event]:
+        """Takes one message of a worker, or notices that it died."""
+        try:
+            message = worker.line.recv()
+        except (EOFError, OSError):
+            how = worker.end(patience=1.0)
+            del self._busy[attempt]
+            yield from self._again(attempt, attempt.after_loss(how), how)
+            return
+        if message == _STARTED:
+            attempt.started = time.monotonic()
+        elif not isinstance(message, (Result, Exception)):
+            yield Rows(attempt.task, [message])
+        else:
+            del self._busy[attempt]
+            if self._fresh:
+                worker.end()
+            else:
+                self._idle.append(worker)
+            if isinstance(message, Exception):
+                raise message
+            attempt.end = Done(attempt.task, message.value)
+
+    def _stop(self, attempt: Attempt) -> str:
+        self._busy.pop(attempt).end()
+        return ""
+
+    def close(self) -> None:
+        """Ends the processes, whatever they are doing; what they have written is kept."""
+        workers = [*self._idle, *self._busy.values()]
+        self._idle, self._busy = [], {}
+        for worker in workers:
+            worker.process.kill()
+        for worker in workers:
+            worker.end()
+
+
+@contextmanager
+def open_pool(execution: Execution, number: int, *, fresh: bool = False) -> Iterator[Pool]:
+    """Gives a pool for so many tasks at a time, and ends its workers with the block.
+
+    Everything that can be wrong with the choice shows here, before any work: enter the block
+    before a run directory is made.
+
+    Args:
+        execution: where tasks run.
+        number: tasks at a time.
+        fresh: whether every task gets a new process, also where one runs at a time.
+
+    Raises:
+        InvalidInputError: the executor cannot do it, or the cluster cannot be used.
+        MissingDependencyError: Ray is not installed.
+    """
+    executor = execution.resolve(number)
+    with contextlib.ExitStack() as stack:
+        pool: Pool
+        if executor == "ray":
+            with importing_ray():
+                from workflow_rl.runs.ray import RayPool, connected
+            stack.enter_context(connected(execution.ray_address, number))
+            pool = RayPool(number, execution.time_limit, fresh=fresh)
+        elif executor == "processes" or fresh:
+            pool = ProcessPool(number, execution.time_limit, fresh=fresh)
+        else:
+            pool = SerialPool()
+        stack.callback(pool.close)
+        yield pool
+
+
+@contextmanager
+def importing_ray() -> Iterator[None]:
+    """Says how to install Ray where an import in the block misses it.
+
+    Raises:
+        MissingDependencyError: Ray is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise MissingDependencyError(
+            "the executor ray needs Ray: pip install 'workflow-rl[ray]'"
+        ) from error

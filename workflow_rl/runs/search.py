@@ -1,0 +1,282 @@
+"""A whole search: base policy, trials, polish, summary; resumable at any point."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from workflow_rl.config import Execution, ExperimentConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import read_json, write_json
+from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.strategies import Strategy, make_strategy
+from workflow_rl.processes import one_thread
+from workflow_rl.runs.jobs import base_task, polish_task, trial_task
+from workflow_rl.runs.logs import CsvLog
+from workflow_rl.runs.opening import open_run
+from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, Rows, SerialPool
+from workflow_rl.runs.store import (
+    BASE,
+    DECISION_LOG,
+    POLISH,
+    RECOMMENDED,
+    SUMMARY_FILE,
+    TRIALS_FILE,
+    RunDirectory,
+)
+from workflow_rl.runs.summary import SearchOutcome, summarise
+from workflow_rl.runs.tables import RunTables
+from workflow_rl.runs.training import TrainTask, save_trained
+from workflow_rl.runs.trial import Trial, TrialFile, with_status
+from workflow_rl.train.job import TrainResult
+from workflow_rl.workflow.orders import kendall_distance
+
+_REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
+
+
+class Search:
+    """A search in its directory, on a pool that trains its workflows."""
+
+    def __init__(self, directory: RunDirectory, pool: Pool, *, retry_failed: bool = False) -> None:
+        """Reads what earlier attempts left.
+
+        Args:
+            directory: of the run.
+            pool: trains the workflows.
+            retry_failed: whether trials that failed in an earlier attempt are tried once more.
+
+        Raises:
+            InvalidInputError: what was left is damaged.
+        """
+        self.directory = directory
+        self.config = directory.config
+        self.outcome: SearchOutcome | None = None  # once the events are through
+        self._pool = pool
+        self._file = TrialFile(directory.path / TRIALS_FILE)
+        self._file.read(retry_failed)
+        self._check_results()
+        self._arrived = [trial.number for trial in self.done]  # in which results came in
+        self._decisions = CsvLog(directory.path / DECISION_LOG)
+        self._started = time.perf_counter() - self._seconds_noted()
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Every trial decided on so far, by number."""
+        return self._file.trials
+
+    @property
+    def done(self) -> list[Trial]:
+        """The trials that gave a result, by number."""
+        return with_status(self.trials, "done")
+
+    def events(self) -> Iterator[Event]:
+        """Runs, or goes on with, the whole search, and yields what happens once it is noted."""
+        with one_thread(), closing(RunTables(self.directory)) as self._tables:
+            self._rebuild()
+            if self.config.search.warm_start == "common":
+                yield from self._train_here(base_task(self.directory))
+            strategy = _strategy(self.config)
+            ordered = self.config.search.ordered_results
+            with closing(self._pool.events(self._tasks(strategy), ordered=ordered)) as events:
+                for event in events:
+                    self._note(event)
+                    yield event
+            yield from self._conclude()
+
+    # --- what is trained
+
+    def _tasks(self, strategy: Strategy) -> Iterator[TrainTask]:
+        """Yields trials that an earlier attempt began, then new ones while there is budget."""
+        for trial in with_status(self.trials, "running"):
+            yield trial_task(self.directory, trial)
+        while len(self.trials) < self.config.search.n_workflows and self._has_budget():
+            yield trial_task(self.directory, self._pick(strategy))
+
+    def _pick(self, strategy: Strategy) -> Trial:
+        """Decides on the next trial and notes it.
+
+        To the strategy a failed trial is one that is still running: it tells nothing, and is not
+        tried again at once.
+        """
+        seen = [trial.observation for trial in self.trials if trial.observation is not None]
+        running = [trial.order for trial in with_status(self.trials, "running")]
+        failed = [trial.order for trial in with_status(self.trials, "failed")]
+        began = time.perf_counter()
+        decision = strategy.pick(seen, running + failed)
+        took = time.perf_counter() - began
+        trial = Trial(
+            number=len(self.trials),
+            order=decision.order,
+            repeat=sum(trial.order == decision.order for trial in self.trials),
+            decision=decision,
+            start=self._choose_start(decision.order),
+            pick_seconds=took,
+            run_seconds=self._seconds(),
+        )
+        self._file.put(trial)
+        self._decisions.append(trial.decision_row())
+        return trial
+
+    def _choose_start(self, order: int) -> str | None:
+        """Returns the training that a new trial goes on from, by what is done by now."""
+        mode = self.config.search.warm_start
+        if mode == "common":
+            return BASE
+        if mode == "none" or not self._arrived:
+            return None
+        if mode == "previous":
+            return self.trials[self._arrived[-1]].name
+        nearest = min(self.done, key=lambda t: (kendall_distance(t.order, order), t.number))
+        return nearest.name
+
+    def _has_budget(self) -> bool:
+        """Returns whether the trials done leave something of the budget of episodes."""
+        limit = self.config.search.total_episodes
+        played = sum(trial.result.episodes_per_env for trial in self.done if trial.result)
+        return limit is None or played * self.config.train.n_envs < limit
+
+    def _train_here(self, task: TrainTask) -> Iterator[Event]:
+        """Runs one training in this process, where it can go on from its last update."""
+        with closing(SerialPool().events([task])) as events:
+            for event in events:
+                self._note(event)
+                yield event
+
+    # --- what is noted on the way
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, Rows):
+            self._tables.add(event.rows)
+        elif isinstance(event, Retried):
+            self._rebuild()  # no row of the lost attempt may count twice
+        elif isinstance(event, Done):
+            task: TrainTask = event.task
+            _, best = self.directory.training(task.name).load_result()
+            save_trained(self.directory.policy(task.name), task.job, best, event.result)
+            self._end(task, result=event.result)
+        elif isinstance(event, Failed):
+            self._end(event.task, failure=event.reason)
+
+    def _end(self, task: TrainTask, **how: Any) -> None:
+        """Notes how a trial ended, if the task is one."""
+        trial = next((trial for trial in self.trials if trial.name == task.name), None)
+        if trial is None:
+            return
+        self._file.put(replace(trial, run_seconds=self._seconds(), **how))
+        if "result" in how:
+            self._arrived.append(trial.number)
+        if self._tables.age > _REBUILD_EVERY:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        self._tables.rebuild([BASE, *(trial.name for trial in self.trials), POLISH])
+        if self.trials:
+            self._decisions.rewrite(trial.decision_row() for trial in self.trials)
+
+    def _check_results(self) -> None:
+        for trial in self.done:
+            folder = self.directory.training(trial.name)
+            found = folder.load_result()[0]
+            if Trial.from_json(replace(trial, result=found).as_json()) != trial:
+                raise InvalidInputError(
+                    f"{folder.result} is not the result that {TRIALS_FILE} tells of"
+                )
+
+    def _seconds(self) -> float:
+        """Returns how long the run has taken, all attempts together."""
+        return time.perf_counter() - self._started
+
+    def _seconds_noted(self) -> float:
+        """Returns how long earlier attempts took."""
+        path = self.directory.path / SUMMARY_FILE
+        try:
+            if path.exists():
+                return float(read_json(path)["seconds"])
+        except (KeyError, TypeError) as error:
+            raise InvalidInputError(f"{path} is not of this version") from error
+        return max((trial.run_seconds for trial in self.trials), default=0.0)
+
+    # --- the end
+
+    def _conclude(self) -> Iterator[Event]:
+        """Recommends an order, polishes its policy, and sums everything up."""
+        done = self.done
+        if not done:
+            failed = with_status(self.trials, "failed")
+            raise InvalidInputError(f"every workflow failed; the last: {failed[-1].failure}")
+        seen = [trial.observation for trial in done if trial.observation is not None]
+        chosen = recommend(seen)
+        best = max((t for t in done if t.order == chosen.order), key=_rank)
+        task, source = trial_task(self.directory, best), best.result
+        assert source is not None
+        weights = self.directory.training(best.name).load_result()[1]
+        polished = None
+        if self.config.search.polish_updates:
+            task = polish_task(self.directory, best)
+            yield from self._train_here(task)
+            polished, of_polished = self.directory.training(POLISH).load_result()
+            if _is_better(polished, source, self.config.train.compliance_threshold):
+                source, weights = polished, of_polished
+        save_trained(self.directory.policy(RECOMMENDED), task.job, weights, source)
+        self._rebuild()
+        path, transitions = self.directory.path, self._tables.transitions
+        found = SearchOutcome(path, done, chosen, polished, self._seconds(), transitions)
+        write_json(path / SUMMARY_FILE, summarise(self.config, found, source, self.trials))
+        self.outcome = found
+
+
+def _strategy(config: ExperimentConfig) -> Strategy:
+    search = config.search
+    return make_strategy(
+        search.strategy,
+        beta=search.gp_beta,
+        threshold=config.train.compliance_threshold,
+        design=min(search.initial_design, search.n_workflows),
+        seed=config.seed,
+    )
+
+
+def _rank(trial: Trial) -> tuple[bool, float]:
+    assert trial.result is not None
+    return trial.result.is_compliant, trial.result.best_env_reward
+
+
+def _is_better(polished: TrainResult, before: TrainResult, threshold: float) -> bool:
+    """Returns whether polishing gained reward without losing compliance that is asked for."""
+    complies = polished.best_compliance >= min(before.best_compliance, threshold)
+    return complies and polished.best_env_reward >= before.best_env_reward
+
+
+@contextmanager
+def open_search(
+    config: ExperimentConfig | None = None,
+    *,
+    checkpoint_dir: Path = Path("logs"),
+    resume: Path | None = None,
+    execution: Execution | None = None,
+) -> Iterator[Search]:
+    """Gives a search, new or resumed; loop over its `events`. For the arguments see `open_run`."""
+    with open_run(config, checkpoint_dir=checkpoint_dir, resume=resume, execution=execution) as (
+        directory,
+        pool,
+    ):
+        yield Search(directory, pool)
+
+
+def run_search(
+    config: ExperimentConfig | None = None,
+    *,
+    checkpoint_dir: Path = Path("logs"),
+    resume: Path | None = None,
+    execution: Execution | None = None,
+) -> SearchOutcome:
+    """Runs a whole search that nobody watches; see `open_search`."""
+    with open_search(
+        config, checkpoint_dir=checkpoint_dir, resume=resume, execution=execution
+    ) as search:
+        for _ in search.events():
+            pass
+    assert search.outcome is not None
+    return search.outcome

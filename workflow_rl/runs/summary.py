@@ -1,0 +1,102 @@
+"""What a search found, in figures: the outcome, how much the order matters, `summary.json`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.ordersearch.recommend import Recommendation
+from workflow_rl.runs.trial import Trial, with_status
+from workflow_rl.train.job import TrainResult
+from workflow_rl.workflow.orders import classes_of_equals, format_order
+
+
+@dataclass(frozen=True)
+class SearchOutcome:
+    """What a search found."""
+
+    path: Path
+    trials: list[Trial]  # those that gave a result
+    recommendation: Recommendation
+    polished: TrainResult | None
+    seconds: float
+    transitions: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much rewards differ between orders, and between equals: what is only noise."""
+
+    between: float  # standard deviation of the means of classes of equals
+    within: float  # pooled standard deviation inside them, NaN without two equals
+    classes: int
+    equals: int  # observations beyond the first of their class
+
+
+def spread_of(trials: Sequence[Trial], red_agent: str) -> Spread:
+    """Separates the effect of the order from noise, over compliant trials.
+
+    Equal orders are as good as repeats of one.
+    """
+    classes = classes_of_equals(red_agent)
+    groups: dict[int, list[float]] = {}
+    for trial in trials:
+        if trial.result is not None and trial.result.is_compliant:
+            groups.setdefault(int(classes[trial.order]), []).append(trial.result.env_reward)
+    means = np.array([np.mean(values) for values in groups.values()])
+    freedom = sum(len(values) - 1 for values in groups.values())
+    squares = sum(float(np.sum((np.array(v) - np.mean(v)) ** 2)) for v in groups.values())
+    return Spread(
+        between=float(means.std(ddof=1)) if len(means) > 1 else math.nan,
+        within=math.sqrt(squares / freedom) if freedom else math.nan,
+        classes=len(groups),
+        equals=freedom,
+    )
+
+
+def summarise(
+    config: ExperimentConfig,
+    outcome: SearchOutcome,
+    source: TrainResult,
+    trials: Sequence[Trial],
+) -> dict[str, Any]:
+    """Returns what `summary.json` holds.
+
+    Args:
+        config: of the search.
+        outcome: what it found.
+        source: the training whose best policy is handed over.
+        trials: all, failed ones included.
+    """
+    done = [(trial, trial.result) for trial in outcome.trials if trial.result is not None]
+    return {
+        "rules": config.game.rules,
+        "red_agent": config.game.red_agent,
+        "recommended": format_order(outcome.recommendation.order),
+        "recommendation": asdict(outcome.recommendation),
+        "policy_env_reward": source.best_env_reward,
+        "policy_compliance": source.best_compliance,
+        "compliant_workflows": sum(result.is_compliant for _, result in done),
+        "spread": asdict(spread_of(outcome.trials, config.game.red_agent)),
+        "workflows": len(done),
+        "failed": [
+            {"workflow": format_order(trial.order), "reason": trial.failure}
+            for trial in with_status(trials, "failed")
+        ],
+        "seconds": outcome.seconds,
+        "transitions": outcome.transitions,
+        "search_seconds": sum(trial.pick_seconds for trial in trials),
+        "trials": [
+            {
+                "workflow": format_order(trial.order),
+                "reason": trial.decision.reason,
+                **asdict(result),
+            }
+            for trial, result in done
+        ],
+        "polished": asdict(outcome.polished) if outcome.polished else None,
+    }

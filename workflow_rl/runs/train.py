@@ -1,0 +1,69 @@
+"""One training by itself: in a directory of its own, or in memory."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict
+
+from workflow_rl.agents.policy import Policy
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.files import write_json
+from workflow_rl.processes import one_thread
+from workflow_rl.runs.jobs import job_of
+from workflow_rl.runs.pool import Done, Event, Rows, SerialPool
+from workflow_rl.runs.store import RECOMMENDED, SUMMARY_FILE, RunDirectory
+from workflow_rl.runs.tables import RunTables
+from workflow_rl.runs.training import TrainTask, describe_trained, save_trained
+from workflow_rl.train.job import TrainResult
+from workflow_rl.train.loop import Training
+from workflow_rl.workflow.orders import format_order, order_index, parse_order
+
+TRAINING = "training"  # its name in the directory
+
+
+def workflow_named(config: ExperimentConfig, order: int | None) -> str:
+    """Returns what is trained, in words."""
+    if not config.train.conditioned:
+        return "no workflow"
+    return "all orders" if order is None else format_order(order)
+
+
+def train_events(directory: RunDirectory, order: int | None) -> Iterator[Event]:
+    """Trains one workflow, or all orders at once, in a directory; yields what happens."""
+    config = directory.config
+    job = job_of(config, order)
+    task = TrainTask(TRAINING, job, directory.training(TRAINING).path)
+    with closing(RunTables(directory)) as tables, closing(SerialPool().events([task])) as events:
+        for event in events:
+            if isinstance(event, Rows):
+                tables.add(event.rows)
+            elif isinstance(event, Done):
+                _, best = directory.training(TRAINING).load_result()
+                save_trained(directory.policy(RECOMMENDED), job, best, event.result)
+                tables.rebuild([TRAINING])
+                workflow = None if order is None else format_order(order)
+                summary = {"rules": config.game.rules, "workflow": workflow}
+                write_json(directory.path / SUMMARY_FILE, summary | asdict(event.result))
+            yield event
+
+
+def train_workflow(
+    workflow: str | Sequence[str] | None, config: ExperimentConfig | None = None
+) -> tuple[Policy, TrainResult]:
+    """Trains the policy of one workflow; nothing is written.
+
+    Args:
+        workflow: the order to follow, as text or as five unit types; None learns all orders.
+        config: everything the training depends on; its search part is not used.
+
+    Returns:
+        The best policy met, and how the training went.
+    """
+    order = None
+    if workflow is not None:
+        order = order_index(parse_order(workflow) if isinstance(workflow, str) else workflow)
+    job = job_of(config or ExperimentConfig(), order)
+    with one_thread(), closing(Training(job)) as training:
+        for _ in training.updates():
+            pass
+        result = training.result()
+    return Policy(training.best, describe_trained(job, result)), result
