@@ -2,11 +2,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from workflow_rl.ordersearch.loop import Trial
 
 from tests.report.runs import write_run
 from tests.runs.toy import tiny
 from workflow_rl import search
-from workflow_rl.ordersearch.loop import Trial
 from workflow_rl.report import live
 from workflow_rl.report.live import ReportListener
 from workflow_rl.runs.logs import Row

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workflow_rl.ordersearch.loop import Failed
+from workflow_rl.runs.api import search
+from workflow_rl.runs.execution import Execution
+from workflow_rl.runs.tasks import MOST_LOSSES, train_all
 
 from tests.runs.ray_host import RayHost, ray_host, trainers, wait_until
 from tests.runs.toy import assert_same, tiny
@@ -18,11 +22,7 @@ from tests.runs.work import (
     expected,
     task,
 )
-from workflow_rl.ordersearch.loop import Failed
-from workflow_rl.runs.api import search
-from workflow_rl.runs.execution import Execution
 from workflow_rl.runs.logs import Row
-from workflow_rl.runs.tasks import MOST_LOSSES, train_all
 from workflow_rl.runs.training import TrainingFolder
 from workflow_rl.train.job import TrainResult
 
@@ -35,7 +35,6 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RayHost]:
     import ray
-
     from workflow_rl.runs.ray_cluster import connected
 
     before = signal.getsignal(signal.SIGTERM)
@@ -50,7 +49,6 @@ def test_results_and_folders_are_those_of_trainings_done_here(
     cluster: RayHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import ray
-
     from workflow_rl.runs.ray_workers import RayWorkers
 
     puts: list[Any] = []
@@ -200,8 +198,9 @@ def test_closing_ends_what_is_under_way(cluster: RayHost, tmp_path: Path) -> Non
 def test_the_disk_of_a_node_is_the_nodes_fault_and_a_mistake_is_ours(
     cluster: RayHost, tmp_path: Path
 ) -> None:
-    from workflow_rl.errors import InvalidInputError
     from workflow_rl.runs.ray_workers import RayWorkers
+
+    from workflow_rl.errors import InvalidInputError
 
     def no_room(*job: Any) -> Any:
         raise OSError(28, "No space left on device")

@@ -1,8 +1,6 @@
 from pathlib import Path
 
 import pytest
-
-from tests.runs.work import LONG, Told, job, task
 from workflow_rl.ordersearch.loop import Failed, Trial
 from workflow_rl.runs.tasks import (
     MOST_LATE,
@@ -13,6 +11,8 @@ from workflow_rl.runs.tasks import (
     TrialExecutor,
     train_all,
 )
+
+from tests.runs.work import LONG, Told, job, task
 from workflow_rl.train.job import TrainResult
 
 

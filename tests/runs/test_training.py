@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workflow_rl.runs.api import search
+from workflow_rl.runs.run import SearchOutcome
+from workflow_rl.runs.tasks import SerialWorkers
 
 from tests.runs.crash import Crash, crashing
 from tests.runs.disk import remount, small_disk
@@ -15,9 +18,6 @@ from tests.runs.toy import assert_same, csv_rows, findings, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.config import PPO_FORMS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.api import search
-from workflow_rl.runs.run import SearchOutcome
-from workflow_rl.runs.tasks import SerialWorkers
 from workflow_rl.runs.training import TrainingFolder, run_training
 from workflow_rl.train.job import TrainJob
 

@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workflow_rl.ordersearch.loop import Failed, Trial
+from workflow_rl.runs.api import Silent, search
+from workflow_rl.runs.run import SearchOutcome, SearchRun
+from workflow_rl.runs.tasks import News, SerialWorkers, Task, Workers
 
 from tests.runs.toy import (
     assert_same,
@@ -18,11 +22,7 @@ from tests.runs.toy import (
 )
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.loop import Failed, Trial
-from workflow_rl.runs.api import Silent, search
-from workflow_rl.runs.run import SearchOutcome, SearchRun
 from workflow_rl.runs.store import RunDirectory
-from workflow_rl.runs.tasks import News, SerialWorkers, Task, Workers
 from workflow_rl.train.job import TrainResult
 from workflow_rl.workflow.orders import format_order, kendall_distance
 

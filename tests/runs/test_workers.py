@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from workflow_rl.ordersearch.loop import Failed
+from workflow_rl.runs.tasks import MOST_LOSSES, train_all
+from workflow_rl.runs.workers import ProcessWorkers
 
 from tests.runs.work import (
     Told,
@@ -13,10 +16,7 @@ from tests.runs.work import (
     expected,
     task,
 )
-from workflow_rl.ordersearch.loop import Failed
 from workflow_rl.runs.logs import Row
-from workflow_rl.runs.tasks import MOST_LOSSES, train_all
-from workflow_rl.runs.workers import ProcessWorkers
 from workflow_rl.train.job import TrainResult
 
 

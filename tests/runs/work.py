@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from workflow_rl.runs.tasks import SerialWorkers, Task, train_all
 
 from tests.runs.toy import csv_rows, tiny, without_costs
 from workflow_rl.runs.logs import Row
-from workflow_rl.runs.tasks import SerialWorkers, Task, train_all
 from workflow_rl.runs.training import TrainingFolder, result_numbers
 from workflow_rl.train.job import TrainJob, TrainResult
 

@@ -3,13 +3,13 @@
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import read_json, write_json
+from workflow_rl.files import json_text, read_json, write_json
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
 from workflow_rl.processes import one_thread
@@ -177,9 +177,10 @@ class Search:
 
     def _check_results(self) -> None:
         for trial in self.done:
+            assert trial.result is not None
             folder = self.directory.training(trial.name)
             found = folder.load_result()[0]
-            if Trial.from_json(replace(trial, result=found).as_json()) != trial:
+            if json_text(asdict(found)) != json_text(asdict(trial.result)):
                 raise InvalidInputError(
                     f"{folder.result} is not the result that {TRIALS_FILE} tells of"
                 )

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from tests.runs.toy import findings, tiny
-from workflow_rl.config import ExperimentConfig
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.loop import Failed, Trial
 from workflow_rl.runs.api import Silent
 from workflow_rl.runs.listener import Listener
 from workflow_rl.runs.tasks import News, SerialWorkers, Task
+
+from tests.runs.toy import findings, tiny
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.studies.landscape.analysis import analyse
 from workflow_rl.studies.landscape.run import LandscapeRun, exhaustive
 from workflow_rl.studies.landscape.table import Landscape
