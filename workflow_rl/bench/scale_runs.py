@@ -1,22 +1,29 @@
-"""Whole searches as benchmarks: with one worker and two, and of tiny workflows on many nodes."""
+"""Whole searches as benchmarks: with one worker and two, and of tiny workflows on many nodes.
 
+The nodes are simulated: a Ray cluster of many on this machine, to measure what scheduling costs.
+"""
+
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from workflow_rl.bench.measure import Rate
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
 from workflow_rl.ordersearch.loop import Trial
+from workflow_rl.processes import deaf_children
 from workflow_rl.runs.api import Silent, search
 from workflow_rl.runs.execution import Execution
 from workflow_rl.train.loop import TrainResult
 
 WORKERS: Final = (1, 2)
 FEW, MANY = 1, 11  # updates of tiny workflows: the difference is what a row costs
+_OBJECT_STORE: Final = 80_000_000  # bytes of each simulated node
 Progress = Callable[[str], None]
 
 
@@ -32,7 +39,7 @@ class Plan:
     tiny: int = 200  # tiny workflows on each of them
     observations: Sequence[int] = (20, 120, 1_000)
     repeats: int = 3
-    seconds: float = 0.5  # at least so long for a fit or a pick in each round
+    seconds: float = 0.5  # minimum duration of a fit or a pick in each round
     load: int = 0  # busy processes beside it
 
 
@@ -129,7 +136,6 @@ def _experiment(
 
 def measure_tiny(config: GameConfig, plan: Plan, nodes: int, progress: Progress) -> list[Tiny]:
     """Measures searches of workflows that take no time, so that the driver's share shows."""
-    from workflow_rl.bench.scale_cluster import simulated_cluster
     from workflow_rl.runs.ray_cluster import connected
 
     game = GameConfig(red_agent=config.red_agent, rules=config.rules, episode_length=5)
@@ -161,3 +167,27 @@ def measure_tiny(config: GameConfig, plan: Plan, nodes: int, progress: Progress)
             driver = statistics.median(clock.driver_seconds for clock in clocks[1:])
             rows.append(Tiny(nodes, updates, wall / plan.tiny, driver / plan.tiny))
     return rows
+
+
+@contextmanager
+def simulated_cluster(nodes: int) -> Iterator[str]:
+    """Yields the address of a Ray cluster whose nodes have one processor each, the head none."""
+    from ray.cluster_utils import Cluster
+
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    with deaf_children():
+        cluster: Any = Cluster(
+            initialize_head=True,
+            head_node_args={
+                "num_cpus": 0,
+                "object_store_memory": _OBJECT_STORE,
+                "include_dashboard": False,
+            },
+        )
+    try:
+        with deaf_children():
+            for _ in range(nodes):
+                cluster.add_node(num_cpus=1, object_store_memory=_OBJECT_STORE)
+        yield cluster.address
+    finally:
+        cluster.shutdown()
