@@ -42,7 +42,7 @@ ONLY_IN = {
         "runs/ray_errors.py",
         "runs/ray_workers.py",
         "studies/comparison/ray_place.py",
-        "bench/scale_cluster.py",
+        "bench/scale_runs.py",
     },
     "stable_baselines3": {
         "envs/sb3.py",
@@ -51,6 +51,7 @@ ONLY_IN = {
         "bench/vector_contenders.py",
     },
     "CybORG": {"envs/cyborg_import.py"},
+    "psutil": {"train/usage.py", "bench/vector_host.py", "runs"},
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},

@@ -16,7 +16,7 @@ from workflow_rl.config import GameConfig
 from workflow_rl.envs import vectors
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.envs.shared import SharedMemoryVectorEnv, usable_cores
-from workflow_rl.envs.shared_worker import collect_rarely
+from workflow_rl.envs.shared_worker import collect_garbage_rarely
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.observe import CHALLENGE_SIZE
@@ -240,7 +240,7 @@ def _serve_play_requests(env_fns: Sequence[EnvFn], connection: Any, seed: int) -
     envs, rng = [make() for make in env_fns], np.random.default_rng(seed)
     for env in envs:
         env.reset()
-    collect_rarely()
+    collect_garbage_rarely()
     connection.send("ready")
     while True:
         connection.send(play_alone(envs, rng, connection.recv()))

@@ -135,7 +135,9 @@ def _memory_bytes(pids: list[int]) -> int | None:
     None where the system does not tell them: only Linux does.
     """
     try:
-        sizes = [psutil.Process(pid).memory_full_info().pss for pid in (os.getpid(), *pids)]
+        sizes: list[int] = [
+            psutil.Process(pid).memory_full_info().pss for pid in (os.getpid(), *pids)
+        ]
     except (AttributeError, psutil.Error):
         return None
     return sum(sizes)
