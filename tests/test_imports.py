@@ -34,16 +34,10 @@ LAYERS = (
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
     "gymnasium": {"envs", "bench/vector_contenders.py"},
-    "torch": {"ppo", "train", "ordersearch", "runs", "agents/sb3.py", "studies", "bench"},
+    "torch": {"ppo", "train", "ordersearch", "processes.py", "agents/sb3.py", "studies", "bench"},
     "botorch": {"ordersearch/gp.py"},
     "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
-    "ray": {
-        "runs/ray_cluster.py",
-        "runs/ray_errors.py",
-        "runs/ray_workers.py",
-        "studies/comparison/ray_place.py",
-        "bench/scale_cluster.py",
-    },
+    "ray": {"runs/ray.py"},
     "stable_baselines3": {
         "envs/sb3.py",
         "agents/sb3.py",
@@ -51,6 +45,7 @@ ONLY_IN = {
         "bench/vector_contenders.py",
     },
     "CybORG": {"envs/cyborg_import.py"},
+    "psutil": {"train/usage.py", "bench/vector_host.py", "runs"},
     "mini_CAGE": {"bench/contenders.py"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_LOOK_EVERY: Final = 1.0  # seconds
+_CHECK_SECONDS: Final = 1.0
 
 
 @contextmanager
@@ -34,9 +34,9 @@ def leave_interrupts_to_parent() -> None:
 
 
 def end_with_parent() -> None:
-    """In a worker: ends the process when its parent is gone, however that came about.
+    """In a worker: ends the process when its parent has ended, even if that was killed.
 
-    A thread waits for that end. Where the system can, it is also asked to kill the process when
+    A thread waits for that. Where the system can, it is also asked to kill the process when
     the parent's end of their pipe closes, for a worker that never lets another thread run.
     """
     parent = multiprocessing.parent_process()
@@ -45,7 +45,7 @@ def end_with_parent() -> None:
 
     def watch() -> None:
         while parent.is_alive() and os.getppid() == started_by:
-            parent.join(_LOOK_EVERY)  # other processes may hold the pipe open, so look again
+            parent.join(_CHECK_SECONDS)  # other processes may hold the pipe open: check again
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -3,14 +3,14 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+
+import psutil
 
 from workflow_rl.bench.measure import busy_processes, measure
 
 
-def children(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in listed.read_text().split()] if listed.exists() else []
+def children(pid: int) -> set[psutil.Process]:
+    return set(psutil.Process(pid).children())
 
 
 def test_a_rate_counts_the_steps_that_the_work_reports() -> None:
@@ -31,11 +31,11 @@ def test_works_take_turns_so_that_a_slow_moment_hits_all() -> None:
 
 
 def test_busy_processes_end_with_the_block() -> None:
-    before = set(children(os.getpid()))
+    before = children(os.getpid())
     with busy_processes(2):
-        running = set(children(os.getpid())) - before
+        running = children(os.getpid()) - before
         assert len(running) == 2
-    assert not running & set(children(os.getpid()))
+    assert not running & children(os.getpid())
 
 
 def test_busy_processes_end_when_their_parent_is_killed() -> None:
@@ -51,13 +51,13 @@ def test_busy_processes_end_when_their_parent_is_killed() -> None:
     parent.wait()
     parent.stdout.close()
     deadline = time.monotonic() + 20
-    while any(_runs(pid) for pid in busy) and time.monotonic() < deadline:
+    while any(_runs(process) for process in busy) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(_runs(pid) for pid in busy)
+    assert not any(_runs(process) for process in busy)
 
 
-def _runs(pid: int) -> bool:
+def _runs(process: psutil.Process) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False

@@ -91,7 +91,12 @@ def test_ratios_memory_and_start_up_are_there(
 ) -> None:
     out, figures, _ = tiny_run
     assert [ratio["name"] for ratio in figures["ratios"]][-1] == "time per step, 20,000 / 200 envs"
-    assert all(ratio["name"] in out for ratio in figures["ratios"])
+    for ratio in figures["ratios"]:
+        assert set(ratio) == {"name", "value"}
+        line = re.search(rf"{re.escape(ratio['name'])} .*", out)
+        assert line
+        assert f"{ratio['value']:,.2f}x" in line[0]
+    assert not re.search(r"\b(aim|met|missed)\b", out)  # what is measured, not what was hoped
     assert 0 < figures["bytes_per_env"] < 10_000
     assert figures["cold_start_seconds"] > figures["warm_reset_seconds"] > 0
     assert f"{figures['bytes_per_env']} bytes per environment" in out
@@ -118,7 +123,7 @@ def test_training_is_measured_beside_the_others(tiny_training: Outcome) -> None:
         assert f"not measured: {reason}" in out
 
 
-def test_training_shows_phases_arithmetic_and_aims(tiny_training: Outcome) -> None:
+def test_training_shows_phases_arithmetic_and_ratios(tiny_training: Outcome) -> None:
     out, figures, _ = tiny_training
     for stage in figures["stages"]:
         line = re.search(rf"{stage['name']} \({stage['updates']} updates\) .*", out)
@@ -131,7 +136,7 @@ def test_training_shows_phases_arithmetic_and_aims(tiny_training: Outcome) -> No
     for ratio in figures["ratios"]:
         line = re.search(rf"{re.escape(ratio['name'])} .*", out)
         assert line
-        assert ratio["target"] in line[0]
+        assert f"{ratio['value']:,.2f}x" in line[0]
 
 
 @pytest.mark.parametrize(

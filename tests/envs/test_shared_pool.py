@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from tests.envs.toys import END, HOLD, KILL, NAP, QUIT, RAISE, SLEEP, SPEAK, Troubled
@@ -43,9 +44,8 @@ def gone(pids: list[int], seconds: float = 10) -> bool:
 
     def left(pid: int) -> bool:
         try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-                return file.read().rpartition(")")[2].split()[0] != "Z"
-        except (FileNotFoundError, ProcessLookupError):
+            return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
             return False
 
     end = time.monotonic() + seconds
@@ -328,7 +328,7 @@ def test_a_step_that_was_interrupted_does_not_block_the_next_reset(
         env.reset()
         pool = env._exchange.pool
         with monkeypatch.context() as patch:  # Ctrl-C comes just before the workers are woken
-            patch.setattr(type(pool), "look", lambda self, w: signal.raise_signal(signal.SIGINT))
+            patch.setattr(type(pool), "wake", lambda self, w: signal.raise_signal(signal.SIGINT))
             with pytest.raises(KeyboardInterrupt):
                 env.step(QUIET)
         env.reset()

@@ -1,10 +1,10 @@
 """Boards to set up situations on: one environment each, in the notation of the rule tests.
 
 `Board`: Red does what the test says. `Match`: the real red agent plays and the test says how
-chance falls. Everything else is the game's own code, in the game's own order.
+chance falls. Everything else is the game's own turn, `turn.play_turn`.
 """
 
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -13,14 +13,21 @@ from workflow_rl.config import GameConfig
 from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import parse_action
 from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, Subnet, port_set
+from workflow_rl.sim import turn
 from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.blue import blue_acts
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, Draws, first
-from workflow_rl.sim.green import green_acts
-from workflow_rl.sim.observe import monitor, note_scans
-from workflow_rl.sim.red_actions import exploit_options, red_acts
-from workflow_rl.sim.reward import reward_of, score
-from workflow_rl.sim.state import NOBODY, STATE_DTYPE, Access, Belief, Outcome, RedAction, Success
+from workflow_rl.sim.red_actions import exploit_options
+from workflow_rl.sim.reward import reward_of
+from workflow_rl.sim.state import (
+    NOBODY,
+    STATE_DTYPE,
+    Access,
+    Belief,
+    Outcome,
+    RedAction,
+    State,
+    Success,
+)
 
 SHORT_NAMES = {
     "Def": "Defender",
@@ -48,6 +55,7 @@ SHORT_EXPLOITS = {
     "SSH": "SSHBruteForce",
 }
 EXPLOITS = tuple(SHORT_EXPLOITS)  # by index, as in tables.EXPLOITS
+_TARGETS = 32  # more than there are hosts and subnets, NOBODY included
 
 
 def host_index(name: str) -> int:
@@ -65,18 +73,24 @@ def blue_action(text: str) -> int:
 
 
 @rule
-def scripted_turn(env, settings, action, red_action, red_target, draws):  # type: ignore[no-untyped-def]
-    blue_acts(env, action)
-    green_acts(env, settings.green_active, draws.green)
-    env.red_action = red_action
-    env.red_target = red_target
-    red_acts(env, settings, draws)
-    score(env)
-    monitor(env, settings.cardiff)
-    if settings.cardiff:
-        note_scans(env)
-    env.step += 1
-    return reward_of(env)
+def take_given_action(env: State, draw: int) -> None:
+    """Stands in for Red's agent: the draw names the action and its target."""
+    env.red_action = ~draw // _TARGETS
+    env.red_target = ~draw % _TARGETS + NOBODY
+
+
+def given_action(action: int, target: int) -> int:
+    """The draw with which `take_given_action` takes this action."""
+    return ~(action * _TARGETS + target - NOBODY)
+
+
+# The game's own turn, phase by phase as play_turn is written; only who chooses for Red is another.
+scripted_turn = rule(
+    FunctionType(
+        turn.play_turn.py_func.__code__,  # type: ignore[attr-defined]
+        vars(turn) | {"red_chooses": take_given_action},
+    )
+)
 
 
 class View:
@@ -203,17 +217,14 @@ class Board(View):
             green: a host that the active Green scans.
         """
         red_action, target, exploit = _parse_red(red)
-        outcomes = (
-            CHOSE_NOBODY,
-            self._exploit_outcome(exploit, target),
-            int(detected),
-            host_index(green) if green else CHOSE_NOBODY,
+        draws = Draws(
+            target=given_action(red_action, target),
+            exploit=~self._exploit_outcome(exploit, target),
+            detection=~int(detected),
+            green=~(host_index(green) if green else CHOSE_NOBODY),
         )
-        draws = Draws(*(~outcome for outcome in outcomes))
-        settings = self.batch._settings[0]
-        self.reward = scripted_turn(
-            self.state, settings, blue_action(blue), red_action, target, draws
-        )
+        scripted_turn(self.state, self.batch._settings[0], blue_action(blue), draws)
+        self.reward = reward_of(self.state)
         return self
 
     def _exploit_outcome(self, exploit: int, target: int) -> int:

@@ -1,16 +1,21 @@
-from typing import get_type_hints
+from typing import Protocol, get_type_hints
 
 import numpy as np
+import pytest
 
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.sim.state import (
+    INITIAL_STATE,
     SETTINGS_DTYPE,
     STATE_DTYPE,
     Activity,
     Belief,
+    Flag,
     RedAgent,
     Settings,
+    Small,
     State,
+    initial_record,
 )
 
 
@@ -32,6 +37,23 @@ def test_fields_have_their_type_and_shape() -> None:
         "ports": np.int16,
     }
     assert {shape for _, shape in fields.values()} == {(), (13,)}
+
+
+def test_the_initial_state_holds_the_value_that_every_field_states() -> None:
+    assert INITIAL_STATE.dtype == STATE_DTYPE
+    for name in STATE_DTYPE.names:
+        assert np.array_equal(INITIAL_STATE[name][0], getattr(State, name)), name
+    with pytest.raises(ValueError, match="read-only"):
+        INITIAL_STATE["privileged"] = 0
+
+
+def test_a_field_without_an_initial_value_is_an_error() -> None:
+    class Forgetful(Protocol):
+        alive: Flag = True
+        lives: Small
+
+    with pytest.raises(AttributeError, match="lives"):
+        initial_record(Forgetful)
 
 
 def test_all_numbers_are_signed_so_that_compiled_arithmetic_stays_whole() -> None:

@@ -268,6 +268,48 @@ def test_invariants_hold_under_random_play(game: dict[str, Any], seed: int, acti
         assert not ((s["ot_running"] == 0) & members(s["restored"])[:, host_index("OpS")]).any()
 
 
+# --- a new episode
+
+
+def fields_of(batch: Batch) -> dict[str, Any]:
+    return {name: batch.state[name].tolist() for name in STATE_DTYPE.names or ()}
+
+
+@settings(deadline=None, max_examples=25)
+@given(game=GAMES, seed=SEEDS, acting=ACTING, steps=st.integers(0, STEPS), noise=st.booleans())
+def test_an_episode_starts_the_same_whatever_was_played_before(
+    game: dict[str, Any], seed: int, acting: float, steps: int, noise: bool
+) -> None:
+    played, fresh = Batch(N, GameConfig(**game)), Batch(N, GameConfig(**game))
+    played.reset(seed=seed + 1)
+    for actions in random_actions(seed, acting, N, steps):
+        played.step(actions)
+    if noise:  # what no play leaves behind
+        garbage = np.random.default_rng(seed).integers(0, 256, played.state.nbytes)
+        played.state.view(np.uint8)[:] = garbage
+        played.state["index"] = np.arange(N)
+    played.reset(seed=seed)
+    fresh.reset(seed=seed)
+    assert fields_of(played) == fields_of(fresh)
+    for name in ("observation", "red_access", "action_mask"):
+        assert getattr(played.out, name).tolist() == getattr(fresh.out, name).tolist()
+
+
+@settings(deadline=None, max_examples=10)
+@given(game=GAMES, seed=SEEDS, acting=ACTING)
+def test_the_episode_after_the_step_limit_starts_like_a_fresh_one(
+    game: dict[str, Any], seed: int, acting: float
+) -> None:
+    config = GameConfig(**game | {"episode_length": 30})
+    played, fresh = Batch(N, config), Batch(N, config)
+    played.reset(seed=seed)
+    for actions in random_actions(seed, acting, N, 30):
+        played.step(actions)
+    fresh.reset(seed=seed)
+    fresh.reset()  # the second episode, and nothing was played in the first
+    assert fields_of(played) == fields_of(fresh)
+
+
 # --- streams
 
 

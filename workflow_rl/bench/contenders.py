@@ -1,4 +1,4 @@
-"""What is measured beside our training, each as a piece of work that counts its steps."""
+"""The simulators and trainers that benchmarks measure, each as a work that counts its steps."""
 
 import math
 import random
@@ -30,7 +30,7 @@ def _random_actions(num_envs: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
 
 
 def _stepping(step: Callable[[Any], object], actions: list[Any], num_envs: int) -> Work:
-    """Returns the work of stepping through the pool of actions, some at a time."""
+    """Returns the work of stepping through a list of actions, a chunk at a time."""
     chunk = max(1, min(len(actions), _CHUNK_STEPS // num_envs))
     position = 0
 
@@ -75,7 +75,7 @@ def single_env(config: GameConfig) -> Work:
 
 
 def memory_copy(num_envs: int, config: GameConfig) -> Work:
-    """The floor: NumPy copying as many bytes as a step of the batch gives."""
+    """NumPy copying as many bytes as a step writes: no simulator can take less time."""
     out = Batch(num_envs, config).out
     given = (
         out.observation,
@@ -97,7 +97,7 @@ def memory_copy(num_envs: int, config: GameConfig) -> Work:
 
 
 def make_cyborg(config: GameConfig) -> Any:
-    """The real CybORG behind its challenge wrapper.
+    """Returns the real CybORG behind its challenge wrapper.
 
     Raises:
         MissingDependencyError: it cannot be imported.
@@ -156,9 +156,7 @@ def sb3_ppo(num_envs: int, config: GameConfig, order: int) -> Work:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    silence_gym()
-    from workflow_rl.envs.sb3 import Sb3VecEnv
-
+    env = _sb3_env(num_envs, config, ENCODINGS[order])
     try:
         from stable_baselines3 import PPO
     except ImportError as error:
@@ -166,37 +164,13 @@ def sb3_ppo(num_envs: int, config: GameConfig, order: int) -> Work:
     from torch import nn
 
     settings = PPOConfig()
-    env = Cage2VectorEnv(
-        num_envs, red_agent=config.red_agent, rules=config.rules, observation=config.observation
-    )
-    space: Any = env.single_observation_space
-    shown = ENCODINGS[order]
-
-    class WithOrder(Sb3VecEnv):
-        def reset(self) -> NDArray[np.int8]:
-            return self._with_order(super().reset())
-
-        def step_wait(
-            self,
-        ) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-            observation, reward, done, infos = super().step_wait()
-            for k in np.flatnonzero(done):
-                last = infos[k]["terminal_observation"]
-                infos[k]["terminal_observation"] = np.concatenate([last, shown])
-            return self._with_order(observation), reward, done, infos
-
-        def _with_order(self, observation: NDArray[np.int8]) -> NDArray[np.int8]:
-            return np.concatenate([observation, np.tile(shown, (num_envs, 1))], axis=1)
-
-    venv = WithOrder(env)
-    high = np.concatenate([space.high, np.ones_like(shown)])
-    venv.observation_space = type(space)(np.zeros_like(high), high, dtype=np.int8)
+    transitions = EPISODE_LENGTH * num_envs
     model = PPO(
         "MlpPolicy",
-        venv,
+        env,
         learning_rate=settings.learning_rate,
         n_steps=EPISODE_LENGTH,
-        batch_size=EPISODE_LENGTH * num_envs,
+        batch_size=transitions,
         n_epochs=settings.epochs,
         gamma=settings.gamma,
         gae_lambda=1.0,
@@ -211,12 +185,42 @@ def sb3_ppo(num_envs: int, config: GameConfig, order: int) -> Work:
     )
 
     def work() -> int:
-        transitions = EPISODE_LENGTH * num_envs
         model.learn(transitions, log_interval=None, reset_num_timesteps=False)
         return transitions
 
     work()
     return work
+
+
+def _sb3_env(num_envs: int, config: GameConfig, order: NDArray[Any]) -> Any:
+    """Returns our environments for Stable-Baselines3, the encoded order after each observation."""
+    silence_gym()
+    from workflow_rl.envs.sb3 import Sb3VecEnv
+
+    class WithOrder(Sb3VecEnv):
+        def reset(self) -> NDArray[np.int8]:
+            return self._with_order(super().reset())
+
+        def step_wait(
+            self,
+        ) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+            observation, reward, done, infos = super().step_wait()
+            for k in np.flatnonzero(done):
+                last = infos[k]["terminal_observation"]
+                infos[k]["terminal_observation"] = np.concatenate([last, order])
+            return self._with_order(observation), reward, done, infos
+
+        def _with_order(self, observation: NDArray[np.int8]) -> NDArray[np.int8]:
+            return np.concatenate([observation, np.tile(order, (num_envs, 1))], axis=1)
+
+    env = Cage2VectorEnv(
+        num_envs, red_agent=config.red_agent, rules=config.rules, observation=config.observation
+    )
+    space: Any = env.single_observation_space
+    high = np.concatenate([space.high, np.ones_like(order)])
+    venv = WithOrder(env)
+    venv.observation_space = type(space)(np.zeros_like(high), high, dtype=np.int8)
+    return venv
 
 
 def mini_cage(num_envs: int, config: GameConfig) -> Work:

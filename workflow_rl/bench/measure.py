@@ -18,12 +18,10 @@ Work = Callable[[], int]  # does a chunk of work and returns how many steps that
 
 @dataclass(frozen=True)
 class Ratio:
-    """Two figures of the same run, one over the other, and what we aim at."""
+    """Two figures of the same run, one over the other."""
 
     name: str
     value: float
-    target: str
-    met: bool | None  # None: nothing is aimed at here
 
 
 @dataclass(frozen=True)
@@ -45,13 +43,16 @@ def measure(
     seconds: float,
     progress: Callable[[str], None] = lambda name: None,
 ) -> dict[str, Rate]:
-    """Measures every work in turn, again and again, so that a slow moment hits all of them.
+    """Measures the rates of works that take turns, so that a slow moment hits all of them.
 
     Args:
         works: what to measure, by name; each has been warmed up by its maker.
         repeats: rounds.
-        seconds: at least so long for each work in each round.
-        progress: told the name of each work as its turn comes.
+        seconds: minimum duration of each work in each round.
+        progress: called with the name of each work as its turn comes.
+
+    Returns:
+        The rate of each work, by name.
     """
     rates: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
@@ -69,7 +70,7 @@ def measure(
 def busy_processes(number: int) -> Iterator[None]:
     """Keeps that many processes computing beside the block, as other programs would.
 
-    Each ends by itself when this process is gone, however that came about.
+    Each ends by itself when this process is gone, even if it was killed.
     """
     compute = f"import os\nwhile os.getppid() == {os.getpid()}: sum(range(10**5))"
     processes = [
@@ -103,6 +104,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
+    """Returns the processor's model name, which neither psutil nor `platform` tells on Linux."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):

@@ -27,7 +27,7 @@ from workflow_rl.processes import one_thread
 from workflow_rl.runs.pool import importing_ray
 from workflow_rl.workflow.orders import NUM_ORDERS, PRECEDENCE
 
-NODES_AHEAD: Final = (10, 100, 1_000)
+FORECAST_NODES: Final = (10, 100, 1_000)
 FIT: Final = "fit"
 PICK: Final = "pick"
 BESIDE: Final = "pick beside as many pending"
@@ -46,7 +46,7 @@ class Report:
     skipped: list[str]
     ratios: list[Ratio]
     constants: Constants | None  # None: not all of them were measured
-    ahead: list[Forecast] = field(default_factory=list)
+    forecasts: list[Forecast] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the report as plain data."""
@@ -69,7 +69,7 @@ class Report:
             "tiny": [asdict(row) for row in self.tiny],
             "gp": self.gp,
             "constants": None if self.constants is None else asdict(self.constants),
-            "forecasts": [asdict(one) for one in self.ahead],
+            "forecasts": [asdict(one) for one in self.forecasts],
             "skipped": self.skipped,
             "ratios": [vars(ratio) for ratio in self.ratios],
         }
@@ -78,7 +78,7 @@ class Report:
 def run(
     config: GameConfig, plan: Plan, progress: Callable[[str], None] = lambda name: None
 ) -> Report:
-    """Measures everything; a whole search takes turns with the others, again and again."""
+    """Measures everything; searches with different workers take turns."""
     machine = describe_machine()
     skipped: list[str] = []
     executors = list(plan.executors)
@@ -93,7 +93,7 @@ def run(
     with busy_processes(plan.load) if plan.load else nullcontext():
         searches = measure_searches(config, plan, executors, progress)
         tiny = [row for number in nodes for row in measure_tiny(config, plan, number, progress)]
-        gp = _gp(plan, progress)
+        gp = _measure_gp(plan, progress)
     constants = _constants(config, plan, searches, tiny, gp)
     cores = machine["cores"] or 1
     return Report(
@@ -106,10 +106,10 @@ def run(
         skipped=skipped,
         ratios=ratios_of(searches),
         constants=constants,
-        ahead=[
+        forecasts=[
             forecast(constants, number, cores, strategy)
             for strategy in ("gp-ucb", "exhaustive")
-            for number in NODES_AHEAD
+            for number in FORECAST_NODES
         ]
         if constants
         else [],
@@ -129,11 +129,12 @@ def ratios_of(searches: Sequence[Search]) -> list[Ratio]:
                 ("workflows alone", row.trials, alone.trials),
             ):
                 value = mine.median / (row.workers * ones.median)
-                ratios.append(Ratio(f"{name}, {part}", value, "-", None))
+                ratios.append(Ratio(f"{name}, {part}", value))
     return ratios
 
 
-def _gp(plan: Plan, progress: Callable[[str], None]) -> dict[str, dict[int, float]]:
+def _measure_gp(plan: Plan, progress: Callable[[str], None]) -> dict[str, dict[int, float]]:
+    """Returns the median seconds of FIT, PICK and BESIDE, each by number of observations."""
     found: dict[str, dict[int, float]] = {FIT: {}, PICK: {}, BESIDE: {}}
     rng = np.random.default_rng(0)
     effects = rng.normal(size=PRECEDENCE.shape[1])

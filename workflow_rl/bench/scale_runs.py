@@ -1,4 +1,7 @@
-"""Whole searches as benchmarks: with one worker and two, and of tiny workflows on many nodes."""
+"""Whole searches as benchmarks: with one worker and two, and of tiny workflows on many nodes.
+
+The nodes are simulated: a Ray cluster of many on this machine, to measure what scheduling costs.
+"""
 
 import statistics
 import tempfile
@@ -32,7 +35,7 @@ class Plan:
     tiny: int = 200  # tiny workflows on each of them
     observations: Sequence[int] = (20, 120, 1_000)
     repeats: int = 3
-    seconds: float = 0.5  # at least so long for a fit or a pick in each round
+    seconds: float = 0.5  # minimum duration of a fit or a pick in each round
     load: int = 0  # busy processes beside it
 
 
@@ -135,8 +138,7 @@ def _experiment(
 
 def measure_tiny(config: GameConfig, plan: Plan, nodes: int, progress: Progress) -> list[Tiny]:
     """Measures searches of workflows that take no time, so that the driver's share shows."""
-    from workflow_rl.bench.scale_cluster import simulated_cluster
-    from workflow_rl.runs.ray import connected
+    from workflow_rl.runs.ray import connected, simulated_cluster
 
     game = GameConfig(red_agent=config.red_agent, rules=config.rules, episode_length=5)
     progress(f"starting a cluster of {nodes} nodes")

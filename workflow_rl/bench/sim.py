@@ -1,4 +1,4 @@
-"""`workflow-rl bench sim`: the simulator's speed beside the floor and the other simulators."""
+"""`workflow-rl bench sim`: the simulator's speed beside a memory copy and other simulators."""
 
 import os
 import subprocess
@@ -171,21 +171,14 @@ def _ratios(rows: list[Row]) -> list[Ratio]:
     original, adapted, mini = best("CybORG"), best("CyborgEnv.step"), best("mini_CAGE")
     small, large = best("simulator", 200, 1), best("simulator", 20_000, 1)
     ratios = []
-
-    def at_least(name: str, value: float, target: int) -> None:
-        ratios.append(Ratio(name, value, f"at least {target:,}x", value >= target))
-
     if original:
-        at_least("simulator at 200 envs / CybORG", ours / original, 20_000)
-        at_least("Cage2Env.step / CybORG", single / original, 100)
+        ratios.append(Ratio("simulator at 200 envs / CybORG", ours / original))
+        ratios.append(Ratio("Cage2Env.step / CybORG", single / original))
     if adapted:
-        at_least("CyborgEnv.step / CybORG", adapted / original, 1)
+        ratios.append(Ratio("CyborgEnv.step / CybORG", adapted / original))
     if mini:
-        at_least("simulator at 200 envs / mini_CAGE at its best size", ours / mini, 100)
-    growth = small / large  # time per step at 20,000 over time per step at 200
-    ratios.append(
-        Ratio("time per step, 20,000 / 200 envs", growth, "0.5x to 2x, or less", growth <= 2)
-    )
+        ratios.append(Ratio("simulator at 200 envs / mini_CAGE at its best size", ours / mini))
+    ratios.append(Ratio("time per step, 20,000 / 200 envs", small / large))
     return ratios
 
 

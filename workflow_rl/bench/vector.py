@@ -1,7 +1,7 @@
 """`workflow-rl bench vector`: what it costs to step Python environments in other processes."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -28,10 +28,6 @@ from workflow_rl.envs.shared import usable_cores
 from workflow_rl.errors import MissingDependencyError
 
 SIZES: Final = (25, 200, 500)
-AIM_SIZE: Final = 200  # environments for which there are aims
-_SPEED_AIM: Final = 30
-_CORES_AIM: Final = 0.95
-_MEMORY_AIM: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,7 @@ class Plan:
     process_limit: int = 200  # of CybORG, no contender with more processes is started
     workers: int | None = None  # of ours; None is one for each core
     repeats: int = 5
-    seconds: float = 1.0  # at least so long for each contender in each round
+    seconds: float = 1.0  # minimum duration of each contender in each round
     load: int = 0  # busy processes beside it
 
 
@@ -142,7 +138,7 @@ def run(
         machine=machine,
         load=plan.load,
         rows=rows,
-        skipped=list(dict.fromkeys(skipped)),  # of each reason one
+        skipped=list(dict.fromkeys(skipped)),  # each reason once
         ratios=ratios_of(rows, plan.workers or usable_cores()),
         settings={"repeat_count": plan.repeats, "seconds_per_repeat": plan.seconds},
     )
@@ -157,7 +153,11 @@ def _start(
     skipped: list[str],
     progress: Callable[[str], None],
 ) -> dict[str, tuple[Host, int | None]]:
-    """Starts one contender after the other; returns them and the memory of each."""
+    """Starts one contender after the other.
+
+    Returns:
+        By name, each with its memory in bytes; reasons for missing ones go to `skipped`.
+    """
     hosts: dict[str, tuple[Host, int | None]] = {}
     for name in plan.contenders:
         what = f"{LABELS[name]}, {size} envs of {work}"
@@ -182,6 +182,7 @@ def _measure(
     size: int,
     progress: Callable[[str], None],
 ) -> list[Row]:
+    """Lets the contenders take turns and returns the row of each."""
     played: dict[str, list[Played]] = {name: [] for name in hosts}
     for _ in range(plan.repeats):
         for name, (host, _) in hosts.items():
@@ -206,41 +207,41 @@ def _measure(
 
 
 def ratios_of(rows: Sequence[Row], cores: int) -> list[Ratio]:
-    """Returns the ratios to what was measured beside it; aims hold for 200 environments."""
+    """Returns the ratios of our rows to what was measured beside them.
+
+    Args:
+        rows: measured.
+        cores: that our workers use; one environment alone uses one.
+    """
     found = {(row.work, row.group, row.contender): row for row in rows}
     ratios = []
-
-    def add(name: str, size: int, value: float, aim: str | None, is_met: bool) -> None:
-        name = f"{name}, {size} envs"
-        if aim is None or size != AIM_SIZE:
-            ratios.append(Ratio(name, value, "-", None))
-        else:
-            ratios.append(Ratio(name, value, aim, is_met))
-
     for (work, size, ours), row in found.items():
         if ours not in (SYNC, ASYNC):
             continue
-        label = f"{work}: {ours}"
-        for theirs in (GYM_PIPES, GYM_SHARED, SB3):
-            other = found.get((work, size, theirs))
-            if other is not None and work == ZERO:
-                value = row.rate.median / other.rate.median
-                aim = f"at least {_SPEED_AIM}x" if theirs != SB3 else None
-                add(f"{label} / {theirs}", size, value, aim, value >= _SPEED_AIM)
-        for alone in (SINGLE, APART, SERIAL):
-            other = found.get((work, size, alone))
-            if other is not None and work == CYBORG:
-                times = 1 if alone == APART else cores
-                value = row.rate.median / (times * other.rate.median)
-                aim = f"at least {_CORES_AIM:g}x" if alone != SERIAL else None
-                name = f"{label} / {alone}" if times == 1 else f"{label} / {times} x {alone}"
-                add(name, size, value, aim, value >= _CORES_AIM)
-        pipes = found.get((work, size, GYM_PIPES))
-        if pipes is not None:
-            value = pipes.cpu_microseconds / row.cpu_microseconds
-            add(f"{work}: processor time, {GYM_PIPES} / {ours}", size, value, None, False)
-        if pipes and pipes.memory_bytes and row.memory_bytes and ours == SYNC:
-            value = row.memory_bytes / pipes.memory_bytes
-            name = f"{work}: memory, {ours} / {GYM_PIPES}"
-            add(name, size, value, f"at most {_MEMORY_AIM:g}x", value <= _MEMORY_AIM)
+        beside = {name: other for (w, s, name), other in found.items() if (w, s) == (work, size)}
+        for name, value in _named_ratios(row, beside, cores):
+            ratios.append(Ratio(f"{name}, {size} envs", value))
     return ratios
+
+
+def _named_ratios(row: Row, beside: Mapping[str, Row], cores: int) -> Iterator[tuple[str, float]]:
+    """Yields each ratio of one of our rows to those it took turns with, with its name."""
+    ours, work = row.contender, row.work
+    if work == ZERO:
+        for theirs in (GYM_PIPES, GYM_SHARED, SB3):
+            if theirs in beside:
+                yield f"{work}: {ours} / {theirs}", row.rate.median / beside[theirs].rate.median
+    if work == CYBORG:
+        for alone in (SINGLE, APART, SERIAL):
+            if alone in beside:
+                times = 1 if alone == APART else cores
+                other = alone if times == 1 else f"{times} x {alone}"
+                value = row.rate.median / (times * beside[alone].rate.median)
+                yield f"{work}: {ours} / {other}", value
+    pipes = beside.get(GYM_PIPES)
+    if pipes is None:
+        return
+    value = pipes.cpu_microseconds / row.cpu_microseconds
+    yield f"{work}: processor time, {GYM_PIPES} / {ours}", value
+    if pipes.memory_bytes and row.memory_bytes and ours == SYNC:
+        yield f"{work}: memory, {ours} / {GYM_PIPES}", row.memory_bytes / pipes.memory_bytes

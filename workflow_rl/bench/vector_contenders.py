@@ -1,4 +1,4 @@
-"""What `workflow-rl bench vector` measures: environments, and what carries their steps."""
+"""What `workflow-rl bench vector` measures: environments, and the ways to step many of them."""
 
 import multiprocessing
 import time
@@ -16,7 +16,7 @@ from workflow_rl.config import GameConfig
 from workflow_rl.envs import vectors
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.envs.shared import SharedMemoryVectorEnv, usable_cores
-from workflow_rl.envs.shared_worker import collect_rarely
+from workflow_rl.envs.shared_worker import collect_garbage_rarely
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.observe import CHALLENGE_SIZE
@@ -50,7 +50,7 @@ EnvFn = Callable[[], Env]
 
 
 class ZeroWork(Env):
-    """Gives the same observation again and again: what is measured is its way."""
+    """An environment that does nothing, so that what is measured is the way of its steps."""
 
     observation_space: spaces.Space[Any] = spaces.Box(0, 1, (CHALLENGE_SIZE,), np.int8)
     action_space: spaces.Space[Any] = spaces.Discrete(NUM_ACTIONS)
@@ -59,11 +59,11 @@ class ZeroWork(Env):
         self._observation = np.zeros(CHALLENGE_SIZE, np.int8)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        """Starts nothing."""
+        """Returns the one observation."""
         return self._observation, {}
 
     def step(self, action: Any) -> tuple[NDArray[np.int8], float, bool, bool, dict[str, Any]]:
-        """Does nothing."""
+        """Returns the one observation again."""
         return self._observation, 0.0, False, False, {}
 
 
@@ -74,7 +74,7 @@ class CyborgWork(Env):
     action_space: spaces.Space[Any] = spaces.Discrete(NUM_ACTIONS)
 
     def __init__(self, config: GameConfig, first_length: int = EPISODE_LENGTH) -> None:
-        """Makes it.
+        """Makes the environment.
 
         Args:
             config: the game.
@@ -97,7 +97,7 @@ class CyborgWork(Env):
 
 
 def make_env_fns(work: str, num_envs: int, config: GameConfig) -> list[EnvFn]:
-    """Returns what makes the environments, with everything imported that they need.
+    """Returns the functions that make the environments, with everything they need imported.
 
     Raises:
         MissingDependencyError: CybORG cannot be imported.
@@ -113,10 +113,10 @@ def make_env_fns(work: str, num_envs: int, config: GameConfig) -> list[EnvFn]:
 
 
 class Contender:
-    """Environments and a way to step them, ready to play; `pids` are its other processes."""
+    """One way to step environments, started; `pids` are its other processes."""
 
     def __init__(self, name: str, env_fns: Sequence[EnvFn], num_workers: int | None) -> None:
-        """Starts it and resets all environments.
+        """Makes and resets the environments.
 
         Args:
             name: one of LABELS.
@@ -133,7 +133,7 @@ class Contender:
             self._play = self._play_single
             return
         if name == APART:
-            self._env = Apart(env_fns, num_workers or usable_cores())
+            self._env = SeparateProcesses(env_fns, num_workers or usable_cores())
             self.pids = self._env.pids
             self._play = self._env.play
             return
@@ -154,11 +154,11 @@ class Contender:
         self._play = self._play_async if name == ASYNC else self._play_sync
 
     def play(self, seconds: float) -> int:
-        """Plays for so long, at least one step, and returns how many steps of environments."""
+        """Plays for so many seconds, at least a step, and returns the environments' steps."""
         return self._play(seconds)
 
     def close(self) -> None:
-        """Ends the processes."""
+        """Closes the environments and ends their processes."""
         self._env.close()
 
     def _actions(self, size: int) -> NDArray[np.int64]:
@@ -176,7 +176,7 @@ class Contender:
         return steps
 
     def _play_async(self, seconds: float) -> int:
-        """Takes halves of the batch as they get ready; nothing is under way at its end."""
+        """Receives half of the batch at a time, as it gets ready; receives all of it at the end."""
         end = time.perf_counter() + seconds
         self._env.send(self._actions(self._n))
         steps = 0
@@ -188,7 +188,7 @@ class Contender:
 
 
 def play_alone(envs: Sequence[Env], rng: np.random.Generator, seconds: float) -> int:
-    """Plays environments in turn for so long, at least a step, and returns their steps."""
+    """Steps environments in turn for so many seconds, at least once, and returns the steps."""
     end = time.perf_counter() + seconds
     steps = 0
     while steps == 0 or time.perf_counter() < end:
@@ -199,21 +199,21 @@ def play_alone(envs: Sequence[Env], rng: np.random.Generator, seconds: float) ->
     return steps
 
 
-class Apart:
-    """Environments dealt out to processes that play on without waiting for anyone.
+class SeparateProcesses:
+    """Processes that step their share of the environments independently of each other.
 
-    What the machine can do with so many of them: nothing is exchanged, but caches and memory are
-    shared, so it is less than so many times what one environment does alone.
+    What the machine can do with so many processes: nothing is exchanged, but caches and memory are
+    shared, so the rate is less than that of one environment alone times the processes.
     """
 
     def __init__(self, env_fns: Sequence[EnvFn], count: int) -> None:
-        """Starts the processes."""
+        """Starts `count` processes, or one for each environment if there are fewer."""
         context = multiprocessing.get_context("fork")
         shares = [env_fns[k::count] for k in range(min(count, len(env_fns)))]
         pipes = [context.Pipe() for _ in shares]
         self._ends = [ours for ours, _ in pipes]
         self._processes = [
-            context.Process(target=_play_on_demand, args=(share, theirs, k), daemon=True)
+            context.Process(target=_serve_play_requests, args=(share, theirs, k), daemon=True)
             for k, (share, (_, theirs)) in enumerate(zip(shares, pipes, strict=True))
         ]
         for process in self._processes:
@@ -223,30 +223,33 @@ class Apart:
         self.pids = [process.pid or 0 for process in self._processes]
 
     def play(self, seconds: float) -> int:
-        """Lets all of them play at once and returns their steps."""
+        """Lets all of them play so long, at the same time, and returns the sum of their steps."""
         for end in self._ends:
             end.send(seconds)
         return sum(end.recv() for end in self._ends)
 
     def close(self) -> None:
-        """Ends them."""
+        """Terminates the processes."""
         for process in self._processes:
             process.terminate()
             process.join()
 
 
-def _play_on_demand(env_fns: Sequence[EnvFn], connection: Any, seed: int) -> None:
+def _serve_play_requests(env_fns: Sequence[EnvFn], connection: Any, seed: int) -> None:
+    """Runs one process: plays for as many seconds as it receives and sends the steps back."""
     envs, rng = [make() for make in env_fns], np.random.default_rng(seed)
     for env in envs:
         env.reset()
-    collect_rarely()
+    collect_garbage_rarely()
     connection.send("ready")
     while True:
         connection.send(play_alone(envs, rng, connection.recv()))
 
 
 def subproc_vec_env(env_fns: Sequence[EnvFn]) -> Any:
-    """SB3's, forked like the others: its own default imports everything in every process.
+    """Returns Stable-Baselines3's vector environment, or None of no environments.
+
+    It is forked like the others: its own default imports everything again in every process.
 
     Raises:
         MissingDependencyError: it is not installed.

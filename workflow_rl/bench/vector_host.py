@@ -1,6 +1,7 @@
 """A process with one contender in it, so that its memory and its time are its own.
 
-Started by `bench/vector.py`; answers each line it reads with a line, and ends with its input.
+Started by `bench/vector.py`; answers each request, a line of JSON, with a line of JSON and ends
+when its standard input does.
 """
 
 import json
@@ -10,19 +11,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
+
+import psutil
 
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import MissingDependencyError, WorkerDiedError
 
-_PATIENCE: Final = 60.0  # seconds for hundreds of processes to end
-_TAIL: Final = 4_000  # characters
+_CLOSE_SECONDS: Final = 60.0  # for hundreds of processes to end
+_TAIL: Final = 4_000  # characters of a dead process's output that are shown
 _CPU_CLOCK: Final = 2  # of a process, as clock_getcpuclockid(3) makes it
 
 
 class Played(NamedTuple):
-    """What came of playing for a while."""
+    """What one `play` request measured."""
 
     steps: int  # of environments
     seconds: float
@@ -30,7 +32,7 @@ class Played(NamedTuple):
 
 
 class Host:
-    """The other end: a contender in a process of its own."""
+    """The parent's side: starts a contender in a process of its own and sends it requests."""
 
     def __init__(
         self, work: str, name: str, num_envs: int, red_agent: str, workers: int | None
@@ -54,52 +56,52 @@ class Host:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            start_new_session=True,  # Ctrl-C is for the command; the end of its input ends this
+            start_new_session=True,  # Ctrl-C goes to the command, whose end ends this process
         )
         try:
-            started = self._answer()
+            started = self._read_answer()
         except BaseException:
-            self._end(patience=0)
+            self._close(timeout=0)
             raise
         self.start_seconds: float = started["seconds"]
         self.processes: int = started["processes"]
 
     def play(self, seconds: float) -> Played:
-        """Plays at least so long and at least a step of all environments."""
-        return Played(**self._ask("play", seconds))
+        """Steps all environments, once or until the seconds are over."""
+        return Played(**self._request("play", seconds))
 
     def memory(self) -> int | None:
         """Returns the bytes of all its processes, or None where the system does not tell."""
-        result: int | None = self._ask("memory")["bytes"]
+        result: int | None = self._request("memory")["bytes"]
         return result
 
     def __enter__(self) -> Self:
-        """Returns itself; leaving the block ends it."""
+        """Returns itself; leaving the block ends the process."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        """Ends it: by itself or, after an exception, at once."""
-        self._end(patience=0 if kind else _PATIENCE)
+        """Lets the process end by itself; after an exception kills it at once."""
+        self._close(timeout=0 if kind else _CLOSE_SECONDS)
 
-    def _end(self, patience: float) -> None:
+    def _close(self, timeout: float) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
         try:
-            self._process.wait(timeout=patience)
+            self._process.wait(timeout=timeout)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)  # with all that it started
             self._process.wait()
         self._process.stdout.close()
         self._errors.close()
 
-    def _ask(self, *question: Any) -> Any:
+    def _request(self, *request: Any) -> Any:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        return self._answer()
+        return self._read_answer()
 
-    def _answer(self) -> Any:
+    def _read_answer(self) -> Any:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -112,34 +114,41 @@ class Host:
         return answer
 
 
-def _tell(out: Any, **answer: Any) -> None:
+def _write_answer(out: Any, **answer: Any) -> None:
     out.write(json.dumps(answer) + "\n")
     out.flush()
 
 
 def _cpu_seconds(pids: list[int]) -> float:
+    """Returns the processor time of this process and the given ones.
+
+    Read from each process's own clock: psutil's times come in ticks of 10 ms, too coarse for the
+    shortest measurements.
+    """
     others = sum(time.clock_gettime(~pid << 3 | _CPU_CLOCK) for pid in pids)
     return time.process_time() + others
 
 
-def _bytes(pids: list[int]) -> int | None:
-    """Proportional set sizes: pages that processes share count once in their sum."""
-    total = 0
-    for pid in (os.getpid(), *pids):
-        try:
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
-        except OSError:
-            return None
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
-    return total
+def _memory_bytes(pids: list[int]) -> int | None:
+    """Returns the sum of proportional set sizes, in which a shared page counts once.
+
+    None where the system does not tell them: only Linux does.
+    """
+    try:
+        sizes: list[int] = [
+            psutil.Process(pid).memory_full_info().pss for pid in (os.getpid(), *pids)
+        ]
+    except (AttributeError, psutil.Error):
+        return None
+    return sum(sizes)
 
 
 def main(argument: str) -> None:
-    """Is the process."""
+    """Runs the process: starts the contender, then answers requests until its input ends."""
     from workflow_rl.bench.vector_contenders import SB3, Contender, make_env_fns, subproc_vec_env
 
     work, name, num_envs, red_agent, workers = json.loads(argument)
-    out, sys.stdout = sys.stdout, sys.stderr  # what others print must not pass for an answer
+    out, sys.stdout = sys.stdout, sys.stderr  # whatever else is printed is not an answer
     try:
         env_fns = make_env_fns(work, num_envs, GameConfig(red_agent=red_agent))
         if name == SB3:
@@ -147,20 +156,20 @@ def main(argument: str) -> None:
         start = time.perf_counter()
         contender = Contender(name, env_fns, workers)
     except MissingDependencyError as error:
-        _tell(out, missing=str(error))
+        _write_answer(out, missing=str(error))
         return
     seconds = time.perf_counter() - start
-    _tell(out, seconds=seconds, processes=1 + len(contender.pids))
+    _write_answer(out, seconds=seconds, processes=1 + len(contender.pids))
     for line in sys.stdin:
         command, *arguments = json.loads(line)
         if command == "memory":
-            _tell(out, bytes=_bytes(contender.pids))
+            _write_answer(out, bytes=_memory_bytes(contender.pids))
             continue
         start, cpu = time.perf_counter(), _cpu_seconds(contender.pids)
         steps = contender.play(*arguments)
         elapsed = time.perf_counter() - start
         used = _cpu_seconds(contender.pids) - cpu
-        _tell(out, steps=steps, seconds=elapsed, cpu_seconds=used)
+        _write_answer(out, steps=steps, seconds=elapsed, cpu_seconds=used)
     contender.close()
 
 

@@ -76,12 +76,12 @@ def run_sim(args: argparse.Namespace) -> int:
     config, path = _checked(args)
     return measure_and_show(
         path,
-        lambda tell: sim.run(
+        lambda progress: sim.run(
             config,
             repeats=args.repeats,
             seconds=args.seconds,
             load=args.load,
-            progress=lambda name: tell(f"measuring {name}"),
+            progress=lambda name: progress(f"measuring {name}"),
         ),
         print_sim,
     )
@@ -95,13 +95,13 @@ def run_train(args: argparse.Namespace) -> int:
 
     return measure_and_show(
         path,
-        lambda tell: train.run(
+        lambda progress: train.run(
             config,
             repeats=args.repeats,
             seconds=args.seconds,
             settle=args.settle,
             load=args.load,
-            progress=tell,
+            progress=progress,
         ),
         print_train,
     )
@@ -136,9 +136,9 @@ def print_sim(console: Console, report: sim.Report) -> None:
     console.print(table)
     print_ratios(console, report.ratios)
     console.print(
-        f"memory: {report.bytes_per_env} bytes per environment (aim: under 1,024); "
-        f"first step without a compile cache: {report.cold_start_seconds:.1f} s (aim: under 30); "
-        f"import and reset with it: {report.warm_reset_seconds:.2f} s (aim: under 2)"
+        f"memory: {report.bytes_per_env} bytes per environment; "
+        f"first step without a compile cache: {report.cold_start_seconds:.1f} s; "
+        f"import and reset with it: {report.warm_reset_seconds:.2f} s"
     )
     for reason in report.skipped:
         console.print(f"not measured: {reason}")

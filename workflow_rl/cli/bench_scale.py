@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         seconds=args.seconds,
         load=args.load,
     )
-    return measure_and_show(path, lambda tell: scale.run(config, plan, tell), print_scale)
+    return measure_and_show(path, lambda progress: scale.run(config, plan, progress), print_scale)
 
 
 def print_scale(console: Console, report: "scale.Report") -> None:
@@ -155,7 +155,7 @@ def _print_forecast(console: Console, report: "scale.Report") -> None:
         "workflows/hour",
         "first bottleneck",
     )
-    for one in report.ahead:
+    for one in report.forecasts:
         table.add_row(
             one.strategy,
             f"{one.nodes:,}",

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         seconds=args.seconds,
         load=args.load,
     )
-    return measure_and_show(path, lambda tell: vector.run(config, plan, tell), print_vector)
+    return measure_and_show(path, lambda progress: vector.run(config, plan, progress), print_vector)
 
 
 def print_vector(console: Console, report: "vector.Report") -> None:

@@ -90,7 +90,7 @@ def numbers_of(flag: str, text: str, least: int, most: int) -> list[int]:
 
 @contextmanager
 def show_progress(console: Console) -> Iterator[Callable[[str], None]]:
-    """Shows what is being done; gives what is to be called with it."""
+    """Shows a progress line; yields the function that changes its text."""
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
     ) as bar:
@@ -99,39 +99,42 @@ def show_progress(console: Console) -> Iterator[Callable[[str], None]]:
         bar.update(task, description="measured", total=1, completed=1)
 
 
-class Measured(Protocol):
-    """What a benchmark found."""
+class Report(Protocol):
+    """The report of a benchmark."""
 
     def as_json(self) -> dict[str, Any]:
-        """Returns it as plain data."""
+        """Returns the report as plain data."""
         ...
 
 
-Found = TypeVar("Found", bound=Measured)
+_Report = TypeVar("_Report", bound=Report)
 
 
 def measure_and_show(
     path: Path,
-    measure: Callable[[Callable[[str], None]], Found],
-    show: Callable[[Console, Found], None],
+    measure: Callable[[Callable[[str], None]], _Report],
+    show: Callable[[Console, _Report], None],
 ) -> int:
-    """Measures with its progress shown, prints what was found and writes it; returns 0.
+    """Measures with its progress shown, prints the report and writes it to a file.
 
     Args:
         path: of the file of figures.
-        measure: does the work, and calls what it is given with what it is doing.
-        show: prints the tables.
+        measure: measures; its argument is called with what is being done.
+        show: prints the report.
+
+    Returns:
+        0, the exit code.
     """
     console = Console()
-    with show_progress(console) as tell:
-        found = measure(tell)
-    show(console, found)
-    _write_figures(console, path, found.as_json())
+    with show_progress(console) as progress:
+        report = measure(progress)
+    show(console, report)
+    _write_figures(console, path, report.as_json())
     return 0
 
 
 def _write_figures(console: Console, path: Path, figures: dict[str, Any]) -> None:
-    """Writes what was measured and says where."""
+    """Writes the figures and prints the file's name."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -141,11 +144,10 @@ def _write_figures(console: Console, path: Path, figures: dict[str, Any]) -> Non
 
 
 def print_ratios(console: Console, ratios: Sequence[Ratio]) -> None:
-    """Prints ratios beside what is aimed at."""
+    """Prints the ratios of a run."""
     table = Table(title="ratios of this run")
-    for heading in ("ratio", "measured", "aim", ""):
+    for heading in ("ratio", "measured"):
         table.add_column(heading)
     for ratio in ratios:
-        verdict = "" if ratio.met is None else "met" if ratio.met else "missed"
-        table.add_row(ratio.name, f"{ratio.value:,.2f}x", ratio.target, verdict)
+        table.add_row(ratio.name, f"{ratio.value:,.2f}x")
     console.print(table)

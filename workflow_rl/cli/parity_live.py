@@ -159,7 +159,7 @@ class _Progress:
         self._bar.stop()
 
     def show(self, match: Match, episodes: int) -> None:
-        """Shows how far a match has come."""
+        """Shows how many episodes of a match have been played."""
         done = self._done + episodes
         self._bar.update(self._task, description=match.name, completed=done)
         now = time.monotonic()
@@ -168,7 +168,7 @@ class _Progress:
             self._console.print(f"{match.name}: {done}/{self._total} episodes")
 
     def end(self, match: Match, result: LiveResult) -> None:
-        """Shows what came out of a match."""
+        """Prints the result of a match."""
         comparison = result.comparison
         self._done += comparison.episodes
         self._console.print(

@@ -43,9 +43,9 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         removable: (13,) where a Remove would kill a session of Red's.
 
     `reset(seed=s)` begins the episode that CybORG plays after `random.seed(s)`; a reset without a
-    seed goes on from there. CybORG draws from Python's global generator: it is lent to the
-    environment for the length of a call and then put back, so that environments of one process
-    disturb neither each other nor anyone else.
+    seed goes on from there. CybORG draws from Python's global generator: its state is swapped for
+    the environment's own during each call, so that environments of one process disturb neither
+    each other nor anyone else.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
@@ -92,13 +92,14 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         self._first_seed = checked_seed(seed)
         self.observation_space = observation_space(self.config)
         self.action_space = action_space()
-        self._random = _Lent()
+        self._random = _SwappedGenerator()
         with self._random:
             self._build(cyborg_path)
         self._was_reset = False
         self._step = self.config.episode_length  # no step before a reset
 
     def _build(self, path: str | Path | None) -> None:
+        """Makes CybORG and checks that it has our actions and plays our rules."""
         classes = load_cyborg(path)
         agents = {"Red": classes.red_agents["sleep"]}  # exchanged at every reset
         if self.config.green_agent == "active":
@@ -161,7 +162,7 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         self._step = 0
         self._mask[:] = self._first_mask
         self._scans = np.zeros(len(SCAN_SLOTS), np.int8)
-        return self._seen(result.observation, SLEEP), self._info()
+        return self._observation(result.observation, SLEEP), self._info()
 
     def step(
         self, action: int | np.integer[Any]
@@ -204,7 +205,7 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         info["reward_tenths"] = np.array(
             [round(10 * part) for part in reward_parts(controller)], np.int16
         )
-        observation = self._seen(result.observation, index)
+        observation = self._observation(result.observation, index)
         return observation, reward, False, self._step >= self.config.episode_length, info
 
     def render(self) -> str | None:
@@ -226,7 +227,8 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         seen = self.controller.observation["Blue"].data.get(host, {}).get("Processes", ())
         return self._table.info[host][-2] == "None" and any("Connections" in p for p in seen)
 
-    def _seen(self, table: NDArray[Any], action: int) -> NDArray[np.int8]:
+    def _observation(self, table: NDArray[Any], action: int) -> NDArray[np.int8]:
+        """Returns Blue's observation, given CybORG's 52 bits after an action."""
         observation = table.astype(np.int8)
         if self.config.observation == "challenge":
             return observation
@@ -244,22 +246,22 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         return {"red_access": access, "action_mask": self._mask.copy(), "removable": removable}
 
 
-class _Lent:
-    """Python's global generator, lent to one environment for the length of a `with`."""
+class _SwappedGenerator:
+    """A state of its own for Python's global generator, in place during a `with`."""
 
     def __init__(self) -> None:
         self._state = random.Random().getstate()
 
     def seed(self, seed: int) -> None:
-        """Starts the environment's stream anew."""
+        """Seeds the state."""
         self._state = random.Random(seed).getstate()
 
     def __enter__(self) -> None:
-        """Puts the environment's stream in place."""
-        self._everyone = random.getstate()
+        """Swaps the state in."""
+        self._outer_state = random.getstate()
         random.setstate(self._state)
 
     def __exit__(self, *_: object) -> None:
-        """Puts everyone else's stream back."""
+        """Swaps the former state back."""
         self._state = random.getstate()
-        random.setstate(self._everyone)
+        random.setstate(self._outer_state)

@@ -1,4 +1,4 @@
-"""Reads from a running CybORG what its own interface does not say, without building its true state.
+"""Reads from a running CybORG what its own interface does not give, without its slow true state.
 
 `controller` is everywhere CybORG's environment controller, `state` its simulated network.
 """
@@ -26,15 +26,15 @@ def is_privileged(session: Any) -> bool:
 
 
 def suspicious_processes(state: Any) -> dict[str, list[int]]:
-    """Returns by host name the process ids that Blue's monitor has noted, in their order."""
-    noted: dict[str, list[int]] = state.sessions["Blue"][_BLUE_SERVER].sus_pids
-    return noted
+    """Returns by host name the process ids that Blue's monitor found suspicious, in their order."""
+    pids: dict[str, list[int]] = state.sessions["Blue"][_BLUE_SERVER].sus_pids
+    return pids
 
 
 def is_removable(state: Any, session: Any) -> bool:
     """Says whether a Remove would kill this session of Red's."""
-    noted = suspicious_processes(state).get(session.host, ())
-    return session.pid in noted and not is_privileged(session)
+    suspicious = suspicious_processes(state).get(session.host, ())
+    return session.pid in suspicious and not is_privileged(session)
 
 
 def red_presence(state: Any) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:

@@ -1,4 +1,4 @@
-"""Python environments as a world to train in: the real CybORG, or anything of its interface."""
+"""Python environments as a world to train in: the real CybORG, or anything with its interface."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,13 +32,13 @@ _READY_SHARE: Final = 8  # asynchronously, this part of the environments is take
 class PythonWorld:
     """A vector of Python environments whose infos hold `INFO_ARRAYS`.
 
-    Their state cannot be kept: what goes on from a checkpoint starts new episodes.
+    Their state cannot be saved: a training that is resumed starts new episodes.
     """
 
     is_exact = False
 
     def __init__(self, vector: VectorEnv[Any, Any, Any], *, asynchronous: bool = False) -> None:
-        """Takes over a vector environment; closing the world closes it.
+        """Wraps a vector environment; closing the world closes it.
 
         Raises:
             InvalidInputError: it cannot be stepped asynchronously.
@@ -58,7 +58,7 @@ class PythonWorld:
         self.reward = np.zeros(n)
         self.ended = np.zeros(n, np.bool_)
         self.lost: NDArray[np.bool_] | None = None
-        self._everybody = np.arange(n)
+        self._all_envs = np.arange(n)
         self._resets = 0
         self._seed = 0
 
@@ -71,38 +71,38 @@ class PythonWorld:
             raise InvalidInputError(
                 f"these environments cannot be trained in: their infos lack {', '.join(missing)}"
             )
-        self._take(self._everybody, observation, infos)
+        self._store(self._all_envs, observation, infos)
         self.ended[:] = False
 
     def step(self, actions: NDArray[np.int64]) -> int:
         """Plays a step everywhere and returns how many episodes ended."""
-        return self._stepped(self._everybody, *self._vector.step(actions))
+        return self._store_step(self._all_envs, *self._vector.step(actions))
 
     def send(self, actions: NDArray[np.int64], envs: NDArray[np.int64]) -> None:
         """Begins a step in some environments."""
         self._vector.send(actions, envs)
 
     def receive(self, under_way: int) -> NDArray[np.int64]:
-        """Waits for some of the environments under way and returns which have played their step."""
+        """Waits for some of the environments under way; returns which have finished their step."""
         given = self._vector.recv(min(under_way, max(1, self.num_envs // _READY_SHARE)))
         envs: NDArray[np.int64] = given[-1]["env_ids"]
-        self._stepped(envs, *given)
+        self._store_step(envs, *given)
         return envs
 
     def state(self) -> Arrays:
-        """Returns how often the environments were started, so that new episodes differ."""
+        """Returns how often the environments were reset, from which new episodes' seeds derive."""
         return {"resets": np.array([self._resets + 1])}
 
     def load_state(self, arrays: Arrays) -> None:
-        """Starts new episodes, other than those that began the training."""
+        """Starts new episodes, from other seeds than those that began the training."""
         self._resets = int(arrays["resets"][0])
         self.reset(derived_seed(self._seed, self._resets))
 
     def close(self) -> None:
-        """Ends the environments and their processes."""
+        """Closes the environments and ends their processes."""
         self._vector.close()
 
-    def _stepped(
+    def _store_step(
         self,
         envs: NDArray[np.int64],
         observation: NDArray[Any],
@@ -111,7 +111,8 @@ class PythonWorld:
         truncated: NDArray[np.bool_],
         infos: dict[str, Any],
     ) -> int:
-        self._take(envs, observation, infos)
+        """Stores the results of a step of some environments; returns how many episodes ended."""
+        self._store(envs, observation, infos)
         self.reward[envs] = reward
         self.ended[envs] = terminated | truncated
         self.lost = None
@@ -121,9 +122,10 @@ class PythonWorld:
             self.lost[envs] = restarted
         return int(self.ended[envs].sum())
 
-    def _take(
+    def _store(
         self, envs: NDArray[np.int64], observation: NDArray[Any], infos: dict[str, Any]
     ) -> None:
+        """Stores what some environments show now."""
         self.observation[envs] = observation
         self.action_mask[envs] = infos["action_mask"]
         self.table[envs] = (observation[:, : len(TABLE_BITS)] != 0) @ TABLE_BITS
@@ -154,7 +156,7 @@ def make_world(game: GameConfig, num_envs: int, backend: BackendConfig) -> World
 
 
 def check_backend(game: GameConfig, backend: BackendConfig) -> None:
-    """Makes sure, before anything is written, that a backend can play a game.
+    """Checks that a backend can play a game, by making and closing one environment.
 
     Raises:
         InvalidInputError: the backend cannot play it.

@@ -1,23 +1,26 @@
-"""Python environments in a few worker processes that meet their parent in shared memory."""
+"""Python environments in a few worker processes, stepped over shared memory."""
 
 import os
 from collections.abc import Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, Self
 
+import numpy as np
+from gymnasium import Env
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from workflow_rl.config import MAX_ENVS, one_of, positive, whole_number
-from workflow_rl.envs.shared_block import InfoArrays, array_of, info_fields
-from workflow_rl.envs.shared_checks import checked_actions, checked_ids, checked_seeds
-from workflow_rl.envs.shared_exchange import ALL, Exchange, Given, Infos
+from workflow_rl.envs.shared_block import Field, InfoArrays, array_of, info_fields
+from workflow_rl.envs.shared_exchange import ALL, Exchange, Infos, StepResult
 from workflow_rl.envs.shared_pool import EnvFn
+from workflow_rl.envs.spaces import checked_seed, env_seeds
 from workflow_rl.errors import EnvironmentFailedError, InvalidInputError, NotResetError
 
 START_METHODS: Final = ("fork", "spawn", "forkserver")
 _MAX_RESTARTS: Final = 1_000_000
+_MAX_SEED: Final = 2**64 - 1
 _CLOSE_SECONDS: Final = 2.0  # for environments to close; a worker in the middle of a step is killed
 
 
@@ -91,17 +94,9 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
                 positive(name, value)
         example = env_fns[0]()
         try:
-            self.metadata = {**example.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
-            self.render_mode = example.render_mode
-            self.single_observation_space = example.observation_space
-            self.single_action_space = example.action_space
-            array_of(self.single_observation_space)
-            self._action = array_of(self.single_action_space)
-            infos = info_fields(info_arrays, example)
+            infos = self._describe(example, info_arrays)
         finally:
             example.close()
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._was_reset = False
         self._exchange = Exchange(
             env_fns,
@@ -115,6 +110,18 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             max_restarts=max_restarts,
         )
         self.closed = False
+
+    def _describe(self, example: Env[Any, Any], info_arrays: InfoArrays | None) -> list[Field]:
+        """Takes spaces and metadata over from one of the environments; returns its info arrays."""
+        self.metadata = {**example.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+        self.render_mode = example.render_mode
+        self.single_observation_space = example.observation_space
+        self.single_action_space = example.action_space
+        array_of(self.single_observation_space)  # refuses what does not fit
+        self._action = array_of(self.single_action_space)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        return info_fields(info_arrays, example)
 
     @property
     def restarts(self) -> int:
@@ -132,7 +139,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[NDArray[Any], Infos]:
-        """Starts an episode in every environment; steps under way are finished and forgotten.
+        """Starts an episode in every environment; steps under way are finished and discarded.
 
         Args:
             seed: one, of which each environment's is derived (`spaces.env_seeds`), or one for each
@@ -146,13 +153,13 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             InvalidInputError: a seed or an option is not allowed; and what `step` raises.
         """
         exchange = self._open()
-        seeds = checked_seeds(seed, self.num_envs)
+        seeds = _checked_seeds(seed, self.num_envs)
         if options and "reset_mask" in options:
             raise InvalidInputError(
                 "reset_mask is no option here: the next episode starts when one has ended"
             )
         exchange.wait(exchange.under_way())
-        exchange.forget()
+        exchange.discard()
         self._was_reset = False
         exchange.begin_reset(seeds, options)
         exchange.wait(self.num_envs)
@@ -163,7 +170,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             infos.pop(name, None)
         return observation, infos
 
-    def step(self, actions: NDArray[Any]) -> Given:
+    def step(self, actions: NDArray[Any]) -> StepResult:
         """Plays one step in every environment.
 
         Args:
@@ -186,7 +193,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
     def send(
         self, actions: NDArray[Any], env_ids: Sequence[int] | NDArray[Any] | None = None
     ) -> None:
-        """Begins a step in some environments; `recv` gives what comes of it.
+        """Begins a step in some environments; `recv` returns its results.
 
         Args:
             actions: (k, ...) one for each of these environments.
@@ -199,17 +206,17 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         exchange = self._open()
         if not self._was_reset:
             raise NotResetError("call reset() before step() or send()")
-        rows = ALL if env_ids is None else checked_ids(env_ids, self.num_envs)
+        rows = ALL if env_ids is None else _checked_ids(env_ids, self.num_envs)
         size = self.num_envs if isinstance(rows, slice) else len(rows)
-        actions = checked_actions(actions, size, self._action)
+        actions = _checked_actions(actions, size, self._action)
         if under_way := exchange.under_way(rows):
             raise InvalidInputError(
                 f"{under_way} of these environments are under way: recv() them first"
             )
         exchange.begin_step(rows, actions)
 
-    def recv(self, min_envs: int = 1) -> Given:
-        """Takes the environments that have finished their step, waiting for some of them.
+    def recv(self, min_envs: int = 1) -> StepResult:
+        """Returns the results of finished steps, after waiting for some of them.
 
         Args:
             min_envs: at least so many of those under way.
@@ -232,7 +239,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Calls a method of every environment, or reads an attribute, and returns the results."""
         command = ("call", name, args, kwargs)
-        results = self._idle().ask([command] * len(self._exchange.pool.envs))
+        results = self._idle().request([command] * len(self._exchange.pool.envs))
         return tuple(ForkingPickler.loads(result) for result in results)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -246,7 +253,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         if len(values) != self.num_envs:
             raise InvalidInputError(f"{name} needs {self.num_envs} values, not {len(values)}")
         slices = [values[envs.start : envs.stop] for envs in self._idle().pool.envs]
-        self._exchange.ask([("set_attr", name, part) for part in slices])
+        self._exchange.request([("set_attr", name, part) for part in slices])
 
     def render(self) -> tuple[Any, ...]:
         """Returns what every environment renders."""
@@ -258,7 +265,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         Args:
             timeout: seconds after which a worker is killed.
         """
-        if os.getpid() == self._owner:  # and not in a fork of it, whose workers these are not
+        if os.getpid() == self._owner:  # not in a fork, which does not own the workers
             self._exchange.close(timeout)
 
     def __enter__(self) -> Self:
@@ -275,16 +282,19 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             self.close(timeout=0)
 
     def _open(self) -> Exchange:
+        """Returns the exchange, if the environment is open."""
         if self.closed:
             raise NotResetError("the vector environment is closed")
         return self._exchange
 
     def _idle(self) -> Exchange:
+        """Returns the exchange, if no environment is under way."""
         if under_way := self._open().under_way():
             raise InvalidInputError(f"{under_way} environments are under way: recv() them first")
         return self._exchange
 
     def _wait(self, count: int) -> None:
+        """Waits until so many environments have finished; raises if one of them failed."""
         self._exchange.wait(count)
         try:
             self._exchange.raise_failure()
@@ -297,3 +307,44 @@ def usable_cores() -> int:
     """Returns how many cores this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # not every system has it
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _checked_seeds(seed: object, num_envs: int) -> Sequence[int | None]:
+    """Returns a seed for each environment, given one seed, one for each, or none."""
+    if isinstance(seed, (list, tuple, np.ndarray)):
+        if len(seed) != num_envs:
+            raise InvalidInputError(f"{num_envs} seeds are needed, not {len(seed)}")
+        seeds = [checked_seed(one) for one in seed]
+        if any(one is not None and one > _MAX_SEED for one in seeds):
+            raise InvalidInputError(f"a seed of one environment must be at most {_MAX_SEED}")
+        return seeds
+    one = checked_seed(seed)
+    return [None] * num_envs if one is None else env_seeds(one, num_envs)
+
+
+def _checked_ids(env_ids: Sequence[int] | NDArray[Any], num_envs: int) -> NDArray[np.intp]:
+    """Returns the indices of environments, of which there must be some, each once."""
+    ids = np.asarray(env_ids)
+    is_list = ids.ndim == 1 and ids.size > 0 and ids.dtype.kind in "iu"
+    if (
+        not is_list
+        or ids.min() < 0
+        or ids.max() >= num_envs
+        or np.bincount(ids, minlength=num_envs).max() > 1
+    ):
+        raise InvalidInputError(
+            f"env_ids must be different whole numbers from 0 to {num_envs - 1}, not {env_ids!r}"
+        )
+    return ids.astype(np.intp, copy=False)
+
+
+def _checked_actions(actions: object, size: int, action: Field) -> NDArray[Any]:
+    """Returns the actions as an array, if their shape and dtype are right."""
+    given = np.asarray(actions)
+    shape = (size, *action.shape)
+    if given.shape != shape or not np.can_cast(given.dtype, action.dtype, "same_kind"):
+        raise InvalidInputError(
+            f"actions must be {action.dtype} of shape {shape}, not {given.dtype} of shape "
+            f"{given.shape}"
+        )
+    return given

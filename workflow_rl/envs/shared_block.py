@@ -1,4 +1,4 @@
-"""The one block of anonymous memory in which a vector environment and its workers meet."""
+"""The block of anonymous shared memory between a vector environment and its workers."""
 
 import mmap
 import os
@@ -22,7 +22,7 @@ RESET: Final = 2
 DONE: Final = 3
 FAILED: Final = 4  # the environment raised an exception
 
-NO_ENV: Final = -1  # a worker that is waiting plays none
+NO_ENV: Final = -1  # of a worker that waits
 _ALIGNMENT: Final = 64
 _SPACES: Final = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 _NUMBERS: Final = "biufc"  # kinds of dtypes
@@ -36,18 +36,18 @@ STORES_REORDER: Final = platform.machine().lower() not in ("x86_64", "amd64")
 class Fence:
     """Keeps memory accesses before a call before those after it, for other processes too.
 
-    A lock's release and acquire are atomic instructions: the cheapest barrier Python has. Each
-    process and each user of it has one of its own.
+    A lock's release and acquire are atomic instructions: the cheapest barrier Python has. A fence
+    is not shared: each process and each thread makes its own.
     """
 
     def __init__(self) -> None:
-        self._gate = threading.Lock()
-        self._gate.acquire()
+        self._lock = threading.Lock()
+        self._lock.acquire()
 
     def __call__(self) -> None:
-        """Is the barrier."""
-        self._gate.release()
-        self._gate.acquire()
+        """Executes the barrier."""
+        self._lock.release()
+        self._lock.acquire()
 
 
 class Field(NamedTuple):
@@ -69,11 +69,11 @@ class AnonymousFile:
                 self.descriptor = os.dup(file.fileno())
 
     def __getstate__(self) -> Any:
-        """Sends the descriptor along to a process that is being started."""
+        """Returns the descriptor, duplicated for a process that is being started."""
         return DupFd(self.descriptor)
 
     def __setstate__(self, state: Any) -> None:
-        """Takes the descriptor in the new process."""
+        """Receives the descriptor in the new process."""
         self.descriptor = state.detach()
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class SharedBlock:
         return self.arrays[name]
 
     def __getstate__(self) -> Any:
-        """Sends the file along, to be mapped there; a forked process has the map already."""
+        """Returns what a started process maps again; a forked one has the map already."""
         return {"_fields": self._fields, "_file": self._file}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -135,19 +135,19 @@ def fields_of(
     def per_env(name: str, dtype: Any, shape: tuple[int, ...] = ()) -> Field:
         return Field(name, (num_envs, *shape), np.dtype(dtype))
 
-    seen, done = array_of(observation), array_of(action)
+    observations, actions = array_of(observation), array_of(action)
     fields = [
-        Field("wanted", (1,), np.dtype(np.int64)),  # how many finished ones the parent sleeps for
+        Field("wanted", (1,), np.dtype(np.int64)),  # finished environments the parent waits for
         Field("playing", (num_workers,), np.dtype(np.int64)),  # the environment each worker is in
         per_env("status", np.uint8),
         per_env("seed", np.uint64),
         per_env("has_seed", np.bool_),
-        per_env("action", done.dtype, done.shape),
-        per_env("observation", seen.dtype, seen.shape),
+        per_env("action", actions.dtype, actions.shape),
+        per_env("observation", observations.dtype, observations.shape),
         per_env("reward", np.float64),
         per_env("terminated", np.bool_),
         per_env("truncated", np.bool_),
-        per_env("final_obs", seen.dtype, seen.shape),
+        per_env("final_obs", observations.dtype, observations.shape),
     ]
     for info in infos:
         for prefix in ("info", "final_info"):

@@ -1,31 +1,134 @@
-"""All worker processes together: woken, asked, replaced when they die, ended."""
+"""The worker processes as their parent sees them: started, woken, replaced when they die, ended."""
 
 import logging
 import multiprocessing
 import os
 import select
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing import connection
+from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from gymnasium import Env, Space
-from gymnasium.vector.utils import CloudpickleWrapper
+from gymnasium.vector.utils import CloudpickleWrapper, clear_mpi_env_vars
 
-from workflow_rl.envs.shared_block import NO_ENV, Field, SharedBlock
-from workflow_rl.envs.shared_process import WorkerProcess
-from workflow_rl.envs.shared_worker import FAILURE, LOOK, OK, Message, Task
+from workflow_rl.envs.shared_block import NO_ENV, AnonymousFile, Field, SharedBlock
+from workflow_rl.envs.shared_worker import (
+    FAILURE,
+    OK,
+    WAKE_COMMAND,
+    WAKE_PLAY,
+    Job,
+    Message,
+    Task,
+    run_worker,
+)
 from workflow_rl.errors import (
     EnvironmentFailedError,
     EnvironmentTimeoutError,
     InvalidInputError,
     WorkerDiedError,
 )
+from workflow_rl.processes import deaf_children
 
 _LOG: Final = logging.getLogger(__name__)
-LOOK_EVERY: Final = 0.02  # seconds between looks for what no descriptor tells
+POLL_SECONDS: Final = 0.02  # between checks for what no descriptor signals
+_TAIL: Final = 4_000  # bytes of a dead worker's output that are shown
+_SIGNALS: Final = {signal_.value: signal_.name for signal_ in signal.Signals}
 
 EnvFn = Callable[[], Env[Any, Any]]
+
+
+class WorkerProcess:
+    """One worker process and the parent's ends of its pipes."""
+
+    def __init__(
+        self,
+        context: Any,
+        task: Task,
+        notify: Connection,
+        seeds: Sequence[int] | None,
+        parent_ends: Sequence[Connection],
+    ) -> None:
+        """Starts the process.
+
+        Args:
+            context: of multiprocessing.
+            task: which environments it makes.
+            notify: the pipe by which it wakes the parent.
+            seeds: of a replacement, which starts all its episodes anew.
+            parent_ends: of other pipes, which a forked process inherits and closes.
+        """
+        self.envs = range(task.first, task.first + len(task.env_fns))
+        self.is_starting = True
+        self.started_at = time.monotonic()
+        self._is_closed = False
+        wake, self._wake = context.Pipe(duplex=False)
+        commands, self.commands = context.Pipe()
+        self.output = AnonymousFile()
+        is_forked = context.get_start_method() == "fork"
+        inherited = [*parent_ends, self._wake, self.commands] if is_forked else []
+        job = Job(task, wake, commands, notify, self.output, seeds, inherited)
+        self.process = context.Process(
+            target=run_worker, args=(job,), name=f"workflow-rl {self}", daemon=True
+        )
+        with deaf_children(), clear_mpi_env_vars():
+            self.process.start()
+        wake.close()
+        commands.close()
+        os.set_blocking(self._wake.fileno(), False)
+
+    def __str__(self) -> str:
+        """Returns "environment 3" or "environments 3 to 5"."""
+        first, last = self.envs[0], self.envs[-1]
+        return f"environment {first}" if first == last else f"environments {first} to {last}"
+
+    @property
+    def ends(self) -> list[Connection]:
+        """The parent's ends of its pipes."""
+        return [] if self._is_closed else [self._wake, self.commands]
+
+    def wake(self, reason: bytes = WAKE_PLAY) -> None:
+        """Wakes the process; if it is dead, the pool finds out."""
+        # Broken: it is dead. Blocking: it has wake-ups enough to read.
+        with suppress(BrokenPipeError, BlockingIOError):
+            os.write(self._wake.fileno(), reason)
+
+    def send_command(self, command: Message) -> None:
+        """Sends a command and wakes the process; if it is dead, the pool finds out."""
+        with suppress(OSError):
+            self.commands.send(command)
+            self.wake(WAKE_COMMAND)
+
+    def exit_reason(self) -> str:
+        """Says how the process, which has ended, ended: by its exit code or by a signal."""
+        self.process.join(1)
+        code = self.process.exitcode
+        how = f"ended with code {code}"
+        if code is not None and code < 0:
+            how = f"was killed by {_SIGNALS.get(-code, f'signal {-code}')}"
+        return f"the worker of {self} {how}"
+
+    def last_output(self) -> str:
+        """Returns the end of what the process printed, as the end of an error's sentence."""
+        size = os.fstat(self.output.descriptor).st_size
+        kept = os.pread(self.output.descriptor, _TAIL, max(0, size - _TAIL))
+        text = kept.decode(errors="replace").strip()
+        return f"; its last output:\n{text}" if text else "; it had printed nothing"
+
+    def kill(self) -> None:
+        """Kills the process, if it runs, and closes its pipes."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        for end in (self._wake, self.commands, self.output):
+            end.close()
 
 
 class WorkerPool:
@@ -42,30 +145,31 @@ class WorkerPool:
         start_method: str | None,
         start_timeout: float | None,
         max_restarts: int,
-        on_death: Callable[[range], Sequence[int]],
+        on_worker_died: Callable[[range], Sequence[int]],
     ) -> None:
         """Starts the workers and returns when all environments are made.
 
         Args:
             env_fns: make the environments.
             num_workers: how many processes.
-            block: where they find what to do and put what came of it.
+            block: the memory shared with them.
             spaces: the observation and action space that every environment must have.
             infos: the info arrays of the block.
             start_method: fork, spawn or forkserver; None takes multiprocessing's default.
             start_timeout: seconds to make all environments; None waits for ever.
             max_restarts: so many dead workers are replaced.
-            on_death: told the environments of a dead worker, gives the seeds of their next ones.
+            on_worker_died: called with the environments of a dead worker; returns the seeds with
+                which its replacement starts them.
         """
         self._context: Any = multiprocessing.get_context(start_method)
         self._env_fns = [CloudpickleWrapper(env_fn) for env_fn in env_fns]
         self._block, self._spaces, self._infos = block, spaces, infos
         self._start_timeout, self._max_restarts = start_timeout, max_restarts
-        self._on_death = on_death
+        self._on_worker_died = on_worker_died
         self.restarts = 0
-        self._is_new = True  # no death is forgiven before all have started once
-        self._bell, self._bell_rope = self._context.Pipe(duplex=False)
-        os.set_blocking(self._bell.fileno(), False)
+        self._has_started_once = False  # a worker that dies before is not replaced
+        self._notify_reader, self._notify_writer = self._context.Pipe(duplex=False)
+        os.set_blocking(self._notify_reader.fileno(), False)
         self._workers: list[WorkerProcess] = []
         n = len(env_fns)
         try:
@@ -74,11 +178,11 @@ class WorkerPool:
                 self._workers.append(self._start(w, envs, None))
             self._poll = self._make_poll()
             while self.is_starting:
-                self.sleep(LOOK_EVERY)
+                self.wait(POLL_SECONDS)
         except BaseException:
             self.close(0)
             raise
-        self._is_new = False
+        self._has_started_once = True
 
     @property
     def envs(self) -> list[range]:
@@ -87,43 +191,46 @@ class WorkerPool:
 
     @property
     def pids(self) -> list[int]:
-        """The process of each worker."""
+        """The process id of each worker."""
         return [worker.process.pid for worker in self._workers]
 
     @property
     def is_starting(self) -> bool:
-        """Whether a replacement is making its environments."""
+        """Whether a worker is still making its environments."""
         return any(worker.is_starting for worker in self._workers)
 
-    def look(self, w: int) -> None:
-        """Wakes a worker to look for environments to play; one that is starting has none."""
+    def wake(self, w: int) -> None:
+        """Wakes a worker to play its environments; one that is starting has none to play."""
         worker = self._workers[w]
         if not worker.is_starting:
-            worker.write(LOOK)
+            worker.wake()
 
-    def look_all(self) -> None:
+    def wake_all(self) -> None:
         """Wakes all workers."""
         for w in range(len(self._workers)):
-            self.look(w)
+            self.wake(w)
 
-    def sleep(self, seconds: float) -> list[range]:
-        """Sleeps until a worker rings, dies or has started.
+    def wait(self, seconds: float) -> list[range]:
+        """Waits until a worker notifies, dies or has started; replaces those that died.
+
+        Args:
+            seconds: the longest to wait.
 
         Returns:
-            The environments that a replacement has started anew.
+            The environments of each worker that has started since.
 
         Raises:
             WorkerDiedError: more workers died than are to be replaced.
             EnvironmentFailedError: an environment of a replacement could not be made.
         """
         ready = {descriptor for descriptor, _ in self._poll.poll(1000 * seconds)}
-        if self._bell.fileno() in ready:
-            os.read(self._bell.fileno(), 4096)
-        renewed = []
+        if self._notify_reader.fileno() in ready:
+            os.read(self._notify_reader.fileno(), 4096)
+        started = []
         for w, worker in enumerate(tuple(self._workers)):
-            if worker.is_starting and worker.talk.fileno() in ready:
+            if worker.is_starting and worker.commands.fileno() in ready:
                 if self._has_started(worker):
-                    renewed.append(worker.envs)
+                    started.append(worker.envs)
                 else:
                     self._replace(w)
             elif worker.process.sentinel in ready or not (ready or worker.process.is_alive()):
@@ -132,30 +239,30 @@ class WorkerPool:
                 raise EnvironmentTimeoutError(
                     f"{worker} could not be made within {self._start_timeout:g} s (start_timeout)"
                 )
-        return renewed
+        return started
 
-    def tell(self, command: str, *arguments: Any) -> None:
-        """Gives every worker a command that has no answer."""
+    def broadcast(self, command: str, *arguments: Any) -> None:
+        """Sends every worker a command that has no answer."""
         for worker in self._workers:
-            worker.command((command, *arguments))
+            worker.send_command((command, *arguments))
 
-    def ask(self, commands: Mapping[int, Message]) -> list[Any]:
-        """Gives each worker its command and returns the answers.
+    def request(self, commands: Mapping[int, Message]) -> list[Any]:
+        """Sends some workers a command each and returns their answers, in the same order.
 
         Raises:
             WorkerDiedError: a worker died before it answered.
         """
         for w, command in commands.items():
-            self._workers[w].command(command)
+            self._workers[w].send_command(command)
         answers = []
         for w in commands:
             worker = self._workers[w]
-            connection.wait([worker.talk, worker.process.sentinel])
+            connection.wait([worker.commands, worker.process.sentinel])
             try:
-                answers.append(worker.talk.recv())
+                answers.append(worker.commands.recv())
             except (EOFError, OSError):
                 raise WorkerDiedError(
-                    f"{worker.obituary()}, so it gave no answer{worker.last_output()}"
+                    f"{worker.exit_reason()}, so it gave no answer{worker.last_output()}"
                 ) from None
         return answers
 
@@ -163,27 +270,32 @@ class WorkerPool:
         """Lets the workers close their environments and end, and kills those that do not."""
         for worker in self._workers:
             if not worker.is_starting:
-                worker.command(("close",))
+                worker.send_command(("close",))
         deadline = time.monotonic() + timeout
         for worker in self._workers:
             if not worker.is_starting:
                 worker.process.join(max(0.0, deadline - time.monotonic()))
-            worker.forget()
+            worker.kill()
         self._workers.clear()
-        self._bell.close()
-        self._bell_rope.close()
+        self._notify_reader.close()
+        self._notify_writer.close()
 
     def _start(self, w: int, envs: range, seeds: Sequence[int] | None) -> WorkerProcess:
         self._block["playing"][w] = NO_ENV
         env_fns = self._env_fns[envs.start : envs.stop]
         task = Task(w, envs.start, env_fns, self._spaces, self._infos, self._block)
-        strangers = [self._bell, *(end for worker in self._workers for end in worker.ends)]
-        return WorkerProcess(self._context, task, self._bell_rope, seeds, strangers)
+        ends = [self._notify_reader, *(end for worker in self._workers for end in worker.ends)]
+        return WorkerProcess(self._context, task, self._notify_writer, seeds, ends)
 
     def _has_started(self, worker: WorkerProcess) -> bool:
-        """Reads the message of a worker that was starting; False if it is dead."""
+        """Receives the first message of a worker that was starting; False if it died.
+
+        Raises:
+            EnvironmentFailedError: an environment could not be made.
+            InvalidInputError: an environment has other spaces.
+        """
         try:
-            kind, *rest = worker.talk.recv()
+            kind, *rest = worker.commands.recv()
         except (EOFError, OSError):
             return False
         if kind == FAILURE:
@@ -203,37 +315,38 @@ class WorkerPool:
         return limit is not None and time.monotonic() - worker.started_at > limit
 
     def _replace(self, w: int) -> None:
+        """Starts a new worker in the place of one that died, if that is still allowed."""
         worker = self._workers[w]
-        obituary, output = worker.obituary(), worker.last_output()
-        if self._is_new:
-            raise WorkerDiedError(f"{obituary} while it made its environments{output}")
+        reason, output = worker.exit_reason(), worker.last_output()
+        if not self._has_started_once:
+            raise WorkerDiedError(f"{reason} while it made its environments{output}")
         if self.restarts >= self._max_restarts:
             raise WorkerDiedError(
-                f"{obituary}, and {self.restarts} workers had been replaced before "
+                f"{reason}, and {self.restarts} workers had been replaced before "
                 f"(max_restarts){output}"
             )
         self.restarts += 1
         _LOG.warning(
             "%s; it is replaced (%d of at most %d) and its episodes start anew",
-            obituary,
+            reason,
             self.restarts,
             self._max_restarts,
         )
         envs = worker.envs
-        worker.forget()
-        self._workers[w] = self._start(w, envs, self._on_death(envs))
+        worker.kill()
+        self._workers[w] = self._start(w, envs, self._on_worker_died(envs))
         self._poll = self._make_poll()
 
     def _make_poll(self) -> Any:
         poll = select.poll()
-        poll.register(self._bell.fileno(), select.POLLIN)
+        poll.register(self._notify_reader.fileno(), select.POLLIN)
         for worker in self._workers:
             poll.register(worker.process.sentinel, select.POLLIN)
             if worker.is_starting:
-                poll.register(worker.talk.fileno(), select.POLLIN)
+                poll.register(worker.commands.fileno(), select.POLLIN)
         return poll
 
 
 def failure(env: int, text: str) -> EnvironmentFailedError:
-    """Returns the error that tells of an environment's exception."""
+    """Returns the error that shows an environment's exception, given its traceback."""
     return EnvironmentFailedError(f"environment {env} raised an exception:\n{text.strip()}")

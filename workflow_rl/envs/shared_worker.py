@@ -1,4 +1,4 @@
-"""A worker process: it plays its slice of the environments whenever it is woken."""
+"""A worker process: it steps and resets its slice of the environments whenever it is woken."""
 
 import faulthandler
 import gc
@@ -29,37 +29,37 @@ from workflow_rl.envs.shared_block import (
 )
 from workflow_rl.processes import end_with_parent, leave_interrupts_to_parent
 
-# What the parent writes into a worker's wake-up pipe; the end of that pipe ends the worker.
-LOOK: Final = b"l"  # some environments may be STEP or RESET
-LISTEN: Final = b"c"  # a command waits in the connection
+# What the parent writes into a worker's wake pipe; a worker whose wake pipe is closed ends.
+WAKE_PLAY: Final = b"p"  # some environments may be STEP or RESET
+WAKE_COMMAND: Final = b"c"  # a command waits in the command pipe
 
 OK: Final = "ok"
 MISMATCH: Final = "mismatch"
 FAILURE: Final = "failure"
 
-_TELL_EVERY: Final = 100e-6  # seconds of play between two looks whether the parent waits for it
+_NOTIFY_SECONDS: Final = 100e-6  # of play between two checks whether the parent waits for it
 # Objects of many environments outlive the collector's young generations by waiting for their turn;
 # with Python's threshold of 700 it goes through all of them again and again.
 _GC_THRESHOLD: Final = 50_000
-_OUTPUT_LIMIT: Final = 1 << 20
-_OUTPUT_KEPT: Final = 1 << 16
-_TRIM_EVERY: Final = 1_000  # wake-ups
+_OUTPUT_LIMIT: Final = 1 << 20  # bytes
+_OUTPUT_KEPT: Final = 1 << 16  # bytes
+_TRUNCATE_EVERY: Final = 1_000  # wake-ups
 
 Message = tuple[Any, ...]
 _InfoRows = list[tuple[str, NDArray[Any], Any]]  # name, values, whether they are given
 
 
-def collect_rarely() -> None:
-    """Makes the garbage collector of a process with many environments look less often."""
+def collect_garbage_rarely() -> None:
+    """Makes garbage collection less frequent, for a process with many environments."""
     gc.freeze()  # what came with a fork is not collected, so its memory stays shared
     gc.set_threshold(_GC_THRESHOLD)
 
 
 class Task(NamedTuple):
-    """What a worker is to do; `first` is its first environment."""
+    """Which worker it is and which environments it makes."""
 
-    number: int
-    first: int
+    number: int  # of the worker
+    first: int  # its first environment
     env_fns: Sequence[Callable[[], Env[Any, Any]]]
     spaces: tuple[Space[Any], Space[Any]]
     infos: Sequence[Field]
@@ -67,25 +67,25 @@ class Task(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A task, and what joins the worker that does it with its parent."""
+    """A task, and the worker's ends of the pipes to its parent."""
 
     task: Task
-    wake: Connection
-    talk: Connection
-    bell: Connection
-    output: AnonymousFile
+    wake: Connection  # read: wakes the worker
+    commands: Connection  # both ways: commands and their answers
+    notify: Connection  # write: wakes the parent
+    output: AnonymousFile  # what the worker prints
     seeds: Sequence[int] | None  # of a replacement, which starts all its episodes anew
-    strangers: Sequence[Connection]  # the parent's ends, which a forked process has as well
+    inherited: Sequence[Connection]  # the parent's ends, which a forked process closes
 
 
 def run_worker(job: Job) -> None:
-    """Is the worker process: makes the environments, then plays until the parent is done."""
-    for connection in job.strangers:
+    """Runs a worker process: makes the environments, then plays until the parent closes it."""
+    for connection in job.inherited:
         connection.close()
-    _keep_output(job.output)
+    _redirect_output(job.output)
     leave_interrupts_to_parent()
     end_with_parent()
-    collect_rarely()
+    collect_garbage_rarely()
     task = job.task
     player = _Player(job)
     current = task.first
@@ -94,22 +94,22 @@ def run_worker(job: Job) -> None:
             env = make()
             found = (env.observation_space, env.action_space)
             if found != task.spaces:
-                job.talk.send((MISMATCH, current, *map(str, found)))
+                job.commands.send((MISMATCH, current, *map(str, found)))
                 return
             player.envs.append(env)
         for current, seed in enumerate(job.seeds or (), task.first):
             player.reset(current - task.first, seed)
     except BaseException:
-        job.talk.send((FAILURE, current, traceback.format_exc()))
+        job.commands.send((FAILURE, current, traceback.format_exc()))
         return
-    job.talk.send((OK,))
+    job.commands.send((OK,))
     _serve(job, player)
     for env in player.envs:
         env.close()
 
 
-def _keep_output(output: AnonymousFile) -> None:
-    """Lets everything the process prints go to a file that the parent can read."""
+def _redirect_output(output: AnonymousFile) -> None:
+    """Redirects everything the process prints to a file that the parent can read."""
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(output.descriptor, descriptor)
         stream = open(descriptor, "w", buffering=1, closefd=False, errors="replace")  # noqa: SIM115
@@ -118,19 +118,19 @@ def _keep_output(output: AnonymousFile) -> None:
 
 
 def _serve(job: Job, player: "_Player") -> None:
-    """Sleeps until it is woken, again and again, until the pipe ends or it is told to close."""
+    """Executes commands and plays at every wake-up, until told to close or the pipe is closed."""
     wake_ups = 0
-    while given := os.read(job.wake.fileno(), 4096):
-        if LISTEN in given and not player.obey(job.talk.recv()):
+    while received := os.read(job.wake.fileno(), 4096):
+        if WAKE_COMMAND in received and not player.execute(job.commands.recv()):
             return
         player.play()
         wake_ups += 1
-        if wake_ups % _TRIM_EVERY == 0:
-            _trim(job.output.descriptor)
+        if wake_ups % _TRUNCATE_EVERY == 0:
+            _truncate_output(job.output.descriptor)
 
 
-def _trim(descriptor: int) -> None:
-    """Forgets the older part of what the process printed."""
+def _truncate_output(descriptor: int) -> None:
+    """Deletes all but the last part of what the process printed, if it is long."""
     size = os.fstat(descriptor).st_size
     if size > _OUTPUT_LIMIT:
         kept = os.pread(descriptor, _OUTPUT_KEPT, size - _OUTPUT_KEPT)
@@ -149,8 +149,8 @@ class _Player:
         self._fence = Fence()
         self._options: dict[str, Any] | None = None
         self._failures: dict[int, str] = {}
-        self._bell = job.bell.fileno()
-        self._talk = job.talk
+        self._notify = job.notify.fileno()
+        self._commands = job.commands
         self._all_status = task.block["status"]
         self._wanted = _values(task.block["wanted"])
         self._playing = _values(task.block["playing"][task.number : task.number + 1])
@@ -168,12 +168,12 @@ class _Player:
         self._final_infos = _info_rows(rows, "final_info", task.infos)
 
     def play(self) -> None:
-        """Plays what is asked for, in the order of the environments, and says when it is done."""
+        """Steps and resets the environments that are asked to, then notifies the parent."""
         status = self._status
         asked = (self._status_array == STEP) | (self._status_array == RESET)
         self._fence()
         playing, first, clock = self._playing, self._first, time.perf_counter
-        told = clock()
+        notified = clock()
         for k in np.flatnonzero(asked).tolist():
             playing[0] = first + k
             try:
@@ -189,11 +189,11 @@ class _Player:
                 self._fence()
             status[k] = outcome
             now = clock()
-            if now - told > _TELL_EVERY:
-                told = now
-                self._tell()
+            if now - notified > _NOTIFY_SECONDS:
+                notified = now
+                self._notify_parent()
         playing[0] = NO_ENV
-        self._tell()
+        self._notify_parent()
 
     def _step(self, k: int) -> None:
         env = self.envs[k]
@@ -211,32 +211,32 @@ class _Player:
             _write_info(self._infos, k, info)
 
     def reset(self, k: int, seed: int | None) -> None:
-        """Starts an episode."""
+        """Starts an episode of environment k and writes its row."""
         self._observations[k], info = self.envs[k].reset(seed=seed, options=self._options)
         if self._infos:
             _write_info(self._infos, k, info)
         self._rewards[k] = 0.0
         self._terminated[k] = self._truncated[k] = False
 
-    def _tell(self) -> None:
-        """Rings the parent's bell if it sleeps and enough environments have finished."""
+    def _notify_parent(self) -> None:
+        """Wakes the parent if it waits and enough environments have finished."""
         self._fence()
         wanted = self._wanted[0]
         if wanted and np.count_nonzero(self._all_status >= DONE) >= wanted:
-            os.write(self._bell, b"\0")
+            os.write(self._notify, b"\0")
 
-    def obey(self, command: Message) -> bool:
-        """Does what is not on the path of a step; returns whether to go on."""
+    def execute(self, command: Message) -> bool:
+        """Executes a command of the parent's; returns False for the one that closes the worker."""
         name, *arguments = command
         if name == "close":
             return False
         if name == "options":
             (self._options,) = arguments
         elif name == "failures":
-            self._talk.send(self._failures)
+            self._commands.send(self._failures)
             self._failures = {}
         else:
-            self._talk.send(self._in_every_env(name, *arguments))
+            self._commands.send(self._in_every_env(name, *arguments))
         return True
 
     def _in_every_env(self, command: str, name: str, *arguments: Any) -> Message:
@@ -256,7 +256,7 @@ class _Player:
 
 
 def _values(array: NDArray[Any]) -> Any:
-    """Returns a view for single values, which costs half the time of an array's."""
+    """Returns a view whose single values take half the time of an array's to read or write."""
     return memoryview(array)  # type: ignore[arg-type]
 
 

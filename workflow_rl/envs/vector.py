@@ -90,8 +90,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._copy = copy
-        self._everywhere = np.ones(self.num_envs, np.bool_)
-        self._everywhere.flags.writeable = False
+        self._all_true = np.ones(self.num_envs, np.bool_)
+        self._all_true.flags.writeable = False
         self._was_reset = False
 
     def reset(
@@ -117,7 +117,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
                 seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         self.batch.reset(seed)
         self._was_reset = True
-        return self._given(self.batch.observation), self._infos()
+        return self._output(self.batch.observation), self._infos()
 
     def step(
         self, actions: NDArray[np.integer[Any]]
@@ -138,34 +138,34 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             raise NotResetError("call reset() before step()")
         ended = self.batch.step(self._checked(actions))
         out = self.batch.out
-        reward = self._given(out.reward)
-        truncated = self._given(out.truncated)
+        reward = self._output(out.reward)
+        truncated = self._output(out.truncated)
         infos = self._infos()
         infos["env_reward"] = reward
-        infos["_env_reward"] = self._everywhere
-        infos["reward_tenths"] = self._given(out.reward_tenths)
-        infos["_reward_tenths"] = self._everywhere
+        infos["_env_reward"] = self._all_true
+        infos["reward_tenths"] = self._output(out.reward_tenths)
+        infos["_reward_tenths"] = self._all_true
         if ended:
-            infos["final_obs"] = self._given(self.batch.final_observation)
+            infos["final_obs"] = self._output(self.batch.final_observation)
             infos["_final_obs"] = truncated
             infos["final_info"] = {
-                "red_access": self._given(out.final_red_access),
+                "red_access": self._output(out.final_red_access),
                 "_red_access": truncated,
             }
             infos["_final_info"] = truncated
         terminated = np.zeros(self.num_envs, np.bool_)
-        return self._given(self.batch.observation), reward, terminated, truncated, infos
+        return self._output(self.batch.observation), reward, terminated, truncated, infos
 
     def _infos(self) -> Infos:
         return {
-            "red_access": self._given(self.batch.out.red_access),
-            "_red_access": self._everywhere,
-            "action_mask": self._given(self.batch.out.action_mask),
-            "_action_mask": self._everywhere,
+            "red_access": self._output(self.batch.out.red_access),
+            "_red_access": self._all_true,
+            "action_mask": self._output(self.batch.out.action_mask),
+            "_action_mask": self._all_true,
         }
 
-    def _given(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Returns what the caller gets of an array that the next step overwrites."""
+    def _output(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Returns an array for the caller: a copy, unless the environment was made without."""
         return array.copy() if self._copy else array
 
     def _checked(self, actions: NDArray[np.integer[Any]]) -> NDArray[np.int64]:

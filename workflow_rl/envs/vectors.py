@@ -1,4 +1,4 @@
-"""One way to put Python environments side by side, whatever carries their steps."""
+"""One function that makes a vector of Python environments, over shared memory, pipes or neither."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -20,7 +20,7 @@ def make_vector(
 ) -> VectorEnv[Any, Any, Any]:
     """Returns environments that step together; ended episodes restart within the step.
 
-    Seeds of the same list (`spaces.env_seeds`) give the same trajectories with each.
+    The same list of seeds (`spaces.env_seeds`) gives the same trajectories with each kind.
 
     Args:
         env_fns: make the environments.

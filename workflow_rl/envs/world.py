@@ -1,4 +1,4 @@
-"""What a trainer plays in: environments with what compliance must know of them."""
+"""What a trainer plays in: environments, with what compliance is judged by."""
 
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ class World(Protocol):
 
     num_envs: int
     observation_size: int
-    is_exact: bool  # whether it goes on from a kept state as if nothing had happened
+    is_exact: bool  # whether it continues from a saved state exactly
     asynchronous: bool  # whether environments are stepped by `send` and `receive`
 
     @property
@@ -55,7 +55,7 @@ class World(Protocol):
 
     @property
     def lost(self) -> NDArray[np.bool_] | None:
-        """(n,) whose episode was broken off in the step just played; None: nobody's."""
+        """(n,) whether its episode was lost in the step just played; None: no episode was."""
         ...
 
     def reset(self, seed: int) -> None:
@@ -71,19 +71,19 @@ class World(Protocol):
         ...
 
     def receive(self, under_way: int) -> NDArray[np.int64]:
-        """Waits for some of the environments under way and returns which have played their step."""
+        """Waits for some of the environments under way; returns which have finished their step."""
         ...
 
     def state(self) -> Arrays:
-        """Returns what must be kept to go on later exactly."""
+        """Returns what `load_state` continues from."""
         ...
 
     def load_state(self, arrays: Arrays) -> None:
-        """Goes on from a kept state."""
+        """Continues from a saved state."""
         ...
 
     def close(self) -> None:
-        """Ends what the environments need."""
+        """Ends the environments and their processes."""
         ...
 
 
@@ -95,7 +95,7 @@ class SimulatorWorld:
     lost: NDArray[np.bool_] | None = None
 
     def __init__(self, batch: Batch) -> None:
-        """Takes over a batch."""
+        """Wraps a batch."""
         self.batch = batch
         self.num_envs = batch.num_envs
         self.observation_size = batch.observation_size
@@ -116,24 +116,24 @@ class SimulatorWorld:
         return held
 
     def state(self) -> Arrays:
-        """Returns what must be kept to go on later exactly."""
+        """Returns what `load_state` continues from."""
         arrays: Arrays = {"states": self.batch.state.view(np.uint8)}
         arrays |= {f"out.{name}": array for name, array in self.batch.out._asdict().items()}
         return {name: array.copy() for name, array in arrays.items()}
 
     def load_state(self, arrays: Arrays) -> None:
-        """Goes on from a kept state."""
+        """Continues from a saved state."""
         self.batch.state.view(np.uint8)[:] = arrays["states"]
         for name, array in self.batch.out._asdict().items():
             array[:] = arrays[f"out.{name}"]
 
     def send(self, actions: NDArray[np.int64], envs: NDArray[np.int64]) -> None:
-        """Is not there: all environments step at once."""
+        """Raises NotImplementedError: all environments step at once."""
         raise NotImplementedError
 
     def receive(self, under_way: int) -> NDArray[np.int64]:
-        """Is not there: all environments step at once."""
+        """Raises NotImplementedError: all environments step at once."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Has nothing to end."""
+        """Does nothing: there are no processes."""

@@ -1,4 +1,4 @@
-"""What Red did in a step of CybORG, what it drew and how it ended, as the traces write it down."""
+"""What Red did in a step of CybORG, what it drew and how it ended, in the traces' codes."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -48,15 +48,15 @@ class Before:
 
     access: NDArray[np.int8]  # (13,) Red's
     scanned: frozenset[Any]  # addresses of which Red remembers ports
-    noted: dict[str, int]  # host -> suspicious processes noted there so far
+    suspicious: dict[str, int]  # host -> how many suspicious processes Blue's monitor knows
 
     @classmethod
     def of(cls, state: Any) -> "Before":
-        """Notes the moment."""
+        """Reads the moment from CybORG's state."""
         return cls(
             access=red_presence(state)[0],
             scanned=frozenset(state.sessions["Red"][RED_SERVER].ports),
-            noted={host: len(noted) for host, noted in suspicious_processes(state).items()},
+            suspicious={host: len(pids) for host, pids in suspicious_processes(state).items()},
         )
 
 
@@ -171,9 +171,12 @@ def _exploit_draws(kind: RedAction, exploit: str | None, choices: list[Choice]) 
 def _detection(
     state: Any, target: int, exploit: str | None, outcome: Outcome, before: Before
 ) -> int:
-    """Says whether Blue's monitor has seen a new reverse shell: it then has noted its process."""
+    """Returns 1 if Blue's monitor has seen the new reverse shell, 0 if not, -1 without a shell.
+
+    A shell that was seen is one suspicious process more.
+    """
     if exploit in (None, "SSHBruteForce") or outcome is not Outcome.SUCCESS:
         return -1
     host = HOST_NAMES[target]
-    noted = len(suspicious_processes(state).get(host, ()))
-    return int(noted > before.noted.get(host, 0))
+    known = len(suspicious_processes(state).get(host, ()))
+    return int(known > before.suspicious.get(host, 0))

@@ -1,4 +1,4 @@
-"""The real CybORG and the simulator side by side: the same actions, the same draws, every step."""
+"""Plays the real CybORG, replays it on the simulator and compares every step."""
 
 import zlib
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _BUSY_AT_MARKED: Final = 0.7  # of its actions, if there is a marked host
 
 @dataclass(frozen=True)
 class Blue:
-    """Who plays Blue."""
+    """A Blue player."""
 
     name: str
     act: Act
@@ -59,7 +59,7 @@ BUILT_IN_BLUES: Final = (
 
 @dataclass(frozen=True)
 class Match:
-    """Who plays whom, and how long."""
+    """The game that is compared: its players, length and rules."""
 
     red_agent: str
     blue: Blue
@@ -69,13 +69,13 @@ class Match:
 
     @property
     def name(self) -> str:
-        """What it is, without a space."""
+        """A name without a space, from which the episodes' seeds derive."""
         return f"{self.red_agent}-{self.blue.name}-{self.episode_length}"
 
 
 @dataclass(frozen=True)
 class LiveResult:
-    """What came out of a match."""
+    """The comparison of a match's episodes so far."""
 
     comparison: Comparison
     cut: int  # episodes that were compared only up to a process id drawn twice: see `record`

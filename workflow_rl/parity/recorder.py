@@ -1,7 +1,7 @@
 """Records episodes of a running CybORG as a trace: what was done, how chance fell, what came out.
 
-Nothing is put in CybORG's way. How chance fell is read off from what came of it; only the choice
-between exploits is listened to as it is made.
+CybORG plays unchanged. How chance fell is derived from what came out; only the choice between
+exploits is recorded as it is made, by wrapping `random.choices`.
 """
 
 import random
@@ -31,7 +31,7 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], act: Act) -> Trace:
     """Plays an episode of each seed and returns them as one trace.
 
     An episode ends early, before the step in which CybORG gives a process an id that Blue has
-    noted as suspicious before: Remove would then kill the wrong process. The simulator has no
+    marked as suspicious before: Remove would then kill the wrong process. The simulator has no
     process ids.
 
     Args:
@@ -59,14 +59,14 @@ def _episode(env: CyborgEnv, seed: int, act: Act) -> Iterator[Fields]:
     rng = np.random.default_rng(seed)
     controller = env.controller
     interface = controller.agent_interfaces["Red"]
-    watched = interface.agent = _WatchedRed(interface.agent, controller)
+    red = interface.agent = _RecordedRed(interface.agent, controller)
     ended = False
     while not ended:
         action = act(observation, rng)
-        running, noted = _process_ids(controller.state)
-        with _listening() as choices:
+        running, suspicious = _process_ids(controller.state)
+        with _recorded_choices() as choices:
             observation, reward, _, ended, _ = env.step(action)
-        if (_process_ids(controller.state)[0] - running) & noted:
+        if (_process_ids(controller.state)[0] - running) & suspicious:
             return
         confidentiality, availability, _ = reward_parts(controller)
         yield {
@@ -77,49 +77,49 @@ def _episode(env: CyborgEnv, seed: int, act: Act) -> Iterator[Fields]:
             "conf_penalty": confidentiality,
             "avail_penalty": availability,
             **_green(controller.action["Green"]),
-            **red_fields(controller, watched.before, choices),
-            **fields_of(controller, watched.agent),
+            **red_fields(controller, red.before, choices),
+            **fields_of(controller, red.agent),
         }
 
 
 def _process_ids(state: Any) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """Returns the processes that run, and those that Blue has ever noted, as (host, id)."""
+    """Returns the running processes, and all that Blue ever suspected, as (host, id)."""
     running = {(name, p.pid) for name, host in state.hosts.items() for p in host.processes}
-    noted = {(name, pid) for name, pids in suspicious_processes(state).items() for pid in pids}
-    return running, noted
+    suspicious = {(name, p) for name, pids in suspicious_processes(state).items() for p in pids}
+    return running, suspicious
 
 
-class _WatchedRed:
-    """Red's agent, and a note of the moment at which it last chose."""
+class _RecordedRed:
+    """Red's agent; `before` is the moment at which it last chose."""
 
     def __init__(self, agent: Any, controller: Any) -> None:
         self.agent = agent
         self._controller = controller
 
     def get_action(self, observation: Any, action_space: Any) -> Any:
-        """Lets the agent choose."""
+        """Records the moment and returns the agent's choice."""
         self.before = Before.of(self._controller.state)
         return self.agent.get_action(observation, action_space)
 
     def __getattr__(self, name: str) -> Any:
-        """Passes on everything else."""
+        """Returns the agent's own attribute."""
         return getattr(self.agent, name)
 
 
 @contextmanager
-def _listening() -> Iterator[list[Choice]]:
-    """Notes what `random.choices` chooses from and what it takes: the second-best exploits."""
-    heard: list[Choice] = []
+def _recorded_choices() -> Iterator[list[Choice]]:
+    """Yields a list of what `random.choices` chooses from and takes: exploits but the favourite."""
+    recorded: list[Choice] = []
     original = random.choices
 
     def choices(population: Any, *args: Any, **kwargs: Any) -> Any:
         taken = original(population, *args, **kwargs)
-        heard.append((list(population), taken[0]))
+        recorded.append((list(population), taken[0]))
         return taken
 
     random.choices = choices
     try:
-        yield heard
+        yield recorded
     finally:
         random.choices = original
 

@@ -31,7 +31,7 @@ _V4L2 = TRACE_EXPLOIT_NAMES.index("V4L2KernelExploit")
 def recorded_draws(trace: Trace) -> NDArray[np.int64]:
     """Returns the recording's outcomes of chance as draws, (episodes, steps, 4)."""
     a = trace.arrays
-    aims = np.isin(
+    has_host = np.isin(
         a["red_type"],
         (
             RedAction.DISCOVER_NETWORK_SERVICES,
@@ -40,7 +40,7 @@ def recorded_draws(trace: Trace) -> NDArray[np.int64]:
             RedAction.IMPACT,
         ),
     )
-    target = np.where(aims & (a["red_target"] >= 0), a["red_target"], CHOSE_NOBODY)
+    target = np.where(has_host & (a["red_target"] >= 0), a["red_target"], CHOSE_NOBODY)
     other = EXPLOIT_OF_CODE[a["exploit_other"]]
     exploit = np.where(
         a["exploit_took_top"] == 1, TOOK_FAVOURITE, np.where(other >= 0, other, CHOSE_NOBODY)
@@ -56,7 +56,7 @@ def _members(sets: _Array, size: int = NUM_HOSTS) -> _Array:
 
 
 def _concrete(s: _Array) -> _Array:
-    """The technique by the traces' numbers; an escalation that changes something has one too."""
+    """Returns the technique by the traces' numbers; a successful escalation has one too."""
     exploit = np.where(s["red_exploit"] >= 0, CODE_OF_EXPLOIT[s["red_exploit"]], 0)
     escalated = (s["red_action"] == RedAction.PRIVILEGE_ESCALATE) & (
         s["red_outcome"] == Outcome.SUCCESS
@@ -118,7 +118,7 @@ class Divergence:
     got: object
 
     def __str__(self) -> str:
-        """Says all of it in one line."""
+        """Returns the divergence as one line."""
         return (
             f"first divergence: file {self.file}, episode {self.episode}, step {self.step}, "
             f"field {self.field}, expected {self.expected}, got {self.got}"
@@ -169,12 +169,12 @@ def play(trace: Trace, rules: str) -> dict[str, _Array]:
 
 
 def _session_kinds(state: _Array) -> _Array:
-    """Which kinds of user session a host holds: of those Remove misses only while they matter."""
+    """Returns (..., 13, 2) whether a host holds a session that Remove kills, and one it misses."""
     return _kinds(_members(state["removable"]), _members(state["persistent"]), _access(state))
 
 
 def _kinds(removable: _Array, persistent: _Array, access: _Array) -> _Array:
-    """Leaves out what Remove misses on privileged hosts: it changes nothing there any more."""
+    """Stacks both kinds; one that Remove misses counts only while the host is not privileged."""
     return np.stack([removable, np.where(access == Access.USER, persistent, 0)], axis=-1)
 
 

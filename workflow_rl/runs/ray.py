@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import ray
+from ray.cluster_utils import Cluster
 from ray.exceptions import (
     NodeDiedError,
     ObjectLostError,
@@ -39,6 +40,7 @@ CONNECT_SECONDS: Final = 5.0  # for the port of an address to answer
 JOIN_SECONDS: Final = 30.0  # for the cluster behind it to take us in
 ANSWER_SECONDS: Final = 120.0  # for every node to say what is installed there
 _OBJECT_STORE: Final = 200_000_000  # bytes, of a Ray started here: a base policy is 40 kB
+_SIMULATED_STORE: Final = 80_000_000  # bytes, of each node of a simulated cluster
 _AUTO: Final = "auto"
 _JOIN: Final = (
     "import ray, sys\nray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')\n"
@@ -276,6 +278,28 @@ def _check_nodes() -> None:
             raise InvalidInputError(
                 f"the node {name} {other}: results are only the same where both are"
             )
+
+
+@contextmanager
+def simulated_cluster(nodes: int) -> Iterator[str]:
+    """Yields the address of a Ray cluster whose nodes have one processor each, the head none."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    with deaf_children():
+        cluster: Any = Cluster(
+            initialize_head=True,
+            head_node_args={
+                "num_cpus": 0,
+                "object_store_memory": _SIMULATED_STORE,
+                "include_dashboard": False,
+            },
+        )
+    try:
+        with deaf_children():
+            for _ in range(nodes):
+                cluster.add_node(num_cpus=1, object_store_memory=_SIMULATED_STORE)
+        yield cluster.address
+    finally:
+        cluster.shutdown()
 
 
 @contextmanager

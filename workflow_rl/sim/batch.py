@@ -11,6 +11,7 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import compile_message, kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.draws import Draws, philox
 from workflow_rl.sim.observe import (
     OBSERVATION_SIZES,
@@ -54,10 +55,11 @@ class Outputs(NamedTuple):
 
 
 @rule
-def begin_episode(env: State, settings: Settings, out: Outputs, k: int) -> None:
+def begin_episode(states: NDArray[np.void], k: int, settings: Settings, out: Outputs) -> None:
     """Starts environment k's next episode and writes what holds before its first step."""
+    env: State = states[k]
     draws = philox(0, env.episode, env.index, settings.key[0], settings.key[1])
-    start_episode(env, settings, draws.target)
+    start_episode(states, k, settings, draws.target)
     words = out.observation.view(np.int32)
     write_observation(env, settings.cardiff, out.observation, words, k)
     write_red_access(env, out.red_access, k)
@@ -76,16 +78,17 @@ def draws_of(env: State, settings: Settings, given: NDArray[np.int64], k: int) -
 @kernel()
 def _reset(states: NDArray[np.void], settings: NDArray[np.void], out: Outputs) -> None:
     for k in range(len(states)):
-        begin_episode(states[k], settings[0], out, k)
+        begin_episode(states, k, settings[0], out)
 
 
 @rule
-def end_episode(env: State, settings: Settings, out: Outputs, k: int) -> None:
+def end_episode(states: NDArray[np.void], k: int, settings: Settings, out: Outputs) -> None:
     """Keeps what was seen last and starts environment k's next episode."""
     out.final_observation[k] = out.observation[k]
     out.final_red_access[k] = out.red_access[k]
+    env: State = states[k]
     env.episode += 1
-    begin_episode(env, settings, out, k)
+    begin_episode(states, k, settings, out)
 
 
 @rule
@@ -113,13 +116,13 @@ def step_range(
         reward_tenths[k, 2] = env.action_cost
         write_observation(env, settings.cardiff, observation, words, k)
         write_red_access(env, red_access, k)
-        if env.decoy_placed != NOBODY or env.action_cost:
+        if decoys_changed(env):
             write_decoy_mask(env, ACTION_HOST[action], action_mask, k)
         truncated[k] = env.step >= settings.episode_length
         if truncated[k]:
             ended += 1
             if settings.autoreset:
-                end_episode(env, settings, out, k)
+                end_episode(states, k, settings, out)
     return ended
 
 

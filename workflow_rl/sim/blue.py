@@ -95,3 +95,12 @@ def place_decoy(env: State, host: int, decoy: int) -> None:
         env.decoy_placed = host
     else:
         env.blue_success = _FALSE
+
+
+@rule
+def decoys_changed(env: State) -> bool:
+    """Says whether Blue's action of this step could have changed its host's decoys.
+
+    It placed one, or was a Restore, which takes all of them away.
+    """
+    return env.decoy_placed != NOBODY or ACTION_KIND[env.blue_action] == _RESTORE

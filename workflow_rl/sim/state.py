@@ -1,7 +1,8 @@
 """The state of one environment, field by field, and the codes its fields hold.
 
-`State` is written once: it types the rules, and `STATE_DTYPE`, the numpy record that holds one
-environment in a batch, is derived from it. Sets of hosts are bit masks (bit h = host h).
+`State` is written once: it types the rules, and two things are derived from it: `STATE_DTYPE`, the
+numpy record that holds one environment in a batch, and `INITIAL_STATE`, the record every episode
+starts from. Sets of hosts are bit masks (bit h = host h).
 """
 
 from enum import IntEnum
@@ -10,13 +11,15 @@ from typing import Annotated, Any, Final, Protocol, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.scenario.tables import NUM_HOSTS, USER0, Subnet
 
 # All integers are signed: numba turns mixed signed and unsigned arithmetic into floats.
 Small = Annotated[int, np.int8, ()]
 Tenths = Annotated[int, np.int16, ()]
 Count = Annotated[int, np.int32, ()]
 Flag = Annotated[bool, np.bool_, ()]
+Action = Annotated[int, np.int16, ()]
+Bits = Annotated[int, np.int64, ()]
 HostSet = Annotated[int, np.int16, ()]
 SubnetSet = Annotated[int, np.int8, ()]
 SmallPerHost = Annotated[NDArray[np.int8], np.int8, (NUM_HOSTS,)]
@@ -94,72 +97,77 @@ class Access(IntEnum):
 NOBODY: Final = -1  # no host, no decoy, no exploit
 
 
-class State(Protocol):
-    """One environment."""
+def per_host(value: int) -> NDArray[Any]:
+    """Returns the initial value of a field that has one for each host."""
+    return np.full(NUM_HOSTS, value)
 
-    # --- which draws it gets: see draws.py
-    index: Count  # which environment of the run this is
-    episode: Count  # episodes it began before this one since it was seeded
-    step: Count  # steps played in this episode
+
+class State(Protocol):
+    """One environment: each field with its initial value and what its values mean."""
+
+    # --- which draws it gets: see draws.py; the first two outlast an episode
+    index: Count = 0  # which environment of the run this is
+    episode: Count = 0  # episodes it began before this one since it was seeded
+    step: Count = 0  # steps played in this episode
 
     # --- the network: what is true
-    privileged: HostSet  # a root/SYSTEM red session exists; User0 always
-    removable: HostSet  # a user-level session exists that Remove kills (a detected shell)
-    persistent: HostSet  # a user-level session exists that Remove misses (SSH, undetected shell)
-    malware: HostSet  # a red file lies there: what Analyse finds
-    decoys: SetPerHost  # (13,) bit d = decoy type d is deployed
-    restored: HostSet  # restored at least once in this episode
-    ot_running: Flag  # the OT service on Op_Server0
+    privileged: HostSet = 1 << USER0  # a root/SYSTEM red session exists; User0 always
+    removable: HostSet = 0  # a user-level session exists that Remove kills (a detected shell)
+    persistent: HostSet = 0  # a user-level session exists that Remove misses (SSH, unseen shell)
+    malware: HostSet = 0  # a red file lies there: what Analyse finds
+    decoys: SetPerHost = per_host(0)  # (13,) bit d = decoy type d is deployed
+    restored: HostSet = 0  # restored at least once in this episode
+    ot_running: Flag = True  # the OT service on Op_Server0
 
     # --- the step's network events, the only thing Blue's monitor reads; it clears them
-    event_hosts: HostSet  # hosts with any
-    event_count: SmallPerHost  # (13,) connections seen on the host
-    event_ports: SetPerHost  # (13,) their distinct local ports, bits as in tables.PORTS
-    shell_events: HostSet  # a connection to port 4444 was among them
+    event_hosts: HostSet = 0  # hosts with any
+    event_count: SmallPerHost = per_host(0)  # (13,) connections seen on the host
+    event_ports: SetPerHost = per_host(0)  # (13,) their local ports, bits as in tables.PORTS
+    shell_events: HostSet = 0  # a connection to port 4444 was among them
 
     # --- Blue
-    table: Annotated[int, np.int64, ()]  # bit i = bit i of the 52-bit observation: see observe.py
-    blue_action: Annotated[int, np.int16, ()]  # the last one, or NOBODY before the first
-    blue_success: Small  # its Success
-    decoy_placed: Small  # host that received a decoy in this step, or NOBODY
-    malware_found: Small  # host where Analyse found a file in this step, or NOBODY
-    scans_seen: HostSet  # cardiff observation: hosts that showed a scan
-    scan_latest: Small  # cardiff observation: the last of them, or NOBODY
+    table: Bits = 0  # bit i = bit i of the 52-bit observation: see observe.py
+    blue_action: Action = NOBODY  # the last one, or NOBODY before the first
+    blue_success: Small = Success.UNKNOWN  # its Success
+    decoy_placed: Small = NOBODY  # host that received a decoy in this step, or NOBODY
+    malware_found: Small = NOBODY  # host where Analyse found a file in this step, or NOBODY
+    scans_seen: HostSet = 0  # cardiff observation: hosts that showed a scan
+    scan_latest: Small = NOBODY  # cardiff observation: the last of them, or NOBODY
 
     # --- what Red knows
-    subnets_known: SubnetSet
-    addresses_known: HostSet
-    names_known: HostSet
-    ports_known: HostSet  # hosts of which Red remembers a port list
-    ports: SetPerHost  # (13,) that list, bits as in tables.PORTS
-    ot_known: Flag
+    subnets_known: SubnetSet = 1 << Subnet.USER
+    addresses_known: HostSet = 1 << USER0
+    names_known: HostSet = 1 << USER0
+    ports_known: HostSet = 0  # hosts of which Red remembers a port list
+    ports: SetPerHost = per_host(0)  # (13,) that list, bits as in tables.PORTS
+    ot_known: Flag = False
 
     # --- Red's last action
-    red_agent: Small  # RedAgent of this episode
-    red_action: Small  # RedAction
-    red_target: Small  # a subnet for a sweep, else a host, or NOBODY
-    red_success: Small  # Success
-    red_outcome: Small  # Outcome
-    red_exploit: Small  # index in tables.EXPLOITS, or NOBODY
-    red_options: Small  # exploits it could choose from, -1 if it was not an exploit
-    red_decoy_hit: Small  # decoy type that stopped it, or NOBODY
+    red_agent: Small = RedAgent.SLEEP  # who plays this episode: drawn when it starts
+    red_action: Small = RedAction.SLEEP  # RedAction
+    red_target: Small = NOBODY  # a subnet for a sweep, else a host, or NOBODY
+    red_success: Small = Success.UNKNOWN  # Success
+    red_outcome: Small = Outcome.NOTHING  # Outcome
+    red_exploit: Small = NOBODY  # index in tables.EXPLOITS, or NOBODY
+    red_options: Small = -1  # exploits it could choose from, -1 if it was not an exploit
+    red_decoy_hit: Small = NOBODY  # decoy type that stopped it, or NOBODY
 
     # --- B_line's plan
-    bline_index: Small  # 0..14, its place in the chain
-    bline_target: Small  # the user host it goes through, or NOBODY before it is drawn
-    bline_passed_scan: Flag  # it has exploited Op_Server0 once after a scan with a result
+    bline_index: Small = 0  # 0..14, its place in the chain
+    bline_target: Small = NOBODY  # the user host it goes through, or NOBODY before it is drawn
+    bline_passed_scan: Flag = False  # it has exploited Op_Server0 once after a scan with a result
 
     # --- Meander's lists
-    meander_swept: SubnetSet
-    meander_scanned: HostSet
-    meander_exploited: HostSet
-    meander_escalated: HostSet
-    meander_mapped: HostSet  # ever exploited successfully
+    meander_swept: SubnetSet = 0
+    meander_scanned: HostSet = 0
+    meander_exploited: HostSet = 0
+    meander_escalated: HostSet = 0
+    meander_mapped: HostSet = 0  # ever exploited successfully
 
     # --- the reward's parts in tenths, each <= 0
-    confidentiality: Tenths
-    availability: Tenths
-    action_cost: Tenths
+    confidentiality: Tenths = 0
+    availability: Tenths = 0
+    action_cost: Tenths = 0
 
 
 class Settings(Protocol):
@@ -184,5 +192,20 @@ def record_dtype(layout: type[Any]) -> np.dtype[np.void]:
     return np.dtype(fields, align=True)
 
 
+def initial_record(layout: type[Any]) -> NDArray[np.void]:
+    """Returns (1,) the record whose fields have the values that `layout` gives them.
+
+    Raises:
+        AttributeError: `layout` gives a field none.
+    """
+    dtype = record_dtype(layout)
+    record = np.zeros(1, dtype)
+    for name in dtype.names or ():
+        record[name] = getattr(layout, name)
+    record.flags.writeable = False
+    return record
+
+
 STATE_DTYPE: Final = record_dtype(State)
+INITIAL_STATE: Final = initial_record(State)
 SETTINGS_DTYPE: Final = record_dtype(Settings)

@@ -1,45 +1,48 @@
 """What a process uses: processor time and memory."""
 
 import contextlib
-import os
 import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-_STATM = Path("/proc/self/statm")
+import psutil
+
+# psutil does not read Linux's peak (VmHWM), nor can it reset it.
 _STATUS = Path("/proc/self/status")
-_CLEAR = Path("/proc/self/clear_refs")
+_CLEAR_REFS = Path("/proc/self/clear_refs")
+_RESET_PEAK = "5"
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Use since the last look, and now."""
+    """Processor use since the last look, and memory now."""
 
     cpu_percent: float  # of one core
     rss_mb: float
 
 
 class UsageMeter:
-    """Measures from one look to the next."""
+    """Measures this process from one look to the next."""
 
     def __init__(self) -> None:
-        """Starts measuring."""
+        """Starts the first interval."""
+        self._process = psutil.Process()
         self._wall = time.perf_counter()
         self._cpu = time.process_time()
 
     def look(self) -> Usage:
-        """Returns the use since the last look."""
+        """Returns the use since the last look and starts the next interval."""
         wall, cpu = time.perf_counter(), time.process_time()
         percent = 100 * (cpu - self._cpu) / max(wall - self._wall, 1e-9)
         self._wall, self._cpu = wall, cpu
-        return Usage(round(percent, 1), round(_rss_bytes() / 1e6, 1))
+        return Usage(round(percent, 1), round(self._process.memory_info().rss / 1e6, 1))
 
 
 def reset_peak() -> None:
-    """Forgets the most memory held so far, where the system can."""
+    """Sets the peak memory to the present one, where the system can."""
     with contextlib.suppress(OSError):
-        _CLEAR.write_text("5", encoding="ascii")
+        _CLEAR_REFS.write_text(_RESET_PEAK, encoding="ascii")
 
 
 def peak_rss_mb() -> float:
@@ -49,9 +52,3 @@ def peak_rss_mb() -> float:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024 / 1e6
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-
-
-def _rss_bytes() -> float:
-    if _STATM.exists():
-        return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
