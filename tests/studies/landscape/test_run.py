@@ -13,8 +13,8 @@ from workflow_rl.runs.api import Silent
 from workflow_rl.runs.listener import Listener
 from workflow_rl.runs.tasks import News, SerialWorkers, Task
 from workflow_rl.studies.landscape.analysis import analyse
+from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.run import LandscapeRun, exhaustive
-from workflow_rl.studies.landscape.table import Landscape
 from workflow_rl.train.loop import TrainResult
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.report.plots import COLOURS, Plot
-from workflow_rl.studies.comparison.curve import Curve
+from workflow_rl.studies.comparison.curve import LearningCurve
 from workflow_rl.studies.comparison.summary import EARLY_WINDOW, Summary
 from workflow_rl.studies.comparison.training import Measured
 
@@ -78,7 +78,7 @@ def _lines(trainings: Sequence[Measured], what: str, axis: str, heading: str, te
     )
 
 
-def _line(curve: Curve, what: str, axis: str) -> tuple[list[float], list[float]]:
+def _line(curve: LearningCurve, what: str, axis: str) -> tuple[list[float], list[float]]:
     reward, compliance = curve.recent(EARLY_WINDOW)
     values = reward if what == "reward" else compliance
     known = np.flatnonzero(np.isfinite(values))

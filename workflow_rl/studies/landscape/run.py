@@ -14,7 +14,7 @@ from workflow_rl.runs.run import SearchRun
 from workflow_rl.runs.store import RunDirectory, describe_run, open_run, origin_of
 from workflow_rl.runs.tasks import Workers
 from workflow_rl.studies.landscape.analysis import Analysis
-from workflow_rl.studies.landscape.table import Landscape
+from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.workflow.orders import NUM_ORDERS
 
 PURPOSE: Final = "landscape"
