@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.estimates import Estimate
 from workflow_rl.ordersearch.strategies import Observation
-from workflow_rl.report.intervals import Estimate
 from workflow_rl.report.rundata import RunData, Tried
 
 _PLAIN_REASONS: Final[Mapping[str, str]] = {
@@ -58,14 +58,14 @@ def search_path(run: RunData) -> list[Step]:
         seen, got = trial.observation, Estimate(math.nan)
         if seen is not None and trial.result is not None:
             error = trial.result.get("env_reward_error")
-            got = Estimate(seen.value, math.nan if error is None else float(error))
+            got = Estimate.from_error(seen.value, math.nan if error is None else float(error))
             if _is_better(seen, best):
                 best, chosen = seen.value, trial.order
         steps.append(
             Step(
                 trial=trial,
                 why=reason_of(trial),
-                expected=Estimate(trial.mean, trial.deviation),
+                expected=Estimate.from_error(trial.mean, trial.deviation),
                 got=got,
                 is_compliant=seen is not None and seen.is_compliant,
                 best=best,
