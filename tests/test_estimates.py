@@ -1,9 +1,11 @@
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
 
 from workflow_rl.estimates import (
@@ -47,7 +49,7 @@ def test_many_values_have_a_normal_interval_and_few_one_of_student() -> None:
 
 
 @pytest.mark.parametrize("make", [Estimate.of_many, Estimate.of_few])
-def test_one_value_has_no_interval(make: type[Estimate]) -> None:
+def test_one_value_has_no_interval(make: Callable[[NDArray[np.float64]], Estimate]) -> None:
     made = make(np.array([-7.0]))
     assert made.mean == -7
     assert math.isnan(made.half_width)

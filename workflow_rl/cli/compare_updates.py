@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.cli.compare_tables import print_comparison
     from workflow_rl.report.plots import write_page
-    from workflow_rl.studies.comparison.figures import figures
+    from workflow_rl.studies.comparison.figures import comparison_figures
     from workflow_rl.studies.comparison.place import open_place
     from workflow_rl.studies.comparison.plan import Plan
     from workflow_rl.studies.comparison.run import ComparisonRun
@@ -160,7 +160,7 @@ def run(args: argparse.Namespace) -> int:
             data = comparison.write(summaries, seconds)
             page = path / "comparison.html"
             title = f"Update strategies: red {plan.red_agent}, rules {plan.rules}"
-            write_page(page, title, figures(trainings, summaries))
+            write_page(page, title, comparison_figures(trainings, summaries))
             print_whole(console, f"written: {data}, {page}")
     return 0
 

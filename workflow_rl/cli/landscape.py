@@ -71,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.cli.landscape_tables import print_analysis
     from workflow_rl.report.plots import write_page
     from workflow_rl.runs.execution import open_workers
-    from workflow_rl.studies.landscape.analysis import analyse
-    from workflow_rl.studies.landscape.figures import figures
-    from workflow_rl.studies.landscape.regret import STRATEGIES
+    from workflow_rl.studies.landscape.analysis import analyse_landscape
+    from workflow_rl.studies.landscape.figures import landscape_figures
+    from workflow_rl.studies.landscape.regret import REPLAYED_STRATEGIES
     from workflow_rl.studies.landscape.run import LandscapeRun
 
     execution = execution_of(args)
@@ -104,15 +104,15 @@ def run(args: argparse.Namespace) -> int:
             )
             with LandscapeProgress(console, len(landscape.seeds)) as progress:
                 found = landscape.train(progress.of_seed, workers)
-            with replaying(console, args.replays * len(STRATEGIES)) as tell:
-                analysis = analyse(
+            with replaying(console, args.replays * len(REPLAYED_STRATEGIES)) as tell:
+                analysis = analyse_landscape(
                     found, config.search, replays=args.replays, seed=config.seed, on_replay=tell
                 )
             print_analysis(console, analysis)
             data = landscape.write(analysis)
             page = path / "landscape.html"
             title = f"Landscape: red {found.red_agent}, rules {found.rules}"
-            write_page(page, title, figures(analysis))
+            write_page(page, title, landscape_figures(analysis))
             print_whole(console, f"written: {data}, {page}")
     return 0
 

@@ -7,7 +7,8 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from workflow_rl.estimates import Floats
+
 _COLUMNS: Final = ("transitions", "seconds", "episodes", "reward", "compliance")
 
 

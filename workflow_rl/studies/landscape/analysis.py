@@ -73,7 +73,7 @@ class Analysis:
         }
 
 
-def analyse(
+def analyse_landscape(
     landscape: Landscape,
     config: SearchConfig,
     *,

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from workflow_rl.report import palette
-from workflow_rl.report.plots import COLOURS, Plot
+from workflow_rl.report.plots import Plot, trace_colour
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.workflow.orders import format_order
 
@@ -16,7 +16,7 @@ _REGRETS: Final = {
 }
 
 
-def figures(analysis: Analysis) -> list[Plot]:
+def landscape_figures(analysis: Analysis) -> list[Plot]:
     """Returns the ranking, each seed's view of it, and the regret of searches."""
     plots = [_ranking(analysis)]
     if len(analysis.landscape.seeds) > 1:
@@ -36,7 +36,7 @@ def _ranking(analysis: Analysis) -> Plot:
             "x": places,
             "y": [float(land.reward[row, s.order]) for s in standings],
             "text": names,
-            "marker": {"size": 5, "opacity": 0.6, "color": COLOURS[row % len(COLOURS)]},
+            "marker": {"size": 5, "opacity": 0.6, "color": trace_colour(row)},
         }
         for row, seed in enumerate(land.seeds)
     ]
@@ -85,7 +85,7 @@ def _agreement(analysis: Analysis) -> Plot:
             "x": ones,
             "y": [float(x) for x in land.reward[row]],
             "text": [format_order(order) for order in range(len(ones))],
-            "marker": {"size": 6, "color": COLOURS[row % len(COLOURS)]},
+            "marker": {"size": 6, "color": trace_colour(row)},
         }
         for row, seed in enumerate(land.seeds)
         if row
@@ -112,7 +112,7 @@ def _regret(analysis: Analysis, measure: str) -> Plot:
             "x": trials,
             "y": regret.mean(measure).tolist(),
             "error_y": {"array": np.nan_to_num(regret.half_width(measure)).tolist()},
-            "line": {"color": COLOURS[number % len(COLOURS)]},
+            "line": {"color": trace_colour(number)},
         }
         for number, regret in enumerate(analysis.regrets)
     ]

@@ -19,7 +19,7 @@ from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.ranking import shrink_means
 
 CHECKPOINTS: Final = (5, 10, 20, 40)  # trials after which a search is asked for its order
-STRATEGIES: Final = ("gp-ucb", "random", "round-robin")
+REPLAYED_STRATEGIES: Final = ("gp-ucb", "random", "round-robin")
 MEASURES: Final = ("recommended", "best_tried", "mean_tried")
 
 
@@ -125,7 +125,7 @@ def regrets(
     config: SearchConfig,
     *,
     replays: int,
-    strategies: Sequence[str] = STRATEGIES,
+    strategies: Sequence[str] = REPLAYED_STRATEGIES,
     checkpoints: Sequence[int] = CHECKPOINTS,
     seed: int = 0,
     on_replay: Callable[[], None] = lambda: None,
