@@ -4,7 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from workflow_rl.evaluation.results import ActionLog, Cell, Estimate, Evaluation
+from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.results import ActionLog, Cell, Evaluation
 from workflow_rl.workflow.orders import ORDERS, Order
 
 EMPTY = ActionLog(np.zeros((1, 0), np.int16), np.zeros((1, 0), np.int16), ())

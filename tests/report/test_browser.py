@@ -153,7 +153,7 @@ def test_the_report_loads_silently_and_asks_for_nothing(report: Opened) -> None:
 
 def test_every_figure_draws(report: Opened) -> None:
     marks = drawn(report.page)
-    names = ("baselines", "orders", "pairs", "positions", "path", "curves", "stages", "cost")
+    names = ("scores", "orders", "pairs", "positions", "path", "curves", "stages", "cost")
     assert set(marks) == {f"run1-{name}" for name in names}
     assert all(count > 0 for count in marks.values()), marks
     assert marks["run1-orders"] > 120

@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 from tests.report.runs import pairwise
 from workflow_rl.ordersearch.strategies import Observation
 from workflow_rl.report.effects import (
-    Beliefs,
+    OrderBeliefs,
     PairModel,
-    believe,
+    fit_orders,
     fit_pairs,
     pair_effects,
     position_effects,
@@ -92,7 +92,7 @@ def test_where_nothing_matters_nothing_is_said_to() -> None:
 def test_more_trials_narrow_the_intervals() -> None:
     values = pairwise(ENTERPRISE_BEFORE_USER)
     widths = [
-        np.mean([e.worth.half for e in pair_effects(fitted(tries(1, n, values, noise=0.5)))])
+        np.mean([e.worth.half_width for e in pair_effects(fitted(tries(1, n, values, noise=0.5)))])
         for n in (6, 20, 80)
     ]
     assert widths[0] > 2 * widths[1] > 4 * widths[2]
@@ -100,7 +100,7 @@ def test_more_trials_narrow_the_intervals() -> None:
 
 def test_places_are_worth_the_mean_of_their_orders_over_the_mean_of_all() -> None:
     values = np.random.default_rng(7).normal(size=NUM_ORDERS)
-    worth = position_effects(Beliefs(values, np.ones(NUM_ORDERS), 0.1, 5.0, 20, True))
+    worth = position_effects(OrderBeliefs(values, np.ones(NUM_ORDERS), 0.1, 5.0, 20, True))
     for unit, row in zip(UNITS, worth, strict=True):
         for place, mean in enumerate(row):
             here = [v for v, order in zip(values, ORDERS, strict=True) if order[place] == unit]
@@ -117,23 +117,23 @@ def test_from_too_little_nothing_is_concluded(values: list[float]) -> None:
 def test_only_compliant_trials_count_while_there_are_two() -> None:
     good = [Observation(0, -10.0, 0.97, True), Observation(50, -12.0, 0.96, True)]
     bad = [Observation(100, -90.0, 0.2, False)]
-    beliefs = believe(good + bad)
+    beliefs = fit_orders(good + bad)
     assert beliefs is not None
     assert beliefs.only_compliant
     assert beliefs.trials == 2
     assert beliefs.mean.min() > -20
-    beliefs = believe(good[:1] + bad)
+    beliefs = fit_orders(good[:1] + bad)
     assert beliefs is not None
     assert not beliefs.only_compliant
     assert beliefs.trials == 2
-    assert believe([]) is None
+    assert fit_orders([]) is None
 
 
 def test_beliefs_are_those_of_the_search() -> None:
     from workflow_rl.ordersearch.recommend import recommend
 
     seen = tries(5, 12, pairwise(ENTERPRISE_BEFORE_USER), noise=0.5)
-    beliefs, chosen = believe(seen), recommend(seen)
+    beliefs, chosen = fit_orders(seen), recommend(seen)
     assert beliefs is not None
     assert beliefs.of(chosen.order).mean == pytest.approx(chosen.mean)
     assert beliefs.of(chosen.order).error == pytest.approx(chosen.deviation)

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.runs import trial, write_run
+from tests.report.runs import log_rows, trial, write_run
 from workflow_rl.cli import main
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.files import read_json
-from workflow_rl.report.findings import find
+from workflow_rl.report.findings import cost_of, find
 from workflow_rl.report.rundata import read_run
 from workflow_rl.report.words import about_recommendation
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
@@ -22,7 +22,7 @@ def test_the_recommendation_is_the_run_s_own(real_run: Path) -> None:
     source = summary["polished"] if mine.polished else None
     if source is not None:
         assert mine.reward.mean == source["env_reward"]
-        assert mine.reward.half == pytest.approx(1.96 * source["env_reward_error"], rel=1e-3)
+        assert mine.reward.half_width == pytest.approx(1.96 * source["env_reward_error"], rel=1e-3)
         assert mine.episodes == source["objective_episodes"]
     assert found.beliefs is not None
     assert found.beliefs.of(mine.order).mean == pytest.approx(summary["recommendation"]["mean"])
@@ -105,3 +105,18 @@ def test_scores_are_of_the_run_s_own_game(tmp_path: Path, length: int, known: bo
         {("bline", length)} if known else set()
     )
     assert {score.rules for score in scores} == ({"main", "competition"} if known else set())
+
+
+def test_a_run_costs_what_its_trainings_did(tmp_path: Path) -> None:
+    rows = log_rows("base", None, 4) + log_rows("trial_000", 3, 2)
+    cost = cost_of(read_run(write_run(tmp_path / "run", rows=rows)))
+    assert cost is not None
+    assert cost.training == ["base"] * 4 + ["trial_000"] * 2
+    assert cost.transitions == 6_000  # the second training counts from 0 again
+    assert cost.seconds == pytest.approx(6.0)
+    assert cost.clock == pytest.approx([1, 2, 3, 4, 5, 6])
+    assert cost.speed == pytest.approx([1_000] * 6)
+
+
+def test_before_the_first_update_nothing_was_spent(tmp_path: Path) -> None:
+    assert cost_of(read_run(write_run(tmp_path / "run"))) is None

@@ -42,7 +42,7 @@ def test_a_real_run_has_every_section_with_its_figure(real_run: Path, tmp_path: 
     text = report(real_run, output=tmp_path / "report.html")
     for section in SECTIONS:
         assert f'id="run1-{section}-section"' in text
-    figures = {"baselines", "orders", "pairs", "positions", "path", "curves", "stages", "cost"}
+    figures = {"scores", "orders", "pairs", "positions", "path", "curves", "stages", "cost"}
     assert drawn(text) == {f"run1-{name}" for name in figures}
     assert set(re.findall(r'class="plot" id="([^"]+)"', text)) == drawn(text)
     assert text.count("<tr data-order=") == len(ORDERS)
@@ -77,7 +77,7 @@ def test_the_recommended_policy_s_replay_is_linked_where_it_is(
 def test_against_a_known_game_the_baselines_are_shown(tmp_path: Path) -> None:
     trials = [trial(0, 5, -20.0), trial(1, 60, -18.0)]
     text = report(write_run(tmp_path / "run", trials))
-    assert "run1-baselines" in drawn(text)
+    assert "run1-scores" in drawn(text)
     told = visible(text)
     for name in ("winner (Cardiff)", "sleep", "-13.76", "competition", "published leaderboard"):
         assert name in told

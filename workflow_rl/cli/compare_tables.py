@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from workflow_rl.cli.table_style import number_text, titled_table
+from workflow_rl.estimates import MeanAndDeviation
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.summary import (
     BLOCK,
     BLOCKS,
     EPISODES,
-    Spread,
     Summary,
     refusal_of_large_updates,
 )
@@ -50,8 +51,8 @@ def _print_outcome(console: Console, plan: Plan, summaries: Sequence[Summary]) -
             f"{s.transitions_per_update:,}",
             f"{s.updates:,}",
             f"{s.gradient_steps:,}",
-            _spread(s.reward, 1),
-            _spread(s.compliance, 3),
+            _over_seeds(s.reward, 1),
+            _over_seeds(s.compliance, 3),
         )
     console.print(table)
 
@@ -84,11 +85,11 @@ def _print_course(console: Console, summaries: Sequence[Summary], seconds: float
         headings += [f"transitions to {reach.threshold:g}", "s"]
     table = _table("at equal time, and how soon something is learnt", headings)
     for s in summaries:
-        cells = [_spread(s.reward_at_time, 1), _spread(s.compliance_at_time, 3)]
+        cells = [_over_seeds(s.reward_at_time, 1), _over_seeds(s.compliance_at_time, 3)]
         for reach in s.reach:
             short = f" ({reach.seeds} of {s.seeds})" if 0 < reach.seeds < s.seeds else ""
-            cells.append(_spread(reach.transitions, 0) + short)
-            cells.append(_spread(reach.seconds, 1))
+            cells.append(_over_seeds(reach.transitions, 0) + short)
+            cells.append(_over_seeds(reach.seconds, 1))
         table.add_row(s.preset, *cells)
     console.print(table)
 
@@ -107,30 +108,26 @@ def _print_steadiness(console: Console, summaries: Sequence[Summary]) -> None:
     for s in summaries:
         table.add_row(
             s.preset,
-            _figure(s.unrest, 2),
-            _figure(s.reward.deviation, 2),
+            number_text(s.unrest),
+            number_text(s.reward.deviation),
             str(s.episodes_per_env),
-            _spread(s.reward_at_episodes, 1),
-            _spread(s.compliance_at_episodes, 3),
+            _over_seeds(s.reward_at_episodes, 1),
+            _over_seeds(s.compliance_at_episodes, 3),
         )
     console.print(table)
 
 
-def _spread(spread: Spread, decimals: int) -> str:
-    if math.isnan(spread.mean):
+def _over_seeds(value: MeanAndDeviation, decimals: int) -> str:
+    if math.isnan(value.mean):
         return "-"
-    mean = f"{spread.mean:,.{decimals}f}"
-    if math.isnan(spread.deviation):
+    mean = f"{value.mean:,.{decimals}f}"
+    if math.isnan(value.deviation):
         return mean
-    return f"{mean} ± {spread.deviation:,.{decimals}f}"
-
-
-def _figure(value: float, decimals: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{decimals}f}"
+    return f"{mean} ± {value.deviation:,.{decimals}f}"
 
 
 def _table(title: str, headings: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = titled_table(title)
     table.add_column("preset")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)

@@ -108,7 +108,6 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.cli.compare_tables import print_comparison
     from workflow_rl.report.plots import write_page
     from workflow_rl.runs.store import stored_config
-    from workflow_rl.studies.comparison.figures import figures
     from workflow_rl.studies.comparison.plan import Plan
     from workflow_rl.studies.comparison.run import PURPOSE, open_comparison, stored_plan
     from workflow_rl.studies.comparison.summary import summarise
@@ -157,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
             data = comparison.write(summaries, seconds)
             page = path / "comparison.html"
             title = f"Update strategies: red {plan.red_agent}, rules {plan.rules}"
-            write_page(page, title, figures(trainings, summaries))
+            write_page(page, title, comparison_figures(trainings, summaries))
             print_whole(console, f"written: {data}, {page}")
     return 0
 

@@ -74,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.cli.progress import LandscapeProgress
     from workflow_rl.report.plots import write_page
     from workflow_rl.runs.store import stored_config
-    from workflow_rl.studies.landscape.analysis import analyse
-    from workflow_rl.studies.landscape.figures import figures
-    from workflow_rl.studies.landscape.regret import STRATEGIES
+    from workflow_rl.studies.landscape.analysis import analyse_landscape
+    from workflow_rl.studies.landscape.figures import landscape_figures
+    from workflow_rl.studies.landscape.regret import REPLAYED_STRATEGIES
     from workflow_rl.studies.landscape.run import PURPOSE, open_landscape, stored_seeds
 
     resume: Path | None = getattr(args, "resume", None)
@@ -108,15 +108,15 @@ def run(args: argparse.Namespace) -> int:
                 for seed, event in landscape.events():
                     progress.show(seed, event)
             found = landscape.table()
-            with replaying(console, args.replays * len(STRATEGIES)) as tell:
-                analysis = analyse(
+            with replaying(console, args.replays * len(REPLAYED_STRATEGIES)) as tell:
+                analysis = analyse_landscape(
                     found, config.search, replays=args.replays, seed=config.seed, on_replay=tell
                 )
             print_analysis(console, analysis)
             data = landscape.write(analysis)
             page = path / "landscape.html"
             title = f"Landscape: red {found.red_agent}, rules {found.rules}"
-            write_page(page, title, figures(analysis))
+            write_page(page, title, landscape_figures(analysis))
             print_whole(console, f"written: {data}, {page}")
     return 0
 

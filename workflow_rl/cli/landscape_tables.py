@@ -5,10 +5,11 @@ from typing import Final
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
+from workflow_rl.cli.table_style import number_text, titled_table
+from workflow_rl.estimates import Estimate
 from workflow_rl.studies.landscape.analysis import Analysis
-from workflow_rl.studies.landscape.variance import OrderEffect
+from workflow_rl.studies.landscape.order_effects import EqualsEffect, OrderEffect
 from workflow_rl.workflow.orders import common_part, format_order
 
 _ENDS: Final = 10  # orders shown from each end of the ranking
@@ -32,7 +33,7 @@ def _print_effect(console: Console, analysis: Analysis) -> None:
     if effect is None:
         console.print("How much the order matters cannot be told: fewer than two orders do.")
         return
-    table = _table("how much the order matters: rewards = order + seed + noise")
+    table = titled_table("how much the order matters: rewards = order + seed + noise")
     for heading in ("source", "degrees of freedom", "share of squares", "standard deviation"):
         table.add_column(heading, justify="left" if heading == "source" else "right")
     sources = (effect.order, effect.seed, effect.noise)
@@ -40,22 +41,11 @@ def _print_effect(console: Console, analysis: Analysis) -> None:
     for source in sources:
         share = f"{source.squares / total:.1%}" if total else "-"
         deviation = effect.deviations[source.name]
-        table.add_row(source.name, str(source.freedom), share, _figure(deviation))
+        table.add_row(source.name, str(source.freedom), share, number_text(deviation))
     console.print(table)
     console.print(_verdict(effect) if seeds > 1 else "One seed cannot tell orders from noise.")
-    equals = analysis.equals
-    if equals is not None:
-        console.print(
-            f"equal orders ({equals.classes} classes): trained from the same base policy they "
-            f"differ by a standard deviation of {equals.within:.2f}, classes by "
-            f"{equals.between:.2f}"
-        )
-        if not math.isnan(equals.ratio):
-            alike = "no more than" if equals.p_value >= 0.05 else "more than"
-            console.print(
-                f"over seeds, equals differ {alike} noise explains (variance ratio "
-                f"{equals.ratio:.2f}, p = {equals.p_value:.3g})"
-            )
+    if analysis.equals is not None:
+        _print_equals(console, analysis.equals)
 
 
 def _verdict(effect: OrderEffect) -> str:
@@ -69,12 +59,26 @@ def _verdict(effect: OrderEffect) -> str:
     return f"{text}: {'the order matters' if effect.matters else 'no effect of the order shows'}."
 
 
+def _print_equals(console: Console, equals: EqualsEffect) -> None:
+    console.print(
+        f"equal orders ({equals.classes} classes): trained from the same base policy they "
+        f"differ by a standard deviation of {equals.within:.2f}, classes by "
+        f"{equals.between:.2f}"
+    )
+    if not math.isnan(equals.ratio):
+        alike = "no more than" if equals.are_equal else "more than"
+        console.print(
+            f"over seeds, equals differ {alike} noise explains (variance ratio "
+            f"{equals.ratio:.2f}, p = {equals.p_value:.3g})"
+        )
+
+
 def _print_classes(console: Console, analysis: Analysis) -> None:
     land = analysis.landscape
     names, members = np.unique(land.classes, return_inverse=True)
     if analysis.equals is None or len(names) > 30:
         return
-    table = _table("classes of equal orders, by the types whose places matter")
+    table = titled_table("classes of equal orders, by the types whose places matter")
     table.add_column("what they have in common")
     for heading in ("orders", "mean reward", *(f"seed {seed}" for seed in land.seeds)):
         table.add_column(heading, justify="right")
@@ -91,7 +95,7 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
 
 
 def _print_pairs(console: Console, analysis: Analysis) -> None:
-    table = _table("what matters: one type before another, all other pairs as they are")
+    table = titled_table("what matters: one type before another, all other pairs as they are")
     table.add_column("")
     headings = ("worth, 95 % over seeds", *(f"seed {seed}" for seed in analysis.landscape.seeds))
     for heading in headings:
@@ -99,7 +103,7 @@ def _print_pairs(console: Console, analysis: Analysis) -> None:
     for pair in analysis.pairs:
         table.add_row(
             f"{pair.first} before {pair.second}",
-            f"{pair.worth:.2f} ± {_figure(pair.half_width)}",
+            _with_interval(pair.worth),
             *(f"{worth:.2f}" for worth in pair.of_seeds),
         )
     console.print(table)
@@ -108,7 +112,7 @@ def _print_pairs(console: Console, analysis: Analysis) -> None:
 def _print_ranking(console: Console, analysis: Analysis) -> None:
     land = analysis.landscape
     game = f"red {land.red_agent}, rules {land.rules}"
-    table = _table(f"all orders, ranked: {game}")
+    table = titled_table(f"all orders, ranked: {game}")
     table.add_column("rank", justify="right")
     table.add_column("workflow")
     for heading in ("reward, 95 %", "rank, 95 %", "compliance", "true", "complied for"):
@@ -122,7 +126,7 @@ def _print_ranking(console: Console, analysis: Analysis) -> None:
         table.add_row(
             str(place),
             format_order(standing.order),
-            f"{standing.mean:.2f} ± {_figure(standing.half_width)}",
+            _with_interval(standing.reward),
             f"{standing.rank_low} to {standing.rank_high}",
             f"{standing.compliance:.3f}",
             f"{standing.compliance_true:.3f}",
@@ -139,23 +143,20 @@ def _print_regret(console: Console, analysis: Analysis) -> None:
         "mean_tried": "of all orders tried, on average",
     }
     for measure, title in titles.items():
-        table = _table(f"regret {title}: reward below the best order's, {replays} replays, 95 %")
+        table = titled_table(
+            f"regret {title}: reward below the best order's, {replays} replays, 95 %"
+        )
         table.add_column("strategy")
         for number in analysis.checkpoints:
             table.add_column(f"{number} trials", justify="right", no_wrap=True)
         for regret in analysis.regrets:
             pairs = zip(regret.mean(measure), regret.half_width(measure), strict=True)
-            table.add_row(regret.strategy, *(f"{m:.2f} ± {_figure(h)}" for m, h in pairs))
+            table.add_row(regret.strategy, *(_with_interval(Estimate(*pair)) for pair in pairs))
         gains = analysis.advantage(measure)
         if gains is not None:
-            cells = [f"{gain:.2f} ± {_figure(half)}" for gain, half in gains]
-            table.add_row("random minus gp-ucb", *cells, style="bold")
+            table.add_row("random minus gp-ucb", *map(_with_interval, gains), style="bold")
         console.print(table)
 
 
-def _figure(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+def _with_interval(estimate: Estimate) -> str:
+    return f"{estimate.mean:.2f} ± {number_text(estimate.half_width)}"

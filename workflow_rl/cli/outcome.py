@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from workflow_rl.cli.console import print_whole
-from workflow_rl.runs.store import RECOMMENDED, RunDirectory
+from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.summary import SearchOutcome, spread_of
 from workflow_rl.workflow.orders import format_order
 
@@ -24,7 +24,30 @@ def print_start(console: Console, directory: RunDirectory) -> None:
 def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
     """Prints the ranking, the recommendation and where everything is."""
     game = directory.config.game
-    title = f"workflows tried: red {game.red_agent}, rules {game.rules}"
+    console.print(_ranking(outcome, f"workflows tried: red {game.red_agent}, rules {game.rules}"))
+    compliant = sum(t.result is not None and t.result.is_compliant for t in outcome.trials)
+    console.print(
+        f"{compliant} of {len(outcome.trials)} workflows compliant. 'true' is compliance judged by "
+        "where Red really is; nobody sees 5 % of its shells, which bounds it, most where user "
+        "comes early."
+    )
+    _print_order_effect(console, outcome, game.red_agent)
+    console.print(f"recommended: {format_order(outcome.recommendation.order)}")
+    if outcome.polished is not None:
+        console.print(
+            f"its policy after {outcome.polished.updates} more updates: reward "
+            f"{outcome.polished.best_env_reward:.2f}, compliance "
+            f"{outcome.polished.best_compliance:.3f}"
+        )
+    print_whole(
+        console,
+        f"{outcome.transitions:,} transitions in {outcome.seconds:.0f} s; policy: "
+        f"{directory.policy(RECOMMENDED)}; everything: {directory.path}",
+    )
+
+
+def _ranking(outcome: SearchOutcome, title: str) -> Table:
+    """Returns the table of all trials, the compliant ones first, then by reward."""
     table = Table(title=title, box=None, padding=(0, 2, 0, 0), header_style="underline")
     for heading in ("", "workflow", "reward", "compliance", "true", "episodes", "stopped"):
         justify: Literal["left", "right"] = "right" if heading == "" else "left"
@@ -41,34 +64,20 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
             str(result.episodes_per_env),
             result.stopped,
         )
-    console.print(table)
-    compliant = sum(result.is_compliant for _, result in done)
-    console.print(
-        f"{compliant} of {len(outcome.trials)} workflows compliant. 'true' is compliance judged by "
-        "where Red really is; nobody sees 5 % of its shells, which bounds it, most where user "
-        "comes early."
-    )
-    if game.red_agent == "bline":
+    return table
+
+
+def _print_order_effect(console: Console, outcome: SearchOutcome, red_agent: str) -> None:
+    """Says how much rewards differ between orders, and between equal ones by chance."""
+    if red_agent == "bline":
         console.print(
             "Against bline the place of defender makes no difference (24 classes of equals), nor "
             "does op_host's, which it never touches: 6 classes in all."
         )
-    spread = spread_of(outcome.trials, game.red_agent)
+    spread = spread_of(outcome.trials, red_agent)
     if spread.equals and spread.classes > 1:
         console.print(
             f"how much the order matters: rewards differ by {spread.between:.2f} (standard "
             f"deviation) between {spread.classes} different orders, by {spread.within:.2f} between "
             "equal ones, which is noise"
         )
-    console.print(f"recommended: {format_order(outcome.recommendation.order)}")
-    if outcome.polished is not None:
-        console.print(
-            f"its policy after {outcome.polished.updates} more updates: reward "
-            f"{outcome.polished.best_env_reward:.2f}, compliance "
-            f"{outcome.polished.best_compliance:.3f}"
-        )
-    print_whole(
-        console,
-        f"{outcome.transitions:,} transitions in {outcome.seconds:.0f} s; policy: "
-        f"{directory.policy(RECOMMENDED)}; everything: {directory.path}",
-    )

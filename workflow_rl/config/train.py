@@ -87,21 +87,28 @@ class TrainConfig:
         Raises:
             InvalidInputError: none at all.
         """
+        reason = self.why_no_update(episode_length)
+        if reason is not None:
+            raise InvalidInputError(reason)
+        return self.max_episodes * episode_length // self.rollout_steps(episode_length)
+
+    def why_no_update(self, episode_length: int) -> str | None:
+        """Says why max_episodes allow no update, or no whole episode; None if they do."""
         steps = self.rollout_steps(episode_length)
         budget = self.max_episodes * episode_length
-        if budget < steps:
-            raise InvalidInputError(
+        updates = budget // steps
+        if not updates:
+            return (
                 f"this would never update: {self.max_episodes} episodes of {episode_length} steps "
                 f"are {budget} steps per environment, but an update needs {steps} "
                 f"({steps * self.n_envs} transitions from {self.n_envs} environments)"
             )
-        updates = budget // steps
         if updates * steps < episode_length:
-            raise InvalidInputError(
+            return (
                 f"this would never finish an episode: {updates} updates of {steps} steps per "
                 f"environment are fewer than the {episode_length} steps of an episode"
             )
-        return updates
+        return None
 
 
 @dataclass(frozen=True)

@@ -9,23 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import RED_AGENTS, VIEWS
+from workflow_rl.estimates import Estimate
 from workflow_rl.workflow.orders import Order, format_order
 
 OFFICIAL_STEPS: Final = (30, 50, 100)
 OFFICIAL_EPISODES: Final = 1_000
-Z_95: Final = 1.959963984540054  # of the normal distribution
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean with the half-width of its 95 % interval."""
-
-    mean: float
-    half_width: float
-
-    def __str__(self) -> str:
-        """Returns `mean ± half-width`."""
-        return f"{self.mean:.2f} ± {self.half_width:.2f}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +49,7 @@ class Cell:
     @property
     def estimate(self) -> Estimate:
         """Mean return with its interval."""
-        return Estimate(self.mean, Z_95 * self.sd / math.sqrt(len(self.returns)))
+        return Estimate.of_many(self.returns)
 
     def mean_compliance(self, view: str) -> float | None:
         """Returns the mean compliance in one view; None without a workflow."""

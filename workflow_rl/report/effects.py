@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from workflow_rl.estimates import Estimate, Floats
 from workflow_rl.ordersearch.strategies import Observation
-from workflow_rl.report.intervals import Estimate
 from workflow_rl.scenario.units import NUM_UNITS, UNITS
 from workflow_rl.workflow.orders import PAIRS, POSITIONS, PRECEDENCE
 
@@ -17,7 +16,7 @@ _FEWEST: Final = 3  # trials, to say anything of pairs
 # How large effects and noise may be, in standard deviations of the observed rewards.
 _EFFECT_SIZES: Final = np.geomspace(0.05, 4.0, 16)
 _NOISE_SIZES: Final = np.geomspace(0.02, 1.5, 24)
-_TEN_LOOKS: Final = 2.807034  # standard deviations to each side that hold 99.5 %
+_Z_99_5: Final = 2.807034  # standard deviations to each side that hold 99.5 % of a normal
 _VAGUE: Final = 10.0  # of the mean of all orders, about which nothing is assumed
 
 
@@ -28,11 +27,11 @@ def worth_learning_from(seen: Sequence[Observation]) -> list[Observation]:
 
 
 @dataclass(frozen=True)
-class Beliefs:
+class OrderBeliefs:
     """What the search's Gaussian process believes of every order's value."""
 
-    mean: NDArray[np.float64]  # (120,)
-    deviation: NDArray[np.float64]  # (120,)
+    mean: Floats  # (120,)
+    deviation: Floats  # (120,)
     noise: float  # standard deviation of a trial around its order's value
     lengthscale: float  # pairs ordered differently
     trials: int  # it rests on
@@ -40,10 +39,10 @@ class Beliefs:
 
     def of(self, order: int) -> Estimate:
         """Returns what is believed of one order."""
-        return Estimate(float(self.mean[order]), float(self.deviation[order]))
+        return Estimate.from_error(float(self.mean[order]), float(self.deviation[order]))
 
 
-def believe(seen: Sequence[Observation]) -> Beliefs | None:
+def fit_orders(seen: Sequence[Observation]) -> OrderBeliefs | None:
     """Fits the Gaussian process of the search to its trials; None without any."""
     used = worth_learning_from(seen)
     if not used:
@@ -51,7 +50,7 @@ def believe(seen: Sequence[Observation]) -> Beliefs | None:
     from workflow_rl.ordersearch.gp import OrderGP
 
     belief = OrderGP([o.order for o in used], [o.value for o in used]).posterior()
-    return Beliefs(
+    return OrderBeliefs(
         mean=belief.mean,
         deviation=belief.deviation,
         noise=belief.noise,
@@ -65,15 +64,15 @@ def believe(seen: Sequence[Observation]) -> Beliefs | None:
 class PairModel:
     """Rewards as a sum of what each of the ten pairs' arrangement is worth."""
 
-    mean: NDArray[np.float64]  # (10,) of `PAIRS`' first before its second over the reverse
-    covariance: NDArray[np.float64]  # (10, 10)
+    mean: Floats  # (10,) of `PAIRS`' first before its second over the reverse
+    covariance: Floats  # (10, 10)
     explained: float  # share of the trials' variance that the pairs explain
     orders: tuple[int, ...]  # of the trials it rests on
 
-    def combined(self, weights: NDArray[np.float64]) -> Estimate:
+    def combined(self, weights: Floats) -> Estimate:
         """Returns what is known of a weighted sum of the ten effects."""
         variance = float(weights @ self.covariance @ weights)
-        return Estimate(float(weights @ self.mean), max(variance, 0.0) ** 0.5)
+        return Estimate.from_error(float(weights @ self.mean), max(variance, 0.0) ** 0.5)
 
 
 def fit_pairs(seen: Sequence[Observation]) -> PairModel | None:
@@ -91,15 +90,32 @@ def fit_pairs(seen: Sequence[Observation]) -> PairModel | None:
     if len(used) < _FEWEST or not values.std() > 0:
         return None
     spread = float(values.std(ddof=1))
-    standard = (values - values.mean()) / spread
     features = PRECEDENCE[list(orders)] / 2.0  # from one arrangement to the other is 1
-    gram, n = features @ features.T, len(used)
+    mean, covariance, noise = _averaged_regression(features, (values - values.mean()) / spread)
+    return PairModel(
+        mean=spread * mean,
+        covariance=spread**2 * covariance,
+        explained=float(np.clip(1 - noise, 0, 1)),
+        orders=orders,
+    )
+
+
+def _averaged_regression(features: Floats, targets: Floats) -> tuple[Floats, Floats, float]:
+    """Returns mean and covariance of the coefficients, and the variance of the noise.
+
+    Every size of the effects and of the noise is tried, weighed by the likelihood of the targets.
+
+    Args:
+        features: (trials, pairs).
+        targets: (trials,) standardised.
+    """
+    gram, n = features @ features.T, len(targets)
     log_weights, means, covariances, noises = [], [], [], []
     for effect in _EFFECT_SIZES:
         for noise in _NOISE_SIZES:
             total = effect**2 * gram + noise**2 * np.eye(n) + _VAGUE**2
             root = np.linalg.cholesky(total)
-            whitened = np.linalg.solve(root, standard)
+            whitened = np.linalg.solve(root, targets)
             across = effect**2 * np.linalg.solve(root, features)
             log_weights.append(-whitened @ whitened / 2 - np.log(np.diag(root)).sum())
             means.append(across.T @ whitened)
@@ -111,12 +127,7 @@ def fit_pairs(seen: Sequence[Observation]) -> PairModel | None:
     mean = weights @ each
     within = np.tensordot(weights, np.array(covariances), axes=1)
     between = (weights[:, None] * (each - mean)).T @ (each - mean)
-    return PairModel(
-        mean=spread * mean,
-        covariance=spread**2 * (within + between),
-        explained=float(np.clip(1 - weights @ np.array(noises), 0, 1)),
-        orders=orders,
-    )
+    return mean, within + between, float(weights @ np.array(noises))
 
 
 @dataclass(frozen=True)
@@ -132,7 +143,7 @@ class PairEffect:
     @property
     def is_clear(self) -> bool:
         """Whether it stands out although ten pairs are looked at (Bonferroni, 95 %)."""
-        return self.worth.mean > _TEN_LOOKS * self.worth.error
+        return self.worth.mean > _Z_99_5 * self.worth.error
 
 
 def pair_effects(model: PairModel) -> list[PairEffect]:
@@ -144,12 +155,12 @@ def pair_effects(model: PairModel) -> list[PairEffect]:
         counts = (ahead, len(model.orders) - ahead)
         if worth.mean < 0:
             a, b, counts = b, a, counts[::-1]
-            worth = Estimate(-worth.mean, worth.error)
+            worth = Estimate(-worth.mean, worth.half_width)
         effects.append(PairEffect(UNITS[a], UNITS[b], worth, *counts))
     return sorted(effects, key=lambda effect: -effect.worth.mean)
 
 
-def position_effects(beliefs: Beliefs) -> NDArray[np.float64]:
+def position_effects(beliefs: OrderBeliefs) -> Floats:
     """Returns (type, position) what the 24 orders with the type there are worth over all 120.
 
     From the Gaussian process, not from the pairs: a sum of pairs is linear in the position.

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.estimates import Estimate
 from workflow_rl.ordersearch.recommend import recommend
-from workflow_rl.report.baselines import Score, evaluated_scores, known_scores
-from workflow_rl.report.cost import Cost, cost_of
 from workflow_rl.report.effects import (
-    Beliefs,
+    OrderBeliefs,
     PairEffect,
-    believe,
+    fit_orders,
     fit_pairs,
     pair_effects,
     position_effects,
 )
-from workflow_rl.report.intervals import Estimate
 from workflow_rl.report.path import Step, search_path
 from workflow_rl.report.rundata import RunData
+from workflow_rl.report.scores import Score, evaluated_scores, known_scores
 from workflow_rl.workflow.orders import order_index, parse_order
 
 
@@ -53,12 +52,32 @@ class OrderRow:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """A run's updates one after the other; (U,) each."""
+
+    training: list[str]
+    clock: NDArray[np.float64]  # seconds of training up to each update, all processes added up
+    speed: NDArray[np.float64]  # transitions per second of training
+    cpu_percent: NDArray[np.float64]  # of one core
+    rss_mb: NDArray[np.float64]
+    transitions: float  # of all updates
+    simulate_seconds: float
+    infer_seconds: float  # choosing actions and judging them
+    update_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, all processes added up."""
+        return self.simulate_seconds + self.infer_seconds + self.update_seconds
+
+
+@dataclass(frozen=True)
 class Findings:
     """Everything the report says of a run."""
 
     run: RunData
     recommended: Recommended | None
-    beliefs: Beliefs | None
+    beliefs: OrderBeliefs | None
     orders: list[OrderRow]  # best first
     pairs: list[PairEffect]
     explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
@@ -70,7 +89,7 @@ class Findings:
 
 def find(run: RunData) -> Findings:
     """Derives all findings of a run."""
-    beliefs = believe(run.seen)
+    beliefs = fit_orders(run.seen)
     model = fit_pairs(run.seen)
     return Findings(
         run=run,
@@ -127,7 +146,9 @@ def _recommended(
         is_final=is_final,
         is_compliant=bool(result.get("is_compliant")),
         reason=reason,
-        reward=Estimate(_number(result, "env_reward"), _number(result, "env_reward_error")),
+        reward=Estimate.from_error(
+            _number(result, "env_reward"), _number(result, "env_reward_error")
+        ),
         episodes=int(np.nan_to_num(_number(result, "objective_episodes"))),
         compliance=_number(result, "compliance"),
         compliance_true=_number(result, "compliance_true"),
@@ -140,7 +161,7 @@ def _number(data: Mapping[str, Any], name: str) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-def _order_rows(run: RunData, beliefs: Beliefs | None) -> list[OrderRow]:
+def _order_rows(run: RunData, beliefs: OrderBeliefs | None) -> list[OrderRow]:
     if beliefs is None:
         return []
     by_order: dict[int, list[Any]] = {}
@@ -173,3 +194,26 @@ def _scores(run: RunData) -> list[Score]:
     game = run.config.game.red_agent, run.config.game.episode_length
     own = [s for s in evaluated_scores(run.path) if (s.red_agent, s.steps) == game]
     return own + known_scores(*game)
+
+
+def cost_of(run: RunData) -> Cost | None:
+    """Returns what a run has cost so far; None before its first update."""
+    if not sum(len(curve) for curve in run.curves):
+        return None
+
+    def joined(name: str) -> NDArray[np.float64]:
+        return np.concatenate([curve.columns[name] for curve in run.curves])
+
+    seconds = np.concatenate([curve.seconds for curve in run.curves])
+    played = np.concatenate([curve.played for curve in run.curves])
+    return Cost(
+        training=[curve.name for curve in run.curves for _ in range(len(curve))],
+        clock=seconds.cumsum(),
+        speed=np.divide(played, seconds, out=np.full(len(played), np.nan), where=seconds > 0),
+        cpu_percent=joined("cpu_percent"),
+        rss_mb=joined("rss_mb"),
+        transitions=float(played.sum()),
+        simulate_seconds=float(np.nansum(joined("simulate_seconds"))),
+        infer_seconds=float(np.nansum(joined("infer_seconds"))),
+        update_seconds=float(np.nansum(joined("update_seconds"))),
+    )

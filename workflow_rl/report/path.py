@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.estimates import Estimate
 from workflow_rl.ordersearch.strategies import Decision, Observation
-from workflow_rl.report.intervals import Estimate
 from workflow_rl.report.rundata import RunData
 from workflow_rl.runs.trial import Trial
 
@@ -58,14 +58,14 @@ def search_path(run: RunData) -> list[Step]:
     for trial in run.trials:
         seen, got = trial.observation, Estimate(math.nan)
         if seen is not None and trial.result is not None:
-            got = Estimate(seen.value, trial.result.env_reward_error)
+            got = Estimate.from_error(seen.value, trial.result.env_reward_error)
             if _is_better(seen, best):
                 best, chosen = seen.value, trial.order
         steps.append(
             Step(
                 trial=trial,
                 why=reason_of(trial.decision),
-                expected=Estimate(trial.decision.mean, trial.decision.deviation),
+                expected=Estimate.from_error(trial.decision.mean, trial.decision.deviation),
                 got=got,
                 is_compliant=seen is not None and seen.is_compliant,
                 best=best,

@@ -10,7 +10,7 @@ from workflow_rl.report import palette
 from workflow_rl.report.figures.style import base_figure
 from workflow_rl.report.page import PLOTLY, render
 
-COLOURS: Final = (*palette.SERIES, palette.INK)
+_COLOURS: Final = (*palette.SERIES, palette.INK)
 _HEIGHT: Final = 420
 
 
@@ -22,6 +22,11 @@ class Plot:
     text: str
     traces: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
+
+
+def trace_colour(number: int) -> str:
+    """Returns the colour of a plot's trace by its number; after seven they begin again."""
+    return _COLOURS[number % len(_COLOURS)]
 
 
 def write_page(path: Path, title: str, plots: Sequence[Plot]) -> None:

@@ -13,13 +13,13 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_atomically
 from workflow_rl.report import words
 from workflow_rl.report.figures.compare import effects_figure, paths_figure, rewards_figure
+from workflow_rl.report.figures.history import cost_figure, curves_figure, path_figure
 from workflow_rl.report.figures.orders import (
-    baseline_figure,
     orders_figure,
     pairs_figure,
     positions_figure,
+    scores_figure,
 )
-from workflow_rl.report.figures.run import cost_figure, curves_figure, path_figure
 from workflow_rl.report.findings import Findings, find
 from workflow_rl.report.page import PLOTLY, render
 from workflow_rl.report.path import Step
@@ -115,7 +115,7 @@ def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPa
     points = int(share * _MOST_POINTS) // max(len(trials), 1)
     decisions = found.path[-int(share * _MOST_DECISIONS) :]
     made = {
-        "baselines": baseline_figure(found),
+        "scores": scores_figure(found),
         "orders": orders_figure(found),
         "pairs": pairs_figure(found),
         "positions": positions_figure(found),

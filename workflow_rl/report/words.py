@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from workflow_rl.report.effects import Beliefs
+from workflow_rl.report.effects import OrderBeliefs
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.rundata import RunData
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
@@ -85,7 +85,7 @@ def about_recommendation(found: Findings) -> list[str]:
         believed = found.beliefs.of(mine.order)
         text.append(
             f"Of the order itself, trained as briefly as every trial, the search believes "
-            f"{points(believed.mean)} ± {points(believed.half)}."
+            f"{points(believed.mean)} ± {points(believed.half_width)}."
         )
     return text
 
@@ -101,7 +101,7 @@ def about_scores(found: Findings) -> str:
     )
 
 
-def about_beliefs(beliefs: Beliefs | None) -> str:
+def about_beliefs(beliefs: OrderBeliefs | None) -> str:
     """Says what the belief about all orders rests on."""
     if beliefs is None:
         return "No trial has ended, so nothing is believed of any order yet."

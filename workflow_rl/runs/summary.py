@@ -1,14 +1,12 @@
 """What a search found, in figures: the outcome, how much the order matters, `summary.json`."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.estimates import between_and_within
 from workflow_rl.ordersearch.recommend import Recommendation
 from workflow_rl.runs.trial import Trial, with_status
 from workflow_rl.train.job import TrainResult
@@ -28,7 +26,7 @@ class SearchOutcome:
 
 
 @dataclass(frozen=True)
-class Spread:
+class OrderSpread:
     """How much rewards differ between orders, and between equals: what is only noise."""
 
     between: float  # standard deviation of the means of classes of equals
@@ -37,7 +35,7 @@ class Spread:
     equals: int  # observations beyond the first of their class
 
 
-def spread_of(trials: Sequence[Trial], red_agent: str) -> Spread:
+def spread_of(trials: Sequence[Trial], red_agent: str) -> OrderSpread:
     """Separates the effect of the order from noise, over compliant trials.
 
     Equal orders are as good as repeats of one.
@@ -47,15 +45,9 @@ def spread_of(trials: Sequence[Trial], red_agent: str) -> Spread:
     for trial in trials:
         if trial.result is not None and trial.result.is_compliant:
             groups.setdefault(int(classes[trial.order]), []).append(trial.result.env_reward)
-    means = np.array([np.mean(values) for values in groups.values()])
-    freedom = sum(len(values) - 1 for values in groups.values())
-    squares = sum(float(np.sum((np.array(v) - np.mean(v)) ** 2)) for v in groups.values())
-    return Spread(
-        between=float(means.std(ddof=1)) if len(means) > 1 else math.nan,
-        within=math.sqrt(squares / freedom) if freedom else math.nan,
-        classes=len(groups),
-        equals=freedom,
-    )
+    between, within = between_and_within(list(groups.values()))
+    repeats = sum(len(values) - 1 for values in groups.values())
+    return OrderSpread(between, within, classes=len(groups), equals=repeats)
 
 
 def summarise(

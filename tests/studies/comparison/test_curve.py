@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_rl.studies.comparison.curve import Curve, CurveRecorder
+from workflow_rl.studies.comparison.curve import CurveRecorder, LearningCurve
 
 
-def curve(rewards: list[float], episodes: list[int] | None = None, length: int = 100) -> Curve:
+def curve(
+    rewards: list[float], episodes: list[int] | None = None, length: int = 100
+) -> LearningCurve:
     """A training with a point after each given number of episodes, one second each."""
     numbers = np.array(episodes or [10] * len(rewards), np.float64)
-    return Curve(
+    return LearningCurve(
         transitions=np.cumsum(numbers) * length,
         seconds=np.arange(1.0, len(numbers) + 1),
         episodes=numbers,
@@ -112,5 +114,5 @@ def test_nothing_recorded_is_an_empty_curve() -> None:
 
 def test_it_survives_json() -> None:
     course = curve([-4.0, -2.5])
-    again = Curve.from_json(json.loads(json.dumps(course.as_json())))
+    again = LearningCurve.from_json(json.loads(json.dumps(course.as_json())))
     assert all((getattr(again, k) == v).all() for k, v in vars(course).items())

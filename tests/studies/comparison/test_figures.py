@@ -2,7 +2,7 @@ from pathlib import Path
 
 from tests.studies.comparison.test_summary import RISING, measured
 from workflow_rl.report.plots import write_page
-from workflow_rl.studies.comparison.figures import figures
+from workflow_rl.studies.comparison.figures import comparison_figures
 from workflow_rl.studies.comparison.gradient import GradientNoise
 from workflow_rl.studies.comparison.summary import summarise
 
@@ -12,7 +12,7 @@ def test_a_comparison_can_be_drawn(tmp_path: Path) -> None:
     nan = float("nan")
     noise = {"one": GradientNoise(5, 20, 2.0, 1.5, 2.6), "two": GradientNoise(5, 20, nan, nan, nan)}
     summaries, _ = summarise(trainings, noise, [-100.0])
-    plots = figures(trainings, summaries)
+    plots = comparison_figures(trainings, summaries)
     write_page(tmp_path / "page.html", "Comparison", plots)
     reward = plots[0]
     assert [trace["name"] for trace in reward.traces] == ["one", "one", "two", "two"]

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.studies.comparison.curve import Curve
+from workflow_rl.studies.comparison.curve import LearningCurve
 from workflow_rl.studies.comparison.gradient import GradientNoise
 from workflow_rl.studies.comparison.summary import (
-    Spread,
     Summary,
     as_json,
     refusal_of_large_updates,
@@ -23,7 +22,7 @@ def measured(
     """A training with a point of 100 episodes for each reward, of 10 steps each."""
     number = len(rewards)
     transitions = 1_000.0 * np.arange(1, number + 1)
-    course = Curve(
+    course = LearningCurve(
         transitions=transitions,
         seconds=transitions / rate,
         episodes=np.full(number, 100.0),
@@ -99,12 +98,6 @@ def test_fifty_episodes_are_those_of_every_environment_or_all_there_are() -> Non
 def test_a_short_training_is_judged_by_all_of_its_episodes() -> None:
     short, _ = summarise([measured("short", 0, [-30.0, -10.0], rate=1.0)], {}, [])
     assert short[0].reward.mean == -20
-
-
-def test_the_spread_of_nothing_is_unknown() -> None:
-    assert math.isnan(Spread.of([]).mean)
-    assert math.isnan(Spread.of([1.0]).deviation)
-    assert Spread.of([1.0, 3.0]).deviation == pytest.approx(math.sqrt(2))
 
 
 def test_updates_that_never_come_are_refused_with_the_reason() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.studies.landscape.table import Landscape
+from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
 
 

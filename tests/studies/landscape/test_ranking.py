@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from tests.studies.landscape.lands import made_up, truth
-from workflow_rl.studies.landscape.ranking import Standing, believe, rank
-from workflow_rl.studies.landscape.table import Landscape
-from workflow_rl.studies.landscape.variance import order_effect
+from workflow_rl.studies.landscape.landscape import Landscape
+from workflow_rl.studies.landscape.order_effects import order_effect
+from workflow_rl.studies.landscape.ranking import Standing, rank, shrink_means
 from workflow_rl.workflow.orders import classes_of_equals
 
 CLASSES = classes_of_equals("bline")
@@ -21,7 +21,7 @@ def test_without_noise_the_ranking_is_the_truth() -> None:
     values = truth(2.0)
     standings = ranked(made_up(values, noise=1e-6))
     assert [s.order for s in standings] == np.argsort(-values, kind="stable").tolist()
-    assert [s.believed for s in standings] == pytest.approx([s.mean for s in standings])
+    assert [s.believed for s in standings] == pytest.approx([s.reward.mean for s in standings])
 
 
 def test_intervals_hold_the_true_value_as_often_as_they_say() -> None:
@@ -29,7 +29,7 @@ def test_intervals_hold_the_true_value_as_often_as_they_say() -> None:
     for seed in range(10):
         values = truth(2.0, seed)
         for s in ranked(made_up(values, noise=1.0, seed=seed)):
-            inside.append(abs(s.mean - values[s.order]) <= s.half_width)
+            inside.append(abs(s.reward.mean - values[s.order]) <= s.reward.half_width)
     assert np.mean(inside) == pytest.approx(0.95, abs=0.02)
 
 
@@ -41,8 +41,8 @@ def test_equals_have_the_intervals_of_their_class() -> None:
         land = made_up(np.zeros(120), noise=1.0, red_agent="bline", seed=seed)
         land = replace(land, reward=values + spread * land.reward)
         for s in ranked(land):
-            inside.append(abs(s.mean - values[s.order]) <= s.half_width)
-            widths.append(s.half_width / spread[s.order])
+            inside.append(abs(s.reward.mean - values[s.order]) <= s.reward.half_width)
+            widths.append(s.reward.half_width / spread[s.order])
     assert np.mean(inside) == pytest.approx(0.95, abs=0.02)
     assert np.mean(widths) == pytest.approx(2.0 / math.sqrt(3), rel=0.05)
 
@@ -57,21 +57,21 @@ def test_intervals_of_ranks_hold_the_true_rank_as_often_as_they_say() -> None:
     assert np.mean(inside) == pytest.approx(0.95, abs=0.04)
 
 
-def test_belief_takes_the_luck_out_of_the_highest_means() -> None:
+def test_shrunk_takes_the_luck_out_of_the_highest_means() -> None:
     lucky, believed = [], []
     for seed in range(10):
         values = truth(0.5, seed)
         land = made_up(values, noise=1.0, seed=seed)
-        belief = believe(land)
+        shrunk = shrink_means(land)
         top = int(land.reward.mean(axis=0).argmax())
         lucky.append(land.reward[:, top].mean() - values[top])
-        believed.append(belief.mean[top] - values[top])
-        assert (belief.deviation < 1.0 / math.sqrt(3)).all()
+        believed.append(shrunk.mean[top] - values[top])
+        assert (shrunk.deviation < 1.0 / math.sqrt(3)).all()
     assert np.mean(lucky) > 0.5
     assert abs(np.mean(believed)) < 0.25
 
 
-def test_equals_share_a_belief_and_their_ranks() -> None:
+def test_equals_share_a_shrunk_and_their_ranks() -> None:
     values = np.array([-10.0, -20, -30, -40, -50, -60])[CLASSES]
     land = made_up(values, noise=0.5, red_agent="bline")
     standings = ranked(land)
@@ -103,11 +103,11 @@ def test_one_seed_has_no_interval() -> None:
     land = made_up(truth(2.0), seeds=1)
     standings = ranked(land)
     assert len(standings) == 120
-    assert all(math.isnan(s.half_width) for s in standings)
-    assert [s.believed for s in standings] == pytest.approx([s.mean for s in standings])
+    assert all(math.isnan(s.reward.half_width) for s in standings)
+    assert [s.believed for s in standings] == pytest.approx([s.reward.mean for s in standings])
 
 
 def test_one_seed_of_equals_is_believed_by_their_noise() -> None:
     land = made_up(np.full(120, -20.0), seeds=1, noise=1.0, red_agent="bline")
-    belief = believe(land)
-    assert belief.mean.max() - belief.mean.min() < 0.5
+    shrunk = shrink_means(land)
+    assert shrunk.mean.max() - shrunk.mean.min() < 0.5

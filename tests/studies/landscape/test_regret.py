@@ -5,8 +5,8 @@ import pytest
 
 from tests.studies.landscape.lands import made_up, truth
 from workflow_rl.config import SearchConfig
-from workflow_rl.studies.landscape.ranking import believe
-from workflow_rl.studies.landscape.regret import MEASURES, StoredOrders, regrets, replay
+from workflow_rl.studies.landscape.ranking import shrink_means
+from workflow_rl.studies.landscape.regret import MEASURES, StoredOrders, regrets, replay_search
 from workflow_rl.workflow.orders import NUM_ORDERS, classes_of_equals
 
 CONFIG = SearchConfig()
@@ -34,7 +34,7 @@ def test_a_trial_may_give_what_was_stored_of_an_equal() -> None:
 
 def test_the_best_order_has_no_shortfall_and_others_have_their_distance() -> None:
     land = made_up(truth(2.0), noise=0.3)
-    orders, belief = StoredOrders(land), believe(land).mean
+    orders, belief = StoredOrders(land), shrink_means(land).mean
     found = [orders.shortfall(order) for order in range(NUM_ORDERS)]
     assert found == pytest.approx((belief.max() - belief).tolist())
     assert min(found) == 0
@@ -54,7 +54,7 @@ def test_an_order_that_does_not_comply_is_as_bad_as_the_worst_that_does() -> Non
 def test_a_search_of_all_orders_finds_the_best_and_its_mean_is_the_landscapes() -> None:
     land = made_up(truth(2.0))
     orders = StoredOrders(land)
-    found = replay(orders, "exhaustive", CONFIG, 0.95, (1, NUM_ORDERS), 0)
+    found = replay_search(orders, "exhaustive", CONFIG, 0.95, (1, NUM_ORDERS), 0)
     everything = np.mean([orders.shortfall(order) for order in range(NUM_ORDERS)])
     assert found.shape == (len(MEASURES), 2)
     assert found[:, 0] == pytest.approx([orders.shortfall(0)] * 3)
@@ -64,7 +64,7 @@ def test_a_search_of_all_orders_finds_the_best_and_its_mean_is_the_landscapes() 
 
 def test_a_replay_depends_on_its_seed_alone() -> None:
     orders = StoredOrders(made_up(truth(2.0), noise=1.0))
-    one, same, other = (replay(orders, "random", CONFIG, 0.95, (5, 9), s) for s in (3, 3, 4))
+    one, same, other = (replay_search(orders, "random", CONFIG, 0.95, (5, 9), s) for s in (3, 3, 4))
     assert (one == same).all()
     assert (one != other).any()
 

@@ -8,13 +8,12 @@ from workflow_rl.ordersearch.loop import Failed, Trial
 from workflow_rl.runs.api import Silent
 from workflow_rl.runs.listener import Listener
 from workflow_rl.runs.tasks import News, SerialWorkers, Task
+from workflow_rl.studies.landscape.table import Landscape
 
 from tests.runs.toy import findings, tiny
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.studies.landscape.analysis import analyse
 from workflow_rl.studies.landscape.run import LandscapeRun, exhaustive
-from workflow_rl.studies.landscape.table import Landscape
 from workflow_rl.train.job import TrainResult
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
@@ -104,7 +103,7 @@ def test_what_was_found_is_written_with_what_it_depends_on(
     whole: tuple[Path, Landscape],
 ) -> None:
     run = LandscapeRun.open(whole[0])
-    path = run.write(analyse(whole[1], run.config.search, replays=0))
+    path = run.write(analyse_landscape(whole[1], run.config.search, replays=0))
     run.directory.close()
     data = json.loads(path.read_text())
     assert path == whole[0] / "landscape.json"

@@ -46,8 +46,8 @@ def rewards_figure(runs: list[Findings]) -> Figure | None:
                     "symbol": "circle" if mine.is_compliant else "circle-open",
                     "line": {"width": 2, "color": _colour(row)},
                 },
-                hovertemplate=f"{plain(found.run.name)}<br>%{{x:.2f}} ± {mine.reward.half:.2f}"
-                "<extra></extra>",
+                hovertemplate=f"{plain(found.run.name)}<br>%{{x:.2f}} ± "
+                f"{mine.reward.half_width:.2f}<extra></extra>",
             )
         )
     label_rows(figure, labels)

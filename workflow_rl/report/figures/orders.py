@@ -1,9 +1,11 @@
 """Figures of what was found: the policy among others, all orders, and what matters in one."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from workflow_rl.estimates import Estimate
 from workflow_rl.report import palette
 from workflow_rl.report.figures.style import (
     LOG_TICKS,
@@ -22,47 +24,40 @@ _MOST_TRIALS: Final = 8  # of one order
 _PLACES: Final = ("1st", "2nd", "3rd", "4th", "5th")
 
 
-def baseline_figure(found: Findings) -> Figure | None:
-    """The recommended policy among the baselines: points lost per episode, on a log scale."""
-    import plotly.graph_objects as go
+@dataclass(frozen=True)
+class _ScoreRow:
+    """One row of the figure of scores."""
 
+    who: str
+    rules: str | None
+    reward: Estimate
+    source: str
+    is_mine: bool = False
+
+
+def scores_figure(found: Findings) -> Figure | None:
+    """The recommended policy among known scores: points lost per episode, on a log scale."""
     mine = found.recommended
     rules = found.run.config.game.rules if found.run.config else None
     if mine is None or not found.scores or not mine.reward.mean < 0:
         return None
-    rows = [("this run's recommended policy", rules, mine.reward, "sampled, while training", True)]
+    own = "this run's recommended policy"
+    rows = [_ScoreRow(own, rules, mine.reward, "sampled, while training", is_mine=True)]
     rows += [
-        (score.who, score.rules, score.reward, score.source, False)
+        _ScoreRow(score.who, score.rules, score.reward, score.source)
         for score in sorted(found.scores, key=lambda s: -s.reward.mean)
         if score.reward.mean < 0
     ]
     figure = base_figure(ROW * len(rows) + 60)
-    for row, (who, of_rules, reward, source, is_mine) in enumerate(rows):
-        same = of_rules == rules
-        colour = palette.GOOD if is_mine else palette.INK if same else palette.MUTED
-        figure.add_trace(
-            go.Scatter(
-                x=[-reward.mean],
-                y=[row],
-                error_x=interval_bar(reward, colour),
-                mode="markers",
-                marker={
-                    "color": colour,
-                    "size": 13 if is_mine else 10,
-                    "symbol": "diamond" if is_mine else "circle" if same else "circle-open",
-                    "line": {"width": 2, "color": colour},
-                },
-                hovertemplate=f"{plain(who)}<br>{reward.mean:.2f}<br>rules {plain(str(of_rules))}"
-                f"<br>{plain(source)}<extra></extra>",
-                showlegend=False,
-            )
-        )
+    for place, row in enumerate(rows):
+        _add_score(figure, place, row, is_comparable=row.rules == rules)
     label_rows(
         figure,
         [
-            f"{'<b>' if mine else ''}{plain(who)}{'</b>' if mine else ''}  {reward.mean:.1f}  "
-            f"<span style='color:{palette.MUTED}'>({plain(str(of_rules))})</span>"
-            for who, of_rules, reward, _, mine in rows
+            f"{'<b>' if row.is_mine else ''}{plain(row.who)}{'</b>' if row.is_mine else ''}  "
+            f"{row.reward.mean:.1f}  "
+            f"<span style='color:{palette.MUTED}'>({plain(str(row.rules))})</span>"
+            for row in rows
         ],
     )
     figure.update_xaxes(
@@ -71,6 +66,32 @@ def baseline_figure(found: Findings) -> Figure | None:
         title_text="points lost per episode, log scale",
     )
     return figure
+
+
+def _add_score(figure: Figure, place: int, row: _ScoreRow, *, is_comparable: bool) -> None:
+    import plotly.graph_objects as go
+
+    colour = palette.INK if is_comparable else palette.MUTED
+    symbol = "circle" if is_comparable else "circle-open"
+    if row.is_mine:
+        colour, symbol = palette.GOOD, "diamond"
+    figure.add_trace(
+        go.Scatter(
+            x=[-row.reward.mean],
+            y=[place],
+            error_x=interval_bar(row.reward, colour),
+            mode="markers",
+            marker={
+                "color": colour,
+                "size": 13 if row.is_mine else 10,
+                "symbol": symbol,
+                "line": {"width": 2, "color": colour},
+            },
+            hovertemplate=f"{plain(row.who)}<br>{row.reward.mean:.2f}<br>rules "
+            f"{plain(str(row.rules))}<br>{plain(row.source)}<extra></extra>",
+            showlegend=False,
+        )
+    )
 
 
 def orders_figure(found: Findings) -> Figure | None:
@@ -82,7 +103,7 @@ def orders_figure(found: Findings) -> Figure | None:
         return None
     rank = np.array([row.rank for row in rows])
     mean = np.array([row.believed.mean for row in rows])
-    half = np.array([row.believed.half for row in rows])
+    half = np.array([row.believed.half_width for row in rows])
     figure = base_figure(420)
     figure.add_trace(
         go.Scatter(
@@ -125,10 +146,7 @@ def orders_figure(found: Findings) -> Figure | None:
 
 
 def _order_hover(row: OrderRow) -> str:
-    return (
-        f"<b>{row.rank}. {plain(format_order(row.order))}</b><br>"
-        f"believed {row.believed.mean:.2f} ± {row.believed.half:.2f}"
-    )
+    return f"<b>{row.rank}. {plain(format_order(row.order))}</b><br>believed {row.believed}"
 
 
 def pairs_figure(found: Findings) -> Figure | None:
@@ -148,7 +166,7 @@ def pairs_figure(found: Findings) -> Figure | None:
                 x=[found.pairs[i].worth.mean for i in rows],
                 y=rows,
                 error_x={
-                    "array": [found.pairs[i].worth.half for i in rows],
+                    "array": [found.pairs[i].worth.half_width for i in rows],
                     "color": colour,
                     "thickness": 2.5,
                     "width": 5,

@@ -8,8 +8,8 @@ import html
 import math
 from typing import Any, Final
 
+from workflow_rl.estimates import Estimate
 from workflow_rl.report import palette
-from workflow_rl.report.intervals import Estimate
 
 Figure = Any  # plotly is imported where a figure is made: no other command waits for it
 ROW: Final = 34  # pixels of a labelled row, where its label stands beside it
@@ -51,9 +51,9 @@ def base_figure(height: int, **layout: Any) -> Figure:
 
 def interval_bar(value: Estimate, colour: str) -> dict[str, Any]:
     """Returns the horizontal error bar of a value's 95 % interval, if it is known."""
-    if math.isnan(value.error):
+    if math.isnan(value.half_width):
         return {"visible": False}
-    return {"array": [value.half], "color": colour, "thickness": 2.5, "width": 5}
+    return {"array": [value.half_width], "color": colour, "thickness": 2.5, "width": 5}
 
 
 def label_rows(figure: Figure, labels: list[str]) -> None:

@@ -46,24 +46,7 @@ def timeline_figure(frames: Sequence[dict[str, Any]]) -> Figure:
             hovertemplate="%{y:.1f}",
         )
     )
-    for verdict, colour, symbol in _FIXES:
-        when = [step for step, frame in enumerate(frames) if frame.get("verdict") == verdict]
-        if when:
-            figure.add_trace(
-                go.Scatter(
-                    x=when,
-                    y=[0.0] * len(when),
-                    mode="markers",
-                    marker={
-                        "symbol": symbol,
-                        "color": colour,
-                        "size": 9,
-                        "line": {"width": 2 if symbol.endswith("open") else 0, "color": colour},
-                    },
-                    name=f"fix: {verdict}",
-                    hovertemplate=verdict,
-                )
-            )
+    _add_fixes(figure, frames)
     lowest = min(min(frame["reward"] for frame in frames), -1.0)
     figure.update_layout(
         xaxis={"title": {"text": "step"}, "range": [-0.7, len(frames) - 0.3], "zeroline": False},
@@ -78,3 +61,28 @@ def timeline_figure(frames: Sequence[dict[str, Any]]) -> Figure:
         },
     )
     return figure
+
+
+def _add_fixes(figure: Figure, frames: Sequence[dict[str, Any]]) -> None:
+    """Marks the fixes at their steps, by what was judged of them."""
+    import plotly.graph_objects as go
+
+    for verdict, colour, symbol in _FIXES:
+        when = [step for step, frame in enumerate(frames) if frame.get("verdict") == verdict]
+        if not when:
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=when,
+                y=[0.0] * len(when),
+                mode="markers",
+                marker={
+                    "symbol": symbol,
+                    "color": colour,
+                    "size": 9,
+                    "line": {"width": 2 if symbol.endswith("open") else 0, "color": colour},
+                },
+                name=f"fix: {verdict}",
+                hovertemplate=verdict,
+            )
+        )

@@ -7,12 +7,13 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from workflow_rl.estimates import Floats
+
 _COLUMNS: Final = ("transitions", "seconds", "episodes", "reward", "compliance")
 
 
 @dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """Points along a training, each the mean of the episodes ended since the one before; (n,)."""
 
     transitions: Floats  # up to here
@@ -135,7 +136,7 @@ class CurveRecorder:
             self._points.append((transitions, seconds, number, float(reward), float(rate)))
             self._sums[:] = 0
 
-    def curve(self) -> Curve:
+    def curve(self) -> LearningCurve:
         """Returns what was recorded; episodes short of a point are left out."""
         columns = np.array(self._points, np.float64).reshape(-1, len(_COLUMNS)).T
-        return Curve(*(column.copy() for column in columns))
+        return LearningCurve(*(column.copy() for column in columns))

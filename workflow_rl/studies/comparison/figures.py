@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from workflow_rl.report.plots import COLOURS, Plot
-from workflow_rl.studies.comparison.curve import Curve
+from workflow_rl.report.plots import Plot, trace_colour
+from workflow_rl.studies.comparison.curve import LearningCurve
 from workflow_rl.studies.comparison.summary import EARLY_WINDOW, Summary
 from workflow_rl.studies.comparison.training import Measured
 
 _POINTS = 200  # of a line, at most
 
 
-def figures(trainings: Sequence[Measured], summaries: Sequence[Summary]) -> list[Plot]:
+def comparison_figures(trainings: Sequence[Measured], summaries: Sequence[Summary]) -> list[Plot]:
     """Returns reward and compliance by transitions and by time, and what each preset costs."""
     window = f"Mean of the last {EARLY_WINDOW} episodes; a thin line is a seed."
     return [
@@ -49,7 +49,7 @@ def _lines(trainings: Sequence[Measured], what: str, axis: str, heading: str, te
     presets = list(dict.fromkeys(m.preset for m in trainings))
     traces: list[dict[str, Any]] = []
     for number, preset in enumerate(presets):
-        colour = COLOURS[number % len(COLOURS)]
+        colour = trace_colour(number)
         for k, measured in enumerate(m for m in trainings if m.preset == preset):
             x, y = _line(measured.curve, what, axis)
             traces.append(
@@ -78,7 +78,7 @@ def _lines(trainings: Sequence[Measured], what: str, axis: str, heading: str, te
     )
 
 
-def _line(curve: Curve, what: str, axis: str) -> tuple[list[float], list[float]]:
+def _line(curve: LearningCurve, what: str, axis: str) -> tuple[list[float], list[float]]:
     reward, compliance = curve.recent(EARLY_WINDOW)
     values = reward if what == "reward" else compliance
     known = np.flatnonzero(np.isfinite(values))
@@ -107,7 +107,7 @@ def _bars(
         "type": "bar",
         "x": [s.preset for s in summaries],
         "y": [None if v is None or not np.isfinite(v) else v for v in values],
-        "marker": {"color": [COLOURS[k % len(COLOURS)] for k in range(len(summaries))]},
+        "marker": {"color": [trace_colour(k) for k in range(len(summaries))]},
     }
     if errors is not None:
         pairs = [pair or (0.0, 0.0) for pair in errors]

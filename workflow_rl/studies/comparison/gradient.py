@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import PPO_FORMS, PPOConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
+from workflow_rl.estimates import Z_95
 from workflow_rl.ppo.rollout import Player
 from workflow_rl.ppo.update import Learner, samples_of
 from workflow_rl.processes import one_thread
@@ -33,7 +34,6 @@ _SAMPLES: Final = 200_000  # behind all gradients of a preset, within these boun
 _FEWEST: Final = 20
 _MOST: Final = 1_000
 _GROUPS: Final = 10  # of the jackknife
-_Z95: Final = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def gradient_noise(gradients: NDArray[np.float32], samples: int) -> GradientNois
     if math.isfinite(noise) and np.isfinite(parts).all():
         logs = np.log(np.maximum(parts, 1e-300))
         spread = (len(logs) - 1) / len(logs) * float(np.sum((logs - logs.mean()) ** 2))
-        factor = math.exp(_Z95 * math.sqrt(spread))
+        factor = math.exp(Z_95 * math.sqrt(spread))
         low, high = noise / factor, noise * factor
     return GradientNoise(samples, len(inner), noise, low, high)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from workflow_rl.config import TrainConfig
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.estimates import MeanAndDeviation
 from workflow_rl.studies.comparison.gradient import GradientNoise
 from workflow_rl.studies.comparison.training import Measured
 
@@ -20,30 +20,13 @@ EPISODES: Final = 50  # that the documents give a workflow, per environment
 
 
 @dataclass(frozen=True)
-class Spread:
-    """The mean over seeds, and their standard deviation."""
-
-    mean: float
-    deviation: float  # NaN with one seed
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
-        """Returns the spread of some values; NaN without any, or if one of them is missing."""
-        if not values:
-            return cls(math.nan, math.nan)
-        array = np.array(values, np.float64)
-        deviation = float(array.std(ddof=1)) if len(array) > 1 else math.nan
-        return cls(float(array.mean()), deviation)
-
-
-@dataclass(frozen=True)
 class Reach:
     """When the recent reward reached a threshold, over the seeds for which it did."""
 
     threshold: float
     seeds: int
-    transitions: Spread
-    seconds: Spread
+    transitions: MeanAndDeviation
+    seconds: MeanAndDeviation
 
     @classmethod
     def of(cls, runs: Sequence[Measured], threshold: float) -> "Reach":
@@ -53,8 +36,8 @@ class Reach:
         return cls(
             threshold,
             len(first),
-            Spread.of([pair[0] for pair in first]),
-            Spread.of([pair[1] for pair in first]),
+            MeanAndDeviation.of([pair[0] for pair in first]),
+            MeanAndDeviation.of([pair[1] for pair in first]),
         )
 
 
@@ -72,14 +55,14 @@ class Summary:
     seconds: float  # of a training, median
     peak_mb: float  # median
     added_mb: float  # median
-    reward: Spread  # of the last episodes
-    compliance: Spread
-    reward_at_time: Spread  # of the last episodes when the quickest preset was through
-    compliance_at_time: Spread
+    reward: MeanAndDeviation  # of the last episodes
+    compliance: MeanAndDeviation
+    reward_at_time: MeanAndDeviation  # of the last episodes when the quickest preset was through
+    compliance_at_time: MeanAndDeviation
     reach: tuple[Reach, ...]  # of each threshold
     unrest: float  # swings of the last blocks' rewards, mean over seeds
-    reward_at_episodes: Spread  # after 50 episodes of every environment, or all there are
-    compliance_at_episodes: Spread
+    reward_at_episodes: MeanAndDeviation  # after 50 episodes of every environment, or all there are
+    compliance_at_episodes: MeanAndDeviation
     episodes_per_env: int  # that those are
     noise: GradientNoise | None
 
@@ -131,14 +114,14 @@ def _summary(
         seconds=float(np.median([m.seconds for m in runs])),
         peak_mb=float(np.median([m.peak_mb for m in runs])),
         added_mb=float(np.median([m.added_mb for m in runs])),
-        reward=Spread.of([end[0] for end in ends]),
-        compliance=Spread.of([end[1] for end in ends]),
-        reward_at_time=Spread.of([t[0] for t in timed]),
-        compliance_at_time=Spread.of([t[1] for t in timed]),
+        reward=MeanAndDeviation.of([end[0] for end in ends]),
+        compliance=MeanAndDeviation.of([end[1] for end in ends]),
+        reward_at_time=MeanAndDeviation.of([t[0] for t in timed]),
+        compliance_at_time=MeanAndDeviation.of([t[1] for t in timed]),
         reach=tuple(Reach.of(runs, threshold) for threshold in thresholds),
         unrest=float(np.mean([m.curve.unrest(BLOCK, BLOCKS) for m in runs])),
-        reward_at_episodes=Spread.of([e[0] for e in early]),
-        compliance_at_episodes=Spread.of([e[1] for e in early]),
+        reward_at_episodes=MeanAndDeviation.of([e[0] for e in early]),
+        compliance_at_episodes=MeanAndDeviation.of([e[1] for e in early]),
         episodes_per_env=episodes,
         noise=noise,
     )
@@ -153,11 +136,8 @@ def _after(measured: Measured, episodes: int) -> tuple[float, float]:
 
 def refusal_of_large_updates() -> str:
     """Returns what is said of updates of 20,000 steps within 50 episodes of one environment."""
-    try:
-        TrainConfig(n_envs=1, update_steps=20_000, max_episodes=50).max_updates(100)
-    except InvalidInputError as error:
-        return str(error)
-    raise AssertionError("unreachable")
+    train = TrainConfig(n_envs=1, update_steps=20_000, max_episodes=EPISODES)
+    return train.why_no_update(episode_length=100) or ""
 
 
 def as_json(summaries: Sequence[Summary]) -> list[dict[str, Any]]:

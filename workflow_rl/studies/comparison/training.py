@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.pool import Result
-from workflow_rl.studies.comparison.curve import Curve, CurveRecorder
+from workflow_rl.studies.comparison.curve import CurveRecorder, LearningCurve
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
 from workflow_rl.train.usage import UsageMeter, peak_rss_mb, reset_peak
@@ -33,7 +33,7 @@ class Measured:
     wall_seconds: float  # what it took beside everything else
     peak_mb: float  # the most memory the process held
     added_mb: float  # that, minus what it held with everything loaded and nothing trained
-    curve: Curve
+    curve: LearningCurve
 
     def as_json(self) -> dict[str, Any]:
         """Returns it as plain data."""
@@ -42,7 +42,7 @@ class Measured:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         """Returns what `as_json` gave."""
-        return cls(**(data | {"curve": Curve.from_json(data["curve"])}))
+        return cls(**(data | {"curve": LearningCurve.from_json(data["curve"])}))
 
 
 @dataclass(frozen=True)

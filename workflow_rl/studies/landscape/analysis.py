@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.config import SearchConfig
-from workflow_rl.studies.landscape.pairs import PairEffect, pair_effects
-from workflow_rl.studies.landscape.ranking import Standing, rank
-from workflow_rl.studies.landscape.regret import CHECKPOINTS, MEASURES, Regret, regrets
-from workflow_rl.studies.landscape.table import Landscape
-from workflow_rl.studies.landscape.variance import (
+from workflow_rl.estimates import Estimate
+from workflow_rl.studies.landscape.landscape import Landscape
+from workflow_rl.studies.landscape.order_effects import (
     EqualsEffect,
     OrderEffect,
+    PairEffectOverSeeds,
     equals_effect,
     order_effect,
+    pair_effects_over_seeds,
 )
+from workflow_rl.studies.landscape.ranking import Standing, rank
+from workflow_rl.studies.landscape.regret import CHECKPOINTS, Regret, regrets
 from workflow_rl.workflow.orders import format_order
-
-_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Analysis:
     landscape: Landscape
     effect: OrderEffect | None  # None: fewer than two orders complied for every seed
     equals: EqualsEffect | None  # None: no two orders are equal against this red agent
-    pairs: list[PairEffect]
+    pairs: list[PairEffectOverSeeds]
     standings: list[Standing]
     regrets: list[Regret]
     checkpoints: tuple[int, ...]
 
-    def advantage(self, measure: str, over: str = "random") -> list[tuple[float, float]] | None:
-        """Returns what GP-UCB's regret is lower by, with half of the 95 % interval.
+    def advantage(self, measure: str, over: str = "random") -> list[Estimate] | None:
+        """Returns what GP-UCB's regret is lower by than another strategy's.
 
-        One pair for each checkpoint; None if one of the two was not replayed.
+        One estimate for each checkpoint; None if one of the two was not replayed.
         """
         by_name = {regret.strategy: regret for regret in self.regrets}
         ours, theirs = by_name.get("gp-ucb"), by_name.get(over)
@@ -45,49 +45,35 @@ class Analysis:
             return None
         gain = theirs.mean(measure) - ours.mean(measure)
         half = np.hypot(theirs.half_width(measure), ours.half_width(measure))
-        return list(zip(gain.tolist(), half.tolist(), strict=True))
+        return [Estimate(*pair) for pair in zip(gain.tolist(), half.tolist(), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
         """Returns everything as plain data."""
-        effect = None
-        if self.effect is not None:
-            effect = asdict(self.effect) | {"deviations": self.effect.deviations}
         data = self.landscape.as_json()
-        standing = {s.order: s for s in self.standings}
-        for order, row in enumerate(data["orders"]):
-            mine = standing[order]
-            row |= {
-                "mean": mine.mean,
-                "half_width_95": mine.half_width,
-                "believed": mine.believed,
-                "mean_compliance": mine.compliance,
-                "mean_compliance_true": mine.compliance_true,
-                "compliant_seeds": mine.compliant,
-                "ranks_95": [mine.rank_low, mine.rank_high],
+        for standing in self.standings:
+            data["orders"][standing.order] |= {
+                "mean": standing.reward.mean,
+                "half_width_95": standing.reward.half_width,
+                "believed": standing.believed,
+                "mean_compliance": standing.compliance,
+                "mean_compliance_true": standing.compliance_true,
+                "compliant_seeds": standing.compliant,
+                "ranks_95": [standing.rank_low, standing.rank_high],
             }
         return data | {
-            "order_effect": effect,
+            "order_effect": None if self.effect is None else self.effect.as_json(),
             "equals_effect": None if self.equals is None else asdict(self.equals),
-            "pair_effects": [asdict(pair) for pair in self.pairs],
-            "ranking": [format_order(s.order) for s in self.standings],
+            "pair_effects": [pair.as_json() for pair in self.pairs],
+            "ranking": [format_order(standing.order) for standing in self.standings],
             "regret": {
                 "checkpoints": list(self.checkpoints),
                 "replays": len(self.regrets[0].recommended) if self.regrets else 0,
-                "strategies": {
-                    regret.strategy: {
-                        measure: {
-                            "mean": regret.mean(measure).tolist(),
-                            "half_width_95": regret.half_width(measure).tolist(),
-                        }
-                        for measure in MEASURES
-                    }
-                    for regret in self.regrets
-                },
+                "strategies": {regret.strategy: regret.as_json() for regret in self.regrets},
             },
         }
 
 
-def analyse(
+def analyse_landscape(
     landscape: Landscape,
     config: SearchConfig,
     *,
@@ -113,13 +99,9 @@ def analyse(
     values, classes = landscape.reward[:, reliable], landscape.classes[reliable]
     enough = int(reliable.sum()) > 1
     effect = order_effect(values, seed) if enough else None
-    return Analysis(
-        landscape=landscape,
-        effect=effect,
-        equals=equals_effect(values, classes, seed) if enough else None,
-        pairs=pair_effects(landscape),
-        standings=rank(landscape, effect or order_effect(landscape.reward, seed), seed),
-        regrets=regrets(
+    replayed: list[Regret] = []
+    if replays:
+        replayed = regrets(
             landscape,
             config,
             replays=replays,
@@ -127,7 +109,12 @@ def analyse(
             seed=seed,
             on_replay=on_replay,
         )
-        if replays
-        else [],
+    return Analysis(
+        landscape=landscape,
+        effect=effect,
+        equals=equals_effect(values, classes, seed) if enough else None,
+        pairs=pair_effects_over_seeds(landscape),
+        standings=rank(landscape, effect or order_effect(landscape.reward, seed), seed),
+        regrets=replayed,
         checkpoints=tuple(checkpoints),
     )

@@ -1,29 +1,22 @@
 """The figures of a landscape."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from workflow_rl.report import palette
-from workflow_rl.report.plots import COLOURS, Plot
+from workflow_rl.report.plots import Plot, trace_colour
 from workflow_rl.studies.landscape.analysis import Analysis
-from workflow_rl.studies.landscape.regret import MEASURES
 from workflow_rl.workflow.orders import format_order
 
-_REGRETS = dict(
-    zip(
-        MEASURES,
-        (
-            "of the order a search would hand over",
-            "of the best order it has tried",
-            "of all orders it has tried, on average",
-        ),
-        strict=True,
-    )
-)
+_REGRETS: Final = {
+    "recommended": "of the order a search would hand over",
+    "best_tried": "of the best order it has tried",
+    "mean_tried": "of all orders it has tried, on average",
+}
 
 
-def figures(analysis: Analysis) -> list[Plot]:
+def landscape_figures(analysis: Analysis) -> list[Plot]:
     """Returns the ranking, each seed's view of it, and the regret of searches."""
     plots = [_ranking(analysis)]
     if len(analysis.landscape.seeds) > 1:
@@ -32,52 +25,53 @@ def figures(analysis: Analysis) -> list[Plot]:
 
 
 def _ranking(analysis: Analysis) -> Plot:
-    land = analysis.landscape
-    standings = analysis.standings
+    land, standings = analysis.landscape, analysis.standings
     places = list(range(1, len(standings) + 1))
     names = [format_order(s.order) for s in standings]
-    traces: list[dict[str, Any]] = []
-    for row, seed in enumerate(land.seeds):
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": f"seed {seed}",
-                "x": places,
-                "y": [float(land.reward[row, s.order]) for s in standings],
-                "text": names,
-                "marker": {"size": 5, "opacity": 0.6, "color": COLOURS[row % len(COLOURS)]},
-            }
-        )
-    widths = [s.half_width for s in standings]
-    has_interval = bool(np.isfinite(widths).all())
-    traces.append(
+    traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
             "mode": "markers",
-            "name": "mean, 95 % interval" if has_interval else "mean",
+            "name": f"seed {seed}",
             "x": places,
-            "y": [s.mean for s in standings],
-            "error_y": {"array": widths, "thickness": 1} if has_interval else {"visible": False},
-            "text": [
-                f"{name}<br>compliance {s.compliance:.3f}, complied for {s.compliant} of "
-                f"{len(land.seeds)} seeds; rank {s.rank_low} to {s.rank_high}"
-                for name, s in zip(names, standings, strict=True)
-            ],
-            "marker": {
-                "size": 7,
-                "color": palette.INK,
-                "symbol": ["circle" if land.is_eligible[s.order] else "x" for s in standings],
-            },
+            "y": [float(land.reward[row, s.order]) for s in standings],
+            "text": names,
+            "marker": {"size": 5, "opacity": 0.6, "color": trace_colour(row)},
         }
-    )
+        for row, seed in enumerate(land.seeds)
+    ]
     return Plot(
         "All orders, ranked",
         "A point is a training; orders that did not comply in most trainings come last and are "
         "crosses. Hover for the order.",
-        traces,
+        [*traces, _means(analysis, places, names)],
         {"xaxis": {"title": {"text": "rank"}}, "yaxis": {"title": {"text": "reward"}}},
     )
+
+
+def _means(analysis: Analysis, places: list[int], names: list[str]) -> dict[str, Any]:
+    """Returns the trace of the orders' means over seeds, with their intervals where known."""
+    land, standings = analysis.landscape, analysis.standings
+    widths = [s.reward.half_width for s in standings]
+    has_interval = bool(np.isfinite(widths).all())
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "mean, 95 % interval" if has_interval else "mean",
+        "x": places,
+        "y": [s.reward.mean for s in standings],
+        "error_y": {"array": widths, "thickness": 1} if has_interval else {"visible": False},
+        "text": [
+            f"{name}<br>compliance {s.compliance:.3f}, complied for {s.compliant} of "
+            f"{len(land.seeds)} seeds; rank {s.rank_low} to {s.rank_high}"
+            for name, s in zip(names, standings, strict=True)
+        ],
+        "marker": {
+            "size": 7,
+            "color": palette.INK,
+            "symbol": ["circle" if land.is_eligible[s.order] else "x" for s in standings],
+        },
+    }
 
 
 def _agreement(analysis: Analysis) -> Plot:
@@ -91,7 +85,7 @@ def _agreement(analysis: Analysis) -> Plot:
             "x": ones,
             "y": [float(x) for x in land.reward[row]],
             "text": [format_order(order) for order in range(len(ones))],
-            "marker": {"size": 6, "color": COLOURS[row % len(COLOURS)]},
+            "marker": {"size": 6, "color": trace_colour(row)},
         }
         for row, seed in enumerate(land.seeds)
         if row
@@ -118,7 +112,7 @@ def _regret(analysis: Analysis, measure: str) -> Plot:
             "x": trials,
             "y": regret.mean(measure).tolist(),
             "error_y": {"array": np.nan_to_num(regret.half_width(measure)).tolist()},
-            "line": {"color": COLOURS[number % len(COLOURS)]},
+            "line": {"color": trace_colour(number)},
         }
         for number, regret in enumerate(analysis.regrets)
     ]

@@ -7,25 +7,25 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.studies.landscape.table import Landscape
-from workflow_rl.studies.landscape.variance import OrderEffect, decompose
+from workflow_rl.estimates import Estimate, Floats, analyse_variance, t_quantile
+from workflow_rl.studies.landscape.landscape import Landscape
+from workflow_rl.studies.landscape.order_effects import OrderEffect
 
-Floats = NDArray[np.float64]
 _DRAWS: Final = 2_000
-_TAIL: Final = 2.5  # percent on each side of a 95 % interval
+_ENDS: Final = (2.5, 97.5)  # percentiles that bound a 95 % interval
 
 
 @dataclass(frozen=True)
-class Belief:
-    """What is believed of each order's value; (120,) each.
+class ShrunkMeans:
+    """Each order's value by its shrunk mean, as in empirical Bayes; (120,) each.
 
     Means of few noisy trainings are too far apart: the highest of 120 is partly luck. Each is
-    therefore drawn towards the mean of all by the share of its variance that is noise. Equal orders
-    share one belief, which rests on the trainings of all of them.
+    therefore shrunk towards the mean of all by the share of its variance that is noise. Equal
+    orders share one mean, which rests on the trainings of all of them.
     """
 
     mean: Floats
-    deviation: Floats
+    deviation: Floats  # how far the true value may be from it
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,8 @@ class Standing:
     """One order's place."""
 
     order: int
-    mean: float  # of its trainings, one for each seed
-    half_width: float  # of the 95 % interval of that mean
-    believed: float
+    reward: Estimate  # mean of its trainings, one for each seed
+    believed: float  # that mean, shrunk
     rank_low: int  # 95 % interval of its rank among all
     rank_high: int
     compliance: float
@@ -43,8 +42,8 @@ class Standing:
     compliant: int  # seeds for which it complied
 
 
-def believe(landscape: Landscape) -> Belief:
-    """Returns what the trainings let one believe of each order's value."""
+def shrink_means(landscape: Landscape) -> ShrunkMeans:
+    """Returns what the trainings let one expect of each order."""
     values = landscape.levelled
     names, members = np.unique(landscape.classes, return_inverse=True)
     indicator = np.eye(len(names))[members]
@@ -57,7 +56,7 @@ def believe(landscape: Landscape) -> Belief:
     weight = signal / (signal + noise) if signal + noise > 0 else 1.0
     mean = means.mean() + weight * (means - means.mean())
     deviation = np.full(len(means), math.sqrt(weight * noise))
-    return Belief(mean[members], deviation[members])
+    return ShrunkMeans(mean[members], deviation[members])
 
 
 def _noise_of_means(values: Floats, per_class: Floats, members: NDArray[np.int64]) -> float:
@@ -65,7 +64,8 @@ def _noise_of_means(values: Floats, per_class: Floats, members: NDArray[np.int64
     seeds, orders = values.shape
     classes = per_class.shape[1]
     if seeds > 1 and classes > 1:
-        return float(decompose(per_class)[2].mean_square / seeds)
+        noise = analyse_variance(per_class, rows="seed", columns="class")[2]
+        return float(noise.mean_square / seeds)
     freedom = orders - classes
     if not freedom:
         return 0.0
@@ -82,22 +82,15 @@ def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Stand
         seed: of the draws behind the intervals of ranks.
     """
     halves = _half_widths(landscape, effect)
-    belief = believe(landscape)
-    rng = np.random.default_rng([seed, 123])
-    names, first, members = np.unique(landscape.classes, return_index=True, return_inverse=True)
-    draws = rng.normal(belief.mean[first], belief.deviation[first], (_DRAWS, len(names)))
-    # An order's rank may be any among its equals.
-    draws = draws[:, members] + 1e-9 * rng.random((_DRAWS, len(members)))
-    ranks = np.argsort(np.argsort(-draws, axis=1), axis=1) + 1
-    low, high = np.percentile(ranks, [_TAIL, 100 - _TAIL], axis=0)
+    shrunk = shrink_means(landscape)
+    low, high = _rank_intervals(shrunk, landscape.classes, seed)
     means = landscape.reward.mean(axis=0)
     order_of = np.lexsort((-means, ~landscape.is_eligible))
     return [
         Standing(
             order=order,
-            mean=float(means[order]),
-            half_width=float(halves[order]),
-            believed=float(belief.mean[order]),
+            reward=Estimate(float(means[order]), float(halves[order])),
+            believed=float(shrunk.mean[order]),
             rank_low=math.floor(low[order]),
             rank_high=math.ceil(high[order]),
             compliance=float(landscape.compliance[:, order].mean()),
@@ -108,6 +101,20 @@ def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Stand
     ]
 
 
+def _rank_intervals(
+    shrunk: ShrunkMeans, classes: NDArray[np.int64], seed: int
+) -> tuple[Floats, Floats]:
+    """Returns (120,) the ends of each order's rank, over draws of all orders' true values."""
+    rng = np.random.default_rng([seed, 123])
+    names, first, members = np.unique(classes, return_index=True, return_inverse=True)
+    draws = rng.normal(shrunk.mean[first], shrunk.deviation[first], (_DRAWS, len(names)))
+    # An order's rank may be any among its equals.
+    draws = draws[:, members] + 1e-9 * rng.random((_DRAWS, len(members)))
+    ranks = np.argsort(np.argsort(-draws, axis=1), axis=1) + 1
+    low, high = np.percentile(ranks, _ENDS, axis=0)
+    return low, high
+
+
 def _half_widths(landscape: Landscape, effect: OrderEffect) -> Floats:
     """Returns (120,) half of the 95 % interval of each order's mean over seeds.
 
@@ -115,8 +122,6 @@ def _half_widths(landscape: Landscape, effect: OrderEffect) -> Floats:
     class are; without equals there are too few trainings to tell, and all orders share the noise
     that is left when what seeds give all orders alike is taken out.
     """
-    from scipy.stats import t
-
     seeds = len(landscape.seeds)
     halves = np.full(landscape.reward.shape[1], np.nan)
     if seeds < 2:
@@ -129,6 +134,5 @@ def _half_widths(landscape: Landscape, effect: OrderEffect) -> Floats:
         else:
             variance, freedom = effect.noise.mean_square, effect.noise.freedom
         if freedom:
-            quantile = float(t.ppf(1 - _TAIL / 100, freedom))
-            halves[inside] = quantile * math.sqrt(variance / seeds)
+            halves[inside] = t_quantile(freedom) * math.sqrt(variance / seeds)
     return halves

@@ -7,22 +7,20 @@ search of 40 trials takes as long as its 40 decisions.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workflow_rl.config import SearchConfig
+from workflow_rl.estimates import Floats, half_widths
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
-from workflow_rl.studies.landscape.ranking import believe
-from workflow_rl.studies.landscape.table import Landscape
+from workflow_rl.studies.landscape.landscape import Landscape
+from workflow_rl.studies.landscape.ranking import shrink_means
 
 CHECKPOINTS: Final = (5, 10, 20, 40)  # trials after which a search is asked for its order
-STRATEGIES: Final = ("gp-ucb", "random", "round-robin")
+REPLAYED_STRATEGIES: Final = ("gp-ucb", "random", "round-robin")
 MEASURES: Final = ("recommended", "best_tried", "mean_tried")
-_Z95: Final = 1.959963984540054
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,11 +39,17 @@ class Regret:
 
     def half_width(self, measure: str) -> Floats:
         """Returns (checkpoints,) half of the mean's 95 % interval."""
-        values: Floats = getattr(self, measure)
-        if len(values) < 2:
-            return np.full(values.shape[1], np.nan)
-        result: Floats = _Z95 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        return result
+        return half_widths(getattr(self, measure))
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns mean and interval of every measure as plain data."""
+        return {
+            measure: {
+                "mean": self.mean(measure).tolist(),
+                "half_width_95": self.half_width(measure).tolist(),
+            }
+            for measure in MEASURES
+        }
 
 
 class StoredOrders:
@@ -57,7 +61,7 @@ class StoredOrders:
         self._values = landscape.levelled
         classes = landscape.classes
         self._equals = [np.flatnonzero(classes == c) for c in classes]
-        worth = believe(landscape).mean.copy()
+        worth = shrink_means(landscape).mean.copy()
         eligible = landscape.is_eligible
         if eligible.any():  # an order that does not comply is no better than the worst that does
             worth[~eligible] = worth[eligible].min()
@@ -80,7 +84,7 @@ class StoredOrders:
         return float(self._shortfall[order])
 
 
-def replay(
+def replay_search(
     orders: StoredOrders,
     strategy: str,
     config: SearchConfig,
@@ -121,7 +125,7 @@ def regrets(
     config: SearchConfig,
     *,
     replays: int,
-    strategies: Sequence[str] = STRATEGIES,
+    strategies: Sequence[str] = REPLAYED_STRATEGIES,
     checkpoints: Sequence[int] = CHECKPOINTS,
     seed: int = 0,
     on_replay: Callable[[], None] = lambda: None,
@@ -143,7 +147,9 @@ def regrets(
         runs = []
         for number in range(replays):
             one = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-            runs.append(replay(orders, strategy, config, landscape.threshold, checkpoints, one))
+            runs.append(
+                replay_search(orders, strategy, config, landscape.threshold, checkpoints, one)
+            )
             on_replay()
         found.append(Regret(strategy, *np.stack(runs, axis=1)))
     return found

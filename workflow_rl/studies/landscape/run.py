@@ -21,7 +21,7 @@ from workflow_rl.runs.store import (
     origin_of,
 )
 from workflow_rl.studies.landscape.analysis import Analysis
-from workflow_rl.studies.landscape.table import Landscape
+from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.workflow.orders import NUM_ORDERS
 
 PURPOSE: Final = "landscape"

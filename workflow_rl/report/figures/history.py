@@ -1,13 +1,12 @@
 """Figures of how a run went: the search's path, the learning curves, and what it cost."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.report import palette
-from workflow_rl.report.cost import thinned
 from workflow_rl.report.figures.style import LOG_TICKS, Figure, base_figure, plain
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.path import Step
@@ -24,20 +23,34 @@ _REASON_MARKS: Final = {
 
 def path_figure(path: Sequence[Step]) -> Figure | None:
     """Each trial: what was expected, what came, and the best up to there; below it the regret."""
-    import plotly.graph_objects as go
-
     ended = [step for step in path if not np.isnan(step.got.mean)]
     if not ended:
         return None
     has_regret = any(not np.isnan(step.regret) for step in ended)
     figure = base_figure(560 if has_regret else 420)
     number = [step.trial.number + 1 for step in ended]
+    _add_expected(figure, number, ended)
+    _add_best(figure, number, ended)
+    for reason in dict.fromkeys(step.trial.decision.reason for step in ended):
+        _add_outcomes(
+            figure, reason, [step for step in ended if step.trial.decision.reason == reason]
+        )
+    figure.update_xaxes(title_text="trial", range=[0.3, number[-1] + 0.7], zeroline=False)
+    figure.update_yaxes(title_text="reward per episode", zeroline=False)
+    if has_regret:
+        _add_regret(figure, number, np.array([step.regret for step in ended]))
+    return figure
+
+
+def _add_expected(figure: Figure, number: list[int], ended: list[Step]) -> None:
+    import plotly.graph_objects as go
+
     figure.add_trace(
         go.Scatter(
             x=number,
             y=[step.expected.mean for step in ended],
             error_y={
-                "array": [step.expected.half for step in ended],
+                "array": [step.expected.half_width for step in ended],
                 "color": palette.BAND,
                 "thickness": 5,
                 "width": 0,
@@ -53,6 +66,11 @@ def path_figure(path: Sequence[Step]) -> Figure | None:
             name="expected (95 %)",
         )
     )
+
+
+def _add_best(figure: Figure, number: list[int], ended: list[Step]) -> None:
+    import plotly.graph_objects as go
+
     figure.add_trace(
         go.Scatter(
             x=number,
@@ -63,34 +81,33 @@ def path_figure(path: Sequence[Step]) -> Figure | None:
             name="best compliant so far",
         )
     )
-    for reason in dict.fromkeys(step.trial.decision.reason for step in ended):
-        name, colour, symbol = _REASON_MARKS.get(reason, (plain(reason), palette.OTHER, "circle"))
-        steps = [step for step in ended if step.trial.decision.reason == reason]
-        figure.add_trace(
-            go.Scatter(
-                x=[step.trial.number + 1 for step in steps],
-                y=[step.got.mean for step in steps],
-                mode="markers",
-                marker={
-                    "size": 10,
-                    "color": colour,
-                    "symbol": [symbol + ("" if s.is_compliant else "-open") for s in steps],
-                    "line": {"width": 2, "color": colour},
-                },
-                text=[
-                    f"<b>{plain(format_order(s.trial.order))}</b><br>{s.got.mean:.2f} ± "
-                    f"{s.got.half:.2f}, {'compliant' if s.is_compliant else 'not compliant'}"
-                    for s in steps
-                ],
-                hovertemplate="trial %{x}: %{text}<extra></extra>",
-                name=name,
-            )
+
+
+def _add_outcomes(figure: Figure, reason: str, steps: list[Step]) -> None:
+    """Adds what the trials that were picked for one reason gave."""
+    import plotly.graph_objects as go
+
+    name, colour, symbol = _REASON_MARKS.get(reason, (plain(reason), palette.OTHER, "circle"))
+    figure.add_trace(
+        go.Scatter(
+            x=[step.trial.number + 1 for step in steps],
+            y=[step.got.mean for step in steps],
+            mode="markers",
+            marker={
+                "size": 10,
+                "color": colour,
+                "symbol": [symbol + ("" if s.is_compliant else "-open") for s in steps],
+                "line": {"width": 2, "color": colour},
+            },
+            text=[
+                f"<b>{plain(format_order(s.trial.order))}</b><br>{s.got}, "
+                f"{'compliant' if s.is_compliant else 'not compliant'}"
+                for s in steps
+            ],
+            hovertemplate="trial %{x}: %{text}<extra></extra>",
+            name=name,
         )
-    figure.update_xaxes(title_text="trial", range=[0.3, number[-1] + 0.7], zeroline=False)
-    figure.update_yaxes(title_text="reward per episode", zeroline=False)
-    if has_regret:
-        _add_regret(figure, number, np.array([step.regret for step in ended]))
-    return figure
+    )
 
 
 def _add_regret(figure: Figure, number: list[int], regret: NDArray[np.float64]) -> None:
@@ -130,34 +147,14 @@ def curves_figure(
         named: whether each has a colour and a name; else the page highlights one of them.
         points: of each curve at most.
     """
-    import plotly.graph_objects as go
-
     if not curves:
         return None
-    points = min(points, MOST_POINTS)
     figure = base_figure(540, showlegend=named)
     is_log = named and all((c.columns["env_reward"] < 0).all() for c in curves)
     for number, curve in enumerate(curves):
-        about = curve.name if curve.order is None else f"{curve.name}: {format_order(curve.order)}"
-        x = thinned(curve.columns["update"], points).astype(np.float32)
-        for axis, column in (("y", "env_reward"), ("y2", "compliance_observed")):
-            values = thinned(curve.columns[column], points).astype(np.float32)
-            figure.add_trace(
-                go.Scatter(
-                    x=x,
-                    y=-values if is_log and axis == "y" else values,
-                    yaxis=axis,
-                    mode="lines" if len(x) > 1 else "markers",
-                    line={
-                        "color": palette.SERIES[number] if named else palette.FAINT,
-                        "width": 2 if named else 1.2,
-                    },
-                    meta=curve.name,
-                    name=plain(curve.name),
-                    showlegend=named and axis == "y",
-                    hovertemplate=f"{plain(about)}<br>update %{{x:.0f}}: %{{y:.3f}}<extra></extra>",
-                )
-            )
+        colour = palette.SERIES[number] if named else palette.FAINT
+        line = {"color": colour, "width": 2 if named else 1.2}
+        _add_curve(figure, curve, line, is_log=is_log, named=named, points=min(points, MOST_POINTS))
     if threshold is not None:
         figure.add_hline(
             y=threshold, yref="y2", line={"color": palette.MUTED, "dash": "dash", "width": 1.5}
@@ -187,6 +184,31 @@ def curves_figure(
     if is_log:
         figure.update_layout(yaxis={"type": "log", "autorange": "reversed", "tickvals": LOG_TICKS})
     return figure
+
+
+def _add_curve(
+    figure: Figure, curve: Curve, line: dict[str, Any], *, is_log: bool, named: bool, points: int
+) -> None:
+    """Adds reward (on a log axis: points lost) and, below it, compliance of a training."""
+    import plotly.graph_objects as go
+
+    about = curve.name if curve.order is None else f"{curve.name}: {format_order(curve.order)}"
+    x = thinned(curve.columns["update"], points).astype(np.float32)
+    for axis, column in (("y", "env_reward"), ("y2", "compliance_observed")):
+        values = thinned(curve.columns[column], points).astype(np.float32)
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=-values if is_log and axis == "y" else values,
+                yaxis=axis,
+                mode="lines" if len(x) > 1 else "markers",
+                line=line,
+                meta=curve.name,
+                name=plain(curve.name),
+                showlegend=named and axis == "y",
+                hovertemplate=f"{plain(about)}<br>update %{{x:.0f}}: %{{y:.3f}}<extra></extra>",
+            )
+        )
 
 
 def _compliance_range(curves: list[Curve], threshold: float | None) -> list[float]:
@@ -229,3 +251,17 @@ def cost_figure(found: Findings) -> Figure | None:
         xaxis={"anchor": "y3", "title": {"text": "seconds of training"}},
     )
     return figure
+
+
+def thinned(values: NDArray[np.float64], points: int) -> NDArray[np.float64]:
+    """Returns at most so many values, each the mean of a stretch; NaN is left out."""
+    if len(values) <= points:
+        return values
+    edges = np.linspace(0, len(values), points + 1).astype(int)
+    known = np.isfinite(values)
+    sums = np.add.reduceat(np.where(known, values, 0.0), edges[:-1])
+    counts = np.add.reduceat(known.astype(float), edges[:-1])
+    means: NDArray[np.float64] = np.divide(
+        sums, counts, out=np.full(points, np.nan), where=counts > 0
+    )
+    return means

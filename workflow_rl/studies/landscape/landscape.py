@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.estimates import Floats
 from workflow_rl.workflow.orders import (
     NUM_ORDERS,
     classes_of_equals,
@@ -16,7 +17,6 @@ from workflow_rl.workflow.orders import (
     parse_order,
 )
 
-Floats = NDArray[np.float64]
 _KINDS: Final = {  # column -> its type
     "reward": np.float64,
     "error": np.float64,

@@ -1,41 +1,26 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.studies.landscape.lands import made_up, truth
-from workflow_rl.studies.landscape.variance import decompose, equals_effect, order_effect
-from workflow_rl.workflow.orders import classes_of_equals
+from workflow_rl.scenario.units import UNITS
+from workflow_rl.studies.landscape.order_effects import (
+    equals_effect,
+    order_effect,
+    pair_effects_over_seeds,
+)
+from workflow_rl.workflow.orders import PAIRS, PRECEDENCE, classes_of_equals
 
 CLASSES = classes_of_equals("bline")
+WORTH = np.array([3.0, -1.0, 2.0, 0.5, 1.5, -2.0, 1.0, 0.3, -0.7, 2.5])
+VALUES = -30 + PRECEDENCE @ WORTH / 2
 
 
 def class_values(deviation: float = 3.0) -> np.ndarray:
     """Values that only depend on an order's class."""
     return truth(deviation)[np.arange(6)][CLASSES]
-
-
-def test_a_decomposition_by_hand() -> None:
-    values = np.array([[1.0, 2.0, 6.0], [3.0, 4.0, 8.0]])
-    order, seed, noise = decompose(values)
-    assert (order.freedom, seed.freedom, noise.freedom) == (2, 1, 2)
-    assert order.squares == pytest.approx(2 * (4 + 1 + 9))  # means 2, 3, 7 around 4
-    assert seed.squares == pytest.approx(3 * (1 + 1))  # means 3, 5 around 4
-    assert noise.squares == pytest.approx(0, abs=1e-12)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(2, 5), st.integers(2, 9), st.integers(0, 99), st.floats(-1e3, 1e3))
-def test_the_parts_add_up_and_do_not_depend_on_the_level(
-    seeds: int, orders: int, chance: int, level: float
-) -> None:
-    values = np.random.default_rng(chance).normal(size=(seeds, orders))
-    total = float(np.sum((values - values.mean()) ** 2))
-    parts = decompose(values + level)
-    assert sum(part.squares for part in parts) == pytest.approx(total, rel=1e-6)
-    assert sum(part.freedom for part in parts) == seeds * orders - 1
 
 
 @pytest.mark.parametrize(("spread", "noise"), [(3.0, 1.0), (1.0, 1.0), (0.5, 1.0)])
@@ -110,3 +95,39 @@ def test_equals_of_one_seed_still_tell_of_noise() -> None:
 def test_without_equals_there_is_nothing_to_compare() -> None:
     land = made_up(truth(1.0), noise=1.0)
     assert equals_effect(land.reward, land.classes) is None
+
+
+def test_what_each_pair_is_worth_is_found_the_better_way_round() -> None:
+    found = pair_effects_over_seeds(made_up(VALUES, level=4.0))
+    expected = {}
+    for (a, b), worth in zip(PAIRS, WORTH, strict=True):
+        first, second = (a, b) if worth > 0 else (b, a)
+        expected[UNITS[first], UNITS[second]] = abs(worth)
+    assert {(e.first, e.second): pytest.approx(e.worth.mean) for e in found} == expected
+    assert [e.worth.mean for e in found] == sorted((e.worth.mean for e in found), reverse=True)
+    assert all(e.worth.half_width == pytest.approx(0, abs=1e-9) for e in found)
+
+
+def test_the_interval_holds_over_seeds_that_disagree() -> None:
+    inside = []
+    for seed in range(20):
+        for e in pair_effects_over_seeds(made_up(VALUES, noise=2.0, seed=seed)):
+            pair = (UNITS.index(e.first), UNITS.index(e.second))
+            true = WORTH[PAIRS.index(pair)] if pair in PAIRS else -WORTH[PAIRS.index(pair[::-1])]
+            inside.append(e.worth.low <= true <= e.worth.high)
+            assert np.mean(e.of_seeds) == pytest.approx(e.worth.mean)
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.05)
+
+
+def test_one_seed_has_no_interval() -> None:
+    assert all(
+        math.isnan(e.worth.half_width) for e in pair_effects_over_seeds(made_up(VALUES, seeds=1))
+    )
+
+
+def test_orders_that_do_not_comply_are_left_out() -> None:
+    land = made_up(VALUES)
+    reward, complied = land.reward.copy(), land.is_compliant.copy()
+    reward[:, :30], complied[:, :30] = 500.0, False
+    found = pair_effects_over_seeds(replace(land, reward=reward, is_compliant=complied))
+    assert found[0].worth.mean == pytest.approx(3.0)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow_rl.report.baselines import KNOWN, evaluated_scores, known_scores
+from workflow_rl.report.scores import KNOWN, evaluated_scores, known_scores
 
 REFERENCE = json.loads(
     (Path(__file__).parent.parent / "parity" / "reference_returns.json").read_text()
@@ -63,6 +63,6 @@ def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: 
         ("greedy", "bline", 100, -15.5),
         ("greedy", "meander", 30, -5.0),
     ]
-    assert scores[0].reward.half == pytest.approx(0.4)
+    assert scores[0].reward.half_width == pytest.approx(0.4)
     assert scores[0].source == "evaluated here, sampled"
     assert evaluated_scores(tmp_path / "nowhere") == []

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config import RULE_SETS
+from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN, Row
 from workflow_rl.evaluation.results import OFFICIAL_STEPS
-from workflow_rl.report.intervals import Z95, Estimate
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _of_leaderboard(row: Row, who: str, source: str) -> list[Score]:
             row.rules,
             red,
             steps,
-            Estimate(row.cell(steps, red), row.error(steps, red)),
+            Estimate.from_error(row.cell(steps, red), row.error(steps, red)),
             source,
         )
         for red in ("bline", "meander")
@@ -68,7 +68,7 @@ def _of_leaderboard(row: Row, who: str, source: str) -> list[Score]:
 
 def _of_recordings(who: str) -> list[Score]:
     return [
-        Score(who, "main", red, steps, Estimate(*pair), _RECORDED)
+        Score(who, "main", red, steps, Estimate.from_error(*pair), _RECORDED)
         for red, pairs in _RECORDINGS[who].items()
         for steps, pair in zip(OFFICIAL_STEPS, pairs, strict=True)
     ]
@@ -112,7 +112,6 @@ def _evaluated(path: Path, data: dict[str, Any], cell: dict[str, Any]) -> Score:
     rules = str(data["rules"])
     if rules not in RULE_SETS:
         raise ValueError(rules)
-    error = float(cell.get("half_width_95", math.nan)) / Z95
     who = str(data.get("agent", path.stem))
     how = f", {data['policy']}" if "policy" in data else ""
     return Score(
@@ -120,6 +119,6 @@ def _evaluated(path: Path, data: dict[str, Any], cell: dict[str, Any]) -> Score:
         rules=rules,
         red_agent=str(cell["red_agent"]),
         steps=int(cell["steps"]),
-        reward=Estimate(float(cell["mean"]), error),
+        reward=Estimate(float(cell["mean"]), float(cell.get("half_width_95", math.nan))),
         source=f"evaluated here{how}",
     )

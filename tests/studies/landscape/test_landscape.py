@@ -7,7 +7,7 @@ import pytest
 
 from tests.studies.landscape.lands import made_up, truth
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.studies.landscape.table import Landscape
+from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
 

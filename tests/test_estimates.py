@@ -1,0 +1,135 @@
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from workflow_rl.estimates import (
+    Z_95,
+    Estimate,
+    MeanAndDeviation,
+    analyse_variance,
+    between_and_within,
+    deviation_of,
+    f_interval,
+    half_widths,
+    permutation_p_value,
+    t_quantile,
+)
+
+
+def test_one_number_holds_95_percent_of_a_normal() -> None:
+    assert pytest.approx(stats.norm.ppf(0.975), rel=1e-15) == Z_95
+
+
+def test_an_estimate_has_an_interval_and_prints_it() -> None:
+    made = Estimate(-1.234, 0.5)
+    assert (made.low, made.high) == (-1.734, -0.734)
+    assert str(made) == "-1.23 ± 0.50"
+    assert math.isnan(Estimate(3.0).half_width)
+
+
+def test_a_standard_error_becomes_a_half_width_and_back() -> None:
+    made = Estimate.from_error(2.0, 0.25)
+    assert made.half_width == pytest.approx(0.49, abs=1e-4)
+    assert made.error == pytest.approx(0.25, rel=1e-15)
+
+
+def test_many_values_have_a_normal_interval_and_few_one_of_student() -> None:
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    error = math.sqrt(5 / 3) / 2
+    many, few = Estimate.of_many(values), Estimate.of_few(values)
+    assert many.mean == few.mean == 2.5
+    assert many.half_width == pytest.approx(1.96 * error, rel=1e-4)
+    assert few.half_width == pytest.approx(3.182 * error, rel=1e-3)  # t with 3 degrees of freedom
+
+
+@pytest.mark.parametrize("make", [Estimate.of_many, Estimate.of_few])
+def test_one_value_has_no_interval(make: Callable[[NDArray[np.float64]], Estimate]) -> None:
+    made = make(np.array([-7.0]))
+    assert made.mean == -7
+    assert math.isnan(made.half_width)
+
+
+def test_half_widths_are_those_of_each_column() -> None:
+    values = np.array([[1.0, 10.0], [2.0, 10.0], [6.0, 10.0]])
+    assert half_widths(values) == pytest.approx([Estimate.of_many(values[:, 0]).half_width, 0.0])
+    assert np.isnan(half_widths(values[:1])).tolist() == [True, True]
+
+
+def test_student_has_heavier_tails_and_becomes_normal() -> None:
+    assert t_quantile(2) == pytest.approx(4.303, abs=1e-3)
+    assert t_quantile(10**6) == pytest.approx(Z_95, rel=1e-5)
+
+
+def test_mean_and_deviation_of_nothing_are_unknown() -> None:
+    assert math.isnan(MeanAndDeviation.of([]).mean)
+    assert math.isnan(MeanAndDeviation.of([1.0]).deviation)
+    assert MeanAndDeviation.of([1.0, 3.0]).deviation == pytest.approx(math.sqrt(2))
+
+
+def test_groups_differ_between_and_within() -> None:
+    between, within = between_and_within([[1.0, 3.0], [10.0], [4.0, 4.0, 7.0]])
+    assert between == pytest.approx(np.std([2.0, 10.0, 5.0], ddof=1))
+    assert within == pytest.approx(math.sqrt((2.0 + 6.0) / 3))  # squares over freedom
+    assert math.isnan(between_and_within([[1.0, 3.0]])[0])
+    assert math.isnan(between_and_within([[1.0], [3.0]])[1])
+
+
+def test_a_decomposition_by_hand() -> None:
+    values = np.array([[1.0, 2.0, 6.0], [3.0, 4.0, 8.0]])
+    order, seed, noise = analyse_variance(values, rows="seed", columns="order")
+    assert [part.name for part in (order, seed, noise)] == ["order", "seed", "noise"]
+    assert (order.freedom, seed.freedom, noise.freedom) == (2, 1, 2)
+    assert order.squares == pytest.approx(2 * (4 + 1 + 9))  # means 2, 3, 7 around 4
+    assert seed.squares == pytest.approx(3 * (1 + 1))  # means 3, 5 around 4
+    assert noise.squares == pytest.approx(0, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 5), st.integers(2, 9), st.integers(0, 99), st.floats(-1e3, 1e3))
+def test_the_parts_add_up_and_do_not_depend_on_the_level(
+    seeds: int, orders: int, chance: int, level: float
+) -> None:
+    values = np.random.default_rng(chance).normal(size=(seeds, orders))
+    total = float(np.sum((values - values.mean()) ** 2))
+    parts = analyse_variance(values + level, rows="seed", columns="order")
+    assert sum(part.squares for part in parts) == pytest.approx(total, rel=1e-6)
+    assert sum(part.freedom for part in parts) == seeds * orders - 1
+
+
+def test_the_interval_of_a_ratio_holds_it_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    held = []
+    for _ in range(300):
+        values = rng.normal(size=(4, 12))
+        columns, _, noise = analyse_variance(values, rows="row", columns="column")
+        low, high = f_interval(columns, noise)
+        held.append(low <= 1.0 <= high)
+    assert np.mean(held) == pytest.approx(0.95, abs=0.03)
+
+
+def test_shuffling_tells_columns_that_differ_from_columns_that_do_not() -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(4, 20))
+    one_group = np.zeros(20, np.int64)
+    assert permutation_p_value(noise + 3 * np.arange(20), one_group, seed=0) == 0.001
+    assert permutation_p_value(noise, one_group, seed=0) > 0.05
+    assert permutation_p_value(noise, one_group, 3) == permutation_p_value(noise, one_group, 3)
+
+
+def test_shuffling_stays_inside_groups() -> None:
+    groups = np.repeat([1, 0], 10)  # what differs between groups is not what is asked for
+    values = np.random.default_rng(2).normal(size=(4, 20)) + 50.0 * groups
+    assert permutation_p_value(values, groups, seed=0) > 0.05
+    assert permutation_p_value(values, np.arange(20), seed=0) == 1.0  # nothing can be shuffled
+
+
+def test_a_variance_below_zero_is_no_deviation() -> None:
+    assert deviation_of(4.0) == 2.0
+    assert deviation_of(-0.1) == 0.0
+    assert math.isnan(deviation_of(math.nan))
