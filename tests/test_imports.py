@@ -35,8 +35,8 @@ LAYERS = (
 ONLY_IN = {
     "gymnasium": {"envs", "bench/vector_contenders.py"},
     "torch": {"ppo", "train", "ordersearch", "runs", "agents/sb3.py", "studies", "bench"},
-    "botorch": {"ordersearch/gp.py"},
-    "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
+    "botorch": {"ordersearch/model.py"},
+    "gpytorch": {"ordersearch/model.py", "ordersearch/kernel.py"},
     "ray": {
         "runs/ray_cluster.py",
         "runs/ray_errors.py",

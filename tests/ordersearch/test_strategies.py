@@ -8,7 +8,7 @@ import pytest
 
 from workflow_rl.config import STRATEGIES
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.ordersearch.strategies import (
     Decision,
     GpUcb,

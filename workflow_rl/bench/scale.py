@@ -21,7 +21,7 @@ from workflow_rl.bench.scale_runs import (
 )
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import MissingDependencyError
-from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
 from workflow_rl.runs.execution import importing_ray
 from workflow_rl.train.loop import one_thread

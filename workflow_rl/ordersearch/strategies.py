@@ -101,7 +101,7 @@ class GpUcb:
         margin = self.compliance_margin(seen)
         if len(rewarding) < 2:
             return _most_likely_to_comply(margin, taken)
-        from workflow_rl.ordersearch.gp import OrderGP
+        from workflow_rl.ordersearch.model import OrderGP
 
         model = OrderGP([o.order for o in rewarding], [o.value for o in rewarding])
         belief = model.posterior(pending)
@@ -132,7 +132,7 @@ class GpUcb:
         """
         if all(o.is_compliant for o in seen):
             return np.full(NUM_ORDERS, np.inf)
-        from workflow_rl.ordersearch.gp import OrderGP
+        from workflow_rl.ordersearch.model import OrderGP
 
         belief = OrderGP([o.order for o in seen], [o.compliance for o in seen]).posterior()
         spread = np.hypot(belief.deviation, belief.noise)

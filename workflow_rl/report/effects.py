@@ -48,7 +48,7 @@ def believe(seen: Sequence[Observation]) -> Beliefs | None:
     used = worth_learning_from(seen)
     if not used:
         return None
-    from workflow_rl.ordersearch.gp import OrderGP
+    from workflow_rl.ordersearch.model import OrderGP
 
     belief = OrderGP([o.order for o in used], [o.value for o in used]).posterior()
     return Beliefs(

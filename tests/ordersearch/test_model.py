@@ -4,8 +4,8 @@ import torch
 from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch import gp as gp_module
-from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.ordersearch import model as module
+from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
 
 DISTANCE = (len(PAIRS) - PRECEDENCE.astype(int) @ PRECEDENCE.T.astype(int)) // 2
@@ -156,7 +156,7 @@ def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
     np.testing.assert_array_equal(first.deviation, second.deviation)
 
 
-@pytest.mark.parametrize("failure", [gp_module.ModelFittingError("no"), RuntimeError("singular")])
+@pytest.mark.parametrize("failure", [module.ModelFittingError("no"), RuntimeError("singular")])
 def test_where_the_library_cannot_fit_the_typical_values_stay(
     failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +166,7 @@ def test_where_the_library_cannot_fit_the_typical_values_stay(
         raise failure
 
     typical = OrderGP([1], [0.0]).hyperparameters
-    monkeypatch.setattr(gp_module, "fit_gpytorch_mll", fails)
+    monkeypatch.setattr(module, "fit_gpytorch_mll", fails)
     orders, values = sample(8, 10, 0.5)
     gp = OrderGP(orders, values)
     assert gp.hyperparameters.lengthscale == pytest.approx(typical.lengthscale)
