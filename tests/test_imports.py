@@ -35,7 +35,7 @@ LAYERS = (
 ONLY_IN = {
     "gymnasium": {"envs", "bench/vector_contenders.py"},
     "torch": {"ppo", "train", "ordersearch", "runs", "agents/sb3.py", "studies", "bench"},
-    "botorch": {"ordersearch/model.py"},
+    "botorch": {"ordersearch/model.py", "ordersearch/kernel.py"},
     "gpytorch": {"ordersearch/model.py", "ordersearch/kernel.py"},
     "ray": {
         "runs/ray_cluster.py",

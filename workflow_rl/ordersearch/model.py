@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.kernel import MallowsKernel, features
-from workflow_rl.workflow.orders import NUM_ORDERS
+from workflow_rl.ordersearch.kernel import features, mallows_kernel
+from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS
 
 with warnings.catch_warnings():  # their own imports use what torch calls deprecated
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -30,7 +30,7 @@ with warnings.catch_warnings():  # their own imports use what torch calls deprec
 
 _CONSTANT: Final = 1e-9  # a smaller spread, relative to the values, is rounding
 # Where the fit starts and, should it fail, stays: typical of the priors, targets standardised.
-_LENGTHSCALE: Final = 5.0
+_LENGTHSCALE: Final = 0.5
 _OUTPUT_SCALE: Final = 1.0
 _NOISE: Final = 0.1
 
@@ -88,7 +88,7 @@ class OrderGP:
         """What was fitted."""
         model = self._model
         return Hyperparameters(
-            lengthscale=float(model.covar_module.base_kernel.lengthscale.detach()),
+            lengthscale=len(PAIRS) * float(model.covar_module.base_kernel.lengthscale.detach()),
             mean=self._centre + self._scale * float(model.mean_module.constant.detach()),
             deviation=self._scale * math.sqrt(float(model.covar_module.outputscale.detach())),
             noise=self._scale * math.sqrt(float(model.likelihood.noise.detach())),
@@ -135,10 +135,7 @@ def _checked(orders: Sequence[int], values: Sequence[float]) -> NDArray[np.float
 
 def _untrained(inputs: torch.Tensor, targets: torch.Tensor) -> Any:
     """Returns the model with its priors, at their typical values."""
-    kernel = ScaleKernel(
-        MallowsKernel(lengthscale_prior=GammaPrior(3.0, 0.5)),
-        outputscale_prior=GammaPrior(2.0, 1.5),
-    )
+    kernel = ScaleKernel(mallows_kernel(), outputscale_prior=GammaPrior(2.0, 1.5))
     likelihood = GaussianLikelihood(
         noise_prior=LogNormalPrior(-2.0, 1.0), noise_constraint=Interval(1e-4, 2.0)
     )
