@@ -102,6 +102,22 @@ def test_equal_values_are_believed_everywhere_and_known_best_where_seen() -> Non
     assert belief.deviation.min() > 0
 
 
+@pytest.mark.parametrize("level", [-12.5, 0.0, 1e6])
+def test_values_that_differ_by_rounding_are_equal(level: float) -> None:
+    rounding = 1e-11 * max(1.0, abs(level))
+    belief = OrderGP([3, 50, 100], [level, level + rounding, level - rounding]).posterior()
+    equal = OrderGP([3, 50, 100], [level] * 3).posterior()
+    np.testing.assert_allclose(belief.mean, equal.mean, atol=2 * rounding)
+    np.testing.assert_allclose(belief.deviation, equal.deviation)
+    assert belief.lengthscale == equal.lengthscale
+
+
+def test_a_small_spread_is_a_spread() -> None:
+    belief = OrderGP([0, 119], [1.0, 1.0 + 1e-6]).posterior()
+    assert belief.mean[0] < belief.mean[119]
+    assert belief.deviation.max() < 1e-5
+
+
 def test_a_single_observation_gives_the_prior_around_it() -> None:
     belief = OrderGP([3], [-12.5]).posterior()
     np.testing.assert_allclose(belief.mean, -12.5)
