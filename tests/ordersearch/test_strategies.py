@@ -250,7 +250,7 @@ def test_a_first_success_leads_to_its_surroundings() -> None:
     assert 0 < kendall_distance(decision.order, 60) <= 2
 
 
-@pytest.mark.parametrize("module", ["strategies", "loop", "recommend", "acquisition", "candidates"])
+@pytest.mark.parametrize("module", ["strategies", "recommend", "acquisition", "candidates"])
 def test_the_library_is_only_imported_when_a_model_is_fitted(module: str) -> None:
     code = (
         f"import sys, workflow_rl.ordersearch.{module}\n"
