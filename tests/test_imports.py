@@ -36,8 +36,8 @@ LAYERS = (
 ONLY_IN = {
     "gymnasium": {"envs", "bench/vector_contenders.py"},
     "torch": {"ppo", "train", "ordersearch", "processes.py", "agents/sb3.py", "studies", "bench"},
-    "botorch": {"ordersearch/gp.py"},
-    "gpytorch": {"ordersearch/gp.py", "ordersearch/kernel.py"},
+    "botorch": {"ordersearch/model.py", "ordersearch/kernel.py"},
+    "gpytorch": {"ordersearch/model.py", "ordersearch/kernel.py"},
     "ray": {"runs/ray.py"},
     "stable_baselines3": {
         "envs/sb3.py",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Observation
 from workflow_rl.workflow.orders import NUM_ORDERS, PRECEDENCE

@@ -8,15 +8,15 @@ import pytest
 
 from workflow_rl.config import STRATEGIES
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.ordersearch.acquisition import compliance_chance
+from workflow_rl.ordersearch.candidates import spread_out
+from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.ordersearch.strategies import (
     Decision,
     GpUcb,
     Observation,
     Strategy,
     make_strategy,
-    normal_cdf,
-    spread_out,
 )
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE, kendall_distance
 
@@ -38,32 +38,6 @@ def made(name: str = "gp-ucb", *, beta: float = 2.0, design: int = 4, seed: int 
 
 def good_trials(orders: list[int]) -> list[Observation]:
     return [complied(o, float(-30 + PRECEDENCE[o] @ WORTH)) for o in orders]
-
-
-@pytest.mark.parametrize("seed", [0, 1, 7])
-def test_spread_out_orders_are_distinct_and_each_as_far_as_possible(seed: int) -> None:
-    chosen = spread_out(NUM_ORDERS, seed)
-    assert sorted(chosen) == list(range(NUM_ORDERS))
-    for length in range(1, 20):
-        before = chosen[:length]
-        nearest = {
-            order: min(kendall_distance(order, other) for other in before)
-            for order in range(NUM_ORDERS)
-        }
-        assert nearest[chosen[length]] == max(nearest.values())
-    assert kendall_distance(chosen[0], chosen[1]) == len(PAIRS)  # the reverse
-
-
-def test_spread_out_is_the_same_for_a_seed_and_differs_between_seeds() -> None:
-    assert spread_out(10, 3) == spread_out(10, 3)
-    assert spread_out(10, 3) == spread_out(30, 3)[:10]
-    assert len({tuple(spread_out(5, seed)) for seed in range(10)}) > 5
-
-
-def test_spread_out_gives_as_many_as_asked_for_and_there_are() -> None:
-    assert spread_out(0, 0) == []
-    assert len(spread_out(1, 0)) == 1
-    assert len(spread_out(500, 0)) == NUM_ORDERS
 
 
 @pytest.mark.parametrize("name", ["random", "round-robin", "exhaustive"])
@@ -223,14 +197,14 @@ def test_orders_that_failed_do_not_enter_the_model_of_the_value() -> None:
 def test_a_failure_lowers_the_chance_of_its_neighbours() -> None:
     trials = [*good_trials([0, 23, 30]), failed(119, 0.3), failed(118, 0.35)]
     strategy = GpUcb(2.0, THRESHOLD, 4, 0)
-    chance = normal_cdf(strategy.compliance_margin(trials))
+    chance = compliance_chance(strategy.compliance_margin(trials))
     assert chance.shape == (NUM_ORDERS,)
     assert ((chance > 0) & (chance < 1)).all()
     near = [o for o in range(NUM_ORDERS) if kendall_distance(o, 119) == 2]
     far = [o for o in range(NUM_ORDERS) if kendall_distance(o, 119) == 8]
     assert chance[near].max() < chance[far].min()
     assert chance[119] < 0.1
-    assert (normal_cdf(strategy.compliance_margin(trials[:3])) == 1.0).all()
+    assert (compliance_chance(strategy.compliance_margin(trials[:3])) == 1.0).all()
 
 
 def test_a_promising_region_that_fails_is_left_alone() -> None:
@@ -276,13 +250,7 @@ def test_a_first_success_leads_to_its_surroundings() -> None:
     assert 0 < kendall_distance(decision.order, 60) <= 2
 
 
-def test_the_normal_distribution_function() -> None:
-    np.testing.assert_allclose(
-        normal_cdf(np.array([-1.959964, 0.0, 1.959964])), [0.025, 0.5, 0.975], atol=1e-6
-    )
-
-
-@pytest.mark.parametrize("module", ["strategies", "loop", "recommend"])
+@pytest.mark.parametrize("module", ["strategies", "recommend", "acquisition", "candidates"])
 def test_the_library_is_only_imported_when_a_model_is_fitted(module: str) -> None:
     code = (
         f"import sys, workflow_rl.ordersearch.{module}\n"

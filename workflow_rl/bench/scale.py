@@ -21,7 +21,7 @@ from workflow_rl.bench.scale_runs import (
 )
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import MissingDependencyError
-from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.pool import importing_ray

@@ -16,6 +16,7 @@ from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 if TYPE_CHECKING:
     from workflow_rl.runs.pool import Event
+    from workflow_rl.studies.comparison.figures import comparison_figures
     from workflow_rl.studies.comparison.plan import Plan
 
 _EXAMPLES = """workflow-rl compare-updates

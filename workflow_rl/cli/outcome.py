@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from workflow_rl.cli.console import print_whole
-from workflow_rl.runs.store import RunDirectory
+from workflow_rl.runs.store import RECOMMENDED, RunDirectory
 from workflow_rl.runs.summary import SearchOutcome, spread_of
 from workflow_rl.workflow.orders import format_order
 

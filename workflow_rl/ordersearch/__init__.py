@@ -1,4 +1,4 @@
-"""Which workflow to try next: a Gaussian process over orders, and the loop around it.
+"""Which workflow to try next: kernel, model, acquisition, candidates, strategies, as in BoTorch.
 
-Nothing here knows of PPO: the loop sees an objective that values an order, and an executor.
+Nothing here knows of PPO: a strategy sees what trials of orders gave, and picks an order.
 """

@@ -52,7 +52,7 @@ def recommend(seen: Sequence[Observation]) -> Recommendation:
         return Recommendation(
             only.order, True, only.value, math.nan, only.value, 1, "the only one that complied"
         )
-    from workflow_rl.ordersearch.gp import OrderGP
+    from workflow_rl.ordersearch.model import OrderGP
 
     belief = OrderGP([o.order for o in compliant], [o.value for o in compliant]).posterior()
     values: dict[int, list[float]] = {}

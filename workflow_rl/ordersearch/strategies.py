@@ -10,11 +10,16 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import STRATEGIES, fraction, whole_number
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
+from workflow_rl.ordersearch.acquisition import (
+    compliance_chance,
+    compliance_margin,
+    constrained_improvement,
+    upper_confidence_bound,
+)
+from workflow_rl.ordersearch.candidates import DECIMALS, EVERY_ORDER, ranked, spread_out
+from workflow_rl.workflow.orders import NUM_ORDERS
 
 _TOP: Final = 3
-_DECIMALS: Final = 9  # scores that agree to so many are ties
-_EVERY_ORDER: Final = np.arange(NUM_ORDERS)
 
 
 @dataclass(frozen=True)
@@ -58,19 +63,6 @@ class Strategy(Protocol):
         ...
 
 
-def spread_out(number: int, seed: int) -> list[int]:
-    """Returns orders far from each other: each the farthest from those before, ties by index."""
-    chosen = [int(np.random.default_rng([seed, 120]).integers(NUM_ORDERS))]
-    while len(chosen) < min(number, NUM_ORDERS):
-        chosen.append(int(_ranked(-np.isin(_EVERY_ORDER, chosen).astype(float), chosen)[0]))
-    return chosen[:number]
-
-
-def normal_cdf(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the standard normal distribution function."""
-    return np.array([0.5 * (1 + math.erf(x / math.sqrt(2))) for x in z])
-
-
 class GpUcb:
     """Gaussian-process upper confidence bound, weighed by the chance of compliance."""
 
@@ -88,11 +80,9 @@ class GpUcb:
         self._design = spread_out(design, seed)
 
     def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
-        """Returns the next order of the design, then the order with the highest score.
+        """Returns the next order of the design, then the order that promises most.
 
-        The score is what the upper confidence bound promises beyond the best order that complied,
-        times the chance of compliance; where it promises nothing, the chance cannot help. With
-        equal chances the ranking is that of the bound. Only orders that complied tell of the value.
+        Only orders that complied tell of the value.
         """
         taken = {o.order for o in seen} | set(pending)
         if len(seen) + len(pending) < len(self._design):
@@ -101,17 +91,16 @@ class GpUcb:
         margin = self.compliance_margin(seen)
         if len(rewarding) < 2:
             return _most_likely_to_comply(margin, taken)
-        from workflow_rl.ordersearch.gp import OrderGP
+        from workflow_rl.ordersearch.model import OrderGP
 
-        model = OrderGP([o.order for o in rewarding], [o.value for o in rewarding])
-        belief = model.posterior(pending)
-        ucb = belief.mean + self._beta * belief.deviation
-        promise = ucb - belief.mean[[o.order for o in rewarding]].max()
-        chance = normal_cdf(margin)
-        score = np.where(promise > 0, chance * promise, promise)
-        ranking = _ranked(score)
+        orders = [o.order for o in rewarding]
+        belief = OrderGP(orders, [o.value for o in rewarding]).posterior(pending)
+        ucb = upper_confidence_bound(belief, self._beta)
+        chance = compliance_chance(margin)
+        score = constrained_improvement(ucb, float(belief.mean[orders].max()), chance)
+        ranking = ranked(score)
         best = int(ranking[0])
-        exploits = belief.mean[best] >= belief.mean.max() - 10.0**-_DECIMALS
+        exploits = belief.mean[best] >= belief.mean.max() - 10.0**-DECIMALS
         return Decision(
             order=best,
             reason="exploit" if exploits else "explore",
@@ -124,27 +113,21 @@ class GpUcb:
         )
 
     def compliance_margin(self, seen: Sequence[Observation]) -> NDArray[np.float64]:
-        """Returns (120,) by how many standard deviations each order may be hoped to comply.
-
-        The chance of compliance is the normal distribution function of it. Hope, as in the upper
-        confidence bound: compliance is taken one deviation higher than expected, or a search that
-        has found some compliant orders would never leave them. Infinite while nothing failed.
-        """
+        """Returns (120,) how well each order may be hoped to comply; infinite if nothing failed."""
         if all(o.is_compliant for o in seen):
             return np.full(NUM_ORDERS, np.inf)
-        from workflow_rl.ordersearch.gp import OrderGP
+        from workflow_rl.ordersearch.model import OrderGP
 
         belief = OrderGP([o.order for o in seen], [o.compliance for o in seen]).posterior()
-        spread = np.hypot(belief.deviation, belief.noise)
-        return (belief.mean + belief.deviation - self._threshold) / spread
+        return compliance_margin(belief, self._threshold)
 
 
 def _most_likely_to_comply(margin: NDArray[np.float64], taken: Collection[int]) -> Decision:
     """Returns an untried order while there is one; among equals the farthest from the tried."""
-    untried = ~np.isin(_EVERY_ORDER, list(taken))
+    untried = ~np.isin(EVERY_ORDER, list(taken))
     # By margin: where compliance is far away all chances are 0 to rounding.
-    ranking = _ranked(np.where(untried | ~untried.any(), margin, -np.inf), list(taken))
-    best, chance = int(ranking[0]), normal_cdf(margin)
+    ranking = ranked(np.where(untried | ~untried.any(), margin, -np.inf), list(taken))
+    best, chance = int(ranking[0]), compliance_chance(margin)
     return Decision(
         best,
         "explore",
@@ -189,22 +172,6 @@ def make_strategy(name: str, *, beta: float, threshold: float, design: int, seed
     if name == "exhaustive":
         return Listed(range(NUM_ORDERS), name)
     raise InvalidInputError(f"unknown strategy {name!r}: choose one of {', '.join(STRATEGIES)}")
-
-
-def _ranked(score: NDArray[np.float64], far_from: Sequence[int] = ()) -> NDArray[np.int64]:
-    """Returns (120,) the orders by falling score; ties by distance, if asked for, then by index.
-
-    Args:
-        score: (120,).
-        far_from: orders from which equals had better be far: first from the nearest of them, then
-            from all together.
-    """
-    keys = [-np.round(score, _DECIMALS)]
-    if far_from:
-        precedence = PRECEDENCE.astype(np.int64)
-        distance = (len(PAIRS) - precedence @ precedence[list(far_from)].T) // 2
-        keys += [-distance.min(axis=1), -distance.sum(axis=1)]
-    return np.lexsort((_EVERY_ORDER, *reversed(keys)))
 
 
 def _top(ranking: NDArray[np.int64], score: NDArray[np.float64]) -> tuple[tuple[int, float], ...]:

@@ -47,7 +47,7 @@ def fit_orders(seen: Sequence[Observation]) -> OrderBeliefs | None:
     used = worth_learning_from(seen)
     if not used:
         return None
-    from workflow_rl.ordersearch.gp import OrderGP
+    from workflow_rl.ordersearch.model import OrderGP
 
     belief = OrderGP([o.order for o in used], [o.value for o in used]).posterior()
     return OrderBeliefs(

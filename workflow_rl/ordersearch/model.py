@@ -2,8 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.kernel import MallowsKernel, features
-from workflow_rl.workflow.orders import NUM_ORDERS
+from workflow_rl.ordersearch.kernel import features, mallows_kernel
+from workflow_rl.processes import one_thread
+from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS
 
 with warnings.catch_warnings():  # their own imports use what torch calls deprecated
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -22,15 +22,16 @@ with warnings.catch_warnings():  # their own imports use what torch calls deprec
     from botorch.exceptions.warnings import OptimizationWarning
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import SingleTaskGP
+    from botorch.models.transforms import Standardize
     from gpytorch.constraints import Interval
     from gpytorch.kernels import ScaleKernel
     from gpytorch.likelihoods import GaussianLikelihood
     from gpytorch.mlls import ExactMarginalLogLikelihood
     from gpytorch.priors import GammaPrior, LogNormalPrior
 
-_CONSTANT: Final = 1e-9  # a smaller spread, relative to the values, is rounding
-# Where the fit starts and, should it fail, stays: typical of the priors, targets standardised.
-_LENGTHSCALE: Final = 5.0
+_ROUNDING: Final = 1e-9  # a smaller spread, relative to the values, is none
+# Where the fit starts and, should it fail, stays: typical of the priors, values standardised.
+_LENGTHSCALE: Final = 0.5
 _OUTPUT_SCALE: Final = 1.0
 _NOISE: Final = 0.1
 
@@ -59,7 +60,7 @@ class OrderGP:
     """A Gaussian process fitted to observed values of orders."""
 
     def __init__(self, orders: Sequence[int], values: Sequence[float]) -> None:
-        """Fits lengthscale, scale and noise to targets that are standardised inside.
+        """Fits lengthscale, scale and noise, the values standardised.
 
         Where there is nothing to fit (one value, or equal ones) or the fit fails, they stay
         at what the priors hold typical.
@@ -72,14 +73,15 @@ class OrderGP:
             InvalidInputError: there are none, or one of them cannot be.
         """
         observed = _checked(orders, values)
-        self._centre = float(observed.mean())
-        spread = float(observed.std(ddof=1)) if len(observed) > 1 else 0.0
-        is_constant = spread <= _CONSTANT * max(1.0, abs(self._centre))
-        self._scale = 1.0 if is_constant else spread
-        targets = torch.from_numpy((observed - self._centre) / self._scale)
-        with _one_thread():
+        smallest = _ROUNDING * max(1.0, abs(float(observed.mean())))
+        varies = len(observed) > 1 and float(observed.std(ddof=1)) > smallest
+        # Beside the model, not in it: in the units of small values the library takes the
+        # uncertainty of a well-known order for rounding.
+        self._standardize: Any = Standardize(1, min_stdv=smallest)
+        targets, _ = self._standardize(torch.from_numpy(observed)[:, None])
+        with one_thread():
             self._model: Any = _untrained(features(orders), targets)
-            if not is_constant:
+            if varies:
                 _fit(self._model)
             self._model.eval()
 
@@ -87,11 +89,12 @@ class OrderGP:
     def hyperparameters(self) -> Hyperparameters:
         """What was fitted."""
         model = self._model
+        centre, scale = float(self._standardize.means), float(self._standardize.stdvs)
         return Hyperparameters(
-            lengthscale=float(model.covar_module.base_kernel.lengthscale.detach()),
-            mean=self._centre + self._scale * float(model.mean_module.constant.detach()),
-            deviation=self._scale * math.sqrt(float(model.covar_module.outputscale.detach())),
-            noise=self._scale * math.sqrt(float(model.likelihood.noise.detach())),
+            lengthscale=len(PAIRS) * float(model.covar_module.base_kernel.lengthscale.detach()),
+            mean=centre + scale * float(model.mean_module.constant.detach()),
+            deviation=scale * math.sqrt(float(model.covar_module.outputscale.detach())),
+            noise=scale * math.sqrt(float(model.likelihood.noise.detach())),
         )
 
     def posterior(self, pending: Sequence[int] = ()) -> Posterior:
@@ -102,17 +105,17 @@ class OrderGP:
                 which leaves the mean as it is and takes away the uncertainty they will resolve.
         """
         everywhere = features(range(NUM_ORDERS))
-        with torch.no_grad(), _one_thread():
+        with torch.no_grad(), one_thread():
             believed = self._model.posterior(everywhere)
-            mean, variance = believed.mean[:, 0], believed.variance[:, 0]
+            mean, variance = believed.mean, believed.variance
             if len(pending):
-                expected = mean[list(pending), None]
-                told = self._model.condition_on_observations(features(pending), expected)
-                variance = told.posterior(everywhere).variance[:, 0]
+                told = self._model.condition_on_observations(features(pending), mean[list(pending)])
+                variance = told.posterior(everywhere).variance
+            mean, variance = self._standardize.untransform(mean, variance)
         fitted = self.hyperparameters
         return Posterior(
-            mean=self._centre + self._scale * mean.numpy(),
-            deviation=self._scale * variance.clamp_min(0).sqrt().numpy(),
+            mean=mean[:, 0].numpy(),
+            deviation=variance[:, 0].sqrt().numpy(),
             noise=fitted.noise,
             lengthscale=fitted.lengthscale,
         )
@@ -135,15 +138,12 @@ def _checked(orders: Sequence[int], values: Sequence[float]) -> NDArray[np.float
 
 def _untrained(inputs: torch.Tensor, targets: torch.Tensor) -> Any:
     """Returns the model with its priors, at their typical values."""
-    kernel = ScaleKernel(
-        MallowsKernel(lengthscale_prior=GammaPrior(3.0, 0.5)),
-        outputscale_prior=GammaPrior(2.0, 1.5),
-    )
+    kernel = ScaleKernel(mallows_kernel(), outputscale_prior=GammaPrior(2.0, 1.5))
     likelihood = GaussianLikelihood(
         noise_prior=LogNormalPrior(-2.0, 1.0), noise_constraint=Interval(1e-4, 2.0)
     )
     model = SingleTaskGP(
-        inputs, targets[:, None], likelihood=likelihood, covar_module=kernel, outcome_transform=None
+        inputs, targets, likelihood=likelihood, covar_module=kernel, outcome_transform=None
     )
     kernel.base_kernel.lengthscale = _LENGTHSCALE
     kernel.outputscale = _OUTPUT_SCALE
@@ -165,14 +165,3 @@ def _fit(model: Any) -> None:
         is_fitted = False
     if not is_fitted:
         model.load_state_dict(before)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keeps torch on one thread: matrices this small only lose by more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -4,8 +4,8 @@ import torch
 from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch import gp as gp_module
-from workflow_rl.ordersearch.gp import OrderGP
+from workflow_rl.ordersearch import model as module
+from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
 
 DISTANCE = (len(PAIRS) - PRECEDENCE.astype(int) @ PRECEDENCE.T.astype(int)) // 2
@@ -102,6 +102,22 @@ def test_equal_values_are_believed_everywhere_and_known_best_where_seen() -> Non
     assert belief.deviation.min() > 0
 
 
+@pytest.mark.parametrize("level", [-12.5, 0.0, 1e6])
+def test_values_that_differ_by_rounding_are_equal(level: float) -> None:
+    rounding = 1e-11 * max(1.0, abs(level))
+    belief = OrderGP([3, 50, 100], [level, level + rounding, level - rounding]).posterior()
+    equal = OrderGP([3, 50, 100], [level] * 3).posterior()
+    np.testing.assert_allclose(belief.mean, equal.mean, atol=2 * rounding)
+    np.testing.assert_allclose(belief.deviation, equal.deviation)
+    assert belief.lengthscale == equal.lengthscale
+
+
+def test_a_small_spread_is_a_spread() -> None:
+    belief = OrderGP([0, 119], [1.0, 1.0 + 1e-6]).posterior()
+    assert belief.mean[0] < belief.mean[119]
+    assert belief.deviation.max() < 1e-5
+
+
 def test_a_single_observation_gives_the_prior_around_it() -> None:
     belief = OrderGP([3], [-12.5]).posterior()
     np.testing.assert_allclose(belief.mean, -12.5)
@@ -156,7 +172,7 @@ def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
     np.testing.assert_array_equal(first.deviation, second.deviation)
 
 
-@pytest.mark.parametrize("failure", [gp_module.ModelFittingError("no"), RuntimeError("singular")])
+@pytest.mark.parametrize("failure", [module.ModelFittingError("no"), RuntimeError("singular")])
 def test_where_the_library_cannot_fit_the_typical_values_stay(
     failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +182,7 @@ def test_where_the_library_cannot_fit_the_typical_values_stay(
         raise failure
 
     typical = OrderGP([1], [0.0]).hyperparameters
-    monkeypatch.setattr(gp_module, "fit_gpytorch_mll", fails)
+    monkeypatch.setattr(module, "fit_gpytorch_mll", fails)
     orders, values = sample(8, 10, 0.5)
     gp = OrderGP(orders, values)
     assert gp.hyperparameters.lengthscale == pytest.approx(typical.lengthscale)
