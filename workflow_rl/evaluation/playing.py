@@ -16,6 +16,7 @@ from workflow_rl.evaluation.results import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
 from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import RedAction
 from workflow_rl.train.alignment import Tally, alignment_shares
 from workflow_rl.workflow.compliance import Judgement, judge_observed, judge_true
@@ -96,8 +97,8 @@ class _Judge:
             return
         sequences = np.broadcast_to(self._sequence, (len(actions), len(self._sequence))).copy()
         self._note(_OBSERVED, step, judge_observed(state["table"], actions, sequences))
-        held = state["privileged"] | state["removable"] | state["persistent"]
-        self._note(_TRUE, step, judge_true(held, state["removable"], actions, sequences))
+        judged = judge_true(held_hosts(state), state["removable"], actions, sequences)
+        self._note(_TRUE, step, judged)
 
     def judge_seen(
         self, step: int, episode: int, observation: NDArray[np.int8], action: int

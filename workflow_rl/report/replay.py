@@ -16,6 +16,7 @@ from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
 from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
 from workflow_rl.scenario.tables import HOSTS, NUM_HOSTS
+from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction
 from workflow_rl.workflow.explain import explain_observed, explain_true
 from workflow_rl.workflow.orders import order_index, parse_order
@@ -182,9 +183,8 @@ def _costs(state: Any) -> list[list[Any]]:
 
 
 def _judged(before: Any, action: int, order: int) -> dict[str, Any]:
-    held = int(before["privileged"] | before["removable"] | before["persistent"])
     seen = explain_observed(int(before["table"]), action, order)
-    true = explain_true(held, int(before["removable"]), action, order)
+    true = explain_true(int(held_hosts(before)), int(before["removable"]), action, order)
     return {
         "verdict": seen.word,
         "why": seen.why,
