@@ -18,8 +18,13 @@ from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import RedAction
-from workflow_rl.train.alignment import Tally, alignment_shares
-from workflow_rl.workflow.compliance import Judgement, judge_observed, judge_true
+from workflow_rl.workflow.compliance import (
+    Judgement,
+    Tally,
+    compliance_shares,
+    judge_observed,
+    judge_true,
+)
 from workflow_rl.workflow.orders import SEQUENCES, Order, order_index
 
 EnvFactory = Callable[
@@ -117,7 +122,7 @@ class _Judge:
             ends = np.zeros(self._verdict[view].shape, np.bool_)
             ends[-1] = True
             tally = Tally.zeros(ends.shape[1])
-            scored = alignment_shares(self._verdict[view], self._any_open[view], ends, tally)
+            scored = compliance_shares(self._verdict[view], self._any_open[view], ends, tally)
             rates[view] = scored.rates[-1]
         return rates
 

@@ -150,7 +150,7 @@ class Training:
             rollout,
             self.weight.values,
             train.compliance_view,
-            baseline_gamma=self.job.ppo.gamma if self.job.ppo.alignment_baseline else None,
+            control_variate_gamma=self.job.ppo.gamma if self.job.ppo.alignment_baseline else None,
         )
         weight = self.weight.mean
         self._take_in(episodes)
