@@ -10,7 +10,7 @@ from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import GreedyAgent
-from workflow_rl.agents.policies import policy_agent
+from workflow_rl.agents.policy_agent import policy_agent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.evaluation.playing import (
     RED_NAMES,

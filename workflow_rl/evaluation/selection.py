@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.agents.policies import policy_agent
 from workflow_rl.agents.policy import Policy, load_policy
+from workflow_rl.agents.policy_agent import policy_agent
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import Game, play_batch
