@@ -3,7 +3,8 @@
 `Game` says what is played; both ways give the same kind of `Cell`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -30,7 +31,6 @@ from workflow_rl.workflow.orders import SEQUENCES, Order, order_index
 EnvFactory = Callable[
     ..., Any
 ]  # (red_agent=, episode_length=, observation=, seed=) -> gymnasium.Env
-Progress = Callable[[int], None]  # told how many more episodes were played
 UNKNOWN_ACTION: Final = "unknown"  # what Red did, where the environment does not tell
 
 _OBSERVED, _TRUE = VIEWS
@@ -85,6 +85,13 @@ class Game:
     def _seed(self, purpose: int) -> int:
         numbers = [self.seed, self.steps, RED_AGENTS.index(self.red_agent), purpose]
         return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+@dataclass(frozen=True)
+class EpisodesPlayed:
+    """So many more episodes of a cell were played."""
+
+    number: int
 
 
 class _Judge:
@@ -175,14 +182,9 @@ def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell
 
 
 def play_one_by_one(
-    agent: BlueAgent,
-    game: Game,
-    episodes: int,
-    logged: int,
-    make_env: EnvFactory,
-    progress: Progress,
-) -> Cell:
-    """Plays a cell on a single environment with `Cage2Env`'s spaces, episode after episode.
+    agent: BlueAgent, game: Game, episodes: int, logged: int, make_env: EnvFactory
+) -> Iterator[EpisodesPlayed | Cell]:
+    """Plays a cell on a single environment with `Cage2Env`'s spaces; yields every episode.
 
     Compliance is judged by what Blue saw only: such an environment does not tell which sessions
     Remove would kill.
@@ -193,7 +195,9 @@ def play_one_by_one(
         episodes: how many.
         logged: of how many episodes the actions are kept.
         make_env: makes the environment.
-        progress: told after each episode.
+
+    Yields:
+        Each episode as it is over, and the cell at last.
     """
     env = make_env(
         red_agent=game.red_agent,
@@ -206,7 +210,7 @@ def play_one_by_one(
     blue = np.zeros((game.steps, min(logged, episodes)), np.int16)
     red = np.zeros_like(blue)
     names: dict[str, int] = {}
-    try:
+    with closing(env):
         for episode in range(episodes):
             observation, info = env.reset(seed=game.cell_seed if episode == 0 else None)
             agent.begin(1, game.agent_seed + episode)
@@ -221,14 +225,6 @@ def play_one_by_one(
                     name = str(info.get("red_action", UNKNOWN_ACTION))
                     blue[step, episode] = action
                     red[step, episode] = names.setdefault(name, len(names))
-            progress(1)
-    finally:
-        env.close()
-    return Cell(
-        game.steps,
-        game.red_agent,
-        game.cell_seed,
-        returns.round(1),
-        judge.rates(),
-        ActionLog(blue, red, tuple(names)),
-    )
+            yield EpisodesPlayed(1)
+    log = ActionLog(blue, red, tuple(names))
+    yield Cell(game.steps, game.red_agent, game.cell_seed, returns.round(1), judge.rates(), log)
