@@ -16,7 +16,7 @@ USERS_LAST = parse_order("op_server > enterprise > op_host > defender > user")
 USERS_FIRST = parse_order("user > defender > op_host > enterprise > op_server")
 
 
-def choice(order: tuple[str, ...], mask: Any = None, **hosts: str) -> str:
+def choice(order: tuple[str, ...], mask: Any = None, **hosts: Any) -> str:
     agent = GreedyAgent(order)
     agent.begin(1, 0)
     actions = agent.act(seen(**hosts), everything() if mask is None else mask, 0)

@@ -6,14 +6,18 @@ import pytest
 from tests.agents.policies import ORDER, new_policy, policy_file
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import DEFAULT_ORDER
-from workflow_rl.agents.named import BASELINES, make_agent
+from workflow_rl.agents.named import REFERENCE_AGENTS, SHIPPED, make_agent, shipped_policy
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.config import RULE_SETS
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.leaderboard import LEADERBOARD
+from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.workflow.orders import ORDERS
 
 
-def test_baselines_go_by_their_names() -> None:
-    assert list(BASELINES) == ["sleep", "random", "react-restore", "greedy"]
-    for name in BASELINES:
+def test_reference_agents_go_by_their_names() -> None:
+    assert list(REFERENCE_AGENTS) == ["sleep", "random", "react-restore", "greedy"]
+    for name in REFERENCE_AGENTS:
         assert make_agent(name).name == name
     assert make_agent("greedy").order == DEFAULT_ORDER
     assert make_agent("greedy", ORDERS[5]).order == ORDERS[5]
@@ -65,3 +69,37 @@ def test_a_directory_without_a_policy_and_a_foreign_file_are_refused(tmp_path: P
     (tmp_path / "notes.txt").write_text("notes")
     with pytest.raises(InvalidInputError, match="damaged or not a policy"):
         make_agent(tmp_path / "notes.txt")
+
+
+# --- the policies that come with the package
+
+
+@pytest.mark.parametrize("rules", RULE_SETS)
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("red_agent", ["bline", "meander"])
+def test_each_policy_says_what_it_was_trained_for(name: str, rules: str, red_agent: str) -> None:
+    policy = load_policy(shipped_policy(name, rules, red_agent))
+    assert (policy.description["rules"], policy.description["red_agent"]) == (rules, red_agent)
+    assert not policy.is_conditioned
+    assert policy.outputs == {"cardiff": 36, "ppo": 145}[name]
+
+
+def test_cardiff_scores_what_the_leaderboards_winner_scored() -> None:
+    found = evaluate("cardiff", rules="competition", episodes=500)
+    winner = LEADERBOARD[0]
+    # 500 episodes a cell: half of the total's 95 % interval is 0.6.
+    assert found.total.mean == pytest.approx(winner.total, abs=2.0)
+    for red_agent in ("bline", "meander"):
+        mean = found.cell(100, red_agent).estimate.mean
+        assert mean == pytest.approx(winner.cell(100, red_agent), abs=2.0)
+    assert found.cell(100, "sleep").estimate.mean == 0
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_policies_of_the_rule_set_that_is_played_are_taken(name: str) -> None:
+    """Those trained on the leaderboard's rules lose points on today's."""
+    means = {}
+    for rules in RULE_SETS:
+        found = evaluate(name, rules=rules, episodes=300, steps=[100], red_agents=["bline"])
+        means[rules] = found.cell(100, "bline").estimate.mean
+    assert min(means.values()) > -20, means

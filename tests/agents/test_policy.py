@@ -31,7 +31,7 @@ def network(*, conditioned: bool = True, seed: int = 0) -> ActorCritic:
     made = new_network(SIZE + (25 if conditioned else 0), seed=seed)
     with torch.no_grad():
         for parameter in made.actor.parameters():
-            parameter *= 4
+            parameter.mul_(4)
     return made
 
 

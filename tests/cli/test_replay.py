@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.policies import new_policy, policy_file
 from tests.parity.fixtures import MAIN_BLINE
 from tests.report.runs import searched
 from workflow_rl.cli import main
@@ -40,6 +41,29 @@ def test_a_policy_file_is_replayed_here(
     assert (tmp_path / "base.html").exists()
 
 
+def test_a_policy_of_36_outputs_and_every_name_are_replayed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = policy_file(tmp_path / "one.safetensors", new_policy(62, 36, episode_length=20))
+    other = policy_file(tmp_path / "other.safetensors", new_policy(62, 36, seed=1))
+    run = tmp_path / "exp_1"
+    policy_file(run / "policies" / "recommended.safetensors", new_policy(62, 36))
+    everything = [str(one), str(run), f"bline={one},meander={other}", "cardiff", "ppo", "greedy"]
+    for what in everything:
+        assert main(["replay", what, "--steps", "20", "--red-agent", "meander"]) == 0
+        out = capsys.readouterr().out
+        place = run if what == str(run) else Path()
+        assert out.startswith("20 steps, return ")
+        assert f"replay: {place / 'replay.html'}" in out
+        text = (place / "replay.html").read_text()
+        assert "red agent meander" in text
+        assert "20 steps" in text
+    assert main(["replay", "cardiff", "--rules", "competition", "--workflow", WORKFLOW]) == 0
+    text = (tmp_path / "replay.html").read_text()
+    assert "counted fixes followed the workflow" in text
+
+
 def test_a_recording_is_replayed_and_judged_by_a_workflow_that_is_given(tmp_path: Path) -> None:
     file = tmp_path / "trace.html"
     args = ["replay", str(MAIN_BLINE), "--episode", "3", "--output", str(file)]
@@ -61,8 +85,11 @@ def test_a_recording_is_replayed_and_judged_by_a_workflow_that_is_given(tmp_path
         (["RUN", "--episode", "3"], "goes with a recording"),
         (["RUN/policies/base.safetensors"], "--workflow"),
         (["RUN/summary.json"], "not a policy file"),
-        (["RUN/policies/none.safetensors"], "no file"),
-        (["nowhere"], "no file"),
+        (["RUN/policies/none.safetensors"], "no policy file"),
+        (["RUN/policies"], "there is no file"),
+        (["bline=a"], "bline=PATH,meander=PATH"),
+        (["cardiff", "--rules", "house"], "rule set"),
+        (["nowhere"], "nowhere is no run directory, no policy file and no baseline"),
         (["nowhere.npz"], "no file"),
         (["TRACE", "--episode", "999"], "--episode"),
         (["TRACE", "--seed", "7"], "--seed goes with a policy"),

@@ -10,15 +10,17 @@ from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import GreedyAgent
-from workflow_rl.agents.policies import policy_agent
+from workflow_rl.agents.policy_agent import policy_agent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.evaluation.playing import (
     RED_NAMES,
     UNKNOWN_ACTION,
+    EpisodesPlayed,
     Game,
     play_batch,
     play_one_by_one,
 )
+from workflow_rl.evaluation.results import Cell
 from workflow_rl.workflow.orders import ORDERS
 
 
@@ -33,7 +35,7 @@ def conditioned() -> BlueAgent:
 
 
 def game(red_agent: str = "meander", steps: int = 40, **changes: Any) -> Game:
-    made = {"rules": "main", "seed": 4, "order": ORDERS[ORDER]} | changes
+    made: dict[str, Any] = {"rules": "main", "seed": 4, "order": ORDERS[ORDER]} | changes
     return Game(steps, red_agent, **made)
 
 
@@ -52,13 +54,14 @@ def test_a_batch_is_what_single_environments_play(
 
 @pytest.mark.parametrize("new_agent", [GreedyAgent, RandomAgent, cardiff])
 def test_one_by_one_is_the_plain_loop(new_agent: Callable[[], BlueAgent]) -> None:
-    what, told = game("bline", 30), []
-    cell = play_one_by_one(new_agent(), what, 5, 2, Cage2Env, told.append)
+    what = game("bline", 30)
+    *told, cell = play_one_by_one(new_agent(), what, 5, 2, Cage2Env)
+    assert isinstance(cell, Cell)
     returns, observed, _ = play_slowly(new_agent, what, 5, same_env=True)
     assert cell.returns.tolist() == returns
     np.testing.assert_allclose(cell.compliance["observed"], observed)
     assert set(cell.compliance) == {"observed"}
-    assert told == [1] * 5
+    assert told == [EpisodesPlayed(1)] * 5
     assert cell.log.blue.shape == (30, 2)
     assert cell.log.red_names == (UNKNOWN_ACTION,)
 

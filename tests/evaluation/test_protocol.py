@@ -1,6 +1,5 @@
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,11 @@ import pytest
 from tests.agents.policies import ORDER, new_policy
 from workflow_rl import Cage2Env, evaluate
 from workflow_rl.agents.greedy import GreedyAgent
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
-from workflow_rl.evaluation.results import Cell
+from workflow_rl.evaluation.playing import EpisodesPlayed
+from workflow_rl.evaluation.protocol import Settings, evaluation_events
+from workflow_rl.evaluation.results import Cell, Evaluation
 from workflow_rl.workflow.orders import ORDERS, format_order
 
 REFERENCE: dict[str, Any] = json.loads(
@@ -84,7 +85,7 @@ def test_the_same_seed_finds_the_same() -> None:
 
 def test_a_conditioned_policy_is_judged_by_its_own_order_or_the_given_one() -> None:
     policy = new_policy(order=ORDER, conditioned=True)
-    few = {"episodes": 5, "steps": [20], "red_agents": ["bline"]}
+    few: dict[str, Any] = {"episodes": 5, "steps": [20], "red_agents": ["bline"]}
     own = evaluate(policy, **few)
     assert own.order == ORDERS[ORDER]
     assert set(own.cells[0].compliance) == {"observed", "true"}
@@ -93,7 +94,7 @@ def test_a_conditioned_policy_is_judged_by_its_own_order_or_the_given_one() -> N
 
 
 def test_any_agent_can_be_judged_by_an_order_it_does_not_know() -> None:
-    few = {"episodes": 200, "steps": [50], "red_agents": ["bline"]}
+    few: dict[str, Any] = {"episodes": 200, "steps": [50], "red_agents": ["bline"]}
     cell = evaluate("react-restore", workflow=ORDERS[0], **few).cells[0]
     assert 0 < cell.compliance["observed"].mean() < 1
     greedy = evaluate(GreedyAgent(ORDERS[0]), **few)
@@ -103,17 +104,21 @@ def test_any_agent_can_be_judged_by_an_order_it_does_not_know() -> None:
 
 def test_another_environment_can_be_played() -> None:
     played: list[int] = []
-    few = {"episodes": 3, "steps": [10], "red_agents": ["bline", "sleep"]}
+    few: dict[str, Any] = {"episodes": 3, "steps": [10], "red_agents": ["bline", "sleep"]}
     found = evaluate("sleep", make_env=Cage2Env, on_episodes=played.append, **few)
     assert played == [1] * 6
     assert found.cell(10, "sleep").mean == 0
     assert found.cell(10, "bline").mean < 0
 
 
-def test_without_the_adapter_the_original_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "workflow_rl.envs.cyborg", None)
-    with pytest.raises(MissingDependencyError, match="use --backend cage2"):
-        evaluate("sleep", backend="cyborg", episodes=2)
+def test_the_evaluation_is_the_last_of_its_events() -> None:
+    settings = Settings(episodes=4, steps=[5], red_agents=["B_lineAgent", "sleep"])
+    assert settings.red_agents == ("bline", "sleep")
+    events = list(evaluation_events(settings.agent("sleep"), settings))
+    found = events.pop()
+    assert isinstance(found, Evaluation)
+    assert events[::2] == [EpisodesPlayed(4)] * 2
+    assert tuple(events[1::2]) == found.cells
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from tests.agents.policies import new_policy, policy_file
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.protocol import evaluate
-from workflow_rl.evaluation.selection import select, snapshots_of
+from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
 from workflow_rl.workflow.orders import order_index, parse_order
 
 ORDER = order_index(parse_order("enterprise > op_server > op_host > user > defender"))
@@ -23,6 +23,12 @@ def kept(folder: Path, number: int, **policy: object) -> list[Path]:
     return paths
 
 
+def ranked(paths: list[Path], **how: object) -> tuple[Candidate, ...]:
+    *_, last = select(paths, **how)  # type: ignore[arg-type]
+    assert isinstance(last, Ranking)
+    return last.candidates
+
+
 def test_the_policies_kept_by_a_run_are_found_in_their_order(tmp_path: Path) -> None:
     paths = kept(tmp_path, 3)
     assert snapshots_of(tmp_path) == paths
@@ -35,23 +41,27 @@ def test_a_run_without_any_says_how_to_keep_some(tmp_path: Path) -> None:
 
 def test_the_best_is_the_one_an_evaluation_finds_best(tmp_path: Path) -> None:
     paths = kept(tmp_path, 6)
-    ranked = select(paths, steps=30, episodes=800)
-    assert [c.episodes for c in ranked] == [800]  # one in four went on to the second round
+    *rounds, last = select(paths, steps=30, episodes=800)
+    assert isinstance(last, Ranking)
+    # One in four went on to the second round.
+    assert [c.episodes for c in rounds if isinstance(c, Candidate)] == [200] * 6 + [800]
+    assert last.candidates == (rounds[-1],)
+    (chosen,) = last.candidates
     by_evaluation = {
         path: evaluate(path, episodes=500, steps=[30], red_agents=["bline"]).cells[0].mean
         for path in paths
     }
     best = max(by_evaluation.values())
-    assert by_evaluation[ranked[0].path] == pytest.approx(best, abs=5)
-    assert ranked[0].env_reward == pytest.approx(by_evaluation[ranked[0].path], abs=5)
+    assert by_evaluation[chosen.path] == pytest.approx(best, abs=5)
+    assert chosen.env_reward == pytest.approx(by_evaluation[chosen.path], abs=5)
 
 
 def test_who_does_not_comply_comes_last_whatever_the_reward(tmp_path: Path) -> None:
     paths = kept(tmp_path, 8, conditioned=True, order=ORDER)
-    easy = select(paths, steps=30, episodes=100, threshold=0.0)
+    easy = ranked(paths, steps=30, episodes=100, threshold=0.0)
     rewards = [c.env_reward for c in easy]
     assert rewards == sorted(rewards, reverse=True)
-    strict = select(paths, steps=30, episodes=100, threshold=1.1)
+    strict = ranked(paths, steps=30, episodes=100, threshold=1.1)
     compliances = [c.compliance for c in strict]
     assert compliances == sorted(compliances, reverse=True)
     assert not np.isnan(compliances).any()
@@ -59,6 +69,6 @@ def test_who_does_not_comply_comes_last_whatever_the_reward(tmp_path: Path) -> N
 
 def test_whom_it_faces_may_be_another_than_in_training(tmp_path: Path) -> None:
     paths = kept(tmp_path, 1)
-    asleep = select(paths, steps=30, episodes=50, red_agent="sleep")
-    attacked = select(paths, steps=30, episodes=50)
+    asleep = ranked(paths, steps=30, episodes=50, red_agent="sleep")
+    attacked = ranked(paths, steps=30, episodes=50)
     assert asleep[0].env_reward > attacked[0].env_reward

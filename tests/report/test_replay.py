@@ -1,12 +1,16 @@
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.agents.policies import new_policy, policy_file
 from tests.parity.fixtures import FILES, file_id
+from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.playing import Game, play_batch
 from workflow_rl.parity.trace import Trace, load_trace
 from workflow_rl.report.replay import Replay, frames_of, play_policy, play_trace
 from workflow_rl.report.replay_page import replay_html
@@ -76,6 +80,70 @@ def test_a_policy_of_all_orders_must_be_told_which(real_run: Path) -> None:
 def test_a_game_that_cannot_be_is_refused(policy: Policy, game: dict[str, object]) -> None:
     with pytest.raises(InvalidInputError):
         played(policy, **game)
+
+
+# --- every agent that is evaluated
+
+
+def whatever(tmp_path: Path) -> dict[str, str]:
+    """What `evaluate` takes, one of each kind."""
+    bline = policy_file(tmp_path / "one.safetensors", new_policy(62, 36))
+    meander = policy_file(tmp_path / "other.safetensors", new_policy(62, 36, seed=1))
+    masked = policy_file(tmp_path / "masked.safetensors", new_policy(mask_actions=True))
+    return {
+        "36 outputs": str(bline),
+        "pair": f"bline={bline},meander={meander}",
+        "masked": str(masked),
+    } | {name: name for name in ("cardiff", "ppo", "greedy", "react-restore")}
+
+
+@pytest.mark.parametrize(
+    "kind", ["36 outputs", "pair", "masked", "cardiff", "ppo", "greedy", "react-restore"]
+)
+@pytest.mark.parametrize("red", ["bline", "meander"])
+def test_it_is_replayed_as_it_is_evaluated(tmp_path: Path, kind: str, red: str) -> None:
+    what = whatever(tmp_path)[kind]
+    games = (Game(40, red, rules="competition", seed=k, order=None) for k in range(99))
+    game = next(one for one in games if one.cell_seed < 2**63)  # a user's seed may be no larger
+    cell = play_batch(make_agent(what, rules="competition"), game, 2, logged=1)
+    replay = play_policy(
+        what,
+        Path(what),
+        seed=game.cell_seed,
+        red_agent=red,
+        rules="competition",
+        episode_length=40,
+    )
+    moments = replay.episode.moments
+    assert [int(m.state["blue_action"]) for m in moments[1:]] == cell.log.blue[:, 0].tolist()
+    assert moments[-1].total == pytest.approx(cell.returns[0])
+    assert len(frames_of(replay)) == 41
+
+
+def test_two_policies_play_the_game_that_both_were_trained_on(tmp_path: Path) -> None:
+    both: dict[str, Any] = {"rules": "competition", "episode_length": 12}
+    pair = ",".join(
+        f"{red}={policy_file(tmp_path / red, new_policy(62, 36, red_agent=red, **both))}"
+        for red in ("bline", "meander")
+    )
+    config = play_policy(pair, Path(pair), seed=0).config
+    assert (config.rules, config.episode_length, config.red_agent) == ("competition", 12, "bline")
+    assert config.observation == "cardiff"
+
+
+def test_an_agent_that_follows_no_order_is_judged_by_a_given_one(tmp_path: Path) -> None:
+    replay = play_policy("cardiff", Path("cardiff"), seed=0, workflow=WORKFLOW)
+    assert format_order(replay.order or 0) == WORKFLOW
+    assert all("verdict" in frame for frame in frames_of(replay)[1:])
+
+
+def test_drawn_actions_depend_on_the_seed_alone(tmp_path: Path) -> None:
+    what = policy_file(tmp_path / "one.safetensors", new_policy(62, 36))
+    one, same, other = (
+        frames_of(play_policy(what, what, seed=seed, deterministic=False, red_agent="sleep"))
+        for seed in (1, 1, 2)
+    )
+    assert one == same != other
 
 
 # --- recordings

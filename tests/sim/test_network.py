@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 
 from tests.sim.board import HOSTS, Board
 from workflow_rl.scenario.tables import HOSTS as SCENARIO
 from workflow_rl.scenario.tables import port_set
-from workflow_rl.sim.network import open_ports
-from workflow_rl.sim.state import Outcome, Success
+from workflow_rl.sim.network import held_hosts, open_ports, red_hosts
+from workflow_rl.sim.state import STATE_DTYPE, Outcome, Success
 
 OPERATIONAL = {"OpS", "OpH0", "OpH1", "OpH2"}
 
@@ -12,6 +13,17 @@ OPERATIONAL = {"OpS", "OpH0", "OpH1", "OpH2"}
 def reached(board: Board) -> set[str]:
     """The hosts on which a scan finds anything at this moment."""
     return {host for host in HOSTS if board.turn(red=f"DNS {host}").red.outcome is Outcome.SUCCESS}
+
+
+def test_the_hosts_red_holds_are_those_with_any_session() -> None:
+    states = np.zeros(4, STATE_DTYPE)
+    states["privileged"] = [1, 0, 0, 1]
+    states["removable"] = [0, 2, 0, 2]
+    states["persistent"] = [0, 0, 4, 4]
+    assert held_hosts(states).tolist() == [1, 2, 4, 7]
+    assert [red_hosts(state) for state in states] == [1, 2, 4, 7]
+    assert int(held_hosts(states[3])) == 7
+    assert held_hosts(states.reshape(2, 2)).tolist() == [[1, 2], [4, 7]]
 
 
 def test_user_and_enterprise_are_always_reachable() -> None:

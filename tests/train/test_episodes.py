@@ -120,7 +120,7 @@ def test_each_order_may_have_its_own_weight() -> None:
 def test_a_baseline_changes_what_is_trained_on_and_nothing_that_is_told() -> None:
     rollout = random_rollout(np.random.default_rng(0), 30, 4)
     plain, told = Scorekeeper(4).score(rollout, 30.0, "observed")
-    shaped, same = Scorekeeper(4).score(rollout, 30.0, "observed", baseline_gamma=0.95)
+    shaped, same = Scorekeeper(4).score(rollout, 30.0, "observed", control_variate_gamma=0.95)
     assert (plain != shaped).any()
     for name in vars(told):
         np.testing.assert_array_equal(getattr(told, name), getattr(same, name))

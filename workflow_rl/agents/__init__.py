@@ -1,1 +1,5 @@
-"""Blue agents without networks, and what the winner's agent put between policy and game."""
+"""Every Blue agent, and the one way from a policy's outputs to actions."""
+
+from workflow_rl.agents.agent import BlueAgent
+
+__all__ = ["BlueAgent"]

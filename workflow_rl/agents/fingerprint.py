@@ -5,7 +5,7 @@ scan becomes the latest scanned one. B_line shows one scanned host in its first 
 two and a sleeping Red none, whatever Blue does; so three steps always suffice.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class FingerprintAgent:
     def __init__(self, bline: BlueAgent, meander: BlueAgent, name: str = "fingerprint") -> None:
         """Makes the agent of two others; against a sleeping Red it sleeps.
 
+        What is known of both, like the rules they were trained on, is known of the two together.
+
         Raises:
             InvalidInputError: the two need different observations.
         """
@@ -60,6 +62,9 @@ class FingerprintAgent:
         self.name = name
         self.observation = bline.observation
         self.order: Order | None = bline.order if bline.order == meander.order else None
+        known, others = (getattr(agent, "description", {}) for agent in (bline, meander))
+        shared = {key for key in known.keys() & others.keys() if known[key] == others[key]}
+        self.description: dict[str, Any] = {key: known[key] for key in shared}
 
     def begin(self, num_envs: int, seed: int) -> None:
         """Begins new episodes."""

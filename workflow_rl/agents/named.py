@@ -1,27 +1,35 @@
-"""From what a user names to an agent: a baseline, a run directory, a policy, one per red agent."""
+"""From what a user names to an agent: by its name, a run directory, a policy, one per red agent.
+
+`sleep`, `random`, `react-restore` and `greedy` need no network. `cardiff` and `ppo` are trained
+policies that come with the package, one file for each rule set and red agent; `docs/results.md`
+gives the commands that trained them.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from workflow_rl.agents.action_space import CARDIFF
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
-from workflow_rl.agents.policies import CardiffPolicyAgent, policy_agent
 from workflow_rl.agents.policy import Policy, load_policy
+from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
 from workflow_rl.agents.react_restore import ReactRestoreAgent
 from workflow_rl.agents.sb3 import sb3_agent
-from workflow_rl.agents.shipped import SHIPPED, shipped_agent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import Order
 
-BASELINES: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
+REFERENCE_AGENTS: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
     SleepAgent.name: lambda order: SleepAgent(),
     RandomAgent.name: lambda order: RandomAgent(),
     ReactRestoreAgent.name: lambda order: ReactRestoreAgent(),
     GreedyAgent.name: lambda order: GreedyAgent(order or DEFAULT_ORDER),
 }
+SHIPPED: Final = ("cardiff", "ppo")  # the winner's 36 outputs and fixed start; the 145 actions
+_FOLDER: Final = Path(__file__).with_name("shipped_policies")
+_TRAINED_AGAINST: Final = ("bline", "meander")
 _PAIR: Final = "bline=PATH,meander=PATH"
 
 
@@ -35,7 +43,7 @@ def make_agent(
     """Returns the agent that a name, a path or a policy stands for.
 
     Args:
-        what: a baseline's name; a run directory, whose recommended policy plays; a policy file; a
+        what: an agent's name; a run directory, whose recommended policy plays; a policy file; a
             model of SB3's PPO (`.zip`); `bline=PATH,meander=PATH`, a policy for each red agent,
             which is the cardiff agent if the policies have its 36 outputs; or a policy.
         order: the workflow to follow, for those that follow any.
@@ -48,20 +56,27 @@ def make_agent(
     if isinstance(what, Policy):
         return policy_agent(what, "policy", order, sampled=sampled)
     text = str(what)
-    if text in BASELINES:
-        return BASELINES[text](order)
+    if text in REFERENCE_AGENTS:
+        return REFERENCE_AGENTS[text](order)
     if text in SHIPPED:
-        return shipped_agent(text, rules, sampled=sampled)
+        paths = (shipped_policy(text, rules, red) for red in _TRAINED_AGAINST)
+        bline, meander = (_from_path(path, None, sampled) for path in paths)
+        return FingerprintAgent(bline, meander, text)
     if "=" in text and not Path(text).exists():
         return _per_red_agent(text, order, sampled)
     return _from_path(Path(text), order, sampled)
 
 
-def _from_path(path: Path, order: Order | None, sampled: bool) -> BlueAgent:
+def shipped_policy(name: str, rules: str, red_agent: str) -> Path:
+    """Returns the file of a policy that comes with the package."""
+    return _FOLDER / f"{name}_{rules}_{red_agent}.safetensors"
+
+
+def _from_path(path: Path, order: Order | None, sampled: bool) -> PolicyAgent:
     if not path.exists():
         raise InvalidInputError(
             f"{path} is no run directory, no policy file and no baseline: baselines are "
-            f"{', '.join((*BASELINES, *SHIPPED))}"
+            f"{', '.join((*REFERENCE_AGENTS, *SHIPPED))}"
         )
     if path.suffix == ".zip":
         return sb3_agent(path, path.stem, sampled=sampled)
@@ -69,10 +84,10 @@ def _from_path(path: Path, order: Order | None, sampled: bool) -> BlueAgent:
     return policy_agent(load_policy(path), name, order, sampled=sampled)
 
 
-def _per_red_agent(text: str, order: Order | None, sampled: bool) -> BlueAgent:
+def _per_red_agent(text: str, order: Order | None, sampled: bool) -> FingerprintAgent:
     parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
-    if set(parts) != {"bline", "meander"} or not all(parts.values()):
+    if set(parts) != set(_TRAINED_AGAINST) or not all(parts.values()):
         raise InvalidInputError(f"{text!r} does not name a policy per red agent: write {_PAIR}")
-    bline, meander = (_from_path(Path(parts[red]), order, sampled) for red in ("bline", "meander"))
-    both_cardiff = isinstance(bline, CardiffPolicyAgent) and isinstance(meander, CardiffPolicyAgent)
-    return FingerprintAgent(bline, meander, "cardiff" if both_cardiff else "fingerprint")
+    bline, meander = (_from_path(Path(parts[red]), order, sampled) for red in _TRAINED_AGAINST)
+    is_cardiff = bline.action_space == meander.action_space == CARDIFF
+    return FingerprintAgent(bline, meander, "cardiff" if is_cardiff else "fingerprint")

@@ -7,10 +7,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.agents.action_space import (
+    ActionSpace,
+    action_space_of,
+    draw,
+    make_action_space,
+)
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import load_arrays, save_arrays, write_json
 from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.scenario.cardiff import CardiffEpisode
 from workflow_rl.workflow.orders import (
     ENCODING_SIZE,
     ENCODINGS,
@@ -21,6 +25,7 @@ from workflow_rl.workflow.orders import (
 )
 
 POLICY_KIND: Final = "policy"
+_FIRST_ROW: Final = np.zeros(1, np.int64)
 Weights = dict[str, NDArray[np.float32]]
 
 
@@ -43,7 +48,7 @@ class Policy:
         if not layers:
             raise InvalidInputError("a policy needs the weights of an actor")
         self._rng = np.random.default_rng(0)
-        self._episode: CardiffEpisode | None = None  # what get_action remembers
+        self._episode: ActionSpace | None = None  # what get_action remembers
 
     @property
     def observation_size(self) -> int:
@@ -107,21 +112,18 @@ class Policy:
                 "get_action() and end_episode(), or `workflow-rl evaluate`"
             )
         p = self.probabilities(observation, order)
-        if deterministic:
-            chosen = p.argmax(axis=-1)
-        else:
-            uniform = self._rng.random(p.shape[:-1])
-            chosen = (p.cumsum(axis=-1) <= np.expand_dims(uniform, -1)).sum(axis=-1)
-            chosen = np.minimum(chosen, p.shape[-1] - 1)
-        return int(chosen) if np.ndim(chosen) == 0 else chosen
+        rows = np.atleast_2d(p)
+        best = rows.argmax(axis=1)
+        chosen = best if deterministic else draw(rows, self._rng.random(len(rows)))
+        return int(chosen[0]) if p.ndim == 1 else chosen
 
     def get_action(self, observation: NDArray[Any], action_space: Any = None) -> int:
         """Returns the most probable action, as CybORG's evaluation asks."""
-        if self.outputs == NUM_ACTIONS:
-            return int(self.act(np.asarray(observation)))
         if self._episode is None:
-            self._episode = CardiffEpisode()
-        return self._episode.best_action(self.probabilities(np.asarray(observation)))
+            self._episode = make_action_space(action_space_of(self.outputs), num_envs=1)
+        scores = self.probabilities(np.asarray(observation))[None]
+        (action,) = self._episode.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
+        return int(action)
 
     def end_episode(self) -> None:
         """Forgets the episode."""
@@ -147,6 +149,8 @@ def describe_policy(*, order: int | None, conditioned: bool, **more: Any) -> dic
 
 def save_policy(path: Path, weights: Weights, description: dict[str, Any]) -> None:
     """Writes a policy, and its description beside it."""
+    from workflow_rl.files import save_arrays, write_json  # needs safetensors
+
     save_arrays(path, POLICY_KIND, dict(weights), description)
     write_json(path.with_suffix(".json"), description)
 
@@ -157,6 +161,8 @@ def load_policy(path: str | Path) -> Policy:
     Raises:
         InvalidInputError: there is none, or the file is damaged or foreign.
     """
+    from workflow_rl.files import load_arrays  # needs safetensors
+
     path = Path(path)
     if path.is_dir():
         path = path / "policies" / "recommended.safetensors"

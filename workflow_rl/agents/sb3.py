@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.policies import PolicyAgent
+from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 

@@ -33,6 +33,7 @@ from workflow_rl.ppo.rollout import Player
 from workflow_rl.ppo.update import samples_of
 from workflow_rl.processes import one_thread
 from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.network import held_hosts
 from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
@@ -246,8 +247,7 @@ class Subject:
             state = batch.state
             for row in actions:
                 judge_observed(state["table"], row, sequences)
-                held = state["privileged"] | state["removable"] | state["persistent"]
-                judge_true(held, state["removable"], row, sequences)
+                judge_true(held_hosts(state), state["removable"], row, sequences)
             return size
 
         def score() -> int:

@@ -1,8 +1,7 @@
 """`workflow-rl evaluate`: the challenge's evaluation of a policy or a baseline."""
 
 import argparse
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,8 @@ from workflow_rl.config import RED_AGENTS
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from workflow_rl.evaluation.protocol import OnEpisodes
+    from workflow_rl.agents import BlueAgent
+    from workflow_rl.evaluation.protocol import Settings
     from workflow_rl.evaluation.results import Evaluation
 
 _OFFICIAL_STEPS = "30,50,100"
@@ -109,26 +109,24 @@ def run(args: argparse.Namespace) -> int:
         default_directory,
         write_evaluation,
     )
-    from workflow_rl.evaluation.protocol import evaluate
+    from workflow_rl.evaluation.protocol import Settings
 
     if args.output is not None:
         checked_directory(args.output)
     console = make_console()
-    with _progress(console, args.episodes * len(steps) * len(red_agents)) as tell:
-        evaluation = evaluate(
-            args.what,
-            episodes=args.episodes,
-            rules=args.rules,
-            steps=steps,
-            red_agents=red_agents,
-            workflow=getattr(args, "workflow", None),
-            sampled=args.sampled,
-            seed=args.seed,
-            backend=args.backend,
-            cyborg_path=args.cyborg_path,
-            logged_episodes=args.listed_episodes,
-            on_episodes=tell,
-        )
+    settings = Settings(
+        episodes=args.episodes,
+        rules=args.rules,
+        steps=steps,
+        red_agents=red_agents,
+        workflow=getattr(args, "workflow", None),
+        sampled=args.sampled,
+        seed=args.seed,
+        backend=args.backend,
+        cyborg_path=args.cyborg_path,
+        logged_episodes=args.listed_episodes,
+    )
+    evaluation = _evaluate(console, settings.agent(args.what), settings)
     directory = args.output or default_directory(args.what, evaluation.agent, args.rules)
     paths = write_evaluation(evaluation, directory, author=args.author, team=args.team)
     print_evaluation(console, evaluation)
@@ -145,8 +143,12 @@ def _number(flag: str, text: str) -> int:
         ) from None
 
 
-@contextmanager
-def _progress(console: Console, episodes: int) -> "Iterator[OnEpisodes]":
+def _evaluate(console: Console, agent: "BlueAgent", settings: "Settings") -> "Evaluation":
+    """Plays all cells behind a bar of episodes."""
+    from workflow_rl.evaluation.playing import EpisodesPlayed
+    from workflow_rl.evaluation.protocol import evaluation_events
+    from workflow_rl.evaluation.results import Evaluation
+
     with Progress(
         TextColumn("episodes"),
         BarColumn(bar_width=30),
@@ -156,8 +158,13 @@ def _progress(console: Console, episodes: int) -> "Iterator[OnEpisodes]":
         transient=True,
         disable=not console.is_terminal,
     ) as bar:
-        task = bar.add_task("", total=episodes)
-        yield lambda played: bar.advance(task, played)
+        cells = len(settings.steps) * len(settings.red_agents)
+        task = bar.add_task("", total=settings.episodes * cells)
+        for event in evaluation_events(agent, settings):
+            if isinstance(event, EpisodesPlayed):
+                bar.advance(task, event.number)
+    assert isinstance(event, Evaluation)  # the last event
+    return event
 
 
 def print_evaluation(console: Console, evaluation: "Evaluation") -> None:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from workflow_rl.cli.arguments import (
@@ -79,101 +80,103 @@ def play_lines(episode: Episode) -> None:
 def build_screen(episode: Episode, **application: Any) -> Any:
     """Returns the full-screen application, ready to run."""
     from prompt_toolkit.application import Application
-    from prompt_toolkit.application.current import get_app
-    from prompt_toolkit.buffer import Buffer
-    from prompt_toolkit.completion import ConditionalCompleter, FuzzyCompleter, WordCompleter
-    from prompt_toolkit.filters import Condition
-    from prompt_toolkit.formatted_text import ANSI
-    from prompt_toolkit.key_binding import KeyBindings
-    from prompt_toolkit.layout import (
-        CompletionsMenu,
-        ConditionalContainer,
-        Float,
-        FloatContainer,
-        HSplit,
-        Layout,
-        VSplit,
-        Window,
-    )
-    from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+    from prompt_toolkit.layout import CompletionsMenu, Float, FloatContainer, Layout
 
-    problem = ""
+    line = _Line(episode)
+    menu = CompletionsMenu(max_height=_MENU_HEIGHT)
+    root = FloatContainer(_body(episode, line), [Float(menu, xcursor=True, ycursor=True)])
+    keys = _keys(episode, line)
+    return Application(Layout(root), key_bindings=keys, full_screen=True, **application)
 
-    def play_typed(buffer: Buffer) -> bool:
-        nonlocal problem
+
+class _Line:
+    """The line in which an action is typed, and what is wrong with it."""
+
+    def __init__(self, episode: Episode) -> None:
+        from prompt_toolkit.buffer import Buffer
+        from prompt_toolkit.completion import ConditionalCompleter, FuzzyCompleter, WordCompleter
+        from prompt_toolkit.filters import Condition
+
+        self.problem = ""
+        self._episode = episode
+        self.is_empty = Condition(lambda: not self.buffer.text)
+        # An action's name is two words: the pattern takes the whole line as the word to complete.
+        names = FuzzyCompleter(WordCompleter(list(ACTION_NAMES), sentence=True), pattern="^.+")
+        self.buffer = Buffer(
+            completer=ConditionalCompleter(names, ~self.is_empty),
+            complete_while_typing=True,
+            accept_handler=self._play,
+            on_text_changed=self._forget_problem,
+            multiline=False,
+        )
+
+    def _play(self, buffer: Any) -> bool:
+        """Plays what was typed, or goes a step forward; says whether to keep the text."""
         try:
             if buffer.text.strip():
-                episode.act(parse_action(buffer.text))
+                self._episode.act(parse_action(buffer.text))
             else:
-                episode.forward()
+                self._episode.forward()
         except InvalidInputError as error:
             buffer.complete_state = None  # closes the menu, which would cover the problem
-            problem = str(error)
-            return True  # keep what was typed, to be corrected
+            self.problem = str(error)
+            return True  # to be corrected
         return False
 
-    def forget_problem(_: Buffer) -> None:
-        nonlocal problem
-        problem = ""
+    def _forget_problem(self, buffer: Any) -> None:
+        self.problem = ""
 
-    # An action's name is two words: the pattern takes the whole line as the word to complete.
-    names = FuzzyCompleter(WordCompleter(list(ACTION_NAMES), sentence=True), pattern="^.+")
-    nothing_typed = Condition(lambda: not typed.text)
-    typed = Buffer(
-        completer=ConditionalCompleter(names, ~nothing_typed),
-        complete_while_typing=True,
-        accept_handler=play_typed,
-        on_text_changed=forget_problem,
-        multiline=False,
-    )
+
+def _keys(episode: Episode, line: _Line) -> Any:
+    """Returns what the keys do: those for time only while nothing is typed."""
+    from prompt_toolkit.key_binding import KeyBindings
+
     keys = KeyBindings()
+    moves: dict[str, Callable[[], None]] = {
+        "right": episode.forward,
+        "left": episode.back,
+        "home": lambda: episode.go_to(0),
+        "end": lambda: episode.go_to(episode.length),
+    }
 
-    @keys.add("right", filter=nothing_typed)
-    def _(event: Any) -> None:
-        episode.forward()
+    def bind(key: str, move: Callable[[], None]) -> None:
+        keys.add(key, filter=line.is_empty)(lambda event: move())
 
-    @keys.add("left", filter=nothing_typed)
-    def _(event: Any) -> None:
-        episode.back()
-
-    @keys.add("home", filter=nothing_typed)
-    def _(event: Any) -> None:
-        episode.go_to(0)
-
-    @keys.add("end", filter=nothing_typed)
-    def _(event: Any) -> None:
-        episode.go_to(episode.length)
+    for key, move in moves.items():
+        bind(key, move)
 
     @keys.add("c-c")
     @keys.add("c-d")
     def _(event: Any) -> None:
         event.app.exit()
 
+    return keys
+
+
+def _body(episode: Episode, line: _Line) -> Any:
+    """Returns the moment shown, the problem if there is one, the keys and the line, stacked."""
+    from prompt_toolkit.application.current import get_app
+    from prompt_toolkit.filters import Condition
+    from prompt_toolkit.formatted_text import ANSI
+    from prompt_toolkit.layout import ConditionalContainer, HSplit, VSplit, Window
+    from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+
     def columns() -> int:
         return int(get_app().output.get_size().columns)
 
-    body = HSplit(
-        [
-            Window(FormattedTextControl(lambda: ANSI(episode.text(colour=True, width=columns())))),
-            ConditionalContainer(
-                Window(
-                    FormattedTextControl(lambda: textwrap.fill(problem, columns())),
-                    dont_extend_height=True,
-                    style="bold",
-                ),
-                Condition(lambda: bool(problem)),
-            ),
-            Window(
-                FormattedTextControl(lambda: _KEYS if columns() >= len(_KEYS) else _NARROW_KEYS),
-                height=1,
-                style="reverse",
-            ),
-            VSplit(
-                [Window(FormattedTextControl("action> "), width=8), Window(BufferControl(typed))],
-                height=1,
-            ),
-        ]
+    def shown(text: Callable[[], Any], **window: Any) -> Window:
+        return Window(FormattedTextControl(text), **window)
+
+    moment = shown(lambda: ANSI(episode.text(colour=True, width=columns())))
+    problem = ConditionalContainer(
+        shown(
+            lambda: textwrap.fill(line.problem, columns()), dont_extend_height=True, style="bold"
+        ),
+        Condition(lambda: bool(line.problem)),
     )
-    menu = CompletionsMenu(max_height=_MENU_HEIGHT)
-    root = FloatContainer(body, floats=[Float(menu, xcursor=True, ycursor=True)])
-    return Application(Layout(root), key_bindings=keys, full_screen=True, **application)
+    keys = shown(
+        lambda: _KEYS if columns() >= len(_KEYS) else _NARROW_KEYS, height=1, style="reverse"
+    )
+    prompt = Window(FormattedTextControl("action> "), width=8)
+    typed = VSplit([prompt, Window(BufferControl(line.buffer))], height=1)
+    return HSplit([moment, problem, keys, typed])

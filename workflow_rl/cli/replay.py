@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
 workflow-rl replay logs/exp_A/policies/trial_003.safetensors --sampled --output trial_003.html
+workflow-rl replay cardiff --red-agent meander --rules competition
 workflow-rl replay tests/parity/traces/main/bline.npz --episode 3"""
 _TRACE = ".npz"
 
@@ -26,7 +27,8 @@ def add_to(commands: Commands) -> None:
         "source",
         type=Path,
         metavar="RUN",
-        help=f"run directory (its recommended policy), policy file, or recording ({_TRACE})",
+        help="run directory (its recommended policy), policy file, whatever else `evaluate` takes "
+        f"(cardiff, bline=PATH,meander=PATH, greedy ...), or recording ({_TRACE})",
     )
     policy = parser.add_argument_group("of a policy")
     policy.add_argument(
@@ -87,7 +89,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _played(args: argparse.Namespace) -> "Replay":
-    from workflow_rl.agents.policy import load_policy
     from workflow_rl.report.replay import play_policy
 
     if args.episode:
@@ -95,7 +96,7 @@ def _played(args: argparse.Namespace) -> "Replay":
     flags = {"red_agent": "red_agent", "rules": "rules", "steps": "episode_length"}
     game = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
     return play_policy(
-        load_policy(args.source),
+        str(args.source),
         args.source,
         seed=args.seed,
         workflow=getattr(args, "workflow", None),

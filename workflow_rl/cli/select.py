@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.progress import Progress
 
     from workflow_rl.agents.policy import load_policy
-    from workflow_rl.evaluation.selection import select, snapshots_of
+    from workflow_rl.evaluation.selection import Ranking, select, snapshots_of
 
     steps = whole_number("steps", args.steps, 1, 10**6)
     last = whole_number("last", args.last, 0, 10**9)
@@ -64,22 +64,18 @@ def run(args: argparse.Namespace) -> int:
     console.print(f"{len(paths)} kept policies")
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("playing", total=None)
-        ranked = select(
-            paths,
-            steps=steps,
-            red_agent=red,
-            rules=rules,
-            episodes=args.episodes,
-            on_played=lambda number: progress.advance(task),
-        )
-    for place, candidate in enumerate(ranked[:_SHOWN], 1):
+        for event in select(paths, steps=steps, red_agent=red, rules=rules, episodes=args.episodes):
+            if not isinstance(event, Ranking):
+                progress.advance(task)
+    assert isinstance(event, Ranking)  # the last event
+    for place, candidate in enumerate(event.candidates[:_SHOWN], 1):
         complied = f", compliance {candidate.compliance:.3f}" if candidate.compliance >= 0 else ""
         print_whole(
             console,
             f"{place}. {candidate.path.stem}: reward {candidate.env_reward:.2f}{complied} "
             f"({candidate.episodes} episodes)",
         )
-    best = ranked[0].path
+    best = event.candidates[0].path
     home = next(d for d in args.directories if d in best.parents)
     chosen = home / "policies" / "selected.safetensors"
     load_policy(best).save(chosen)

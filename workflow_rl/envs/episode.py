@@ -20,6 +20,7 @@ class Moment:
     state: Any  # a record of STATE_DTYPE
     total: float
     observation: NDArray[np.int8]  # (52 or 62,) what Blue sees
+    action_mask: NDArray[np.bool_]  # (145,) False: a decoy that would be refused now
 
 
 class Episode:
@@ -84,7 +85,13 @@ class Episode:
 
     def _now(self, total: float) -> Moment:
         """Returns the batch's present moment."""
-        return Moment(self._batch.state[0].copy(), total, self._batch.observation[0].copy())
+        batch = self._batch
+        return Moment(
+            batch.state[0].copy(),
+            total,
+            batch.observation[0].copy(),
+            batch.out.action_mask[0].copy(),
+        )
 
     def forward(self) -> None:
         """Shows the next moment; at the end of what was played, Blue sleeps for a step."""

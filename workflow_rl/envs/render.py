@@ -10,6 +10,7 @@ from rich.text import Text
 from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOY_NAMES, EXPLOIT_NAMES, HOST_NAMES, USER0, Subnet
+from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Access, Activity, Belief, Outcome, RedAction, Success
 
 MAX_WIDTH: Final = 100
@@ -65,7 +66,7 @@ class HostView(NamedTuple):
 def host_view(state: Any, host: int) -> HostView:
     """Returns what an environment's record says of one host."""
     bits = int(state["table"]) >> 4 * host & 0b1111
-    held = int(state["privileged"] | state["removable"] | state["persistent"])
+    held = int(held_hosts(state))
     live = int(state["decoys"][host])
     return HostView(
         access=Access((held >> host & 1) + (int(state["privileged"]) >> host & 1)),

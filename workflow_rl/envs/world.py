@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.network import held_hosts
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -111,9 +112,7 @@ class SimulatorWorld:
     @property
     def held(self) -> NDArray[np.int16]:
         """(n,) the hosts Red holds, a bit each."""
-        state = self.batch.state
-        held: NDArray[np.int16] = state["privileged"] | state["removable"] | state["persistent"]
-        return held
+        return held_hosts(self.batch.state)
 
     def state(self) -> Arrays:
         """Returns what `load_state` continues from."""

@@ -3,7 +3,8 @@
 `Game` says what is played; both ways give the same kind of `Cell`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,15 +17,20 @@ from workflow_rl.evaluation.results import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
 from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import RedAction
-from workflow_rl.train.alignment import Tally, alignment_shares
-from workflow_rl.workflow.compliance import Judgement, judge_observed, judge_true
+from workflow_rl.workflow.compliance import (
+    Judgement,
+    Tally,
+    compliance_shares,
+    judge_observed,
+    judge_true,
+)
 from workflow_rl.workflow.orders import SEQUENCES, Order, order_index
 
 EnvFactory = Callable[
     ..., Any
 ]  # (red_agent=, episode_length=, observation=, seed=) -> gymnasium.Env
-Progress = Callable[[int], None]  # told how many more episodes were played
 UNKNOWN_ACTION: Final = "unknown"  # what Red did, where the environment does not tell
 
 _OBSERVED, _TRUE = VIEWS
@@ -81,6 +87,13 @@ class Game:
         return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
+@dataclass(frozen=True)
+class EpisodesPlayed:
+    """So many more episodes of a cell were played."""
+
+    number: int
+
+
 class _Judge:
     """Collects the verdicts of a cell and sums them up to each episode's compliance."""
 
@@ -96,8 +109,8 @@ class _Judge:
             return
         sequences = np.broadcast_to(self._sequence, (len(actions), len(self._sequence))).copy()
         self._note(_OBSERVED, step, judge_observed(state["table"], actions, sequences))
-        held = state["privileged"] | state["removable"] | state["persistent"]
-        self._note(_TRUE, step, judge_true(held, state["removable"], actions, sequences))
+        judged = judge_true(held_hosts(state), state["removable"], actions, sequences)
+        self._note(_TRUE, step, judged)
 
     def judge_seen(
         self, step: int, episode: int, observation: NDArray[np.int8], action: int
@@ -116,7 +129,7 @@ class _Judge:
             ends = np.zeros(self._verdict[view].shape, np.bool_)
             ends[-1] = True
             tally = Tally.zeros(ends.shape[1])
-            scored = alignment_shares(self._verdict[view], self._any_open[view], ends, tally)
+            scored = compliance_shares(self._verdict[view], self._any_open[view], ends, tally)
             rates[view] = scored.rates[-1]
         return rates
 
@@ -169,14 +182,9 @@ def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell
 
 
 def play_one_by_one(
-    agent: BlueAgent,
-    game: Game,
-    episodes: int,
-    logged: int,
-    make_env: EnvFactory,
-    progress: Progress,
-) -> Cell:
-    """Plays a cell on a single environment with `Cage2Env`'s spaces, episode after episode.
+    agent: BlueAgent, game: Game, episodes: int, logged: int, make_env: EnvFactory
+) -> Iterator[EpisodesPlayed | Cell]:
+    """Plays a cell on a single environment with `Cage2Env`'s spaces; yields every episode.
 
     Compliance is judged by what Blue saw only: such an environment does not tell which sessions
     Remove would kill.
@@ -187,7 +195,9 @@ def play_one_by_one(
         episodes: how many.
         logged: of how many episodes the actions are kept.
         make_env: makes the environment.
-        progress: told after each episode.
+
+    Yields:
+        Each episode as it is over, and the cell at last.
     """
     env = make_env(
         red_agent=game.red_agent,
@@ -200,7 +210,7 @@ def play_one_by_one(
     blue = np.zeros((game.steps, min(logged, episodes)), np.int16)
     red = np.zeros_like(blue)
     names: dict[str, int] = {}
-    try:
+    with closing(env):
         for episode in range(episodes):
             observation, info = env.reset(seed=game.cell_seed if episode == 0 else None)
             agent.begin(1, game.agent_seed + episode)
@@ -215,14 +225,6 @@ def play_one_by_one(
                     name = str(info.get("red_action", UNKNOWN_ACTION))
                     blue[step, episode] = action
                     red[step, episode] = names.setdefault(name, len(names))
-            progress(1)
-    finally:
-        env.close()
-    return Cell(
-        game.steps,
-        game.red_agent,
-        game.cell_seed,
-        returns.round(1),
-        judge.rates(),
-        ActionLog(blue, red, tuple(names)),
-    )
+            yield EpisodesPlayed(1)
+    log = ActionLog(blue, red, tuple(names))
+    yield Cell(game.steps, game.red_agent, game.cell_seed, returns.round(1), judge.rates(), log)

@@ -1,8 +1,8 @@
 """The official protocol: 30, 50 and 100 steps against each red agent, raw environment reward."""
 
-import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -19,23 +19,122 @@ from workflow_rl.config import (
     red_agent_name,
     whole_number,
 )
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
-from workflow_rl.evaluation.playing import EnvFactory, Game, play_batch, play_one_by_one
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.playing import (
+    EnvFactory,
+    EpisodesPlayed,
+    Game,
+    play_batch,
+    play_one_by_one,
+)
 from workflow_rl.evaluation.results import (
     OFFICIAL_EPISODES,
     OFFICIAL_STEPS,
     Cell,
     Evaluation,
 )
-from workflow_rl.workflow.orders import ORDERS, order_index, parse_order
+from workflow_rl.workflow.orders import ORDERS, Order, order_index, parse_order
 
 BACKENDS: Final = ("cage2", "cyborg")
 LOGGED_EPISODES: Final = 100  # of each cell, whose actions the text file lists
 _MAX_EPISODES: Final = 1_000_000
 
 _Value = TypeVar("_Value", int, str)
-OnCell = Callable[[Cell], None]
-OnEpisodes = Callable[[int], None]
+Workflow = str | Sequence[str]
+Event = EpisodesPlayed | Cell | Evaluation
+OnCell = Callable[[Cell], object]
+OnEpisodes = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an agent is evaluated; see `evaluate` for the fields. Checked when it is made."""
+
+    episodes: int = OFFICIAL_EPISODES
+    rules: str = "main"
+    steps: Sequence[int] = OFFICIAL_STEPS
+    red_agents: Sequence[str] = RED_AGENTS
+    workflow: Workflow | None = None
+    sampled: bool = False
+    seed: int = 0
+    backend: str = "cage2"
+    cyborg_path: str | Path | None = None
+    make_env: EnvFactory | None = None
+    logged_episodes: int = LOGGED_EPISODES
+
+    def __post_init__(self) -> None:
+        """Checks every field.
+
+        Raises:
+            InvalidInputError: one is not allowed.
+        """
+        put = partial(object.__setattr__, self)
+        one_of("rule set", self.rules, RULE_SETS)
+        one_of("backend", self.backend, BACKENDS)
+        put("episodes", whole_number("episodes", self.episodes, 2, _MAX_EPISODES))
+        logged = whole_number("logged_episodes", self.logged_episodes, 0, _MAX_EPISODES)
+        put("logged_episodes", logged)
+        put("seed", whole_number("seed", self.seed, 0, 2**63 - 1))
+        steps = [whole_number("steps", n, 1, MAX_EPISODE_LENGTH) for n in self.steps]
+        put("steps", _distinct("steps", steps))
+        reds = [one_of("red agent", red_agent_name(name), RED_AGENTS) for name in self.red_agents]
+        put("red_agents", _distinct("red agents", reds))
+        put("workflow", None if self.workflow is None else _order(self.workflow))
+
+    @property
+    def order(self) -> Order | None:
+        """The workflow that was given, if any."""
+        return None if self.workflow is None else _order(self.workflow)
+
+    @property
+    def environments(self) -> EnvFactory | None:
+        """What makes the single environments to play on; None: the simulator's batch."""
+        if self.make_env is not None or self.backend != "cyborg":
+            return self.make_env
+        from workflow_rl.envs.cyborg import CyborgEnv
+
+        return partial(CyborgEnv, cyborg_path=self.cyborg_path)
+
+    def agent(self, what: str | Path | Policy | BlueAgent) -> BlueAgent:
+        """Returns the agent that is to be evaluated."""
+        if isinstance(what, str | Path | Policy):
+            return make_agent(what, self.order, sampled=self.sampled, rules=self.rules)
+        return what
+
+    def games(self, order: Order | None) -> Iterator[Game]:
+        """Yields the game of each cell, judged by an order."""
+        for length in self.steps:
+            for red in self.red_agents:
+                yield Game(length, red, self.rules, self.seed, order)
+
+
+def evaluation_events(agent: BlueAgent, settings: Settings) -> Iterator[Event]:
+    """Evaluates an agent, and yields what happens as it happens.
+
+    Yields:
+        How many more episodes were played; each cell as it is done; the evaluation at last.
+    """
+    started = time.perf_counter()
+    order = settings.order or agent.order
+    environments = settings.environments
+    cells = []
+    for game in settings.games(order):
+        for event in _play(agent, game, settings, environments):
+            if isinstance(event, Cell):
+                cells.append(event)
+            yield event
+    yield Evaluation(
+        agent=agent.name,
+        observation=agent.observation,
+        order=order,
+        rules=settings.rules,
+        backend=settings.backend,
+        episodes=settings.episodes,
+        seed=settings.seed,
+        is_sampled=settings.sampled or isinstance(agent, RandomAgent),
+        cells=tuple(cells),
+        seconds=time.perf_counter() - started,
+    )
 
 
 def evaluate(
@@ -45,7 +144,7 @@ def evaluate(
     rules: str = "main",
     steps: Sequence[int] = OFFICIAL_STEPS,
     red_agents: Sequence[str] = RED_AGENTS,
-    workflow: str | Sequence[str] | None = None,
+    workflow: Workflow | None = None,
     sampled: bool = False,
     seed: int = 0,
     backend: str = "cage2",
@@ -84,76 +183,53 @@ def evaluate(
     Raises:
         InvalidInputError: an argument is not allowed; nothing was played.
     """
-    started = time.perf_counter()
-    one_of("rule set", rules, RULE_SETS)
-    one_of("backend", backend, BACKENDS)
-    episodes = whole_number("episodes", episodes, 2, _MAX_EPISODES)
-    logged = whole_number("logged_episodes", logged_episodes, 0, _MAX_EPISODES)
-    seed = whole_number("seed", seed, 0, 2**63 - 1)
-    lengths = _distinct("steps", [whole_number("steps", n, 1, MAX_EPISODE_LENGTH) for n in steps])
-    reds = _distinct(
-        "red agents",
-        [one_of("red agent", red_agent_name(name), RED_AGENTS) for name in red_agents],
-    )
-    order = None
-    if workflow is not None:
-        words = parse_order(workflow) if isinstance(workflow, str) else workflow
-        order = ORDERS[order_index(words)]
-    agent = (
-        make_agent(what, order, sampled=sampled, rules=rules)
-        if isinstance(what, (str, Path, Policy))
-        else what
-    )
-    judged_by = order or agent.order
-    if backend == "cyborg" and make_env is None:
-        make_env = _cyborg_factory(cyborg_path)
-    cells = []
-    for length in lengths:
-        for red in reds:
-            game = Game(length, red, rules, seed, judged_by)
-            if make_env is None:
-                cell = play_batch(agent, game, episodes, logged)
-                _tell(on_episodes, episodes)
-            else:
-                tell = partial(_tell, on_episodes)
-                cell = play_one_by_one(agent, game, episodes, logged, make_env, tell)
-            cells.append(cell)
-            if on_cell is not None:
-                on_cell(cell)
-    return Evaluation(
-        agent=agent.name,
-        observation=agent.observation,
-        order=judged_by,
-        rules=rules,
-        backend=backend,
+    settings = Settings(
         episodes=episodes,
+        rules=rules,
+        steps=steps,
+        red_agents=red_agents,
+        workflow=workflow,
+        sampled=sampled,
         seed=seed,
-        is_sampled=sampled or isinstance(agent, RandomAgent),
-        cells=tuple(cells),
-        seconds=time.perf_counter() - started,
+        backend=backend,
+        cyborg_path=cyborg_path,
+        make_env=make_env,
+        logged_episodes=logged_episodes,
     )
+    return _told(evaluation_events(settings.agent(what), settings), on_cell, on_episodes)
 
 
-def _distinct(what: str, values: list[_Value]) -> list[_Value]:
+def _told(
+    events: Iterator[Event], on_cell: OnCell | None, on_episodes: OnEpisodes | None
+) -> Evaluation:
+    """Tells the listeners of an evaluation's events, and returns the evaluation."""
+    for event in events:
+        if isinstance(event, EpisodesPlayed) and on_episodes is not None:
+            on_episodes(event.number)
+        if isinstance(event, Cell) and on_cell is not None:
+            on_cell(event)
+    assert isinstance(event, Evaluation)  # the last event
+    return event
+
+
+def _play(
+    agent: BlueAgent, game: Game, settings: Settings, environments: EnvFactory | None
+) -> Iterator[EpisodesPlayed | Cell]:
+    episodes, logged = settings.episodes, settings.logged_episodes
+    if environments is not None:
+        yield from play_one_by_one(agent, game, episodes, logged, environments)
+        return
+    cell = play_batch(agent, game, episodes, logged)
+    yield EpisodesPlayed(episodes)
+    yield cell
+
+
+def _distinct(what: str, values: list[_Value]) -> tuple[_Value, ...]:
     if not values or len(set(values)) != len(values):
         raise InvalidInputError(f"{what} must be one or more, each named once, not {values}")
-    return values
+    return tuple(values)
 
 
-def _tell(listener: OnEpisodes | None, episodes: int) -> None:
-    if listener is not None:
-        listener(episodes)
-
-
-def _cyborg_factory(cyborg_path: str | Path | None) -> EnvFactory:
-    """Returns what makes environments of the original, whose adapter may not be there."""
-    try:
-        module = importlib.import_module("workflow_rl.envs.cyborg")
-    except MissingDependencyError:
-        raise
-    except ImportError as error:
-        raise MissingDependencyError(
-            "the backend cyborg is not available in this installation: use --backend cage2"
-        ) from error
-    factory: EnvFactory = partial(module.CyborgEnv, cyborg_path=cyborg_path)
-    return factory
+def _order(workflow: Workflow) -> Order:
+    words = parse_order(workflow) if isinstance(workflow, str) else workflow
+    return ORDERS[order_index(words)]

@@ -1,6 +1,6 @@
 """Choosing among the policies a training kept: by games that no result is reported of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.agents.policies import policy_agent
 from workflow_rl.agents.policy import Policy, load_policy
+from workflow_rl.agents.policy_agent import policy_agent
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import Game, play_batch
@@ -44,6 +44,13 @@ def snapshots_of(run: Path) -> list[Path]:
     return paths
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """The candidates of the last round, best first."""
+
+    candidates: tuple[Candidate, ...]
+
+
 def select(
     paths: Sequence[Path],
     *,
@@ -52,12 +59,11 @@ def select(
     rules: str | None = None,
     episodes: int = 6_400,
     threshold: float | None = None,
-    on_played: Callable[[int], None] = lambda number: None,
-) -> list[Candidate]:
-    """Returns the candidates of the last round, best first.
+) -> Iterator[Candidate | Ranking]:
+    """Plays rounds of ever more episodes, and yields what happens as it happens.
 
-    Rounds of ever more episodes leave the best quarter each time, until one has been played with
-    at least `episodes`. Policies that do not comply come last.
+    Each round leaves the best quarter, until one has been played with at least `episodes`. Policies
+    that do not comply come last.
 
     Args:
         paths: policy files.
@@ -67,10 +73,13 @@ def select(
         episodes: of each candidate in the last round.
         threshold: compliance that a policy with a workflow must reach; by default that of its
             training.
-        on_played: told of each candidate played.
+
+    Yields:
+        Each candidate as it has played a round; the ranking at last.
     """
     whole_number("episodes", episodes, 1, 10**7)
     agents = {path: _agent(path) for path in paths}
+    needed = {path: _threshold(policy, threshold) for path, (policy, _) in agents.items()}
     left, number = list(paths), min(FIRST_EPISODES, episodes)
     while True:
         played = []
@@ -84,11 +93,11 @@ def select(
                 order=agent.order,
             )
             played.append(_score(path, agent, game, number))
-            on_played(number)
-        needed = {p: _threshold(policy, threshold) for p, (policy, _) in agents.items()}
+            yield played[-1]
         played.sort(key=lambda c: _rank(c, needed[c.path]), reverse=True)
         if number >= episodes:
-            return played
+            yield Ranking(tuple(played))
+            return
         left = [c.path for c in played[: max(1, len(played) // _KEPT)]]
         number = min(4 * number, episodes)
 

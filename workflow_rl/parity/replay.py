@@ -19,6 +19,7 @@ from workflow_rl.scenario.tables import (
 )
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE
+from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.state import Access, Outcome, RedAction, RedAgent
 
@@ -65,8 +66,7 @@ def _concrete(s: _Array) -> _Array:
 
 
 def _access(s: _Array) -> _Array:
-    held = s["privileged"] | s["removable"] | s["persistent"]
-    return _members(held) + _members(s["privileged"])
+    return _members(held_hosts(s)) + _members(s["privileged"])
 
 
 def _only_of(agent: RedAgent, field: str) -> Callable[[_Array], _Array]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.outputs import AllActions, Outputs
+from workflow_rl.agents.action_space import ActionSpace, AllActions
 from workflow_rl.envs.world import World
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.table import PolicyTable
@@ -63,7 +63,7 @@ class Player:
         seed: int,
         *,
         conditioned: bool = True,
-        outputs: Outputs | None = None,
+        action_space: ActionSpace | None = None,
     ) -> None:
         """Starts an episode everywhere.
 
@@ -72,10 +72,10 @@ class Player:
             order: the order of every episode; None draws one for each episode.
             seed: of the games, the drawn orders and the sampled actions.
             conditioned: whether the policy is shown the order.
-            outputs: what the policy's outputs mean; by default the 145 actions.
+            action_space: what the policy's outputs mean; by default the 145 actions.
         """
         self.world = world
-        self.outputs = outputs or AllActions()
+        self.action_space = action_space or AllActions()
         self._fixed = order
         self._seed = seed
         self._conditioned = conditioned
@@ -98,7 +98,7 @@ class Player:
             orders=self._generator(_ORDERS).integers(0, NUM_ORDERS, (steps, n)),
         )
         self._rollouts += 1
-        record = _Record(steps, n, self.outputs.count, masked=masked)
+        record = _Record(steps, n, self.action_space.size, masked=masked)
         play = self._play_as_ready if self.world.asynchronous else self._play_together
         play(table, plan, record)
         self._input[:, : self.world.observation_size] = self.world.observation
@@ -121,7 +121,7 @@ class Player:
                     rows, world.action_mask, plan.uniforms[t]
                 )
             record.actions[t] = actions
-            played = self.outputs.actions(actions)
+            played = self.action_space.actions(actions)
             seen = judge_observed(world.table, played, sequences)
             true = judge_true(world.held, world.removable, played, sequences)
             record.any_open[t, :, 0], record.verdict[t, :, 0] = seen
@@ -136,7 +136,7 @@ class Player:
             if world.lost is not None:
                 record.leave_out(world.lost, t)
             if ended:
-                self.outputs.end(ends)
+                self.action_space.end(ends)
                 if self._fixed is None:
                     self._new_orders(ends, plan.orders[t, ends])
                     sequences = SEQUENCES[self._orders]
@@ -175,7 +175,10 @@ class Player:
         t: NDArray[np.int64],
         envs: NDArray[np.int64],
     ) -> None:
-        """Chooses for some environments, each at its own step, and sends them off."""
+        """Chooses for some environments, each at its own step, and sends them off.
+
+        An output is an action here: the configuration allows no other action space.
+        """
         world = self.world
         self._input[envs, : world.observation_size] = world.observation[envs]
         rows = record.rows[t, envs] = table.number(self._input[envs])
@@ -202,14 +205,14 @@ class Player:
             "input": self._input.copy(),
         }
         arrays |= {f"world.{name}": array for name, array in self.world.state().items()}
-        return arrays | {f"outputs.{name}": a for name, a in self.outputs.state().items()}
+        return arrays | {f"outputs.{name}": a for name, a in self.action_space.state().items()}
 
     def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Goes on from a kept state."""
         self._rollouts = int(arrays["rollouts"][0])
         self._orders[:] = arrays["orders"]
         self._input[:] = arrays["input"]
-        for name, owner in (("world.", self.world), ("outputs.", self.outputs)):
+        for name, owner in (("world.", self.world), ("outputs.", self.action_space)):
             kept = {k.removeprefix(name): v for k, v in arrays.items() if k.startswith(name)}
             owner.load_state(kept)
 

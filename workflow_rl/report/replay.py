@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
-from workflow_rl.config import GameConfig, whole_number
+from workflow_rl.config import RULE_SETS, GameConfig, one_of, whole_number
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
@@ -16,11 +17,14 @@ from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
 from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
 from workflow_rl.scenario.tables import HOSTS, NUM_HOSTS
+from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction
 from workflow_rl.workflow.explain import explain_observed, explain_true
 from workflow_rl.workflow.orders import order_index, parse_order
 
 MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
+# Of an agent of which no training is known.
+_DEFAULT_GAME: Final = {"red_agent": "bline", "rules": "main", "episode_length": 100}
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Replay:
 
 
 def play_policy(
-    policy: Policy,
+    what: str | Path | Policy,
     source: Path,
     *,
     seed: int,
@@ -44,43 +48,39 @@ def play_policy(
     deterministic: bool = True,
     **game: Any,
 ) -> Replay:
-    """Lets a policy play one episode.
+    """Lets an agent play one episode, as it would be evaluated.
 
     Args:
-        policy: who plays Blue.
+        what: whatever `evaluate` takes by name, path or policy.
         source: where it came from.
-        seed: of the game.
-        workflow: the order to follow, by default the one it was trained for.
+        seed: of the game and of the agent's own draws.
+        workflow: the order to follow and to judge fixes by; by default the policy's own.
         deterministic: the most probable action each time, or one drawn by its probability.
         **game: fields of `GameConfig` that differ from the game it was trained on.
     """
-    about = policy.description
-    trained = {
-        "red_agent": about.get("red_agent", "bline"),
-        "rules": about.get("rules", "main"),
-        "observation": about.get("observation", "challenge"),
-        "episode_length": about.get("episode_length", 100),
-    }
-    config = GameConfig(**(trained | game))
+    order = None if workflow is None else parse_order(workflow)
+    rules = game.get("rules", _DEFAULT_GAME["rules"])
+    agent = make_agent(
+        what, order, sampled=not deterministic, rules=one_of("rule set", rules, RULE_SETS)
+    )
+    known: dict[str, Any] = getattr(agent, "description", {})
+    trained = {field: known.get(field, default) for field, default in _DEFAULT_GAME.items()}
+    config = GameConfig(**(trained | game | {"observation": agent.observation}))
     whole_number("the steps of a replay", config.episode_length, 1, MOST_STEPS)
-    order = None
-    if policy.is_conditioned:
-        named = workflow or (" > ".join(policy.order) if policy.order else None)
-        if named is None:
-            raise InvalidInputError("this policy follows any order: say which with --workflow")
-        order = order_index(parse_order(named))
-    elif workflow is not None:
-        raise InvalidInputError("this policy was trained without a workflow: leave --workflow out")
     episode = Episode(config, whole_number("--seed", seed, 0, 2**63 - 1))
-    chosen = None if order is None else parse_order(named or "")
+    agent.begin(1, seed)
     while not episode.has_ended:
-        episode.act(policy.act(episode.moment.observation, chosen, deterministic=deterministic))
+        now = episode.moment
+        (action,) = agent.act(now.observation[None], now.action_mask[None], episode.position)
+        episode.act(int(action))
     facts = {
-        "policy": source.name,
+        "policy": source.name if source.exists() else str(source),
         "seed": str(seed),
         "actions": "the most probable" if deterministic else "drawn by probability",
     }
-    return Replay("A policy defends the network", config, episode, order, facts)
+    judged_by = order or agent.order
+    index = None if judged_by is None else order_index(judged_by)
+    return Replay("A policy defends the network", config, episode, index, facts)
 
 
 def play_trace(trace: Trace, number: int, rules: str, workflow: str | None = None) -> Replay:
@@ -182,9 +182,8 @@ def _costs(state: Any) -> list[list[Any]]:
 
 
 def _judged(before: Any, action: int, order: int) -> dict[str, Any]:
-    held = int(before["privileged"] | before["removable"] | before["persistent"])
     seen = explain_observed(int(before["table"]), action, order)
-    true = explain_true(held, int(before["removable"]), action, order)
+    true = explain_true(int(held_hosts(before)), int(before["removable"]), action, order)
     return {
         "verdict": seen.word,
         "why": seen.why,

@@ -2,7 +2,8 @@
 
 A macro stands for "the next decoy on this host": each host has a fixed list, each environment
 remembers how far it is in it, and restoring the host starts the list over. Outputs are in 0..35,
-the actions made of them in 0..144.
+the actions made of them in 0..144. Here are the tables and the rules for one environment;
+`agents/action_space.py` plays many.
 """
 
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.jit import kernel, rule
+from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import (
     ACTION_HOST,
     ACTION_KIND,
@@ -103,13 +104,23 @@ def perform(output: int, placed: NDArray[np.int8]) -> int:
 
 
 @rule
-def best_output(scores: NDArray[Any], placed: NDArray[np.int8]) -> int:
-    """Returns the output with the highest score that the evaluated agent would take.
+def due_output(output: int, step: int) -> int:
+    """Returns what is played in a step of an episode: the fixed start, then the policy's output."""
+    return START_OUTPUTS[step] if step < len(START_OUTPUTS) else output
+
+
+@rule
+def acceptable_output(best: int, scores: NDArray[Any], placed: NDArray[np.int8]) -> int:
+    """Returns the output that the evaluated agent takes, given the one with the highest score.
 
     If that is a macro whose list is used up, it goes on down the scores to the first output that is
     neither such a macro nor a Restore.
+
+    Args:
+        best: the output with the highest score.
+        scores: (36,) of each output.
+        placed: (9,) how far the lists are.
     """
-    best = int(np.argmax(scores))
     if not is_exhausted(best, placed):
         return best
     chosen = _FIRST_PLAIN_OTHER
@@ -118,83 +129,3 @@ def best_output(scores: NDArray[Any], placed: NDArray[np.int8]) -> int:
         if acceptable and scores[output] > scores[chosen]:
             chosen = output
     return chosen
-
-
-@kernel()
-def _perform(outputs: NDArray[Any], placed: NDArray[Any], actions: NDArray[Any]) -> int:
-    for k in range(len(outputs)):
-        if outputs[k] < 0 or outputs[k] >= NUM_OUTPUTS:
-            return k
-    for k in range(len(outputs)):
-        actions[k] = perform(outputs[k], placed[k])
-    return -1
-
-
-@kernel()
-def _perform_best(
-    scores: NDArray[Any], rows: NDArray[Any], placed: NDArray[Any], actions: NDArray[Any]
-) -> None:
-    for k in range(len(rows)):
-        actions[k] = perform(best_output(scores[rows[k]], placed[k]), placed[k])
-
-
-class DecoyLists:
-    """How far each environment is in its nine lists, and the actions of outputs.
-
-    In training: `actions(outputs)` at every step, `clear(ended)` where an episode has ended.
-    """
-
-    def __init__(self, num_envs: int) -> None:
-        """Starts every list at its beginning."""
-        self.placed = np.zeros((num_envs, NUM_MACROS), np.int8)
-
-    def clear(self, ended: NDArray[np.bool_] | None = None) -> None:
-        """Starts the lists over in some environments (n,), or in all."""
-        self.placed[slice(None) if ended is None else ended] = 0
-
-    def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns (n,) the actions of outputs (n,) and moves the lists on.
-
-        A macro whose list is used up repeats its first decoy, as in the winner's training.
-
-        Raises:
-            ValueError: an output is not in 0..35.
-        """
-        actions = np.empty(len(outputs), np.int64)
-        wrong = _perform(outputs, self.placed, actions)
-        if wrong >= 0:
-            raise ValueError(f"output {outputs[wrong]} is not one of 0 to {NUM_OUTPUTS - 1}")
-        return actions
-
-    def best_actions(
-        self, scores: NDArray[np.floating[Any]], rows: NDArray[np.integer[Any]]
-    ) -> NDArray[np.int64]:
-        """Returns (n,) the actions of the outputs that score best, and moves the lists on.
-
-        Where that is a macro whose list is used up, the next best output counts that is neither
-        such a macro nor a Restore, as in the winner's evaluation.
-
-        Args:
-            scores: (u, 36) of each output; of distinct inputs, say.
-            rows: (n,) which row of the scores is an environment's.
-        """
-        actions = np.empty(len(rows), np.int64)
-        _perform_best(scores, rows, self.placed, actions)
-        return actions
-
-
-class CardiffEpisode:
-    """One episode as the evaluated winner plays it: the fixed start, then the best outputs."""
-
-    def __init__(self) -> None:
-        """Begins the episode."""
-        self._lists = DecoyLists(1)
-        self._step = 0
-
-    def best_action(self, scores: NDArray[np.floating[Any]]) -> int:
-        """Returns the next action, given the score of each output (36,)."""
-        self._step += 1
-        if self._step <= len(START_OUTPUTS):
-            start = np.array([START_OUTPUTS[self._step - 1]], np.int64)
-            return int(self._lists.actions(start)[0])
-        return int(self._lists.best_actions(scores[None, :], np.zeros(1, np.int64))[0])

@@ -1,5 +1,8 @@
 """What holds on the network at this moment: sessions, routes, open ports, and recorded events."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import (
     ENTERPRISE_FOOTHOLDS,
@@ -15,6 +18,12 @@ from workflow_rl.sim.state import State
 def red_hosts(env: State) -> int:
     """Returns the hosts on which Red has a session of any level."""
     return env.privileged | env.removable | env.persistent
+
+
+def held_hosts(states: NDArray[np.void]) -> NDArray[np.int16]:
+    """Returns `red_hosts` of records of STATE_DTYPE, in their shape (...)."""
+    held: NDArray[np.int16] = states["privileged"] | states["removable"] | states["persistent"]
+    return held
 
 
 @rule

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from workflow_rl.config import VIEWS
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
-from workflow_rl.train.alignment import Tally, alignment_shares
-from workflow_rl.train.baseline import without_expected
-from workflow_rl.workflow.compliance import NOT_A_FIX
+from workflow_rl.train.control_variate import without_expected
+from workflow_rl.workflow.compliance import NOT_A_FIX, Tally, compliance_shares
 from workflow_rl.workflow.orders import NUM_ORDERS
 
 
@@ -73,7 +72,7 @@ class Scorekeeper:
         weight: float | NDArray[np.float64],
         view: str,
         *,
-        baseline_gamma: float | None = None,
+        control_variate_gamma: float | None = None,
     ) -> tuple[NDArray[np.float32], Episodes]:
         """Scores a rollout.
 
@@ -81,8 +80,8 @@ class Scorekeeper:
             rollout: what was played.
             weight: of the alignment reward, or (120,) one for each order.
             view: by which compliance is trained.
-            baseline_gamma: takes what the alignment reward brings anyway out of the reward
-                (`baseline.py`), for returns with this discount; None leaves it in.
+            control_variate_gamma: takes what the alignment reward brings anyway out of the reward
+                (`control_variate.py`), for returns with this discount; None leaves it in.
 
         Returns:
             (T, B) the reward to train on, environment plus alignment, and the ended episodes.
@@ -92,7 +91,7 @@ class Scorekeeper:
         for i, name in enumerate(VIEWS):
             verdict = np.ascontiguousarray(rollout.verdict[:, :, i])
             any_open = np.ascontiguousarray(rollout.any_open[:, :, i])
-            scored[name] = alignment_shares(verdict, any_open, ends, self.tallies[name])
+            scored[name] = compliance_shares(verdict, any_open, ends, self.tallies[name])
         fixes = (rollout.verdict[:, :, 0] != NOT_A_FIX).astype(np.float32)
         whole = ends if rollout.left_out is None else ends & ~rollout.left_out
         where = np.nonzero(whole)
@@ -109,8 +108,8 @@ class Scorekeeper:
             fixes=episode_sums(fixes, ends, self.running_fixes)[where].astype(np.int32),
         )
         shares, _, counted, rate = scored[view]
-        if baseline_gamma is not None:
-            shares = without_expected(shares, counted, rate, ends, baseline_gamma)
+        if control_variate_gamma is not None:
+            shares = without_expected(shares, counted, rate, ends, control_variate_gamma)
         return rollout.env_reward + weights * shares, episodes
 
     def state(self) -> dict[str, NDArray[Any]]:

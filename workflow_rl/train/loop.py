@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.agents.outputs import make_outputs
+from workflow_rl.agents.action_space import make_action_space
 from workflow_rl.envs.python_world import make_world
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import load_arrays, save_arrays
@@ -59,7 +59,7 @@ class Training:
             job.order,
             job.seed,
             conditioned=job.train.conditioned,
-            outputs=make_outputs(job.train.action_space, job.train.n_envs),
+            action_space=make_action_space(job.train.action_space, job.train.n_envs),
         )
         network = _network(self.player, job)
         self.learner = Learner(network, job.ppo)
@@ -104,7 +104,7 @@ class Training:
             rollout,
             self.weight.values,
             train.compliance_view,
-            baseline_gamma=self.job.ppo.gamma if self.job.ppo.alignment_baseline else None,
+            control_variate_gamma=self.job.ppo.gamma if self.job.ppo.alignment_baseline else None,
         )
         weight = self.weight.mean
         self._take_in(episodes)
@@ -268,7 +268,7 @@ def _network(player: Player, job: TrainJob) -> ActorCritic:
     with torch.random.fork_rng():
         torch.manual_seed(job.seed)
         network = ActorCritic(
-            player.width, player.outputs.count, job.train.hidden, orthogonal=job.ppo.orthogonal
+            player.width, player.action_space.size, job.train.hidden, orthogonal=job.ppo.orthogonal
         )
     if job.base is not None:
         load_weights(network, job.base)

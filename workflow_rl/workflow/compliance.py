@@ -1,4 +1,4 @@
-"""Compliance: which fixes follow the order.
+"""Compliance: which fixes follow the order, and the compliance of an episode they add up to.
 
 A *fix* is a Remove or a Restore. Let some hosts be *open*, and let P be the type, first in the
 order, that has an open host. A fix made while a host is open *counts*, except a repeat; it is
@@ -13,6 +13,7 @@ The true rate is bounded: nobody sees 5 % of the reverse shells, so no policy ca
 they weigh most where `user` comes early in the order.
 """
 
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -156,3 +157,94 @@ def judge_true(
 
 def _empty(n: int) -> Judgement:
     return Judgement(np.empty(n, np.bool_), np.empty(n, np.int8))
+
+
+@dataclass
+class Tally:
+    """Each environment's counts in its running episode, in one view."""
+
+    compliant: NDArray[np.int32]  # (B,)
+    counted: NDArray[np.int32]  # (B,)
+    ever_open: NDArray[np.bool_]  # (B,)
+
+    @classmethod
+    def zeros(cls, num_envs: int) -> "Tally":
+        """Returns the tally of environments whose episode has just begun."""
+        return cls(
+            np.zeros(num_envs, np.int32), np.zeros(num_envs, np.int32), np.zeros(num_envs, np.bool_)
+        )
+
+
+class Shares(NamedTuple):
+    """Episodes' compliance, spread over their steps; (T, B) each."""
+
+    shares: NDArray[np.float32]  # they sum to the episode's compliance
+    rates: NDArray[np.float64]  # the compliance of an episode where it ends, else NaN
+    counted_before: NDArray[np.int32]  # its fixes that counted before the step
+    rate_before: NDArray[np.float32]  # its running rate before the step, 0 if none counted
+
+
+@kernel()
+def _shares(
+    verdict: NDArray[Any],
+    any_open: NDArray[Any],
+    ends: NDArray[Any],
+    compliant: NDArray[Any],
+    counted: NDArray[Any],
+    ever_open: NDArray[Any],
+    out: NDArray[Any],
+    rates: NDArray[Any],
+    counted_before: NDArray[Any],
+    rate_before: NDArray[Any],
+) -> None:
+    for b in range(verdict.shape[1]):
+        for t in range(verdict.shape[0]):
+            ever_open[b] |= any_open[t, b]
+            share = 0.0
+            before = compliant[b] / counted[b] if counted[b] else 0.0
+            counted_before[t, b] = counted[b]
+            rate_before[t, b] = before
+            if verdict[t, b] >= VIOLATION:
+                counted[b] += 1
+                compliant[b] += verdict[t, b] == COMPLIANT
+                share = compliant[b] / counted[b] - before
+            if ends[t, b]:
+                rate = compliant[b] / counted[b] if counted[b] else 0.0
+                if counted[b] == 0 and not ever_open[b]:
+                    rate = 1.0
+                    share = 1.0
+                rates[t, b] = rate
+                compliant[b] = 0
+                counted[b] = 0
+                ever_open[b] = False
+            out[t, b] = share
+
+
+def compliance_shares(
+    verdict: NDArray[np.int8],
+    any_open: NDArray[np.bool_],
+    ends: NDArray[np.bool_],
+    tally: Tally,
+) -> Shares:
+    """Spreads each episode's compliance over its steps.
+
+    An episode's compliance is its compliant fixes over its counted ones; 1 if no host was ever
+    open; 0 if one was and no fix counted. At each counted fix the share is the change of the
+    running rate; at the end of an episode in which no host was ever open it is the whole 1. The
+    shares of an episode sum to its compliance.
+
+    Args:
+        verdict: (T, B) of each action, in one view.
+        any_open: (T, B) whether a host was open, in that view.
+        ends: (T, B) whether the step was its episode's last.
+        tally: carried from batch to batch, for episodes that go on.
+    """
+    shape = verdict.shape
+    shares = Shares(
+        shares=np.zeros(shape, np.float32),
+        rates=np.full(shape, np.nan),
+        counted_before=np.zeros(shape, np.int32),
+        rate_before=np.zeros(shape, np.float32),
+    )
+    _shares(verdict, any_open, ends, tally.compliant, tally.counted, tally.ever_open, *shares)
+    return shares

@@ -75,11 +75,6 @@ def kendall_distance(a: int, b: int) -> int:
     return int(np.sum(PRECEDENCE[a] != PRECEDENCE[b]))
 
 
-def spearman_distance(a: int, b: int) -> int:
-    """Returns the sum of the squared differences of each unit type's position, 0 to 40."""
-    return int(np.sum((POSITIONS[a].astype(int) - POSITIONS[b].astype(int)) ** 2))
-
-
 def classes_without(*units: str) -> NDArray[np.int64]:
     """Returns (120,) the class of each order when some unit types' places do not matter.
 

@@ -131,7 +131,7 @@ def first_gradients(
             rollout,
             snapshot.weight.values,
             job.train.compliance_view,
-            baseline_gamma=ppo.gamma if ppo.alignment_baseline else None,
+            control_variate_gamma=ppo.gamma if ppo.alignment_baseline else None,
         )
         samples = samples_of([(rollout, reward)], ppo)
         if ppo.minibatch_size is not None and ppo.minibatch_size < len(samples):

@@ -1,4 +1,4 @@
-"""What the alignment reward brings anyway: a baseline that takes most of its noise away.
+"""A control variate of the alignment reward: what it brings anyway, and most of its noise.
 
 The running compliance rate jumps at an episode's first fixes and hardly moves at its last ones, and
 neither the policy nor the critic sees how many fixes there were. The return of a step is therefore

@@ -6,8 +6,8 @@ import pytest
 from tests.agents.policies import ORDER, new_policy
 from tests.agents.table import named, play
 from workflow_rl import Cage2Env
-from workflow_rl.agents.policies import CardiffPolicyAgent, PolicyAgent, policy_agent
 from workflow_rl.agents.policy import Policy
+from workflow_rl.agents.policy_agent import ProbabilityTable, policy_agent
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import ORDERS
 
@@ -63,8 +63,8 @@ def test_a_policy_trained_with_a_mask_plays_with_it() -> None:
 def test_what_a_policy_sees_and_chooses_from_is_read_off_its_size() -> None:
     plain, wide = policy_agent(new_policy(), "it"), policy_agent(new_policy(62), "it")
     assert (plain.observation, wide.observation) == ("challenge", "cardiff")
-    assert isinstance(plain, PolicyAgent)
-    assert isinstance(policy_agent(new_policy(62, 36), "it"), CardiffPolicyAgent)
+    assert (plain.action_space, wide.action_space) == ("all", "all")
+    assert policy_agent(new_policy(62, 36), "it").action_space == "cardiff"
 
 
 @pytest.mark.parametrize(
@@ -127,3 +127,70 @@ def test_a_policy_of_36_outputs_plays_the_same_as_an_agent_of_cyborgs_kind() -> 
 def test_its_outputs_are_not_taken_for_actions() -> None:
     with pytest.raises(InvalidInputError, match="36 outputs"):
         new_policy(62, 36).act(np.zeros(62))
+
+
+# --- what a policy would do, computed once for each distinct observation
+
+POLICY = new_policy()
+ROWS = np.random.default_rng(0).integers(0, 2, (50, 52)).astype(np.int8)
+
+
+def table() -> ProbabilityTable:
+    return ProbabilityTable(POLICY.probabilities, 52, 145)
+
+
+def test_a_row_holds_what_the_policy_says() -> None:
+    made = table()
+    ids = made.number(np.concatenate([ROWS, ROWS[::-1]]))
+    assert len(made.rows) == 50
+    np.testing.assert_array_equal(made.rows[ids[:50]], POLICY.probabilities(ROWS))
+    assert (ids[50:] == ids[:50][::-1]).all()
+    assert (made.best(ids[:50]) == POLICY.act(ROWS)).all()
+
+
+def test_the_policy_is_asked_once_for_each_observation() -> None:
+    asked = []
+
+    def probabilities(rows: Any) -> Any:
+        asked.append(len(rows))
+        return POLICY.probabilities(rows)
+
+    made = ProbabilityTable(probabilities, 52, 145)
+    for _ in range(3):
+        made.number(ROWS[:20])
+    made.number(ROWS)
+    assert asked == [20, 30]
+
+
+def test_it_grows() -> None:
+    made = table()
+    many = np.random.default_rng(1).integers(0, 2, (3000, 52)).astype(np.int8)
+    first = made.number(many[:1000])
+    best = made.best(first).copy()
+    made.number(many)
+    assert (made.best(first) == best).all()
+    np.testing.assert_array_equal(made.rows[:3000], POLICY.probabilities(many))
+
+
+def test_only_what_is_allowed_is_chosen() -> None:
+    made = table()
+    ids = made.number(ROWS)
+    allowed = np.ones((50, 145), np.bool_)
+    allowed[np.arange(50), made.best(ids)] = False
+    second = made.best(ids, allowed)
+    expected = np.where(allowed, POLICY.probabilities(ROWS), 0).argmax(axis=1)
+    assert (second == expected).all()
+    drawn = made.sample(ids, np.random.default_rng(0).random(50), allowed)
+    assert allowed[np.arange(50), drawn].all()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_draws_follow_the_probabilities(masked: bool) -> None:
+    made = ProbabilityTable(lambda rows: np.tile([0.5, 0.1, 0.4, 0.0], (len(rows), 1)), 52, 4)
+    ids = made.number(np.repeat(ROWS[:1], 20_000, axis=0))
+    allowed = np.tile([True, True, False, True], (20_000, 1)) if masked else None
+    drawn = made.sample(ids, np.random.default_rng(0).random(20_000), allowed)
+    shares = np.bincount(drawn, minlength=4) / 20_000
+    expected = [5 / 6, 1 / 6, 0, 0] if masked else [0.5, 0.1, 0.4, 0]
+    np.testing.assert_allclose(shares, expected, atol=4 * np.sqrt(0.25 / 20_000))
+    assert shares[3] == 0

@@ -4,9 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl.ppo.returns import discounted_returns
-from workflow_rl.train.alignment import Tally, alignment_shares
-from workflow_rl.train.baseline import MOST_FIXES, expected_returns, without_expected
-from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, VIOLATION
+from workflow_rl.train.control_variate import MOST_FIXES, expected_returns, without_expected
+from workflow_rl.workflow.compliance import (
+    COMPLIANT,
+    NOT_A_FIX,
+    VIOLATION,
+    Tally,
+    compliance_shares,
+)
 
 
 def played(seed: int, steps: int, envs: int, length: int, skill: float = 0.8):  # type: ignore[no-untyped-def]
@@ -19,7 +24,7 @@ def played(seed: int, steps: int, envs: int, length: int, skill: float = 0.8):  
     )
     ends = np.zeros((steps, envs), np.bool_)
     ends[length - 1 :: length] = True
-    scored = alignment_shares(verdict, np.ones_like(ends), ends, Tally.zeros(envs))
+    scored = compliance_shares(verdict, np.ones_like(ends), ends, Tally.zeros(envs))
     return verdict, scored, ends
 
 
@@ -59,7 +64,7 @@ def test_what_is_expected_depends_on_nothing_a_step_does() -> None:
     verdict, scored, ends = played(3, 20, 1, 20)
     changed = verdict.copy()
     changed[-1] = COMPLIANT if verdict[-1, 0] == VIOLATION else VIOLATION
-    other = alignment_shares(changed, np.ones_like(ends), ends, Tally.zeros(1))
+    other = compliance_shares(changed, np.ones_like(ends), ends, Tally.zeros(1))
     np.testing.assert_array_equal(scored.counted_before, other.counted_before)
     np.testing.assert_array_equal(scored.rate_before, other.rate_before)
 

@@ -1,0 +1,137 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.workflow.reference import Judged, episode_compliance
+from workflow_rl.workflow.compliance import (
+    COMPLIANT,
+    NOT_A_FIX,
+    REPEAT,
+    VIOLATION,
+    Tally,
+    compliance_shares,
+)
+
+# What can happen in a step: whether a host is open, and what the action was.
+STEPS = {
+    "quiet": (False, NOT_A_FIX),
+    "idle fix": (False, REPEAT),
+    "waits": (True, NOT_A_FIX),
+    "repeat": (True, REPEAT),
+    "wrong": (True, VIOLATION),
+    "right": (True, COMPLIANT),
+}
+
+
+def judged(step: str) -> Judged:
+    """A step in the reference's words."""
+    is_open, verdict = STEPS[step]
+    return Judged(is_open, verdict != NOT_A_FIX, verdict >= VIOLATION, verdict == COMPLIANT)
+
+
+def column(steps: list[str]) -> tuple[Any, Any, Any]:
+    """Verdicts, openness and ends of one environment's single episode."""
+    any_open, verdict = zip(*(STEPS[step] for step in steps), strict=True)
+    ends = np.arange(len(steps)) == len(steps) - 1
+    return (
+        np.array(verdict, np.int8)[:, None],
+        np.array(any_open, np.bool_)[:, None],
+        ends[:, None],
+    )
+
+
+def shares_of(*steps: str) -> tuple[list[float], float]:
+    """The shares of one episode, and its compliance."""
+    shares, rates, _, _ = compliance_shares(*column(list(steps)), Tally.zeros(1))
+    assert np.isnan(rates[:-1]).all()
+    return shares[:, 0].tolist(), float(rates[-1, 0])
+
+
+# --- by hand
+
+
+def test_a_share_is_the_change_of_the_running_rate() -> None:
+    shares, rate = shares_of("right", "wrong", "right", "right", "wrong")
+    assert shares == pytest.approx([1, 1 / 2 - 1, 2 / 3 - 1 / 2, 3 / 4 - 2 / 3, 3 / 5 - 3 / 4])
+    assert rate == pytest.approx(3 / 5)
+
+
+def test_only_counted_fixes_have_a_share() -> None:
+    shares, rate = shares_of("waits", "right", "repeat", "quiet", "idle fix", "wrong", "waits")
+    assert shares == pytest.approx([0, 1, 0, 0, 0, -0.5, 0])
+    assert rate == 0.5
+
+
+def test_an_episode_in_which_nothing_was_ever_open_complies_wholly_at_its_end() -> None:
+    assert shares_of("quiet", "idle fix", "quiet") == ([0, 0, 1], 1.0)
+    assert shares_of("quiet") == ([1], 1.0)
+
+
+def test_an_episode_with_an_open_host_and_no_counted_fix_does_not_comply() -> None:
+    assert shares_of("quiet", "waits", "repeat", "quiet") == ([0, 0, 0, 0], 0.0)
+    assert shares_of("waits") == ([0], 0.0)
+
+
+def test_a_fix_in_the_last_step_is_in_the_rate() -> None:
+    assert shares_of("waits", "right") == ([0, 1], 1.0)
+    assert shares_of("right", "wrong") == ([1, -0.5], 0.5)
+
+
+# --- any episodes, in any batches
+
+
+@st.composite
+def plays(draw: st.DrawFn) -> tuple[list[list[list[str]]], int, list[int]]:
+    """Episodes of a few environments, as many steps each; and where batches are cut."""
+    envs, steps = draw(st.integers(1, 3)), draw(st.integers(1, 40))
+    columns = []
+    for _ in range(envs):
+        names = st.sampled_from(list(STEPS) if draw(st.booleans()) else ["quiet", "idle fix"])
+        played = draw(st.lists(names, min_size=steps, max_size=steps))
+        cuts = draw(st.sets(st.integers(1, steps), max_size=4)) | {steps}
+        columns.append(
+            [played[a:b] for a, b in zip([0, *sorted(cuts)], sorted(cuts), strict=False)]
+        )
+    return columns, steps, sorted(draw(st.sets(st.integers(0, steps), max_size=4)))
+
+
+@settings(deadline=None)
+@given(plays())
+def test_the_shares_of_an_episode_sum_to_its_compliance_however_it_is_cut_into_batches(
+    play: tuple[list[list[list[str]]], int, list[int]],
+) -> None:
+    columns, steps, cuts = play
+    parts = [[np.concatenate(p) for p in zip(*map(column, e), strict=True)] for e in columns]
+    verdict, any_open, ends = (np.hstack(p) for p in zip(*parts, strict=True))
+    tally = Tally.zeros(len(columns))
+    batches = [
+        compliance_shares(verdict[a:b], any_open[a:b], ends[a:b], tally)
+        for a, b in zip([0, *cuts], [*cuts, steps], strict=True)
+    ]
+    shares, rates, _, _ = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
+    np.testing.assert_array_equal(np.isnan(rates), ~ends)
+    for b, episodes in enumerate(columns):
+        start = 0
+        for episode in episodes:
+            stop = start + len(episode)
+            expected = float(episode_compliance(map(judged, episode)))
+            assert rates[stop - 1, b] == expected
+            assert shares[start:stop, b].sum(dtype=np.float64) == pytest.approx(expected, abs=2e-6)
+            start = stop
+    # Every environment's last episode ended: nothing is carried on.
+    for array in (tally.compliant, tally.counted, tally.ever_open):
+        assert not array.any()
+
+
+def test_a_tally_carries_an_unfinished_episode() -> None:
+    tally = Tally.zeros(1)
+    verdict, any_open, _ = column(["right", "wrong", "waits"])
+    compliance_shares(verdict, any_open, np.zeros((3, 1), np.bool_), tally)
+    assert (tally.compliant[0], tally.counted[0], tally.ever_open[0]) == (1, 2, True)
+    shares, rates, counted, rate = compliance_shares(*column(["right"]), tally)
+    assert (counted[0, 0], rate[0, 0]) == (2, 0.5)
+    assert shares[0, 0] == pytest.approx(2 / 3 - 1 / 2)
+    assert rates[0, 0] == pytest.approx(2 / 3)

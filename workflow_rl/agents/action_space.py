@@ -1,0 +1,213 @@
+"""From a policy's outputs to actions: all 145 of the game, or the 36 of the challenge's winner.
+
+Training rollouts, evaluation, replays and single policies all choose and act through here. An
+action space is made for some environments whose episodes have just begun, and remembers of each
+what the meaning of an output depends on.
+"""
+
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.jit import kernel
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.cardiff import (
+    NUM_MACROS,
+    NUM_OUTPUTS,
+    START_OUTPUTS,
+    acceptable_output,
+    due_output,
+    perform,
+)
+
+ALL: Final = "all"
+CARDIFF: Final = "cardiff"
+
+
+class ActionSpace(Protocol):
+    """What the outputs of a policy mean in n environments, and how far their episodes are."""
+
+    size: int  # how many outputs there are to choose from
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the next actions do not depend on the policy, in any environment."""
+        ...
+
+    def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Plays a step: returns (n,) the actions of chosen outputs (n,)."""
+        ...
+
+    def best_actions(
+        self,
+        best: NDArray[np.int64],
+        scores: NDArray[np.floating[Any]],
+        rows: NDArray[np.integer[Any]],
+    ) -> NDArray[np.int64]:
+        """Plays a step as evaluated: returns (n,) actions of the best outputs that are accepted.
+
+        Args:
+            best: (n,) the output with the highest score.
+            scores: (u, size) of each output; of distinct inputs, say.
+            rows: (n,) which row of the scores is an environment's.
+        """
+        ...
+
+    def end(self, ended: NDArray[np.bool_]) -> None:
+        """Begins new episodes where one has ended, (n,)."""
+        ...
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Returns what must be kept to go on later."""
+        ...
+
+    def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Goes on from a kept state."""
+        ...
+
+
+class AllActions:
+    """An output is an action, and nothing is to be remembered."""
+
+    size = NUM_ACTIONS
+    is_fixed = False
+
+    def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the outputs."""
+        return outputs
+
+    def best_actions(
+        self,
+        best: NDArray[np.int64],
+        scores: NDArray[np.floating[Any]],
+        rows: NDArray[np.integer[Any]],
+    ) -> NDArray[np.int64]:
+        """Returns the best outputs: every action is accepted."""
+        return best
+
+    def end(self, ended: NDArray[np.bool_]) -> None:
+        """Has nothing to forget."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Returns nothing."""
+        return {}
+
+    def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Has nothing to load."""
+
+
+@kernel()
+def _perform(
+    outputs: NDArray[Any], step: NDArray[Any], placed: NDArray[Any], actions: NDArray[Any]
+) -> int:
+    for k in range(len(outputs)):
+        if outputs[k] < 0 or outputs[k] >= NUM_OUTPUTS:
+            return k
+    for k in range(len(outputs)):
+        actions[k] = perform(due_output(outputs[k], step[k]), placed[k])
+        step[k] += 1
+    return -1
+
+
+@kernel()
+def _perform_best(
+    best: NDArray[Any],
+    scores: NDArray[Any],
+    rows: NDArray[Any],
+    step: NDArray[Any],
+    placed: NDArray[Any],
+    actions: NDArray[Any],
+) -> None:
+    for k in range(len(best)):
+        output = acceptable_output(best[k], scores[rows[k]], placed[k])
+        actions[k] = perform(due_output(output, step[k]), placed[k])
+        step[k] += 1
+
+
+class CardiffActions:
+    """27 plain actions and 9 decoy lists; every episode begins with three fixed decoys.
+
+    In training a macro whose list is used up repeats its first decoy, and the policy's own outputs
+    stay in the batch where the fixed start replaced them; as evaluated, the next best output counts
+    that is neither such a macro nor a Restore. Both are the winner's.
+    """
+
+    size = NUM_OUTPUTS
+
+    def __init__(self, num_envs: int) -> None:
+        """Begins every episode."""
+        self._placed = np.zeros((num_envs, NUM_MACROS), np.int8)
+        self._step = np.zeros(num_envs, np.int64)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every episode is in its fixed start."""
+        return bool((self._step < len(START_OUTPUTS)).all())
+
+    def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the actions, and moves the lists on.
+
+        Raises:
+            ValueError: an output is not in 0..35; nothing was played.
+        """
+        actions = np.empty(len(outputs), np.int64)
+        wrong = _perform(outputs, self._step, self._placed, actions)
+        if wrong >= 0:
+            raise ValueError(f"output {outputs[wrong]} is not one of 0 to {NUM_OUTPUTS - 1}")
+        return actions
+
+    def best_actions(
+        self,
+        best: NDArray[np.int64],
+        scores: NDArray[np.floating[Any]],
+        rows: NDArray[np.integer[Any]],
+    ) -> NDArray[np.int64]:
+        """Returns the actions of the best outputs that are accepted, and moves the lists on."""
+        actions = np.empty(len(best), np.int64)
+        _perform_best(best, scores, rows, self._step, self._placed, actions)
+        return actions
+
+    def end(self, ended: NDArray[np.bool_]) -> None:
+        """Starts the lists over."""
+        self._placed[ended] = 0
+        self._step[ended] = 0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Returns how far each environment is."""
+        return {"placed": self._placed.copy(), "step": self._step.copy()}
+
+    def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Goes on from there."""
+        self._placed[:] = arrays["placed"]
+        self._step[:] = arrays["step"]
+
+
+def make_action_space(name: str, num_envs: int) -> ActionSpace:
+    """Returns an action space by its name, one of `config.ACTION_SPACES`."""
+    return AllActions() if name == ALL else CardiffActions(num_envs)
+
+
+def action_space_of(outputs: int) -> str:
+    """Returns the name of the action space with so many outputs.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    names = {NUM_ACTIONS: ALL, NUM_OUTPUTS: CARDIFF}
+    if outputs not in names:
+        raise InvalidInputError(
+            f"a policy of {outputs} outputs cannot play: this game takes {NUM_ACTIONS} actions, or "
+            f"the {NUM_OUTPUTS} outputs of the cardiff agent"
+        )
+    return names[outputs]
+
+
+def draw(
+    probabilities: NDArray[np.floating[Any]], uniforms: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Returns (n,) an output of each row (n, outputs), drawn by its share of the row's sum."""
+    cumulative = probabilities.cumsum(axis=1)
+    threshold = uniforms * cumulative[:, -1]
+    return np.asarray((cumulative > threshold[:, None]).argmax(axis=1))
