@@ -1,12 +1,14 @@
 """The simulator beside the real CybORG, played as one watches."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.envs.installed import cyborg_env, installed_rules
 from workflow_rl.config import RED_AGENTS, RULE_SETS
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, Match, compare_live
-from workflow_rl.parity.recorder import record
+from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import Comparison, Divergence, compare
 from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
 
@@ -46,7 +48,7 @@ def test_the_simulator_repeats_cyborg_for_long(red_agent: str, blue: Blue) -> No
 @pytest.mark.cyborg
 def test_the_wrong_rules_are_noticed() -> None:
     env = cyborg_env(red_agent="bline")
-    trace = record("wrong", env, range(20), BUILT_IN_BLUES[1].act)
+    trace = record("wrong", env, range(20), BUILT_IN_BLUES[1].begin)
     wrong = next(rules for rules in RULE_SETS if rules != installed_rules())
     assert compare(trace, installed_rules()).mismatches == 0
     assert compare(trace, wrong).mismatches > 0
@@ -57,12 +59,17 @@ def test_an_episode_depends_on_match_seed_and_number_alone() -> None:
     def play(name: str, length: int, episodes: int, seed: int) -> list[bytes]:
         seen: list[bytes] = []
 
-        def act(observation: np.ndarray, rng: np.random.Generator) -> int:
-            action = int(rng.integers(NUM_ACTIONS))
-            seen.append(observation.tobytes() + bytes([action]))
-            return action
+        def begin(seed: int) -> Act:
+            rng = np.random.default_rng(seed)
 
-        last(Match("meander", Blue(name, act), length, installed_rules()), episodes, seed)
+            def act(observation: Any, action_mask: Any, step: int) -> int:
+                action = int(rng.integers(NUM_ACTIONS))
+                seen.append(observation.tobytes() + bytes([action]))
+                return action
+
+            return act
+
+        last(Match("meander", Blue(name, begin), length, installed_rules()), episodes, seed)
         return seen
 
     games = [play("a", 30, 1, 0), play("a", 30, 22, 0), play("a", 30, 1, 1), play("b", 30, 1, 0)]
@@ -73,10 +80,10 @@ def test_an_episode_depends_on_match_seed_and_number_alone() -> None:
 
 def test_the_busy_blue_acts_where_something_is_seen() -> None:
     busy = BUILT_IN_BLUES[1]
-    rng = np.random.default_rng(0)
-    observation = np.zeros(52, np.int8)
+    act = busy.begin(0)
+    observation, mask = np.zeros(52, np.int8), np.ones(NUM_ACTIONS, np.bool_)
     observation[4 * 7] = 1
-    actions = np.array([busy.act(observation, rng) for _ in range(2_000)])
+    actions = np.array([act(observation, mask, step) for step in range(2_000)])
     kinds = np.minimum(ACTION_KIND[actions], ActionKind.FIRST_DECOY)
     assert {ActionKind.SLEEP, ActionKind.FIRST_DECOY} <= set(kinds.tolist())
     restores = actions[kinds == ActionKind.RESTORE] - 132

@@ -3,6 +3,7 @@
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tests.envs.installed import cyborg_env, installed_rules
 from tests.parity.fixtures import FILES, file_id
 from workflow_rl.config import GameConfig
 from workflow_rl.parity.live import BUILT_IN_BLUES
-from workflow_rl.parity.recorder import record
+from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import compare, recorded_draws
 from workflow_rl.parity.trace import INPUTS, OUTPUTS, Trace, load_trace
 from workflow_rl.scenario.actions import NUM_ACTIONS
@@ -29,7 +30,7 @@ def record_again(trace: Trace, episode: int) -> Trace:
     )
     actions = iter(trace.arrays["blue_action"][episode].tolist())
     seed = int(trace.arrays["seed"][episode])
-    return record("again", env, [seed], lambda observation, rng: next(actions))
+    return record("again", env, [seed], lambda seed: lambda observation, mask, step: next(actions))
 
 
 def assert_recorded_alike(path: Path, episodes: slice) -> None:
@@ -63,11 +64,16 @@ def test_the_whole_cardiff_observation_is_the_simulators(red_agent: str) -> None
     env = cyborg_env(red_agent=red_agent, observation="cardiff", green_agent="active")
     seen: list[np.ndarray] = []
 
-    def act(observation: np.ndarray, rng: np.random.Generator) -> int:
-        seen.append(observation)
-        return int(rng.integers(NUM_ACTIONS))
+    def begin(seed: int) -> Act:
+        rng = np.random.default_rng(seed)
 
-    trace = record("cardiff", env, [3], act)
+        def act(observation: Any, action_mask: Any, step: int) -> int:
+            seen.append(observation)
+            return int(rng.integers(NUM_ACTIONS))
+
+        return act
+
+    trace = record("cardiff", env, [3], begin)
     config = GameConfig(
         red_agent=red_agent,
         observation="cardiff",
@@ -93,7 +99,7 @@ def test_an_episode_is_cut_before_a_process_id_is_used_twice(
         lambda *limits: random.randrange(few) if limits == (32768,) else random.randrange(*limits),
     )
     busy = BUILT_IN_BLUES[1]
-    trace = record("few", cyborg_env(red_agent="meander"), range(10), busy.act)
+    trace = record("few", cyborg_env(red_agent="meander"), range(10), busy.begin)
     assert (trace.lengths < trace.steps).sum() > 2
     assert trace.lengths.min() > 0
     assert compare(trace, installed_rules()).mismatches == 0

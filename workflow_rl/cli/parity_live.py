@@ -8,7 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.named import make_agent
 from workflow_rl.cli.arguments import add_cyborg_path
 from workflow_rl.config import (
     GREEN_AGENTS,
@@ -22,7 +22,7 @@ from workflow_rl.config import (
 )
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, Match, compare_live
-from workflow_rl.sim.observe import OBSERVATION_SIZES
+from workflow_rl.parity.recorder import Act
 
 _ALL: Final = "all"
 _LINE_EVERY: Final = 5.0  # seconds between plain lines
@@ -118,16 +118,13 @@ def _blue(who: str) -> Blue:
     if not Path(who).exists():
         names = ", ".join(blue.name for blue in BUILT_IN_BLUES)
         raise InvalidInputError(f"unknown Blue {who!r}: give {names}, a policy file or a run")
-    policy = load_policy(who)
-    sizes = {size: name for name, size in OBSERVATION_SIZES.items()}
-    observation = sizes.get(policy.observation_size)
-    if observation is None or (policy.is_conditioned and policy.order is None):
-        raise InvalidInputError(f"{who} is no policy of one workflow for this game")
-    return Blue(
-        Path(who).name,
-        lambda seen, rng: int(rng.choice(len(p := policy.probabilities(seen)), p=p)),
-        observation,
-    )
+    agent = make_agent(who, sampled=True)
+
+    def begin(seed: int) -> Act:
+        agent.begin(1, seed)
+        return lambda seen, mask, step: int(agent.act(seen[None], mask[None], step)[0])
+
+    return Blue(Path(who).name, begin, agent.observation)
 
 
 class _Progress:

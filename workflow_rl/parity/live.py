@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.envs.cyborg import CyborgEnv
-from workflow_rl.parity.recorder import Act, record
+from workflow_rl.parity.recorder import Act, Begin, record
 from workflow_rl.parity.replay import Comparison, compare
 from workflow_rl.scenario.actions import (
     DECOY_ACTIONS,
@@ -33,15 +33,21 @@ class Blue:
     """A Blue player."""
 
     name: str
-    act: Act
+    begin: Begin
     observation: str = "challenge"  # the one it takes
 
 
-def _act_randomly(observation: NDArray[np.int8], rng: np.random.Generator) -> int:
-    return int(rng.integers(NUM_ACTIONS))
+def _random(seed: int) -> Act:
+    rng = np.random.default_rng(seed)
+    return lambda observation, action_mask, step: int(rng.integers(NUM_ACTIONS))
 
 
-def _act_busily(observation: NDArray[np.int8], rng: np.random.Generator) -> int:
+def _busy(seed: int) -> Act:
+    rng = np.random.default_rng(seed)
+    return lambda observation, action_mask, step: _busy_action(observation, rng)
+
+
+def _busy_action(observation: NDArray[np.int8], rng: np.random.Generator) -> int:
     marked = np.flatnonzero(observation[:CHALLENGE_SIZE].reshape(NUM_HOSTS, 4).any(axis=1))
     at_marked = len(marked) and rng.random() < _BUSY_AT_MARKED
     host = int(rng.choice(marked) if at_marked else rng.integers(NUM_HOSTS))
@@ -52,8 +58,8 @@ def _act_busily(observation: NDArray[np.int8], rng: np.random.Generator) -> int:
 
 
 BUILT_IN_BLUES: Final = (
-    Blue("random", _act_randomly),  # all 145 actions alike
-    Blue("busy", _act_busily),  # removes, restores and places decoys, mostly where something is
+    Blue("random", _random),  # all 145 actions alike
+    Blue("busy", _busy),  # removes, restores and places decoys, mostly where something is
 )
 
 
@@ -122,7 +128,7 @@ def compare_live(
     for start in range(0, episodes, _CHUNK):
         numbers = range(start, min(start + _CHUNK, episodes))
         seeds = [_seed_of(match, seed, number) for number in numbers]
-        trace = record(match.name, env, seeds, match.blue.act)
+        trace = record(match.name, env, seeds, match.blue.begin)
         cut = int((trace.lengths < trace.steps).sum())
         result = LiveResult(compare(trace, match.rules), cut)
         total = total + result if total else result

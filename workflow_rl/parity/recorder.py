@@ -21,13 +21,14 @@ from workflow_rl.scenario.actions import ACTION_HOST
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.state import NOBODY
 
-# What Blue does, seeing an observation, with a generator to draw from.
-Act = Callable[[NDArray[np.int8], np.random.Generator], int]
+# What Blue does in an episode, given an observation, the action mask and the step.
+Act = Callable[[NDArray[np.int8], NDArray[np.bool_], int], int]
+Begin = Callable[[int], Act]  # begins an episode of a seed
 
 _DTYPES: Final = dict.fromkeys(("reward", "conf_penalty", "avail_penalty"), np.float64)
 
 
-def record(name: str, env: CyborgEnv, seeds: Sequence[int], act: Act) -> Trace:
+def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Trace:
     """Plays an episode of each seed and returns them as one trace.
 
     An episode ends early, before the step in which CybORG gives a process an id that Blue has
@@ -38,9 +39,9 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], act: Act) -> Trace:
         name: of the trace.
         env: of one red agent, not mixed.
         seeds: one of each episode, for CybORG and for Blue.
-        act: plays Blue; the observations are those of the environment.
+        begin: begins an episode of Blue's; the observations are those of the environment.
     """
-    episodes = [list(_episode(env, seed, act)) for seed in seeds]
+    episodes = [list(_episode(env, seed, begin(seed))) for seed in seeds]
     shape = len(seeds), env.config.episode_length
     arrays: dict[str, NDArray[Any]] = {
         key: np.zeros((*shape, *OUTPUTS.get(key, ())), _DTYPES.get(key, np.int16))
@@ -55,17 +56,17 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], act: Act) -> Trace:
 
 
 def _episode(env: CyborgEnv, seed: int, act: Act) -> Iterator[Fields]:
-    observation, _ = env.reset(seed=seed)
-    rng = np.random.default_rng(seed)
+    observation, info = env.reset(seed=seed)
     controller = env.controller
     interface = controller.agent_interfaces["Red"]
     red = interface.agent = _RecordedRed(interface.agent, controller)
-    ended = False
+    ended, step = False, 0
     while not ended:
-        action = act(observation, rng)
+        action = act(observation, info["action_mask"], step)
+        step += 1
         running, suspicious = _process_ids(controller.state)
         with _recorded_choices() as choices:
-            observation, reward, _, ended, _ = env.step(action)
+            observation, reward, _, ended, info = env.step(action)
         if (_process_ids(controller.state)[0] - running) & suspicious:
             return
         confidentiality, availability, _ = reward_parts(controller)
