@@ -16,7 +16,7 @@ from typing import Any, Final
 from workflow_rl.bench.measure import Rate
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
 from workflow_rl.ordersearch.loop import Trial
-from workflow_rl.processes import deaf_children
+from workflow_rl.processes import interrupts_blocked
 from workflow_rl.runs.api import Silent, search
 from workflow_rl.runs.execution import Execution
 from workflow_rl.train.loop import TrainResult
@@ -175,7 +175,7 @@ def simulated_cluster(nodes: int) -> Iterator[str]:
     from ray.cluster_utils import Cluster
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    with deaf_children():
+    with interrupts_blocked():
         cluster: Any = Cluster(
             initialize_head=True,
             head_node_args={
@@ -185,7 +185,7 @@ def simulated_cluster(nodes: int) -> Iterator[str]:
             },
         )
     try:
-        with deaf_children():
+        with interrupts_blocked():
             for _ in range(nodes):
                 cluster.add_node(num_cpus=1, object_store_memory=_OBJECT_STORE)
         yield cluster.address

@@ -15,7 +15,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.processes import deaf_children
+from workflow_rl.processes import interrupts_blocked
 from workflow_rl.runs.remote import Installed, difference, installed
 
 CONNECT_SECONDS: Final = 5.0  # for the port of an address to answer
@@ -59,7 +59,7 @@ def connected(address: str | None, number: int) -> Iterator[None]:
 def _start(number: int) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        with deaf_children():
+        with interrupts_blocked():
             ray.init(
                 address="local",
                 num_cpus=number,

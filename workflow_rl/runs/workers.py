@@ -10,7 +10,7 @@ from multiprocessing import connection
 from typing import Any, Final
 
 from workflow_rl.ordersearch.loop import Failed
-from workflow_rl.processes import deaf_children, end_with_parent
+from workflow_rl.processes import end_with_parent, interrupts_blocked
 from workflow_rl.runs.tasks import Attempts, News, Task
 from workflow_rl.runs.training import run_training
 from workflow_rl.train.loop import TrainResult
@@ -47,7 +47,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.line, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs,))
-        with deaf_children():
+        with interrupts_blocked():
             self.process.start()
         theirs.close()
         self.attempts: Attempts | None = None  # of the training under way

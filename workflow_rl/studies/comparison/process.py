@@ -7,7 +7,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Final, Protocol, TypeVar
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.processes import deaf_children, end_with_parent
+from workflow_rl.processes import end_with_parent, interrupts_blocked
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
@@ -89,7 +89,7 @@ class Here:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)
         process = context.Process(target=_work, args=(task, theirs), daemon=True)
-        with deaf_children():
+        with interrupts_blocked():
             process.start()
         theirs.close()
         self._running[ours] = key, process
