@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from workflow_rl.processes import deaf_children
+from workflow_rl.processes import interrupts_blocked
 
 CHILD = """
 import ctypes, multiprocessing, time
@@ -42,7 +42,7 @@ def test_a_worker_ends_with_its_parent_even_in_the_middle_of_compiled_code(busy:
 
 
 def test_children_do_not_hear_ctrl_c() -> None:
-    with deaf_children():
+    with interrupts_blocked():
         process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0.3,))
         process.start()
     assert process.pid is not None

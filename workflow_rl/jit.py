@@ -107,7 +107,7 @@ def _cache_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def compile_message() -> Iterator[None]:
-    """Says so on standard error when the block is still compiling after a second."""
+    """Prints a message on standard error if the block is still compiling after a second."""
     message = "workflow-rl: compiling the simulator (once after an install or a change) ..."
     timer = threading.Timer(
         _MESSAGE_AFTER_SECONDS, lambda: print(message, file=sys.stderr, flush=True)

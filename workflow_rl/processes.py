@@ -14,11 +14,11 @@ _CHECK_SECONDS: Final = 1.0
 
 
 @contextmanager
-def deaf_children() -> Iterator[None]:
-    """Lets processes started in the block never hear Ctrl-C, which is for their parent to answer.
+def interrupts_blocked() -> Iterator[None]:
+    """Blocks Ctrl-C: processes started in the block never receive it, their parent answers it.
 
-    A terminal sends it to all of them. Blocked signals stay blocked in a new process; here the
-    signal is only put off.
+    A terminal sends it to all of them. A signal that is blocked stays so in a new process; here it
+    arrives after the block.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

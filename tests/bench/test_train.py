@@ -12,8 +12,8 @@ from workflow_rl.bench.train import (
     SB3,
     SIMULATOR,
     STAGES,
-    Report,
     Subject,
+    TrainReport,
     flop_per_input,
     one_thread,
     ratios_of,
@@ -28,14 +28,14 @@ ENVS = 4
 
 
 @pytest.fixture(scope="module")
-def tiny_run() -> tuple[Report, list[str]]:
+def tiny_run() -> tuple[TrainReport, list[str]]:
     told: list[str] = []
     config = GameConfig(red_agent="meander", rules="competition")
     report = run(config, repeats=2, seconds=0.01, settle=3, num_envs=ENVS, progress=told.append)
     return report, told
 
 
-def test_every_part_is_measured_at_both_stages(tiny_run: tuple[Report, list[str]]) -> None:
+def test_every_part_is_measured_at_both_stages(tiny_run: tuple[TrainReport, list[str]]) -> None:
     report, _ = tiny_run
     parts = {f"{what}, {stage}" for what in ("rollout", "update", "training") for stage in STAGES}
     assert set(report.rates) - {SB3, CYBORG} == {SIMULATOR, PEAK} | parts
@@ -43,7 +43,7 @@ def test_every_part_is_measured_at_both_stages(tiny_run: tuple[Report, list[str]
     assert len(report.skipped) == sum(name not in report.rates for name in (SB3, CYBORG))
 
 
-def test_settling_is_shown_and_counted(tiny_run: tuple[Report, list[str]]) -> None:
+def test_settling_is_shown_and_counted(tiny_run: tuple[TrainReport, list[str]]) -> None:
     report, told = tiny_run
     assert told[:3] == [f"settling the policy, update {n} of 3" for n in (1, 2, 3)]
     assert [stage.updates for stage in report.stages] == [0, 3]
@@ -51,7 +51,7 @@ def test_settling_is_shown_and_counted(tiny_run: tuple[Report, list[str]]) -> No
 
 
 def test_phases_and_arithmetic_of_each_stage_are_there(
-    tiny_run: tuple[Report, list[str]],
+    tiny_run: tuple[TrainReport, list[str]],
 ) -> None:
     report, _ = tiny_run
     for stage in report.stages:
@@ -63,7 +63,7 @@ def test_phases_and_arithmetic_of_each_stage_are_there(
         assert stage.env_reward < 0 <= stage.compliance <= 1
 
 
-def test_figures_are_plain_data_and_name_the_game(tiny_run: tuple[Report, list[str]]) -> None:
+def test_figures_are_plain_data_and_name_the_game(tiny_run: tuple[TrainReport, list[str]]) -> None:
     figures = tiny_run[0].as_json()
     assert (figures["benchmark"], figures["rules"]) == ("train", "competition")
     assert (figures["red_agent"], figures["num_envs"]) == ("meander", ENVS)

@@ -1,7 +1,7 @@
 import pytest
 
 from workflow_rl.bench.measure import Rate
-from workflow_rl.bench.vector import Row, ratios_of
+from workflow_rl.bench.vector import VectorRow, ratios_of
 from workflow_rl.bench.vector_contenders import (
     APART,
     ASYNC,
@@ -19,8 +19,10 @@ from workflow_rl.bench.vector_contenders import (
 )
 
 
-def row(work: str, contender: str, rate: float, size: int = 200, memory: int | None = None) -> Row:
-    return Row(
+def row(
+    work: str, contender: str, rate: float, size: int = 200, memory: int | None = None
+) -> VectorRow:
+    return VectorRow(
         work=work,
         contender=contender,
         num_envs=size,

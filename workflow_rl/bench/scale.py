@@ -34,7 +34,7 @@ BESIDE: Final = "pick beside as many pending"
 
 
 @dataclass(frozen=True)
-class Report:
+class ScaleReport:
     """All that one run measured."""
 
     config: GameConfig
@@ -77,7 +77,7 @@ class Report:
 
 def run(
     config: GameConfig, plan: Plan, progress: Callable[[str], None] = lambda name: None
-) -> Report:
+) -> ScaleReport:
     """Measures everything; searches with different workers take turns."""
     machine = describe_machine()
     skipped: list[str] = []
@@ -96,7 +96,7 @@ def run(
         gp = _measure_gp(plan, progress)
     constants = _constants(config, plan, searches, tiny, gp)
     cores = machine["cores"] or 1
-    return Report(
+    return ScaleReport(
         config=config,
         machine=machine,
         plan=plan,

@@ -1,4 +1,4 @@
-"""What measured constants say about clusters that are not here: who waits for whom first."""
+"""Forecasts from measured constants how many workers of a larger cluster one driver feeds."""
 
 import math
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Constants:
 
 @dataclass(frozen=True)
 class Forecast:
-    """A cluster at work."""
+    """What is expected of a cluster."""
 
     nodes: int
     slots: int  # trainings at a time
@@ -51,7 +51,7 @@ class Forecast:
 
 
 def forecast(constants: Constants, nodes: int, cores: int, strategy: str) -> Forecast:
-    """Returns how a cluster does when each slot has trained one workflow and trains another.
+    """Forecasts a cluster in which every slot has trained one workflow and trains another.
 
     Args:
         constants: measured.

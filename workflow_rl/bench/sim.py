@@ -33,7 +33,7 @@ _START = (
 
 
 @dataclass(frozen=True)
-class Row:
+class SimRow:
     """One measured simulator."""
 
     name: str
@@ -49,13 +49,13 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class SimReport:
     """All that one run measured."""
 
     config: GameConfig
     machine: dict[str, Any]
     load: int
-    rows: list[Row]
+    rows: list[SimRow]
     skipped: list[str]
     ratios: list[Ratio]
     bytes_per_env: int
@@ -98,7 +98,7 @@ def run(
     seconds: float,
     load: int,
     progress: Callable[[str], None] = lambda name: None,
-) -> Report:
+) -> SimReport:
     """Measures everything that can be measured here."""
     works, skipped = _works(config)
     with busy_processes(load) if load else nullcontext():
@@ -108,10 +108,10 @@ def run(
             seconds=seconds,
             progress=progress,
         )
-    rows = [Row(*key, rates[row_name(key)]) for key in works]
+    rows = [SimRow(*key, rates[row_name(key)]) for key in works]
     progress("start-up")
     cold, warm = start_up_seconds()
-    return Report(
+    return SimReport(
         config=config,
         machine=describe_machine(),
         load=load,
@@ -156,7 +156,7 @@ def _works(config: GameConfig) -> tuple[dict[_Key, Work], list[str]]:
     return works, skipped
 
 
-def _ratios(rows: list[Row]) -> list[Ratio]:
+def _ratios(rows: list[SimRow]) -> list[Ratio]:
     def best(name: str, num_envs: int | None = None, threads: int | None = None) -> float:
         rates = [
             row.rate.median

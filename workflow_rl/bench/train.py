@@ -69,7 +69,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Report:
+class TrainReport:
     """All that one run measured."""
 
     config: GameConfig
@@ -138,7 +138,7 @@ def run(
     load: int = 0,
     num_envs: int = NUM_ENVS,
     progress: Callable[[str], None] = lambda name: None,
-) -> Report:
+) -> TrainReport:
     """Measures everything that can be measured here.
 
     Args:
@@ -165,7 +165,7 @@ def run(
         shown = [f"{what}, {stage}" for what in _SHOWN for stage in STAGES]
         rates = {name: measured[name] for name in (SIMULATOR, *shown, *others)}
         stages = [subject.stage(measured) for subject in subjects]
-    return Report(
+    return TrainReport(
         config=config,
         machine=describe_machine(),
         load=load,

@@ -31,7 +31,7 @@ SIZES: Final = (25, 200, 500)
 
 
 @dataclass(frozen=True)
-class Row:
+class VectorRow:
     """One measured contender."""
 
     work: str
@@ -58,13 +58,13 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class VectorReport:
     """All that one run measured."""
 
     config: GameConfig
     machine: dict[str, Any]
     load: int
-    rows: list[Row]
+    rows: list[VectorRow]
     skipped: list[str]
     ratios: list[Ratio]
     settings: dict[str, Any] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Plan:
+class VectorPlan:
     """What is measured, and for how long."""
 
     works: Sequence[str] = WORKS
@@ -114,11 +114,11 @@ class Plan:
 
 
 def run(
-    config: GameConfig, plan: Plan, progress: Callable[[str], None] = lambda name: None
-) -> Report:
+    config: GameConfig, plan: VectorPlan, progress: Callable[[str], None] = lambda name: None
+) -> VectorReport:
     """Measures the contenders of each size side by side: they take turns, the others sleep."""
     machine = describe_machine()  # whose load is not ours yet
-    rows: list[Row] = []
+    rows: list[VectorRow] = []
     skipped: list[str] = []
     for work in plan.works:
         progress(f"looking for what {work} needs")
@@ -133,7 +133,7 @@ def run(
                 hosts = _start(config, plan, work, size, stack, skipped, progress)
                 with busy_processes(plan.load) if plan.load else nullcontext():
                     rows += _measure(hosts, plan, work, size, progress)
-    return Report(
+    return VectorReport(
         config=config,
         machine=machine,
         load=plan.load,
@@ -146,7 +146,7 @@ def run(
 
 def _start(
     config: GameConfig,
-    plan: Plan,
+    plan: VectorPlan,
     work: str,
     size: int,
     stack: ExitStack,
@@ -177,11 +177,11 @@ def _start(
 
 def _measure(
     hosts: dict[str, tuple[Host, int | None]],
-    plan: Plan,
+    plan: VectorPlan,
     work: str,
     size: int,
     progress: Callable[[str], None],
-) -> list[Row]:
+) -> list[VectorRow]:
     """Lets the contenders take turns and returns the row of each."""
     played: dict[str, list[Played]] = {name: [] for name in hosts}
     for _ in range(plan.repeats):
@@ -189,7 +189,7 @@ def _measure(
             progress(f"measuring {LABELS[name]}, {size} envs of {work}")
             played[name].append(host.play(plan.seconds))
     return [
-        Row(
+        VectorRow(
             work=work,
             contender=name,
             num_envs=1 if name == SINGLE else size,
@@ -206,7 +206,7 @@ def _measure(
     ]
 
 
-def ratios_of(rows: Sequence[Row], cores: int) -> list[Ratio]:
+def ratios_of(rows: Sequence[VectorRow], cores: int) -> list[Ratio]:
     """Returns the ratios of our rows to what was measured beside them.
 
     Args:
@@ -224,7 +224,9 @@ def ratios_of(rows: Sequence[Row], cores: int) -> list[Ratio]:
     return ratios
 
 
-def _named_ratios(row: Row, beside: Mapping[str, Row], cores: int) -> Iterator[tuple[str, float]]:
+def _named_ratios(
+    row: VectorRow, beside: Mapping[str, VectorRow], cores: int
+) -> Iterator[tuple[str, float]]:
     """Yields each ratio of one of our rows to those it took turns with, with its name."""
     ours, work = row.contender, row.work
     if work == ZERO:

@@ -37,7 +37,7 @@ class Host:
     def __init__(
         self, work: str, name: str, num_envs: int, red_agent: str, workers: int | None
     ) -> None:
-        """Starts it.
+        """Starts the process and waits until its contender is ready.
 
         Raises:
             MissingDependencyError: what it needs is not installed.

@@ -112,7 +112,7 @@ def _checked(args: argparse.Namespace) -> tuple[GameConfig, Path]:
     return config, checked(args, config)
 
 
-def _title(report: "sim.Report | train.Report") -> str:
+def _title(report: "sim.SimReport | train.TrainReport") -> str:
     machine = report.machine
     beside = f"; {report.load} busy processes beside it" if report.load else ""
     return (
@@ -122,7 +122,7 @@ def _title(report: "sim.Report | train.Report") -> str:
     )
 
 
-def print_sim(console: Console, report: sim.Report) -> None:
+def print_sim(console: Console, report: sim.SimReport) -> None:
     """Prints the simulator's table with its ratios."""
     table = Table(title=_title(report))
     table.add_column("what")
@@ -144,7 +144,7 @@ def print_sim(console: Console, report: sim.Report) -> None:
         console.print(f"not measured: {reason}")
 
 
-def print_train(console: Console, report: "train.Report") -> None:
+def print_train(console: Console, report: "train.TrainReport") -> None:
     """Prints training's tables: rates, phases, arithmetic and ratios."""
     from workflow_rl.bench.train import CYBORG, PEAK, PHASES, SB3
 

@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     return measure_and_show(path, lambda progress: scale.run(config, plan, progress), print_scale)
 
 
-def print_scale(console: Console, report: "scale.Report") -> None:
+def print_scale(console: Console, report: "scale.ScaleReport") -> None:
     """Prints a table for each thing measured, and the forecast."""
     machine, plan = report.machine, report.plan
     beside = f"; {plan.load} busy processes beside it" if plan.load else ""
@@ -136,7 +136,7 @@ def print_scale(console: Console, report: "scale.Report") -> None:
         console.print(f"not measured: {reason}")
 
 
-def _print_forecast(console: Console, report: "scale.Report") -> None:
+def _print_forecast(console: Console, report: "scale.ScaleReport") -> None:
     constants = report.constants
     assert constants is not None
     console.print(

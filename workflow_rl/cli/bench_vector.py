@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     sizes = numbers_of("--envs", args.envs, 1, _MAX_SIZE)
     if args.workers is not None:
         whole_number("--workers", args.workers, 1, _MAX_SIZE)
-    plan = vector.Plan(
+    plan = vector.VectorPlan(
         works=[one_of("--work", name, WORKS) for name in parts_of(args.work)],
         contenders=[one_of("--contenders", n, tuple(LABELS)) for n in parts_of(args.contenders)],
         sizes=sizes,
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     return measure_and_show(path, lambda progress: vector.run(config, plan, progress), print_vector)
 
 
-def print_vector(console: Console, report: "vector.Report") -> None:
+def print_vector(console: Console, report: "vector.VectorReport") -> None:
     """Prints a table for each work, and the ratios."""
     machine = report.machine
     beside = f"; {report.load} busy processes beside it" if report.load else ""

@@ -99,7 +99,7 @@ def show_progress(console: Console) -> Iterator[Callable[[str], None]]:
         bar.update(task, description="measured", total=1, completed=1)
 
 
-class Report(Protocol):
+class BenchmarkReport(Protocol):
     """The report of a benchmark."""
 
     def as_json(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Report(Protocol):
         ...
 
 
-_Report = TypeVar("_Report", bound=Report)
+_Report = TypeVar("_Report", bound=BenchmarkReport)
 
 
 def measure_and_show(

@@ -86,12 +86,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         self.num_envs = whole_number("the number of environments", len(env_fns), 1, MAX_ENVS)
         workers = usable_cores() if num_workers is None else num_workers
         workers = min(whole_number("num_workers", workers, 1, MAX_ENVS), self.num_envs)
-        whole_number("max_restarts", max_restarts, 0, _MAX_RESTARTS)
-        if start_method is not None:
-            one_of("start method", start_method, START_METHODS)
-        for name, value in (("timeout", timeout), ("start_timeout", start_timeout)):
-            if value is not None:
-                positive(name, value)
+        _check_settings(start_method, timeout, start_timeout, max_restarts)
         example = env_fns[0]()
         try:
             infos = self._describe(example, info_arrays)
@@ -307,6 +302,21 @@ def usable_cores() -> int:
     """Returns how many cores this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # not every system has it
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _check_settings(
+    start_method: str | None,
+    timeout: float | None,
+    start_timeout: float | None,
+    max_restarts: int,
+) -> None:
+    """Raises InvalidInputError if one of the settings is not allowed."""
+    whole_number("max_restarts", max_restarts, 0, _MAX_RESTARTS)
+    if start_method is not None:
+        one_of("start method", start_method, START_METHODS)
+    for name, value in (("timeout", timeout), ("start_timeout", start_timeout)):
+        if value is not None:
+            positive(name, value)
 
 
 def _checked_seeds(seed: object, num_envs: int) -> Sequence[int | None]:

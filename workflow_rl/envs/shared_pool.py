@@ -32,7 +32,7 @@ from workflow_rl.errors import (
     InvalidInputError,
     WorkerDiedError,
 )
-from workflow_rl.processes import deaf_children
+from workflow_rl.processes import interrupts_blocked
 
 _LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 0.02  # between checks for what no descriptor signals
@@ -75,7 +75,7 @@ class WorkerProcess:
         self.process = context.Process(
             target=run_worker, args=(job,), name=f"workflow-rl {self}", daemon=True
         )
-        with deaf_children(), clear_mpi_env_vars():
+        with interrupts_blocked(), clear_mpi_env_vars():
             self.process.start()
         wake.close()
         commands.close()

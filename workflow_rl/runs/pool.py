@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from workflow_rl.config import Execution
 from workflow_rl.errors import MissingDependencyError
-from workflow_rl.processes import deaf_children, end_with_parent
+from workflow_rl.processes import end_with_parent, interrupts_blocked
 from workflow_rl.runs.logs import Row
 
 MAX_LOSSES: Final = 3  # workers lost, after which a task has failed
@@ -259,7 +259,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.line, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs,))
-        with deaf_children():
+        with interrupts_blocked():
             self.process.start()
         theirs.close()
 

@@ -29,7 +29,7 @@ from ray.exceptions import (
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
-from workflow_rl.processes import deaf_children
+from workflow_rl.processes import interrupts_blocked
 from workflow_rl.runs.pool import Attempt, Done, Event, ParallelPool, Rows
 from workflow_rl.runs.remote import Begun, Finished, Installed, difference, installed, run_remotely
 from workflow_rl.runs.store import TrainingFolder
@@ -167,7 +167,7 @@ def connected(address: str | None, number: int) -> Iterator[None]:
 def _start(number: int) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        with deaf_children():
+        with interrupts_blocked():
             ray.init(
                 address="local",
                 num_cpus=number,
@@ -284,7 +284,7 @@ def _check_nodes() -> None:
 def simulated_cluster(nodes: int) -> Iterator[str]:
     """Yields the address of a Ray cluster whose nodes have one processor each, the head none."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    with deaf_children():
+    with interrupts_blocked():
         cluster: Any = Cluster(
             initialize_head=True,
             head_node_args={
@@ -294,7 +294,7 @@ def simulated_cluster(nodes: int) -> Iterator[str]:
             },
         )
     try:
-        with deaf_children():
+        with interrupts_blocked():
             for _ in range(nodes):
                 cluster.add_node(num_cpus=1, object_store_memory=_SIMULATED_STORE)
         yield cluster.address
