@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.cli.arguments import add_cyborg_path
+from workflow_rl.cli.arguments import BACKEND, GAME, SEED, Extend, add_setting, list_of
 from workflow_rl.config import (
     GREEN_AGENTS,
     MAX_EPISODE_LENGTH,
     MIXED,
+    OBSERVATIONS,
     RED_AGENTS,
     RULE_SETS,
     one_of,
@@ -30,9 +31,9 @@ DEFAULTS: Final[dict[str, Any]] = {  # of the flags that only go with --live
     "episodes": 20,
     "red_agent": _ALL,
     "blue": ["random", "busy"],
-    "episode_length": [100],
-    "green_agent": "sleep",
-    "seed": 0,
+    "episode_length": [GAME["episode_length"].default],
+    "green_agent": GAME["green_agent"].default,
+    "seed": SEED.default,
     "cyborg_path": None,
 }
 
@@ -48,7 +49,7 @@ def add_flags(parser: Any) -> None:
 
     def add(name: str, text: str, **settings: Any) -> None:
         default = DEFAULTS[name.removeprefix("--").replace("-", "_")]
-        shown = " ".join(map(str, default)) if isinstance(default, list) else default
+        shown = ",".join(map(str, default)) if isinstance(default, list) else default
         group.add_argument(
             name, default=argparse.SUPPRESS, help=f"{text} (default: {shown})", **settings
         )
@@ -57,11 +58,30 @@ def add_flags(parser: Any) -> None:
     add("--episodes", f"episodes {each}", type=int, metavar="N")
     add("--red-agent", f"who attacks: {', '.join((*RED_AGENTS, _ALL))}", metavar="NAME")
     built_in = ", ".join(blue.name for blue in BUILT_IN_BLUES)
-    add("--blue", f"who defends: {built_in}, a policy file or a run", nargs="+", metavar="WHO")
-    add("--episode-length", "steps of an episode", type=int, nargs="+", metavar="N")
-    add("--green-agent", f"Green: {' or '.join(GREEN_AGENTS)}", metavar="NAME")
-    add("--seed", "which episodes", type=int, metavar="N")
-    add_cyborg_path(group, default=argparse.SUPPRESS)
+    several: dict[str, Any] = {"action": Extend, "nargs": "+"}
+    add(
+        "--blue",
+        f"who defends: {built_in}, a policy file or a run",
+        type=_blues,
+        metavar="WHO,WHO",
+        **several,
+    )
+    add(
+        "--episode-length",
+        GAME["episode_length"].text,
+        type=list_of(int),
+        metavar="N,N",
+        **several,
+    )
+    add_setting(group, GAME["green_agent"], default=DEFAULTS["green_agent"])
+    add_setting(group, SEED, text="which episodes", default=str(DEFAULTS["seed"]))
+    cyborg = BACKEND["cyborg_path"]
+    add_setting(group, cyborg, default=cyborg.shown(None))
+
+
+def _blues(text: str) -> list[str]:
+    """Returns the parts of a list; a file's name may have a comma itself."""
+    return [text] if Path(text).exists() else list_of(str)(text)
 
 
 def run_live(args: argparse.Namespace) -> int:
@@ -119,7 +139,7 @@ def _blue(who: str) -> Blue:
         names = ", ".join(blue.name for blue in BUILT_IN_BLUES)
         raise InvalidInputError(f"unknown Blue {who!r}: give {names}, a policy file or a run")
     policy = load_policy(who)
-    sizes = {size: name for name, size in OBSERVATION_SIZES.items()}
+    sizes = {OBSERVATION_SIZES[name]: name for name in OBSERVATIONS}
     observation = sizes.get(policy.observation_size)
     if observation is None or (policy.is_conditioned and policy.order is None):
         raise InvalidInputError(f"{who} is no policy of one workflow for this game")

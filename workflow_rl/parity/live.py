@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config import GreenAgentName, ObservationName, RedAgentName, RuleSetName
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import Comparison, compare
@@ -34,7 +35,7 @@ class Blue:
 
     name: str
     act: Act
-    observation: str = "challenge"  # the one it takes
+    observation: ObservationName = "challenge"  # the one it takes
 
 
 def _act_randomly(observation: NDArray[np.int8], rng: np.random.Generator) -> int:
@@ -61,11 +62,11 @@ BUILT_IN_BLUES: Final = (
 class Match:
     """Who plays whom, and how long."""
 
-    red_agent: str
+    red_agent: RedAgentName
     blue: Blue
     episode_length: int
-    rules: str = "main"
-    green_agent: str = "sleep"
+    rules: RuleSetName = "main"
+    green_agent: GreenAgentName = "sleep"
 
     @property
     def name(self) -> str:

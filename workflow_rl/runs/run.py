@@ -149,7 +149,7 @@ class SearchRun:
         train = replace(
             config.train,
             max_episodes=_episodes_for(config, config.search.base_updates),
-            min_episodes=1,
+            min_updates=1,
             stop_at="budget",
         )
         return TrainJob(
@@ -302,7 +302,7 @@ class SearchRun:
             train = replace(
                 config.train,
                 max_episodes=_episodes_for(config, config.search.polish_updates),
-                min_episodes=1,
+                min_updates=1,
                 stop_at="budget",
             )
             if train.alignment == "adaptive":

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import VIEWS
+from workflow_rl.config import VIEWS, ViewName
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.train.alignment import Tally, alignment_shares
@@ -71,7 +71,7 @@ class Scorekeeper:
         self,
         rollout: Rollout,
         weight: float | NDArray[np.float64],
-        view: str,
+        view: ViewName,
         *,
         baseline_gamma: float | None = None,
     ) -> tuple[NDArray[np.float32], Episodes]:

@@ -27,7 +27,7 @@ def baseline_figure(found: Findings) -> Figure | None:
     import plotly.graph_objects as go
 
     mine = found.recommended
-    rules = found.run.config.game.rules if found.run.config else None
+    rules: str | None = found.run.config.game.rules if found.run.config else None
     if mine is None or not found.scores or not mine.reward.mean < 0:
         return None
     rows = [("this run's recommended policy", rules, mine.reward, "sampled, while training", True)]
