@@ -7,7 +7,7 @@ from workflow_rl.envs.registration import register
 
 if TYPE_CHECKING:
     from workflow_rl.agents.policy import load_policy
-    from workflow_rl.config import ExperimentConfig
+    from workflow_rl.config import Execution, ExperimentConfig
     from workflow_rl.envs.cyborg import CyborgEnv
     from workflow_rl.envs.shared import SharedMemoryVectorEnv
     from workflow_rl.envs.single import Cage2Env
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from workflow_rl.evaluation.protocol import evaluate
     from workflow_rl.report.api import search
     from workflow_rl.runs.api import train_workflow
-    from workflow_rl.runs.execution import Execution
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,7 +35,7 @@ _HOMES = {
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
     "CyborgEnv": "workflow_rl.envs.cyborg",
-    "Execution": "workflow_rl.runs.execution",
+    "Execution": "workflow_rl.config",
     "ExperimentConfig": "workflow_rl.config",
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",

@@ -23,8 +23,9 @@ from workflow_rl.cli.arguments import (
 )
 from workflow_rl.cli.console import make_bars, make_console, print_whole
 from workflow_rl.cli.execution import add_execution_flags, execution_of
+from workflow_rl.cli.experiment import default_of
 from workflow_rl.cli.resuming import add_resume, refuse_flags, saying_how_to_go_on
-from workflow_rl.config import ComparisonConfig, setting_fields, whole_number
+from workflow_rl.config import PRESETS, ComparisonConfig, setting_fields, whole_number
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 if TYPE_CHECKING:
@@ -47,8 +48,12 @@ def add_to(commands: Commands) -> None:
         "gradient noise, speed and memory of each",
         _EXAMPLES,
     )
-    add_settings(parser, _SECTION, ComparisonConfig(), without=("order", "presets"))
+    add_settings(parser, _SECTION, ComparisonConfig(), without=("ppo", "order", "presets"))
     fields = setting_fields(ComparisonConfig)
+    forms = {preset: chosen.form for preset, chosen in PRESETS.items()}
+    add_setting(
+        parser, fields["ppo"], dest=f"{_SECTION}.ppo", default=default_of(fields["ppo"], forms)
+    )
     add_setting(
         parser,
         fields["order"],

@@ -55,13 +55,13 @@ def add_to(commands: Commands) -> None:
         dest="steps",
         default=_OFFICIAL_STEPS,
         metavar="N,N",
-        help="steps per episode, each length a row of cells",
+        help="lengths of episodes, in steps",
     )
     parser.add_argument(
         "--red-agent",
         default=",".join(RED_AGENTS),
         metavar="NAME,NAME",
-        help=f"who attacks, of {', '.join(RED_AGENTS)}: each a column of cells",
+        help=f"who attacks: {', '.join(RED_AGENTS)}",
     )
     parser.add_argument(
         "--workflow",

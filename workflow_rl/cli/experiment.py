@@ -53,13 +53,13 @@ def add_experiment_flags(
     for name, field in GAME.items():
         if field.setting.flags:
             others = {preset: chosen.game.get(name) for preset, chosen in PRESETS.items()}
-            add_setting(game, field, dest=f"game.{name}", default=_default_of(field, others))
+            add_setting(game, field, dest=f"game.{name}", default=default_of(field, others))
     training = parser.add_argument_group("training (an explicit flag wins over the preset)")
     add_setting(training, PRESET, default=DEFAULT_PRESET)
     add_settings(training, "train", train or TrainConfig())
     ppo = parser.add_argument_group("PPO")
     forms = {preset: chosen.form for preset, chosen in PRESETS.items()}
-    add_setting(ppo, PPO_FORM, default=_default_of(PPO_FORM, forms))
+    add_setting(ppo, PPO_FORM, default=default_of(PPO_FORM, forms))
     add_settings(ppo, "ppo", PPO_FORMS[DEFAULT_PPO])
     if search:
         add_settings(parser.add_argument_group("search"), "search", SearchConfig(), without=without)
@@ -72,7 +72,7 @@ def add_experiment_flags(
     run.add_argument("--device", default="cpu", metavar="NAME", help="cpu, the only one supported")
 
 
-def _default_of(field: SettingField, by_preset: dict[Any, Any]) -> str:
+def default_of(field: SettingField, by_preset: dict[Any, Any]) -> str:
     """Says a setting's default, and the presets that have another one."""
     others = [f"the preset {name}: {value}" for name, value in by_preset.items() if value]
     return "; ".join([field.shown(field.default), *others])

@@ -26,8 +26,12 @@ class PPOConfig:
             unset="the whole batch",
         ),
     ] = None
-    learning_rate: Annotated[float, Setting("of Adam", ("--learning-rate",), above=0)] = 0.002
-    betas: Annotated[tuple[float, float], Setting("of Adam", low=0, high=1)] = (0.9, 0.99)
+    learning_rate: Annotated[
+        float, Setting("learning rate of Adam", ("--learning-rate",), above=0)
+    ] = 0.002
+    betas: Annotated[
+        tuple[float, float], Setting("decay rates of Adam's running means", low=0, high=1)
+    ] = (0.9, 0.99)
     gamma: Annotated[float, Setting("discount per step", ("--gamma",), low=0, high=1)] = 0.99
     clip: Annotated[float, Setting("how far the probability ratio may move from 1", above=0)] = 0.2
     value_weight: Annotated[float, Setting("weight of the critic's loss", low=0)] = 0.5

@@ -39,6 +39,7 @@ from workflow_rl.config.checks import as_index, not_allowed, numbers_allowed, un
 from workflow_rl.errors import InvalidInputError
 
 T = TypeVar("T")
+_WRONG_LISTS = ("tuple_type", "missing", "too_long")  # pydantic's names
 _METAVARS = {int: "N", float: "X", str: "NAME"}
 
 
@@ -172,6 +173,13 @@ class SettingField:
         return {bool: "True or False", str: "text"}.get(self.part_type, "a mapping of names")
 
     @property
+    def allowed_list(self) -> str:
+        """What a list must be."""
+        parts = get_args(self.type)
+        length = "" if Ellipsis in parts else f" of {len(parts)}"
+        return f"a list{length}, each part {self.allowed}"
+
+    @property
     def text(self) -> str:
         """What it is, with the names to choose from."""
         told = [
@@ -205,8 +213,8 @@ class SettingField:
         if isinstance(said, InvalidInputError):
             return said
         value = problem["input"]
-        if problem["type"] == "tuple_type":
-            return not_allowed(self.name, value, f"a list, each part {self.allowed}")
+        if problem["type"] in _WRONG_LISTS:
+            return not_allowed(self.name, value, self.allowed_list)
         if self.choices:
             return unknown(self.called, value, self.choices)
         return not_allowed(self.called, value, self.allowed)

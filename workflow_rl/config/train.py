@@ -30,7 +30,7 @@ class TrainConfig:
     update_steps: Annotated[
         int | None,
         Setting(
-            "transitions per update, all environments together",
+            "transitions per update, all environments together; at least n_envs",
             ("--update-steps",),
             low=1,
             high=_MOST,
@@ -53,7 +53,8 @@ class TrainConfig:
     min_updates: Annotated[
         int,
         Setting(
-            "updates before compliance may end a training; the budget ends it all the same",
+            "updates before compliance may end a training, at most max_episodes; the budget "
+            "ends it all the same",
             ("--min-updates", "--min-episodes"),
             low=1,
             high=_MOST,
