@@ -84,6 +84,7 @@ def add_setting(
     names: tuple[str, ...] = (),
     text: str | None = None,
     default: str | None = None,
+    read: Callable[[str], Any] | None = None,
 ) -> None:
     """Adds the flag of a setting.
 
@@ -95,6 +96,7 @@ def add_setting(
         text: what it is for this command, where the setting's own text does not say it.
         default: what help says of not giving it, where that is more than the setting's default;
             the flag is then absent if it is not given.
+        read: reads its value, where it is not written as the setting is stored.
     """
     told = text or field.text
     options: dict[str, Any] = {"dest": dest or field.name, "default": field.default, "help": told}
@@ -106,7 +108,8 @@ def add_setting(
         options["action"] = "store_true"
     else:
         kind = field.part_type if field.part_type in (int, float) else str
-        options |= {"type": list_of(kind) if field.is_list else kind, "metavar": field.metavar}
+        reads = read or (list_of(kind) if field.is_list else kind)
+        options |= {"type": reads, "metavar": field.metavar}
     parser.add_argument(*(names or field.setting.flags), **options)
 
 

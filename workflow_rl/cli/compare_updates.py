@@ -60,6 +60,7 @@ def add_to(commands: Commands) -> None:
         dest="workflow",
         text="the order to follow",
         default=format_order(fields["order"].default),
+        read=str,
     )
     add_setting(parser, fields["presets"], dest=f"{_SECTION}.presets", default="all of them")
     seeds = fields["seeds"].default

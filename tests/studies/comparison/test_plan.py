@@ -86,5 +86,5 @@ def test_the_order_of_a_comparison_is_the_documented_one() -> None:
 
 
 def test_an_unknown_key_is_refused_in_a_sentence() -> None:
-    with pytest.raises(InvalidInputError, match="not a comparison of this version .*'speed'"):
+    with pytest.raises(InvalidInputError, match=r"not a comparison of this version .*'speed'"):
         Plan.from_json(Plan().as_json() | {"speed": 3})
