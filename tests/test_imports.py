@@ -34,6 +34,8 @@ LAYERS = (
 
 # Where a heavy or optional library may be imported at all.
 ONLY_IN = {
+    "pydantic": {"config"},
+    "pydantic_core": {"config"},
     "gymnasium": {"envs", "bench/vector_contenders.py"},
     "torch": {"ppo", "train", "ordersearch", "processes.py", "agents/sb3.py", "studies", "bench"},
     "botorch": {"ordersearch/model.py", "ordersearch/kernel.py"},

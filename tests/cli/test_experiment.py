@@ -1,12 +1,16 @@
+import re
+
 import pytest
 
 from workflow_rl.cli import build_parser, main
-from workflow_rl.cli.experiment import experiment_config
+from workflow_rl.cli.experiment import experiment_config, refuse_other_settings
 from workflow_rl.config import (
     PPO_FORMS,
+    PRESETS,
     ExperimentConfig,
     GameConfig,
     PPOConfig,
+    PresetName,
     SearchConfig,
     TrainConfig,
 )
@@ -24,7 +28,7 @@ def test_no_flags_are_the_documented_defaults() -> None:
     config = parsed()
     assert config == ExperimentConfig()
     train = config.train
-    assert (train.n_envs, train.max_episodes, train.min_episodes) == (200, 50, 5)
+    assert (train.n_envs, train.max_episodes, train.min_updates) == (200, 50, 5)
     assert train.n_envs * train.rollout_steps(config.game.episode_length) == 20_000
     assert train.compliance_threshold == 0.95
     assert (config.search.n_workflows, config.search.gp_beta) == (20, 2.0)
@@ -37,7 +41,7 @@ def test_the_documented_examples_mean_what_they_say() -> None:
     for envs, longest, least in ((50, 100, 10), (500, 20, 3)):
         flags = f"--n-envs {envs} --max-episodes {longest} --min-episodes {least}"
         assert parsed(*flags.split()) == ExperimentConfig(
-            train=TrainConfig(n_envs=envs, max_episodes=longest, min_episodes=least)
+            train=TrainConfig(n_envs=envs, max_episodes=longest, min_updates=least)
         )
 
 
@@ -57,7 +61,7 @@ def test_every_red_agent_can_be_searched_against(given: str, name: str) -> None:
 def test_every_flag_reaches_its_field() -> None:
     flags = (
         "--red-agent mixed --rules competition --observation cardiff --green-agent active "
-        "--max-steps 30 --n-envs 4 --max-episodes 9 --min-episodes 2 --update-steps 60 "
+        "--episode-length 30 --n-envs 4 --max-episodes 9 --min-updates 2 --update-steps 60 "
         "--compliance-threshold 0.8 --compliance-view true --alignment fixed "
         "--alignment-lambda 12.5 --stop-at budget --replay-rollouts 2 --hidden 32,16 "
         "--ppo documented --epochs 3 --minibatch-size 50 --learning-rate 0.01 --gamma 0.9 "
@@ -84,7 +88,7 @@ def test_every_flag_reaches_its_field() -> None:
         train=TrainConfig(
             n_envs=4,
             max_episodes=9,
-            min_episodes=2,
+            min_updates=2,
             update_steps=60,
             compliance_threshold=0.8,
             compliance_view="true",
@@ -136,15 +140,20 @@ def test_every_documented_rollout_strategy_is_a_preset(
 
 def test_the_presets_have_the_documented_lengths() -> None:
     train = parsed("--preset", "parallel25").train
-    assert (train.max_episodes, train.min_episodes) == (400, 10)
+    assert (train.max_episodes, train.min_updates) == (400, 10)
     train = parsed("--preset", "original").train
     assert train.n_envs * train.max_episodes == 100_000
     assert (train.alignment_lambda, train.stop_at) == (0.0, "budget")
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_the_same_from_python(preset: PresetName) -> None:
+    assert parsed("--preset", preset) == ExperimentConfig.preset(preset)
+
+
 def test_an_explicit_flag_wins_over_the_preset() -> None:
     assert parsed("--preset", "parallel25", "--n-envs", "30").train.n_envs == 30
-    assert parsed("--preset", "parallel25", "--min-episodes", "3").train.min_episodes == 3
+    assert parsed("--preset", "parallel25", "--min-episodes", "3").train.min_updates == 3
     assert parsed("--preset", "hybrid", "--update-steps", "700").train.update_steps == 700
     assert parsed("--preset", "original", "--epochs", "2").ppo.epochs == 2
     assert parsed("--preset", "standard", "--minibatch-size", "32").ppo.minibatch_size == 32
@@ -156,7 +165,7 @@ def test_an_explicit_flag_wins_over_the_preset() -> None:
 def test_a_short_training_needs_no_flag_for_its_least_length(preset: str, least: int) -> None:
     for longest in (1, 4, 40):
         train = parsed("--preset", preset, "--max-episodes", str(longest)).train
-        assert (train.max_episodes, train.min_episodes) == (longest, min(longest, least))
+        assert (train.max_episodes, train.min_updates) == (longest, min(longest, least))
 
 
 def test_the_forms_of_ppo_go_by_name() -> None:
@@ -169,6 +178,55 @@ def test_the_forms_of_ppo_go_by_name() -> None:
 def test_a_preset_shortened_until_it_never_updates_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="never update"):
         parsed("--preset", "standard", "--max-episodes", "2")
+
+
+# --- beside --resume
+
+
+def others(flags: str, config: ExperimentConfig) -> str:
+    """The flags that are refused, or nothing."""
+    args = build_parser().parse_args(["search", *flags.split()])
+    try:
+        refuse_other_settings(args, config)
+    except InvalidInputError as error:
+        return str(error).partition("leave out ")[2]
+    return ""
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "",
+        "--preset parallel25",
+        "--preset parallel25 --n-envs 30 --hidden 8x8 --red-agent RedMeanderAgent --seed 3",
+        "--preset parallel25 --max-episodes 7 --ppo modern",
+        "--preset standard --min-episodes 2 --max-steps 30 --ordered-results --gae-lambda 0.5",
+    ],
+)
+def test_the_flags_a_run_was_begun_with_are_accepted_again(flags: str) -> None:
+    assert others(flags, parsed(*flags.split())) == ""
+    for flag in flags.split("--")[1:]:
+        if not flag.startswith(("preset", "ppo")):
+            assert others(f"--{flag}", parsed(*flags.split())) == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        ("--seed 9", "--seed"),
+        ("--seed 0 --n-envs 200", "--n-envs, --seed"),
+        ("--preset hybrid", "--preset"),
+        ("--preset hybrid --n-envs 30", "--preset"),
+        ("--ppo documented", "--ppo"),
+        ("--ppo tuned --min-episodes 5", "--min-updates"),
+        ("--max-steps 30 --red-agent sleep", "--episode-length, --red-agent"),
+        ("--rules main --observation cardiff", "--observation"),
+        ("--vector pipes --strategy random --gamma 0.5", "--gamma, --strategy, --vector"),
+    ],
+)
+def test_flags_that_say_something_else_are_named(flags: str, named: str) -> None:
+    begun = parsed("--preset", "parallel25", "--n-envs", "30", "--seed", "3")
+    assert others(flags, begun) == named
 
 
 # --- help
@@ -184,7 +242,8 @@ def test_help_groups_the_flags_and_states_each_default_once(
         assert f"\n{title}" in shown
     words = " ".join(shown.split())
     assert "default: None" not in words
-    flags = words[words.index("the game:") : words.index("examples:")].split(" --")[1:]
+    plain = re.sub(r" --[a-z-]+ [A-Z,]+, (?=--)", " ", words)  # of several names, the last
+    flags = plain[plain.index("the game:") : plain.index("examples:")].split(" --")[1:]
     assert len(flags) > 35
     for flag in flags:
         assert flag.count("(default: ") == 1, flag

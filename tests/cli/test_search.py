@@ -55,7 +55,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--n-envs 0", "n_envs must be a whole number from 1"),
         ("--n-workflows 0", "n_workflows must be a whole number from 1"),
         ("--max-episodes 0", "max_episodes must be a whole number from 1"),
-        ("--max-episodes 6 --min-episodes 7", "min_episodes must be a whole number from 1 to 6"),
+        ("--max-episodes 6 --min-episodes 7", "min_updates must be a whole number from 1 to 6"),
         ("--max-steps 0", "episode_length must be a whole number from 1"),
         ("--update-steps 10", "update_steps must be a whole number from 200"),
         ("--epochs 0", "epochs must be a whole number from 1"),

@@ -1,3 +1,5 @@
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,18 +8,23 @@ from workflow_rl.config import (
     PPO_FORMS,
     PRESETS,
     BackendConfig,
+    ComparisonConfig,
     ExperimentConfig,
     GameConfig,
     PPOConfig,
+    PPOFormName,
+    PresetName,
     SearchConfig,
     TrainConfig,
 )
 from workflow_rl.errors import InvalidInputError
 
+AS_JSON = ExperimentConfig().as_json()
+
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("form", ["tuned", "documented"])
-def test_a_configuration_comes_back_from_its_json(preset: str, form: str) -> None:
+def test_a_configuration_comes_back_from_its_json(preset: PresetName, form: PPOFormName) -> None:
     config = ExperimentConfig(
         game=GameConfig(**PRESETS[preset].game),
         ppo=PPO_FORMS[form],
@@ -36,7 +43,8 @@ def test_a_configuration_comes_back_from_its_json(preset: str, form: str) -> Non
         (PPOConfig, {"clip": 0.0}, "above 0"),
         (PPOConfig, {"entropy_weight": float("nan")}, "0 or more"),
         (TrainConfig, {"alignment": "none"}, "adaptive, fixed"),
-        (TrainConfig, {"min_episodes": 60}, "from 1 to 50"),
+        (TrainConfig, {"min_updates": 60}, "min_updates must be a whole number from 1 to 50"),
+        (TrainConfig, {"min_episodes": 60}, "min_updates must be a whole number from 1 to 50"),
         (TrainConfig, {"update_steps": 100}, "from 200 to"),
         (SearchConfig, {"strategy": "guess"}, "gp-ucb, random, round-robin, exhaustive"),
         (SearchConfig, {"n_workflows": 0}, "from 1 to"),
@@ -61,7 +69,47 @@ def test_parts_that_do_not_go_together_are_refused() -> None:
         ExperimentConfig(train=cardiff, backend=BackendConfig("cyborg", vector_mode="async"))
 
 
-@pytest.mark.parametrize("data", [{}, {"game": {"planet": 1}, "ppo": {"betas": (0, 0)}}])
-def test_data_that_is_no_configuration_is_refused(data: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError, match="not a configuration of this version"):
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({}, "it lacks game, ppo, train, search, backend, seed"),
+        ([], "it is not a table of settings"),
+        (
+            {"game": {"planet": 1}, "ppo": {"betas": (0, 0)}},
+            "it lacks train, search, backend, seed",
+        ),
+        (AS_JSON | {"game": {"planet": 1}}, "GameConfig has no setting 'planet': there are "),
+        (AS_JSON | {"colour": 3}, "ExperimentConfig has no setting 'colour': there are game, "),
+    ],
+)
+def test_data_that_is_no_configuration_is_refused(data: Any, why: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
         ExperimentConfig.from_json(data)
+    assert str(caught.value).startswith(f"not a configuration of this version ({why}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"game": {"rules": "house"}}, "unknown rule set 'house'"),
+        ({"train": {"n_envs": "5"}}, "n_envs must be a whole number"),
+        ({"train": {"max_episodes": 1, "update_episodes": 2}}, "this would never update"),
+        ({"game": None}, "game must be a GameConfig, not None"),
+    ],
+)
+def test_a_stored_value_that_is_not_allowed_is_named(part: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        ExperimentConfig.from_json(AS_JSON | part)
+
+
+def test_a_configuration_stored_before_updates_had_their_name_still_loads() -> None:
+    data = json.loads((Path(__file__).parent / "stored_by_0.1.0.json").read_text())
+    assert data["config"]["train"]["min_episodes"] == 5
+    config = ExperimentConfig.from_json(data["config"])
+    assert config == ExperimentConfig.preset(
+        "original", train={"n_envs": 20, "update_steps": 2_000, "max_episodes": 10}
+    )
+    assert ExperimentConfig.from_json(config.as_json()) == config
+    plan = ComparisonConfig.from_json(data["plan"])
+    assert plan.as_json() == data["plan"]

@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config import ObservationName
 from workflow_rl.workflow.orders import Order
 
 _WORD = 2**64
@@ -23,7 +24,7 @@ class BlueAgent(Protocol):
         ...
 
     @property
-    def observation(self) -> str:
+    def observation(self) -> ObservationName:
         """Which observation it needs: one of `config.OBSERVATIONS`."""
         ...
 

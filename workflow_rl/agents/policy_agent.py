@@ -16,6 +16,7 @@ from workflow_rl.agents.action_space import (
 from workflow_rl.agents.agent import uniforms
 from workflow_rl.agents.distinct import DistinctRows
 from workflow_rl.agents.policy import Policy
+from workflow_rl.config import ObservationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.observe import OBSERVATION_SIZES
 from workflow_rl.workflow.orders import Order
@@ -136,7 +137,7 @@ class PolicyAgent:
         return self._space.best_actions(best, self._table.rows, ids)
 
 
-def _observation_of(size: int) -> str:
+def _observation_of(size: int) -> ObservationName:
     """Returns which observation has so many values.
 
     Raises:

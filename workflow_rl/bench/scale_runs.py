@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from workflow_rl.bench.measure import Rate
-from workflow_rl.config import Execution, ExperimentConfig, GameConfig, SearchConfig, TrainConfig
+from workflow_rl.config import (
+    Execution,
+    ExecutorName,
+    ExperimentConfig,
+    GameConfig,
+    SearchConfig,
+    TrainConfig,
+)
 from workflow_rl.runs.pool import Done, Event
 from workflow_rl.runs.search import open_search
 from workflow_rl.runs.store import BASE
@@ -27,7 +34,7 @@ Progress = Callable[[str], None]
 class Plan:
     """What is measured, and how much of it."""
 
-    executors: Sequence[str] = ("processes", "ray")
+    executors: Sequence[ExecutorName] = ("processes", "ray")
     workflows: int = 12  # of the whole search
     updates: int = 50  # of each; the base policy has twice as many
     envs: int = 200
@@ -91,7 +98,7 @@ class _Clock:
 
 
 def measure_searches(
-    config: GameConfig, plan: Plan, executors: Sequence[str], progress: Progress
+    config: GameConfig, plan: Plan, executors: Sequence[ExecutorName], progress: Progress
 ) -> list[Search]:
     """Measures searches with each executor and number of workers, which take turns."""
     whole: dict[tuple[str, int], list[float]] = {}
@@ -132,7 +139,7 @@ def _search(
 def _experiment(
     game: GameConfig, envs: int, updates: int, settings: SearchConfig
 ) -> ExperimentConfig:
-    train = TrainConfig(n_envs=envs, max_episodes=updates, min_episodes=1, stop_at="budget")
+    train = TrainConfig(n_envs=envs, max_episodes=updates, min_updates=1, stop_at="budget")
     return ExperimentConfig(game=game, train=train, search=settings)
 
 

@@ -1,9 +1,23 @@
-"""Flags that several commands share."""
+"""How flags are made: from the settings that are described in `config/`, and by hand."""
 
 import argparse
-from typing import Any, Protocol
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, Protocol
 
-from workflow_rl.config import MIXED, OBSERVATIONS, RED_AGENTS, RULE_SETS
+from workflow_rl.config import (
+    BackendConfig,
+    ExperimentConfig,
+    GameConfig,
+    SettingField,
+    setting_fields,
+)
+
+GAME: Final = setting_fields(GameConfig)
+BACKEND: Final = setting_fields(BackendConfig)
+SEED: Final = setting_fields(ExperimentConfig)["seed"]
+# Negative numbers, one or several with commas between them, are values and not flags.
+_NEGATIVE: Final = re.compile(r"^-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?(,[-+.\de]*)*$", re.IGNORECASE)
 
 
 class TakesFlags(Protocol):
@@ -26,50 +40,118 @@ class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescript
 
 def add_command(commands: Commands, name: str, summary: str, examples: str) -> Any:
     """Adds a command whose help ends in examples."""
-    return commands.add_parser(
+    parser = commands.add_parser(
         name,
         help=summary,
         description=summary[0].upper() + summary[1:] + ".",
         epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.splitlines()),
         formatter_class=HelpFormatter,
     )
+    parser._negative_number_matcher = _NEGATIVE
+    return parser
 
 
-def add_rules(parser: TakesFlags) -> None:
-    """Adds --rules."""
+def list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Returns what reads a list that is written with commas; of numbers also as 64x64."""
+
+    def read(text: str) -> list[Any]:
+        plain = text.replace("x", ",") if kind is int else text
+        return [kind(part.strip()) for part in plain.split(",") if part.strip()]
+
+    read.__name__ = f"list of {kind.__name__}"  # argparse names it so when it fails
+    return read
+
+
+class Extend(argparse.Action):
+    """Makes one list of several that are written with spaces between them."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Sets the list."""
+        setattr(namespace, self.dest, [part for several in values for part in several])
+
+
+def add_setting(
+    parser: TakesFlags,
+    field: SettingField,
+    *,
+    dest: str | None = None,
+    names: tuple[str, ...] = (),
+    text: str | None = None,
+    default: str | None = None,
+    read: Callable[[str], Any] | None = None,
+) -> None:
+    """Adds the flag of a setting.
+
+    Args:
+        parser: gets it.
+        field: the setting.
+        dest: where its value goes; by default by the setting's name.
+        names: of the flag, where the setting's own are not enough.
+        text: what it is for this command, where the setting's own text does not say it.
+        default: what help says of not giving it, where that is more than the setting's default;
+            the flag is then absent if it is not given.
+        read: reads its value, where it is not written as the setting is stored.
+    """
+    told = text or field.text
+    options: dict[str, Any] = {"dest": dest or field.name, "default": field.default, "help": told}
+    if default is not None:
+        options |= {"default": argparse.SUPPRESS, "help": f"{told} (default: {default})"}
+    elif field.default is None:
+        options["help"] = f"{told} (default: {field.shown(None)})"
+    if field.type is bool:
+        options["action"] = "store_true"
+    else:
+        kind = field.part_type if field.part_type in (int, float) else str
+        reads = read or (list_of(kind) if field.is_list else kind)
+        options |= {"type": reads, "metavar": field.metavar}
+    parser.add_argument(*(names or field.setting.flags), **options)
+
+
+def add_settings(
+    parser: TakesFlags, section: str, defaults: Any, *, without: Collection[str] = ()
+) -> None:
+    """Adds the flags of a configuration's settings; one that is not given sets nothing.
+
+    Args:
+        parser: gets them.
+        section: by which `given_settings` finds them again.
+        defaults: a configuration of what is so if a flag is not given.
+        without: settings that the command decides itself.
+    """
+    for name, field in setting_fields(type(defaults)).items():
+        if field.setting.flags and name not in without:
+            default = field.shown(getattr(defaults, name))
+            add_setting(parser, field, dest=f"{section}.{name}", default=default)
+
+
+def given_settings(args: argparse.Namespace, section: str) -> dict[str, Any]:
+    """Returns the settings of a section whose flags were given, by their names."""
+    prefix = f"{section}."
+    return {k.removeprefix(prefix): v for k, v in vars(args).items() if k.startswith(prefix)}
+
+
+def other_flags(config: Any, given: Mapping[str, Any]) -> list[str]:
+    """Returns the flags of the settings that are given otherwise than a configuration has them.
+
+    Raises:
+        InvalidInputError: a value is not allowed at all.
+    """
+    fields = setting_fields(type(config))
+    return [
+        fields[name].setting.flags[0]
+        for name, value in given.items()
+        if fields[name].check(value) != getattr(config, name)
+    ]
+
+
+def add_checkpoint_dir(parser: TakesFlags) -> None:
+    """Adds --checkpoint-dir."""
     parser.add_argument(
-        "--rules",
-        default="main",
-        help=f"rule set: {' or '.join(RULE_SETS)} (the 2022 leaderboard)",
-        metavar="NAME",
-    )
-
-
-def add_red_agent(parser: TakesFlags) -> None:
-    """Adds --red-agent."""
-    parser.add_argument(
-        "--red-agent",
-        default="bline",
-        help=f"who attacks: {', '.join((*RED_AGENTS, MIXED))}",
-        metavar="NAME",
-    )
-
-
-def add_cyborg_path(parser: TakesFlags, default: Any = None) -> None:
-    """Adds --cyborg-path."""
-    parser.add_argument(
-        "--cyborg-path",
-        default=default,
-        help="where CybORG is: a clone of CAGE Challenge 2 (default: CYBORG_PATH, installed)",
-        metavar="DIR",
-    )
-
-
-def add_observation(parser: TakesFlags) -> None:
-    """Adds --observation."""
-    parser.add_argument(
-        "--observation",
-        default="challenge",
-        help=f"what Blue sees: {' or '.join(OBSERVATIONS)}",
-        metavar="NAME",
+        "--checkpoint-dir", default="logs", metavar="DIR", help="where run directories are made"
     )

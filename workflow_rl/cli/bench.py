@@ -9,7 +9,7 @@ from rich.table import Table
 
 from workflow_rl.bench import sim
 from workflow_rl.cli import bench_scale, bench_vector
-from workflow_rl.cli.arguments import Commands, add_command, add_observation, add_rules
+from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
     checked,
@@ -67,8 +67,8 @@ def _add_train(subjects: Commands) -> None:
 
 def _add_flags(parser: argparse.ArgumentParser, subject: str, seconds: float) -> None:
     add_measuring_flags(parser, subject, seconds)
-    add_rules(parser)
-    add_observation(parser)
+    add_setting(parser, GAME["rules"])
+    add_setting(parser, GAME["observation"])
 
 
 def run_sim(args: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """`workflow-rl bench scale`: what a search gains by workers, and what its driver costs."""
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -15,12 +15,12 @@ from workflow_rl.cli.measuring import (
     parts_of,
     print_ratios,
 )
-from workflow_rl.config import GameConfig, one_of, whole_number
+from workflow_rl.config import ExecutorName, GameConfig, one_of, whole_number
 
 if TYPE_CHECKING:
     from workflow_rl.bench import scale
 
-_EXECUTORS = ("processes", "ray")
+_EXECUTORS: Final[tuple[ExecutorName, ...]] = ("processes", "ray")
 _MOST = 100_000
 
 

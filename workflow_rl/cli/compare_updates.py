@@ -2,38 +2,40 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.progress import TimeElapsedColumn
 
-from workflow_rl.cli.arguments import Commands, add_command, add_red_agent, add_rules
+from workflow_rl.cli.arguments import (
+    SEED,
+    Commands,
+    Extend,
+    add_checkpoint_dir,
+    add_command,
+    add_setting,
+    add_settings,
+    given_settings,
+    list_of,
+    other_flags,
+)
 from workflow_rl.cli.console import make_bars, make_console, print_whole
 from workflow_rl.cli.execution import add_execution_flags, execution_of
+from workflow_rl.cli.experiment import default_of
 from workflow_rl.cli.resuming import add_resume, refuse_flags, saying_how_to_go_on
-from workflow_rl.config import DEFAULT_PPO, PPO_FORMS, PRESETS, whole_number
+from workflow_rl.config import PRESETS, ComparisonConfig, setting_fields, whole_number
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 if TYPE_CHECKING:
     from workflow_rl.runs.pool import Event
-    from workflow_rl.studies.comparison.figures import comparison_figures
     from workflow_rl.studies.comparison.plan import Plan
 
 _EXAMPLES = """workflow-rl compare-updates
 workflow-rl compare-updates --red-agent meander --seeds 5
 workflow-rl compare-updates --presets parallel25,parallel200 --transitions 5000000
 workflow-rl compare-updates --resume logs/exp_20260101_120000_4242"""
-_WORKFLOW: Final = "op_server > enterprise > op_host > user > defender"
-_FLAGS: Final = {  # field of a plan -> its flag
-    "red_agent": "--red-agent",
-    "rules": "--rules",
-    "episode_length": "--max-steps",
-    "order": "--workflow",
-    "ppo": "--ppo",
-    "transitions": "--transitions",
-    "presets": "--presets",
-    "seeds": "--seeds or --seed",
-}
+_SECTION: Final = "plan"  # of the flags
+_MAX_SEEDS: Final = 1_000
 
 
 def add_to(commands: Commands) -> None:
@@ -45,41 +47,37 @@ def add_to(commands: Commands) -> None:
         "gradient noise, speed and memory of each",
         _EXAMPLES,
     )
-    add_red_agent(parser)
-    add_rules(parser)
-    parser.add_argument("--max-steps", type=int, default=100, metavar="N", help="steps per episode")
-    parser.add_argument(
-        "--workflow", default=_WORKFLOW, metavar="ORDER", help="the order to follow"
+    add_settings(parser, _SECTION, ComparisonConfig(), without=("ppo", "order", "presets"))
+    fields = setting_fields(ComparisonConfig)
+    forms = {preset: chosen.form for preset, chosen in PRESETS.items()}
+    add_setting(
+        parser, fields["ppo"], dest=f"{_SECTION}.ppo", default=default_of(fields["ppo"], forms)
     )
-    parser.add_argument(
-        "--presets",
-        default=",".join(PRESETS),
-        metavar="NAME,NAME",
-        help="rollout strategies to compare",
+    add_setting(
+        parser,
+        fields["order"],
+        dest="workflow",
+        text="the order to follow",
+        default=format_order(fields["order"].default),
+        read=str,
     )
+    add_setting(parser, fields["presets"], dest=f"{_SECTION}.presets", default="all of them")
+    seeds = fields["seeds"].default
     parser.add_argument(
-        "--transitions",
+        "--seeds",
         type=int,
-        default=1_000_000,
+        default=argparse.SUPPRESS,
         metavar="N",
-        help="transitions of each training, all environments together",
+        help=f"trainings of each; the first is --seed (default: {len(seeds)})",
     )
-    parser.add_argument(
-        "--ppo",
-        default=DEFAULT_PPO,
-        metavar="NAME",
-        help=f"form of PPO: {', '.join(PPO_FORMS)}; the preset original is always documented",
-    )
-    parser.add_argument(
-        "--seeds", type=int, default=3, metavar="N", help="trainings of each; the first is --seed"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result")
+    add_setting(parser, SEED, default=str(seeds[0]))
     parser.add_argument(
         "--reward-thresholds",
-        type=float,
+        type=list_of(float),
+        action=Extend,
         nargs="+",
-        default=[-200.0, -50.0],
-        metavar="X",
+        default="-200,-50",
+        metavar="X,X",
         help="rewards whose first reaching is told",
     )
     parser.add_argument(
@@ -90,16 +88,14 @@ def add_to(commands: Commands) -> None:
         help="trainings side by side; 1 disturbs the measured speed least (default: 2, with the "
         "executor serial 1)",
     )
-    parser.add_argument(
-        "--checkpoint-dir", default="logs", metavar="DIR", help="where run directories are made"
-    )
+    add_checkpoint_dir(parser)
     add_resume(
         parser,
         "DIR",
         "go on with an interrupted comparison, with the settings it began with; finished "
         "trainings are kept (default: a new one)",
     )
-    add_execution_flags(parser, time_limit=False)
+    add_execution_flags(parser, without=("time_limit",))
     parser.set_defaults(run=run)
 
 
@@ -109,28 +105,21 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.cli.compare_tables import print_comparison
     from workflow_rl.report.plots import write_page
     from workflow_rl.runs.store import stored_config
+    from workflow_rl.studies.comparison.figures import comparison_figures
     from workflow_rl.studies.comparison.plan import Plan
     from workflow_rl.studies.comparison.run import PURPOSE, open_comparison, stored_plan
     from workflow_rl.studies.comparison.summary import summarise
 
-    whole_number("--seeds", args.seeds, 1, 1_000)
-    plan = Plan(
-        red_agent=args.red_agent,
-        rules=args.rules,
-        episode_length=args.max_steps,
-        order=order_index(parse_order(args.workflow)),
-        ppo=args.ppo,
-        transitions=args.transitions,
-        presets=tuple(name.strip() for name in args.presets.split(",") if name.strip()),
-        seeds=tuple(range(args.seed, args.seed + args.seeds)),
-    )
     execution = execution_of(args)
     number = getattr(args, "parallel_trainings", 1 if execution.executor == "serial" else 2)
     whole_number("--parallel-trainings", number, 1, 100_000)
     resume: Path | None = getattr(args, "resume", None)
     if resume is not None:
         stored_config(resume, PURPOSE)
-        _refuse_other_settings(plan, Plan(), stored_plan(resume))
+        plan = stored_plan(resume)
+        refuse_flags(_other_settings(args, plan))
+    else:
+        plan = Plan(**_given(args, Plan()))
     console = make_console()
     with open_comparison(
         plan,
@@ -139,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
         resume=resume,
         execution=execution,
     ) as comparison:
-        path, plan = comparison.directory.path, comparison.plan
+        path = comparison.directory.path
         with saying_how_to_go_on(console, "compare-updates", path):
             print_whole(
                 console,
@@ -162,19 +151,28 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_other_settings(given: "Plan", fresh: "Plan", begun: "Plan") -> None:
-    """Checks that flags given beside --resume say what the comparison was begun with.
+def _given(args: argparse.Namespace, otherwise: "Plan") -> dict[str, Any]:
+    """Returns the settings whose flags were given; a seed or their number alone leaves the other.
 
     Raises:
-        InvalidInputError: one says something else, which would silently be ignored.
+        InvalidInputError: there is no such order, or no such number of seeds.
     """
-    refuse_flags(
-        [
-            flag
-            for field, flag in _FLAGS.items()
-            if getattr(given, field) not in (getattr(fresh, field), getattr(begun, field))
-        ]
-    )
+    given = given_settings(args, _SECTION)
+    if "workflow" in args:
+        given["order"] = order_index(parse_order(args.workflow))
+    if "seed" in args or "seeds" in args:
+        first = getattr(args, "seed", otherwise.seeds[0])
+        number = getattr(args, "seeds", len(otherwise.seeds))
+        whole_number("--seeds", number, 1, _MAX_SEEDS)
+        given["seeds"] = tuple(range(first, first + number))
+    return given
+
+
+def _other_settings(args: argparse.Namespace, begun: "Plan") -> list[str]:
+    """Returns the flags beside --resume that say something else than the comparison began with."""
+    given = _given(args, begun)
+    seeds = given.pop("seeds", begun.seeds)
+    return other_flags(begun, given) + (["--seeds or --seed"] if seeds != begun.seeds else [])
 
 
 class _Progress:

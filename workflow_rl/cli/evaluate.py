@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from workflow_rl.cli.arguments import Commands, add_command, add_rules
+from workflow_rl.cli.arguments import BACKEND, GAME, SEED, Commands, add_command, add_setting
 from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.errors import InvalidInputError
@@ -45,15 +45,23 @@ def add_to(commands: Commands) -> None:
         "policy for each red agent), or a baseline: sleep, random, react-restore, greedy, "
         "cardiff (the winner's method, trained here), ppo (145 actions, no workflow)",
     )
-    add_rules(parser)
+    add_setting(parser, GAME["rules"])
     parser.add_argument(
         "--episodes", type=int, default=1_000, metavar="N", help="episodes of each cell"
     )
     parser.add_argument(
-        "--steps", default=_OFFICIAL_STEPS, metavar="N,N", help="lengths of episodes"
+        "--episode-length",
+        "--steps",
+        dest="steps",
+        default=_OFFICIAL_STEPS,
+        metavar="N,N",
+        help="lengths of episodes, in steps",
     )
     parser.add_argument(
-        "--red-agent", default=",".join(RED_AGENTS), metavar="NAME,NAME", help="who attacks"
+        "--red-agent",
+        default=",".join(RED_AGENTS),
+        metavar="NAME,NAME",
+        help=f"who attacks: {', '.join(RED_AGENTS)}",
     )
     parser.add_argument(
         "--workflow",
@@ -66,19 +74,9 @@ def add_to(commands: Commands) -> None:
         action="store_true",
         help="draw a policy's actions by their probability instead of taking the most probable",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of everything")
-    parser.add_argument(
-        "--backend",
-        default="cage2",
-        metavar="NAME",
-        help="cage2 (our simulator) or cyborg (the original, by its own rules; slow)",
-    )
-    parser.add_argument(
-        "--cyborg-path",
-        default=None,
-        metavar="DIR",
-        help="with cyborg: where CybORG is (default: where Python finds it)",
-    )
+    add_setting(parser, SEED)
+    add_setting(parser, BACKEND["name"], dest="backend")
+    add_setting(parser, BACKEND["cyborg_path"])
     parser.add_argument(
         "--output",
         type=Path,

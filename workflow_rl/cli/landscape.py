@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.arguments import Commands, add_command, given_settings
 from workflow_rl.cli.console import make_bars, make_console, print_whole
 from workflow_rl.cli.execution import execution_of
 from workflow_rl.cli.experiment import (
@@ -131,7 +131,7 @@ def replaying(console: "Console", replays: int) -> Iterator[Callable[[], None]]:
 
 def _config(args: argparse.Namespace) -> ExperimentConfig:
     config = experiment_config(args)
-    if "TrainConfig.stop_at" not in args:
+    if "stop_at" not in given_settings(args, "train"):
         config = replace(config, train=replace(config.train, stop_at=_DEFAULTS.stop_at))
     if not config.train.conditioned:
         raise InvalidInputError("the preset original trains without a workflow: choose another")

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from workflow_rl.bench.measure import Ratio
-from workflow_rl.cli.arguments import add_cyborg_path, add_red_agent
+from workflow_rl.cli.arguments import BACKEND, GAME, add_setting
 from workflow_rl.config import MIXED, GameConfig, whole_number
 from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
 from workflow_rl.errors import InvalidInputError
@@ -24,9 +24,9 @@ def add_measuring_flags(
     parser: argparse.ArgumentParser, subject: str, seconds: float, *, cyborg: bool = True
 ) -> None:
     """Adds the flags of every benchmark, and of those that measure CybORG where it is."""
-    add_red_agent(parser)
+    add_setting(parser, GAME["red_agent"])
     if cyborg:
-        add_cyborg_path(parser)
+        add_setting(parser, BACKEND["cyborg_path"])
     parser.add_argument(
         "--repeats", type=int, default=5, metavar="N", help="rounds; the median is shown"
     )

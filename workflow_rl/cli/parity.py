@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from workflow_rl.cli import parity_live
-from workflow_rl.cli.arguments import Commands, add_command, add_rules
+from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
 from workflow_rl.config import RULE_SETS, one_of
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.parity.replay import compare
@@ -30,7 +30,7 @@ def add_to(commands: Commands) -> None:
         default=None,
         help="folder of .npz traces, or one file",
     )
-    add_rules(parser)
+    add_setting(parser, GAME["rules"])
     parity_live.add_flags(parser)
     parser.set_defaults(run=run)
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from workflow_rl.agents.named import make_agent
-from workflow_rl.cli.arguments import add_cyborg_path
+from workflow_rl.cli.arguments import BACKEND, GAME, SEED, Extend, add_setting, list_of
 from workflow_rl.config import (
     GREEN_AGENTS,
     MAX_EPISODE_LENGTH,
@@ -30,9 +30,9 @@ DEFAULTS: Final[dict[str, Any]] = {  # of the flags that only go with --live
     "episodes": 20,
     "red_agent": _ALL,
     "blue": ["random", "busy"],
-    "episode_length": [100],
-    "green_agent": "sleep",
-    "seed": 0,
+    "episode_length": [GAME["episode_length"].default],
+    "green_agent": GAME["green_agent"].default,
+    "seed": SEED.default,
     "cyborg_path": None,
 }
 
@@ -48,7 +48,7 @@ def add_flags(parser: Any) -> None:
 
     def add(name: str, text: str, **settings: Any) -> None:
         default = DEFAULTS[name.removeprefix("--").replace("-", "_")]
-        shown = " ".join(map(str, default)) if isinstance(default, list) else default
+        shown = ",".join(map(str, default)) if isinstance(default, list) else default
         group.add_argument(
             name, default=argparse.SUPPRESS, help=f"{text} (default: {shown})", **settings
         )
@@ -57,11 +57,30 @@ def add_flags(parser: Any) -> None:
     add("--episodes", f"episodes {each}", type=int, metavar="N")
     add("--red-agent", f"who attacks: {', '.join((*RED_AGENTS, _ALL))}", metavar="NAME")
     built_in = ", ".join(blue.name for blue in BUILT_IN_BLUES)
-    add("--blue", f"who defends: {built_in}, a policy file or a run", nargs="+", metavar="WHO")
-    add("--episode-length", "steps of an episode", type=int, nargs="+", metavar="N")
-    add("--green-agent", f"Green: {' or '.join(GREEN_AGENTS)}", metavar="NAME")
-    add("--seed", "which episodes", type=int, metavar="N")
-    add_cyborg_path(group, default=argparse.SUPPRESS)
+    several: dict[str, Any] = {"action": Extend, "nargs": "+"}
+    add(
+        "--blue",
+        f"who defends: {built_in}, a policy file or a run",
+        type=_blues,
+        metavar="WHO,WHO",
+        **several,
+    )
+    add(
+        "--episode-length",
+        GAME["episode_length"].text,
+        type=list_of(int),
+        metavar="N,N",
+        **several,
+    )
+    add_setting(group, GAME["green_agent"], default=DEFAULTS["green_agent"])
+    add_setting(group, SEED, text="which episodes", default=str(DEFAULTS["seed"]))
+    cyborg = BACKEND["cyborg_path"]
+    add_setting(group, cyborg, default=cyborg.shown(None))
+
+
+def _blues(text: str) -> list[str]:
+    """Returns the parts of a list; a file's name may have a comma itself."""
+    return [text] if Path(text).exists() else list_of(str)(text)
 
 
 def run_live(args: argparse.Namespace) -> int:

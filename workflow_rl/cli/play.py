@@ -6,14 +6,8 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from workflow_rl.cli.arguments import (
-    Commands,
-    add_command,
-    add_observation,
-    add_red_agent,
-    add_rules,
-)
-from workflow_rl.config import GREEN_AGENTS, GameConfig, whole_number
+from workflow_rl.cli.arguments import GAME, SEED, Commands, add_command, add_setting
+from workflow_rl.config import GameConfig, whole_number
 from workflow_rl.envs.episode import Episode
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
@@ -33,14 +27,9 @@ def add_to(commands: Commands) -> None:
         "workflow-rl play --red-agent bline --seed 7 --rules competition\n"
         "printf 'DecoyFemitter User2\\nRestore User1\\n' | workflow-rl play",
     )
-    add_red_agent(parser)
-    add_rules(parser)
-    add_observation(parser)
-    parser.add_argument(
-        "--green-agent", default="sleep", metavar="NAME", help=f"Green: {' or '.join(GREEN_AGENTS)}"
-    )
-    parser.add_argument("--episode-length", type=int, default=100, metavar="N", help="steps")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which game is played")
+    for name in ("red_agent", "rules", "observation", "green_agent", "episode_length"):
+        add_setting(parser, GAME[name])
+    add_setting(parser, SEED, text="which game is played")
     parser.set_defaults(run=run)
 
 

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workflow_rl.cli.arguments import Commands, add_command
-from workflow_rl.config import MIXED, RED_AGENTS, RULE_SETS
+from workflow_rl.cli.arguments import GAME, SEED, Commands, add_command, add_setting
+from workflow_rl.config import RULE_SETS
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -31,20 +31,11 @@ def add_to(commands: Commands) -> None:
         f"(cardiff, bline=PATH,meander=PATH, greedy ...), or recording ({_TRACE})",
     )
     policy = parser.add_argument_group("of a policy")
-    policy.add_argument(
-        "--red-agent",
-        default=argparse.SUPPRESS,
-        metavar="NAME",
-        help=f"who attacks: {', '.join((*RED_AGENTS, MIXED))} (default: as in training)",
-    )
-    policy.add_argument(
-        "--steps",
-        type=int,
-        default=argparse.SUPPRESS,
-        metavar="N",
-        help="steps of the episode (default: as in training)",
-    )
-    policy.add_argument("--seed", type=int, default=0, metavar="N", help="which game is played")
+    add_setting(policy, GAME["red_agent"], default="as in training")
+    length = GAME["episode_length"]
+    names = (*length.setting.flags, "--steps")
+    add_setting(policy, length, dest="steps", names=names, default="as in training")
+    add_setting(policy, SEED, text="which game is played")
     policy.add_argument(
         "--sampled", action="store_true", help="draw actions instead of the most probable one"
     )
@@ -52,12 +43,7 @@ def add_to(commands: Commands) -> None:
     recording.add_argument(
         "--episode", type=int, default=0, metavar="N", help="which of its episodes, from 0"
     )
-    parser.add_argument(
-        "--rules",
-        default=argparse.SUPPRESS,
-        metavar="NAME",
-        help=f"rule set: {' or '.join(RULE_SETS)} (default: as in training; of a recording main)",
-    )
+    add_setting(parser, GAME["rules"], default="as in training; of a recording main")
     parser.add_argument(
         "--workflow",
         default=argparse.SUPPRESS,

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
 from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.config import RED_AGENTS, RULE_SETS, one_of, red_agent_name, whole_number
 
@@ -24,22 +24,13 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "directories", type=Path, nargs="+", metavar="RUN", help="run directory of a training"
     )
-    parser.add_argument("--steps", type=int, default=100, metavar="N", help="steps per episode")
+    length = GAME["episode_length"]
+    add_setting(parser, length, dest="steps", names=(*length.setting.flags, "--steps"))
     parser.add_argument(
         "--episodes", type=int, default=6_400, metavar="N", help="episodes of the last round"
     )
-    parser.add_argument(
-        "--red-agent",
-        default=argparse.SUPPRESS,
-        metavar="NAME",
-        help="who attacks (default: whom the policies were trained against)",
-    )
-    parser.add_argument(
-        "--rules",
-        default=argparse.SUPPRESS,
-        metavar="NAME",
-        help="rule set (default: that of the training)",
-    )
+    add_setting(parser, GAME["red_agent"], default="whom the policies were trained against")
+    add_setting(parser, GAME["rules"], default="that of the training")
     parser.add_argument(
         "--last", type=int, default=0, metavar="N", help="only the last N of each run; 0 for all"
     )

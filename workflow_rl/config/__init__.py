@@ -1,9 +1,21 @@
-"""What a user can choose, as frozen dataclasses that check themselves; one per layer."""
+"""What a user can choose: each setting described once, in frozen dataclasses that check themselves.
 
-from workflow_rl.config.backend import BACKENDS, VECTOR_MODES, VECTORS, BackendConfig
-from workflow_rl.config.checks import fraction, not_negative, one_of, positive, whole_number
-from workflow_rl.config.execution import EXECUTORS, Execution
-from workflow_rl.config.experiment import ExperimentConfig
+One configuration per layer; `setting.py` says how a setting is described and what is derived.
+"""
+
+from workflow_rl.config.backend import (
+    BACKENDS,
+    VECTOR_MODES,
+    VECTORS,
+    BackendConfig,
+    BackendName,
+    VectorModeName,
+    VectorName,
+)
+from workflow_rl.config.checks import fraction, one_of, positive, whole_number
+from workflow_rl.config.comparison import ComparisonConfig
+from workflow_rl.config.execution import EXECUTORS, Execution, ExecutorName
+from workflow_rl.config.experiment import MAX_SEED, ExperimentConfig
 from workflow_rl.config.game import (
     GREEN_AGENTS,
     MAX_ENVS,
@@ -13,18 +25,47 @@ from workflow_rl.config.game import (
     RED_AGENTS,
     RULE_SETS,
     GameConfig,
+    GreenAgentName,
+    ObservationName,
+    RedAgentName,
+    RuleSetName,
     red_agent_name,
 )
-from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig
-from workflow_rl.config.search import STRATEGIES, WARM_STARTS, SearchConfig
+from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOConfig, PPOFormName
+from workflow_rl.config.presets import (
+    DEFAULT_PRESET,
+    PRESET,
+    PRESETS,
+    Preset,
+    PresetName,
+    chosen_settings,
+)
+from workflow_rl.config.search import (
+    STRATEGIES,
+    WARM_STARTS,
+    SearchConfig,
+    StrategyName,
+    WarmStartName,
+)
+from workflow_rl.config.setting import (
+    Setting,
+    SettingField,
+    described,
+    restored,
+    setting_fields,
+    settings,
+    stored,
+)
 from workflow_rl.config.train import (
     ACTION_SPACES,
     ALIGNMENTS,
-    PRESETS,
     STOPS,
     VIEWS,
-    Preset,
+    ActionSpaceName,
+    AlignmentName,
+    StopName,
     TrainConfig,
+    ViewName,
 )
 
 __all__ = [
@@ -32,13 +73,17 @@ __all__ = [
     "ALIGNMENTS",
     "BACKENDS",
     "DEFAULT_PPO",
+    "DEFAULT_PRESET",
     "EXECUTORS",
     "GREEN_AGENTS",
     "MAX_ENVS",
     "MAX_EPISODE_LENGTH",
+    "MAX_SEED",
     "MIXED",
     "OBSERVATIONS",
+    "PPO_FORM",
     "PPO_FORMS",
+    "PRESET",
     "PRESETS",
     "RED_AGENTS",
     "RULE_SETS",
@@ -48,18 +93,42 @@ __all__ = [
     "VECTOR_MODES",
     "VIEWS",
     "WARM_STARTS",
+    "ActionSpaceName",
+    "AlignmentName",
     "BackendConfig",
+    "BackendName",
+    "ComparisonConfig",
     "Execution",
+    "ExecutorName",
     "ExperimentConfig",
     "GameConfig",
+    "GreenAgentName",
+    "ObservationName",
     "PPOConfig",
+    "PPOFormName",
     "Preset",
+    "PresetName",
+    "RedAgentName",
+    "RuleSetName",
     "SearchConfig",
+    "Setting",
+    "SettingField",
+    "StopName",
+    "StrategyName",
     "TrainConfig",
+    "VectorModeName",
+    "VectorName",
+    "ViewName",
+    "WarmStartName",
+    "chosen_settings",
+    "described",
     "fraction",
-    "not_negative",
     "one_of",
     "positive",
     "red_agent_name",
+    "restored",
+    "setting_fields",
+    "settings",
+    "stored",
     "whole_number",
 ]

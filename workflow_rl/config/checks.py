@@ -1,46 +1,72 @@
-"""Checks of single settings: each returns the value or says in one sentence what is allowed."""
+"""Checks of single values: each returns the value or says in one sentence what is allowed.
+
+Settings check themselves by their description (`setting.py`), with the same sentences; these
+functions are for other arguments, and for ranges that depend on another setting.
+"""
 
 import math
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from workflow_rl.errors import InvalidInputError
 
+Name = TypeVar("Name", bound=str)
 
-def one_of(what: str, value: object, allowed: tuple[str, ...]) -> str:
+
+def unknown(what: str, value: object, allowed: Iterable[str]) -> InvalidInputError:
+    """Returns the error that names what is to be chosen from."""
+    return InvalidInputError(f"unknown {what} {value!r}: choose one of {', '.join(allowed)}")
+
+
+def not_allowed(what: str, value: object, allowed: str) -> InvalidInputError:
+    """Returns the error that says what a value must be."""
+    return InvalidInputError(f"{what} must be {allowed}, not {value!r}")
+
+
+def numbers_allowed(
+    kind: str, low: float | None = None, high: float | None = None, above: float | None = None
+) -> str:
+    """Returns which numbers of a kind a range allows: "a whole number from 1 to 9"."""
+    if low is not None and high is not None:
+        return f"a {kind} from {low} to {high}"
+    if low is not None:
+        return f"a {kind} of {low} or more"
+    return f"a {kind}" if above is None else f"a {kind} above {above}"
+
+
+def one_of(what: str, value: object, allowed: Sequence[Name]) -> Name:
     """Returns the value if it is one of the allowed names, else raises a sentence naming them."""
-    if value in allowed:
-        return str(value)
-    raise InvalidInputError(f"unknown {what} {value!r}: choose one of {', '.join(allowed)}")
+    for name in allowed:
+        if name == value:
+            return name
+    raise unknown(what, value, allowed)
+
+
+def as_index(value: object) -> int | None:
+    """Returns a whole number of any kind, numpy's too, as an int; None of everything else."""
+    try:
+        return None if isinstance(value, bool) else int(value.__index__())  # type: ignore[attr-defined]
+    except (AttributeError, TypeError):
+        return None
 
 
 def whole_number(what: str, value: object, low: int, high: int) -> int:
     """Returns the value as an int in [low, high], else raises a sentence naming the range."""
-    try:
-        number = value.__index__()  # type: ignore[attr-defined]
-    except (AttributeError, TypeError):
-        number = None
-    if number is None or isinstance(value, bool) or not low <= number <= high:
-        raise InvalidInputError(
-            f"{what} must be a whole number from {low} to {high}, not {value!r}"
-        )
-    return int(number)
+    number = as_index(value)
+    if number is None or not low <= number <= high:
+        raise not_allowed(what, value, numbers_allowed("whole number", low, high))
+    return number
 
 
 def fraction(what: str, value: float) -> float:
     """Returns the value if it lies in [0, 1], else raises a sentence saying so."""
     if isinstance(value, (int, float)) and 0 <= value <= 1:
         return float(value)
-    raise InvalidInputError(f"{what} must be a number from 0 to 1, not {value!r}")
-
-
-def not_negative(what: str, value: float) -> float:
-    """Returns the value if it is a finite number of 0 or more, else raises a sentence saying so."""
-    if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
-        return float(value)
-    raise InvalidInputError(f"{what} must be a number of 0 or more, not {value!r}")
+    raise not_allowed(what, value, numbers_allowed("number", 0, 1))
 
 
 def positive(what: str, value: float) -> float:
     """Returns the value if it is a finite number above 0, else raises a sentence saying so."""
     if isinstance(value, (int, float)) and math.isfinite(value) and value > 0:
         return float(value)
-    raise InvalidInputError(f"{what} must be a number above 0, not {value!r}")
+    raise not_allowed(what, value, numbers_allowed("number", above=0))

@@ -1,35 +1,53 @@
 """Where trainings run: here, in processes, or on Ray; no result depends on it."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final, Literal, get_args
 
-from workflow_rl.config.checks import one_of, positive
+from workflow_rl.config.setting import Setting, settings
 from workflow_rl.errors import InvalidInputError
 
-EXECUTORS: Final = ("serial", "processes", "ray")
+ExecutorName = Literal["serial", "processes", "ray"]
+EXECUTORS: Final[tuple[ExecutorName, ...]] = get_args(ExecutorName)
 
 
-@dataclass(frozen=True)
+@settings
 class Execution:
     """How trainings are run; a resumed run may change all of it."""
 
-    executor: str | None = None
-    """serial, processes or ray; None: serial for one workflow at a time, else processes."""
-    ray_address: str | None = None
-    """Of the Ray cluster to join: host:port, or auto; None starts Ray on this machine."""
-    time_limit: float | None = None
-    """Seconds after which a workflow is begun anew, the second time given up; None: no limit."""
+    executor: Annotated[
+        ExecutorName | None,
+        Setting(
+            "where trainings run",
+            ("--executor",),
+            unset="serial, or processes if several at a time",
+        ),
+    ] = None
+    ray_address: Annotated[
+        str | None,
+        Setting(
+            "with ray: a cluster to join, or auto",
+            ("--ray-address",),
+            unset="none, Ray is started here",
+            metavar="HOST:PORT",
+        ),
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        Setting(
+            "seconds after which a workflow is begun anew, the second time given up",
+            ("--time-limit",),
+            above=0,
+            unset="no limit",
+            called="--time-limit",
+            metavar="SECONDS",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
-        """Checks every field."""
-        if self.executor is not None:
-            one_of("executor", self.executor, EXECUTORS)
+        """Checks what goes together."""
         if self.ray_address is not None and self.executor != "ray":
             raise InvalidInputError("--ray-address only goes with --executor ray")
-        if self.time_limit is not None:
-            positive("--time-limit", self.time_limit)
 
-    def resolve(self, number: int) -> str:
+    def resolve(self, number: int) -> ExecutorName:
         """Returns the executor for so many workflows at a time.
 
         Raises:

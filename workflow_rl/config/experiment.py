@@ -1,33 +1,33 @@
 """Everything a run was asked for."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any, Final, Self
 
 from workflow_rl.config.backend import BackendConfig
-from workflow_rl.config.checks import whole_number
 from workflow_rl.config.game import GameConfig
-from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig
+from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig, PPOFormName
+from workflow_rl.config.presets import Changes, PresetName, chosen_settings
 from workflow_rl.config.search import SearchConfig
+from workflow_rl.config.setting import Setting, restored, settings, stored
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
 
+MAX_SEED: Final = 2**63 - 1
 
-@dataclass(frozen=True)
+
+@settings
 class ExperimentConfig:
     """Everything a run depends on."""
 
-    game: GameConfig = field(default_factory=GameConfig)
-    ppo: PPOConfig = field(default_factory=lambda: PPO_FORMS[DEFAULT_PPO])
-    train: TrainConfig = field(default_factory=TrainConfig)
-    search: SearchConfig = field(default_factory=SearchConfig)
-    backend: BackendConfig = field(default_factory=BackendConfig)
-    seed: int = 0
+    game: GameConfig = GameConfig()
+    ppo: PPOConfig = PPO_FORMS[DEFAULT_PPO]
+    train: TrainConfig = TrainConfig()
+    search: SearchConfig = SearchConfig()
+    backend: BackendConfig = BackendConfig()
+    seed: Annotated[int, Setting("same seed, same result", ("--seed",), low=0, high=MAX_SEED)] = 0
 
     def __post_init__(self) -> None:
         """Checks what only the parts together show."""
-        whole_number("seed", self.seed, 0, 2**63 - 1)
         self.train.max_updates(self.game.episode_length)
         if self.ppo.mask_actions and self.train.action_space != "all":
             raise InvalidInputError(
@@ -37,28 +37,53 @@ class ExperimentConfig:
         if self.backend.vector_mode == "async" and self.train.action_space != "all":
             raise InvalidInputError("the action space cardiff goes with the vector mode sync only")
 
-    def as_json(self) -> dict[str, Any]:
-        """Returns the configuration as plain data."""
-        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return data
-
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "ExperimentConfig":
-        """Returns the configuration that `as_json` gave.
+    def preset(
+        cls,
+        name: PresetName | str,
+        *,
+        form: PPOFormName | str | None = None,
+        game: Changes | None = None,
+        ppo: Changes | None = None,
+        train: Changes | None = None,
+        search: Changes | None = None,
+        backend: Changes | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """Returns the configuration of a documented rollout strategy, with changes to it.
+
+        `ExperimentConfig.preset("hybrid", game={"red_agent": "meander"}, train={"n_envs": 4})`
+
+        Args:
+            name: of the preset.
+            form: of PPO; None for the preset's own, or else the default one.
+            game: changes to its settings; so for the other sections.
+            ppo: what differs from the form.
+            train: what differs from the preset; a max_episodes lowers min_updates with it.
+            search: what differs from the defaults.
+            backend: what differs from the defaults.
+            seed: same seed, same result.
 
         Raises:
-            InvalidInputError: it is not such data.
+            InvalidInputError: a name or a value is not allowed, or two do not go together.
         """
-        try:
-            ppo = dict(data["ppo"])
-            train = dict(data["train"])
-            return cls(
-                game=GameConfig(**data["game"]),
-                ppo=PPOConfig(**(ppo | {"betas": tuple(ppo["betas"])})),
-                train=TrainConfig(**(train | {"hidden": tuple(train["hidden"])})),
-                search=SearchConfig(**data["search"]),
-                backend=BackendConfig(**data["backend"]),
-                seed=data["seed"],
-            )
-        except (KeyError, TypeError) as error:
-            raise InvalidInputError(f"not a configuration of this version ({error})") from error
+        chosen = chosen_settings(
+            name, form, {"game": game or {}, "ppo": ppo or {}, "train": train or {}}
+        )
+        return cls(
+            game=GameConfig(**chosen["game"]),
+            ppo=PPOConfig(**chosen["ppo"]),
+            train=TrainConfig(**chosen["train"]),
+            search=SearchConfig(**(search or {})),
+            backend=BackendConfig(**(backend or {})),
+            seed=seed,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the configuration as plain data."""
+        return stored(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Returns the configuration that `as_json` gave, or raises an InvalidInputError."""
+        return restored(cls, data, "configuration")

@@ -2,17 +2,24 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Annotated, Final, Literal, get_args
 
-from workflow_rl.config.checks import one_of, whole_number
+from pydantic import BeforeValidator
+
+from workflow_rl.config.checks import not_allowed, numbers_allowed, one_of, unknown
+from workflow_rl.config.setting import Setting, settings
 from workflow_rl.errors import InvalidInputError
 
-RED_AGENTS: Final = ("bline", "meander", "sleep")  # in the order of sim.state.RedAgent
+RedAgentName = Literal["bline", "meander", "sleep", "mixed"]
+RuleSetName = Literal["main", "competition"]
+ObservationName = Literal["challenge", "cardiff"]
+GreenAgentName = Literal["sleep", "active"]
+
 MIXED: Final = "mixed"
-RULE_SETS: Final = ("main", "competition")
-OBSERVATIONS: Final = ("challenge", "cardiff")
-GREEN_AGENTS: Final = ("sleep", "active")
+RED_AGENTS: Final[tuple[RedAgentName, ...]] = ("bline", "meander", "sleep")  # sim.state.RedAgent
+RULE_SETS: Final[tuple[RuleSetName, ...]] = get_args(RuleSetName)
+OBSERVATIONS: Final[tuple[ObservationName, ...]] = get_args(ObservationName)
+GREEN_AGENTS: Final[tuple[GreenAgentName, ...]] = get_args(GreenAgentName)
 
 _RED_ALIASES: Final = {
     "b_lineagent": "bline",
@@ -22,51 +29,111 @@ _RED_ALIASES: Final = {
 }
 MAX_ENVS: Final = 10_000_000
 MAX_EPISODE_LENGTH: Final = 1_000_000
+_NEAR_ONE: Final = 1e-12  # probabilities that add up to 1 but for rounding stay as they are
 
 
-def red_agent_name(value: object) -> str:
+def red_agent_name(value: object) -> RedAgentName:
     """Returns our name of a red agent given by it or by the reference's class name."""
     name = value
     if isinstance(value, str):
         name = _RED_ALIASES.get(value.casefold(), value.casefold())
-    if name in RED_AGENTS or name == MIXED:
-        return str(name)
-    raise InvalidInputError(
-        f"unknown red agent {value!r}: choose one of {', '.join((*RED_AGENTS, MIXED))}"
-    )
+    for known in get_args(RedAgentName):
+        if name == known:
+            return known  # type: ignore[no-any-return]
+    raise unknown("red agent", value, get_args(RedAgentName))
 
 
-@dataclass(frozen=True)
+def _named_weights(weights: object) -> object:
+    """Returns weights by our names of red agents."""
+    if weights is None:
+        return None
+    if not isinstance(weights, Mapping):
+        raise not_allowed("red_probabilities", weights, "a mapping of red agents to numbers")
+    named: dict[RedAgentName, float] = {}
+    for name, weight in weights.items():
+        key = one_of("red agent in red_probabilities", red_agent_name(name), RED_AGENTS)
+        is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+        if not is_number or not math.isfinite(weight) or weight < 0:
+            of_whom = f"the probability of red agent {name!r}"
+            raise not_allowed(of_whom, weight, numbers_allowed("number", low=0))
+        named[key] = named.get(key, 0.0) + float(weight)
+    return named
+
+
+RedAgentSetting = Annotated[
+    RedAgentName,
+    BeforeValidator(red_agent_name),
+    Setting(
+        "who attacks",
+        ("--red-agent",),
+        meanings={MIXED: "drawn for each episode of each environment"},
+    ),
+]
+EpisodeLengthSetting = Annotated[
+    int,
+    Setting(
+        "steps per episode",
+        ("--episode-length", "--max-steps"),
+        low=1,
+        high=MAX_EPISODE_LENGTH,
+    ),
+]
+RuleSetSetting = Annotated[
+    RuleSetName,
+    Setting(
+        "rule set",
+        ("--rules",),
+        called="rule set",
+        meanings={"main": "the official repository today", "competition": "the 2022 leaderboard"},
+    ),
+]
+
+
+@settings
 class GameConfig:
     """Which game is played: the same for every environment of a batch."""
 
-    red_agent: str = "bline"
-    """bline, meander, sleep, or mixed (drawn for each episode of each environment)."""
-    episode_length: int = 100
-    """Steps of an episode; reaching it truncates the episode."""
-    rules: str = "main"
-    """main (the official repository today) or competition (the 2022 leaderboard)."""
-    observation: str = "challenge"
-    """challenge (52 bits) or cardiff (those bits and 10 scan-state values)."""
-    green_agent: str = "sleep"
-    """sleep (the challenge) or active (scans hosts at random)."""
-    red_probabilities: Mapping[str, float] | None = field(default=None)
-    """With mixed: the weight of each red agent; equal weights if not given."""
+    red_agent: RedAgentSetting = "bline"
+    episode_length: EpisodeLengthSetting = 100
+    rules: RuleSetSetting = "main"
+    observation: Annotated[
+        ObservationName,
+        Setting(
+            "what Blue sees",
+            ("--observation",),
+            meanings={"challenge": "52 bits", "cardiff": "those and 10 scan-state values"},
+        ),
+    ] = "challenge"
+    green_agent: Annotated[
+        GreenAgentName,
+        Setting(
+            "what Green does",
+            ("--green-agent",),
+            meanings={"sleep": "nothing, as in the challenge", "active": "scans hosts at random"},
+        ),
+    ] = "sleep"
+    red_probabilities: Annotated[
+        Mapping[str, float] | None,
+        BeforeValidator(_named_weights),
+        Setting("with mixed: the weight of each red agent", unset="equal weights"),
+    ] = None
 
     def __post_init__(self) -> None:
-        """Checks every field and brings it to its standard form."""
-        put = object.__setattr__
-        put(self, "red_agent", red_agent_name(self.red_agent))
-        put(
-            self,
-            "episode_length",
-            whole_number("episode_length", self.episode_length, 1, MAX_EPISODE_LENGTH),
-        )
-        one_of("rule set", self.rules, RULE_SETS)
-        one_of("observation", self.observation, OBSERVATIONS)
-        one_of("green agent", self.green_agent, GREEN_AGENTS)
-        if self.red_probabilities is not None:
-            put(self, "red_probabilities", _probabilities(self.red_agent, self.red_probabilities))
+        """Scales the weights of red agents to probabilities."""
+        if self.red_probabilities is None:
+            return
+        if self.red_agent != MIXED:
+            raise InvalidInputError(
+                f"red_probabilities only go with the red agent {MIXED!r}, not {self.red_agent!r}"
+            )
+        total = sum(self.red_probabilities.values())
+        if not total > 0:
+            raise InvalidInputError(
+                "red_probabilities must give at least one red agent a probability above 0"
+            )
+        if abs(total - 1) > _NEAR_ONE:
+            scaled = {name: weight / total for name, weight in self.red_probabilities.items()}
+            object.__setattr__(self, "red_probabilities", scaled)
 
     @property
     def red_weights(self) -> tuple[float, ...]:
@@ -76,31 +143,3 @@ class GameConfig:
         if self.red_probabilities is None:
             return tuple(1 / len(RED_AGENTS) for _ in RED_AGENTS)
         return tuple(self.red_probabilities.get(name, 0.0) for name in RED_AGENTS)
-
-
-def _probabilities(red_agent: str, weights: Mapping[str, float]) -> Mapping[str, float]:
-    """Returns the weights by our names, scaled to a sum of 1."""
-    if red_agent != MIXED:
-        raise InvalidInputError(
-            f"red_probabilities only go with the red agent {MIXED!r}, not {red_agent!r}"
-        )
-    named: dict[str, float] = {}
-    for name, weight in weights.items():
-        key = one_of("red agent in red_probabilities", red_agent_name(name), RED_AGENTS)
-        if (
-            isinstance(weight, bool)
-            or not isinstance(weight, (int, float))
-            or not math.isfinite(weight)
-            or weight < 0
-        ):
-            raise InvalidInputError(
-                f"the probability of red agent {name!r} must be a number of 0 or more, "
-                f"not {weight!r}"
-            )
-        named[key] = named.get(key, 0.0) + float(weight)
-    total = sum(named.values())
-    if not total > 0:
-        raise InvalidInputError(
-            "red_probabilities must give at least one red agent a probability above 0"
-        )
-    return {name: weight / total for name, weight in named.items()}

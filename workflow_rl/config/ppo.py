@@ -1,64 +1,75 @@
 """How a policy learns: the forms of PPO."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Final, Literal
 
-from workflow_rl.config.checks import fraction, not_negative, positive, whole_number
+from workflow_rl.config.setting import Setting, described, settings
+
+PPOFormName = Literal["tuned", "documented", "modern"]
 
 
-@dataclass(frozen=True)
+@settings
 class PPOConfig:
     """How the policy is improved; the defaults are the documented form."""
 
-    epochs: int = 4
-    """Passes over the batch at each update."""
-    minibatch_size: int | None = None
-    """Samples of a gradient step; None takes the whole batch."""
-    learning_rate: float = 0.002
-    """Of Adam."""
-    betas: tuple[float, float] = (0.9, 0.99)
-    """Of Adam."""
-    gamma: float = 0.99
-    """Discount per step."""
-    clip: float = 0.2
-    """How far the probability ratio may move from 1."""
-    value_weight: float = 0.5
-    """Weight of the critic's loss."""
-    entropy_weight: float = 0.01
-    """Weight of the entropy bonus."""
-    gae_lambda: float | None = None
-    """Generalised advantages; None: normalised Monte-Carlo returns minus the critic's value."""
-    value_scale: float = 1.0
-    """With generalised advantages: reward units of one unit of the critic's output."""
-    max_gradient_norm: float | None = None
-    """Longer gradients are cut to this; None leaves them."""
-    anneal: bool = False
-    """Whether the learning rate falls linearly to a tenth over the training."""
-    orthogonal: bool = False
-    """Whether the networks start orthogonal."""
-    mask_actions: bool = False
-    """Whether decoys that would be refused are never chosen."""
-    alignment_baseline: bool = False
-    """Whether advantages leave out what the alignment reward brings anyway."""
+    epochs: Annotated[
+        int, Setting("passes over the batch at each update", ("--epochs",), low=1, high=10_000)
+    ] = 4
+    minibatch_size: Annotated[
+        int | None,
+        Setting(
+            "samples of a gradient step",
+            ("--minibatch-size",),
+            low=1,
+            high=10**9,
+            unset="the whole batch",
+        ),
+    ] = None
+    learning_rate: Annotated[
+        float, Setting("learning rate of Adam", ("--learning-rate",), above=0)
+    ] = 0.002
+    betas: Annotated[
+        tuple[float, float], Setting("decay rates of Adam's running means", low=0, high=1)
+    ] = (0.9, 0.99)
+    gamma: Annotated[float, Setting("discount per step", ("--gamma",), low=0, high=1)] = 0.99
+    clip: Annotated[float, Setting("how far the probability ratio may move from 1", above=0)] = 0.2
+    value_weight: Annotated[float, Setting("weight of the critic's loss", low=0)] = 0.5
+    entropy_weight: Annotated[
+        float, Setting("weight of the entropy bonus", ("--entropy-weight",), low=0)
+    ] = 0.01
+    gae_lambda: Annotated[
+        float | None,
+        Setting(
+            "generalised advantages with this lambda",
+            ("--gae-lambda",),
+            low=0,
+            high=1,
+            unset="none: normalised Monte-Carlo returns minus the critic's value",
+        ),
+    ] = None
+    value_scale: Annotated[
+        float,
+        Setting(
+            "with generalised advantages: reward units of one unit of the critic's output", above=0
+        ),
+    ] = 1.0
+    max_gradient_norm: Annotated[
+        float | None, Setting("longer gradients are cut to this", above=0, unset="no limit")
+    ] = None
+    anneal: Annotated[
+        bool, Setting("whether the learning rate falls linearly to a tenth over the training")
+    ] = False
+    orthogonal: Annotated[bool, Setting("whether the networks start orthogonal")] = False
+    mask_actions: Annotated[
+        bool, Setting("whether decoys that would be refused are never chosen")
+    ] = False
+    alignment_baseline: Annotated[
+        bool, Setting("whether advantages leave out what the alignment reward brings anyway")
+    ] = False
 
-    def __post_init__(self) -> None:
-        """Checks every field."""
-        whole_number("epochs", self.epochs, 1, 10_000)
-        if self.minibatch_size is not None:
-            whole_number("minibatch_size", self.minibatch_size, 1, 10**9)
-        fraction("gamma", self.gamma)
-        if self.gae_lambda is not None:
-            fraction("gae_lambda", self.gae_lambda)
-        for name in ("learning_rate", "clip", "value_scale"):
-            positive(name, getattr(self, name))
-        for name in ("value_weight", "entropy_weight"):
-            not_negative(name, getattr(self, name))
-        if self.max_gradient_norm is not None:
-            positive("max_gradient_norm", self.max_gradient_norm)
 
-
-PPO_FORMS: Final = MappingProxyType(
+PPO_FORMS: Final[Mapping[PPOFormName, PPOConfig]] = MappingProxyType(
     {
         "tuned": PPOConfig(gamma=0.95, alignment_baseline=True),  # else as documented
         "documented": PPOConfig(),
@@ -77,4 +88,14 @@ PPO_FORMS: Final = MappingProxyType(
         ),
     }
 )
-DEFAULT_PPO: Final = "tuned"
+DEFAULT_PPO: Final[PPOFormName] = "tuned"
+PPOFormSetting = Annotated[
+    PPOFormName,
+    Setting(
+        "form of PPO",
+        ("--ppo",),
+        called="form of PPO",
+        meanings={"tuned": "documented, with gamma 0.95 and a baseline for alignment"},
+    ),
+]
+PPO_FORM: Final = described("ppo", PPOFormSetting, DEFAULT_PPO)

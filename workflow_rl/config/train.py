@@ -1,79 +1,162 @@
-"""How one workflow is trained, and the documented rollout strategies as presets of it."""
+"""How one workflow is trained."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Final, Literal, get_args
 
-from workflow_rl.config.checks import fraction, not_negative, one_of, whole_number
+from workflow_rl.config.checks import whole_number
 from workflow_rl.config.game import MAX_ENVS
+from workflow_rl.config.setting import Setting, settings
 from workflow_rl.errors import InvalidInputError
 
-VIEWS: Final = ("observed", "true")
-ALIGNMENTS: Final = ("adaptive", "fixed")
-STOPS: Final = ("compliance", "budget")
-ACTION_SPACES: Final = ("all", "cardiff")
+ViewName = Literal["observed", "true"]
+AlignmentName = Literal["adaptive", "fixed"]
+StopName = Literal["compliance", "budget"]
+ActionSpaceName = Literal["all", "cardiff"]
+VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
+ALIGNMENTS: Final[tuple[AlignmentName, ...]] = get_args(AlignmentName)
+STOPS: Final[tuple[StopName, ...]] = get_args(StopName)
+ACTION_SPACES: Final[tuple[ActionSpaceName, ...]] = get_args(ActionSpaceName)
+_MOST: Final = 10**9
+_MIN_UPDATES: Final = 5
 
 
-@dataclass(frozen=True)
+@settings
 class TrainConfig:
     """How one workflow is trained; the defaults are the preset `parallel200`."""
 
-    n_envs: int = 200
-    """Environments that play side by side."""
-    update_steps: int | None = None
-    """Transitions per update; None: whole episodes of every environment."""
-    update_episodes: int = 1
-    """Episodes per environment of an update, where update_steps does not say otherwise."""
-    max_episodes: int = 50
-    """Episodes per environment at most."""
-    min_episodes: int = 5
-    """Updates at least, before compliance may end the training; the budget ends it all the same."""
-    compliance_threshold: float = 0.95
-    """Mean compliance of an update's episodes that ends the training."""
-    compliance_view: str = "observed"
-    """By which view compliance is trained and judged: observed or true."""
-    alignment: str = "adaptive"
-    """adaptive (a weight that just keeps the threshold) or fixed."""
-    alignment_lambda: float = 30.0
-    """Weight of an episode's compliance; with adaptive, where it starts."""
-    stop_at: str = "compliance"
-    """compliance (as soon as the threshold is met) or budget (always max_episodes)."""
-    replay_rollouts: int = 0
-    """Earlier rollouts kept in each update's batch."""
-    conditioned: bool = True
-    """Whether the policy is shown the order."""
-    hidden: tuple[int, ...] = (64, 64)
-    """Units of each hidden layer."""
-    action_space: str = "all"
-    """all (the 145 actions) or cardiff (the 36 outputs of the challenge's winner)."""
-    snapshot_every: int = 0
-    """Updates after which the policy is kept each time; 0: only the best and the last."""
+    n_envs: Annotated[
+        int,
+        Setting("environments that play side by side", ("--n-envs",), low=1, high=MAX_ENVS),
+    ] = 200
+    update_steps: Annotated[
+        int | None,
+        Setting(
+            "transitions per update, all environments together; at least n_envs",
+            ("--update-steps",),
+            low=1,
+            high=_MOST,
+            unset="whole episodes of each",
+        ),
+    ] = None
+    update_episodes: Annotated[
+        int,
+        Setting(
+            "episodes per environment of an update, where update_steps does not say otherwise",
+            ("--update-episodes",),
+            low=1,
+            high=_MOST,
+        ),
+    ] = 1
+    max_episodes: Annotated[
+        int,
+        Setting("episodes per environment at most", ("--max-episodes",), low=1, high=_MOST),
+    ] = 50
+    min_updates: Annotated[
+        int,
+        Setting(
+            "updates before compliance may end a training, at most max_episodes; the budget "
+            "ends it all the same",
+            ("--min-updates", "--min-episodes"),
+            low=1,
+            high=_MOST,
+            former=("min_episodes",),
+        ),
+    ] = _MIN_UPDATES
+    compliance_threshold: Annotated[
+        float,
+        Setting(
+            "mean compliance of an update's episodes that ends a training, 0 to 1",
+            ("--compliance-threshold",),
+            low=0,
+            high=1,
+        ),
+    ] = 0.95
+    compliance_view: Annotated[
+        ViewName,
+        Setting(
+            "by which view compliance is trained and judged",
+            ("--compliance-view",),
+            meanings={"observed": "what Blue saw", "true": "the truth"},
+        ),
+    ] = "observed"
+    alignment: Annotated[
+        AlignmentName,
+        Setting(
+            "weight of compliance in the reward",
+            ("--alignment",),
+            meanings={"adaptive": "just keeps the threshold"},
+        ),
+    ] = "adaptive"
+    alignment_lambda: Annotated[
+        float,
+        Setting(
+            "that weight, in reward per episode; with adaptive its start",
+            ("--alignment-lambda",),
+            low=0,
+        ),
+    ] = 30.0
+    stop_at: Annotated[
+        StopName,
+        Setting(
+            "when a training ends",
+            ("--stop-at",),
+            called="stop rule",
+            meanings={
+                "compliance": "as soon as the threshold is met",
+                "budget": "always after max_episodes",
+            },
+        ),
+    ] = "compliance"
+    replay_rollouts: Annotated[
+        int,
+        Setting(
+            "earlier rollouts kept in each update's batch",
+            ("--replay-rollouts",),
+            low=0,
+            high=1_000,
+        ),
+    ] = 0
+    conditioned: Annotated[bool, Setting("whether the policy is shown the order")] = True
+    hidden: Annotated[
+        tuple[int, ...],
+        Setting(
+            "units of the hidden layers, e.g. 64,64",
+            ("--hidden",),
+            low=1,
+            high=65_536,
+            called="units of a hidden layer",
+        ),
+    ] = (64, 64)
+    action_space: Annotated[
+        ActionSpaceName,
+        Setting(
+            "what the policy chooses from",
+            ("--action-space",),
+            meanings={
+                "all": "the 145 actions",
+                "cardiff": "the 36 outputs of the challenge's winner",
+            },
+        ),
+    ] = "all"
+    snapshot_every: Annotated[
+        int,
+        Setting(
+            "updates after which the policy is kept each time; 0: only the best and the last",
+            ("--snapshot-every",),
+            low=0,
+            high=_MOST,
+        ),
+    ] = 0
 
     def __post_init__(self) -> None:
-        """Checks every field."""
-        put = object.__setattr__
-        put(self, "n_envs", whole_number("n_envs", self.n_envs, 1, MAX_ENVS))
-        put(self, "max_episodes", whole_number("max_episodes", self.max_episodes, 1, 10**9))
-        highest = max(self.max_episodes, TrainConfig.min_episodes)
-        put(self, "min_episodes", whole_number("min_episodes", self.min_episodes, 1, highest))
+        """Checks the ranges that depend on other settings."""
+        whole_number("min_updates", self.min_updates, 1, max(self.max_episodes, _MIN_UPDATES))
         if self.update_steps is not None:
-            steps = whole_number("update_steps", self.update_steps, self.n_envs, 10**9)
-            put(self, "update_steps", steps)
-        episodes = whole_number("update_episodes", self.update_episodes, 1, 10**9)
-        put(self, "update_episodes", episodes)
-        replayed = whole_number("replay_rollouts", self.replay_rollouts, 0, 1_000)
-        put(self, "replay_rollouts", replayed)
-        fraction("compliance_threshold", self.compliance_threshold)
-        one_of("compliance view", self.compliance_view, VIEWS)
-        one_of("alignment", self.alignment, ALIGNMENTS)
-        one_of("stop rule", self.stop_at, STOPS)
-        every = whole_number("snapshot_every", self.snapshot_every, 0, 10**9)
-        put(self, "snapshot_every", every)
-        one_of("action space", self.action_space, ACTION_SPACES)
-        not_negative("alignment_lambda", self.alignment_lambda)
-        units = tuple(whole_number("units of a hidden layer", n, 1, 65_536) for n in self.hidden)
-        put(self, "hidden", units)
+            whole_number("update_steps", self.update_steps, self.n_envs, _MOST)
+
+    @property
+    def min_episodes(self) -> int:
+        """The earlier name of min_updates."""
+        return self.min_updates
 
     def rollout_steps(self, episode_length: int) -> int:
         """Returns the steps each environment plays for an update."""
@@ -109,41 +192,3 @@ class TrainConfig:
                 f"environment are fewer than the {episode_length} steps of an episode"
             )
         return None
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A rollout strategy: the fields that differ from the defaults."""
-
-    train: Mapping[str, Any] = field(default_factory=dict)
-    ppo: Mapping[str, Any] = field(default_factory=dict)
-    game: Mapping[str, Any] = field(default_factory=dict)
-    form: str | None = None
-    """The form of PPO, where it is not the default one."""
-
-
-PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
-    {
-        "episode": Preset({"n_envs": 1}, {"epochs": 4}),
-        "hybrid": Preset({"n_envs": 1, "update_episodes": 5}, {"epochs": 4}),
-        "minibatch": Preset({"n_envs": 1, "update_episodes": 10}, {"epochs": 4}),
-        "standard": Preset({"n_envs": 8, "update_steps": 2_048}, {"minibatch_size": 64}),
-        "parallel25": Preset({"n_envs": 25, "max_episodes": 400, "min_episodes": 10}),
-        "parallel200": Preset(),
-        "original": Preset(
-            {
-                "update_steps": 20_000,
-                "max_episodes": 500,
-                "conditioned": False,
-                "alignment": "fixed",
-                "alignment_lambda": 0.0,
-                "stop_at": "budget",
-                "action_space": "cardiff",
-                "snapshot_every": 1,
-            },
-            {"epochs": 6},
-            {"observation": "cardiff"},
-            "documented",
-        ),
-    }
-)

@@ -9,7 +9,15 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import MIXED, RED_AGENTS, GameConfig
+from workflow_rl.config import (
+    MIXED,
+    RED_AGENTS,
+    GameConfig,
+    GreenAgentName,
+    ObservationName,
+    RedAgentName,
+    RuleSetName,
+)
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.envs.cyborg_state import (
     played_rules,
@@ -53,11 +61,11 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
     def __init__(
         self,
         *,
-        red_agent: str = "bline",
+        red_agent: RedAgentName = "bline",
         episode_length: int = 100,
-        rules: str = "main",
-        observation: str = "challenge",
-        green_agent: str = "sleep",
+        rules: RuleSetName = "main",
+        observation: ObservationName = "challenge",
+        green_agent: GreenAgentName = "sleep",
         red_probabilities: Mapping[str, float] | None = None,
         seed: int | None = None,
         render_mode: str | None = None,

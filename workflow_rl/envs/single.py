@@ -7,7 +7,13 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig
+from workflow_rl.config import (
+    GameConfig,
+    GreenAgentName,
+    ObservationName,
+    RedAgentName,
+    RuleSetName,
+)
 from workflow_rl.envs.render import frame_text
 from workflow_rl.envs.spaces import (
     action_space,
@@ -40,11 +46,11 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
     def __init__(
         self,
         *,
-        red_agent: str = "bline",
+        red_agent: RedAgentName = "bline",
         episode_length: int = 100,
-        rules: str = "main",
-        observation: str = "challenge",
-        green_agent: str = "sleep",
+        rules: RuleSetName = "main",
+        observation: ObservationName = "challenge",
+        green_agent: GreenAgentName = "sleep",
         red_probabilities: Mapping[str, float] | None = None,
         seed: int | None = None,
         render_mode: str | None = None,

@@ -8,7 +8,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig
+from workflow_rl.config import (
+    GameConfig,
+    GreenAgentName,
+    ObservationName,
+    RedAgentName,
+    RuleSetName,
+)
 from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, refuse_options
 from workflow_rl.errors import InvalidInputError, NotResetError
 from workflow_rl.scenario.actions import NUM_ACTIONS
@@ -40,11 +46,11 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         self,
         num_envs: int = 1,
         *,
-        red_agent: str = "bline",
+        red_agent: RedAgentName = "bline",
         episode_length: int = 100,
-        rules: str = "main",
-        observation: str = "challenge",
-        green_agent: str = "sleep",
+        rules: RuleSetName = "main",
+        observation: ObservationName = "challenge",
+        green_agent: GreenAgentName = "sleep",
         red_probabilities: Mapping[str, float] | None = None,
         seed: int | None = None,
         num_threads: int = 1,

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.config import RED_AGENTS, VIEWS, GameConfig
+from workflow_rl.config import (
+    OBSERVATIONS,
+    RED_AGENTS,
+    RULE_SETS,
+    VIEWS,
+    GameConfig,
+    ViewName,
+    one_of,
+    red_agent_name,
+)
 from workflow_rl.evaluation.results import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
@@ -101,7 +110,7 @@ class _Judge:
         self._sequence = None if order is None else SEQUENCES[order_index(order)]
         self._any_open = {view: np.zeros((steps, episodes), np.bool_) for view in VIEWS}
         self._verdict = {view: np.zeros((steps, episodes), np.int8) for view in VIEWS}
-        self._noted: set[str] = set()
+        self._noted: set[ViewName] = set()
 
     def judge_state(self, step: int, state: NDArray[np.void], actions: NDArray[np.int64]) -> None:
         """Judges a step's actions by the simulator's state before them, in both views."""
@@ -124,7 +133,7 @@ class _Judge:
 
     def rates(self) -> dict[str, NDArray[np.float64]]:
         """Returns each episode's compliance, in the views that were judged."""
-        rates = {}
+        rates: dict[str, NDArray[np.float64]] = {}
         for view in self._noted:
             ends = np.zeros(self._verdict[view].shape, np.bool_)
             ends[-1] = True
@@ -133,7 +142,9 @@ class _Judge:
             rates[view] = scored.rates[-1]
         return rates
 
-    def _note(self, view: str, step: int, judged: Judgement, episodes: slice = slice(None)) -> None:
+    def _note(
+        self, view: ViewName, step: int, judged: Judgement, episodes: slice = slice(None)
+    ) -> None:
         self._noted.add(view)
         self._any_open[view][step, episodes] = judged.any_open
         self._verdict[view][step, episodes] = judged.verdict
@@ -149,10 +160,10 @@ def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell
         logged: of how many episodes the actions are kept.
     """
     config = GameConfig(
-        red_agent=game.red_agent,
+        red_agent=red_agent_name(game.red_agent),
         episode_length=game.steps,
-        rules=game.rules,
-        observation=agent.observation,
+        rules=one_of("rule set", game.rules, RULE_SETS),
+        observation=one_of("observation", agent.observation, OBSERVATIONS),
     )
     batch = Batch(episodes, config, autoreset=False)
     batch.reset(game.cell_seed)

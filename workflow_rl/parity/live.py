@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config import GreenAgentName, ObservationName, RedAgentName, RuleSetName
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.parity.recorder import Act, Begin, record
 from workflow_rl.parity.replay import Comparison, compare
@@ -34,7 +35,7 @@ class Blue:
 
     name: str
     begin: Begin
-    observation: str = "challenge"  # the one it takes
+    observation: ObservationName = "challenge"  # the one it takes
 
 
 def _random(seed: int) -> Act:
@@ -67,11 +68,11 @@ BUILT_IN_BLUES: Final = (
 class Match:
     """The game that is compared: its players, length and rules."""
 
-    red_agent: str
+    red_agent: RedAgentName
     blue: Blue
     episode_length: int
-    rules: str = "main"
-    green_agent: str = "sleep"
+    rules: RuleSetName = "main"
+    green_agent: GreenAgentName = "sleep"
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig
+from workflow_rl.config import OBSERVATIONS, GameConfig, RuleSetName
 from workflow_rl.parity.trace import CODE_OF_EXPLOIT, EXPLOIT_OF_CODE, TRACE_EXPLOIT_NAMES, Trace
 from workflow_rl.scenario.tables import (
     HOST_PORTS,
@@ -137,13 +137,13 @@ class Comparison:
     first: Divergence | None
 
 
-def play(trace: Trace, rules: str) -> dict[str, _Array]:
+def play(trace: Trace, rules: RuleSetName) -> dict[str, _Array]:
     """Plays the recorded episodes and returns every compared quantity, (episodes, steps, ...)."""
     draws = recorded_draws(trace)
     actions = trace.arrays["blue_action"].astype(np.int64)
     collected: dict[str, list[_Array]] = {"obs": [], "obs_cw2": [], "reward": []}
     states = []
-    for name, observation in (("obs", "challenge"), ("obs_cw2", "cardiff")):
+    for name, observation in zip(("obs", "obs_cw2"), OBSERVATIONS, strict=True):
         config = GameConfig(
             red_agent=trace.red_agent,
             rules=rules,
@@ -188,7 +188,7 @@ def _expected(trace: Trace, name: str) -> _Array:
     return values
 
 
-def compare(trace: Trace, rules: str) -> Comparison:
+def compare(trace: Trace, rules: RuleSetName) -> Comparison:
     """Replays one file and compares every field of every step."""
     played = play(trace, rules)
     valid = np.arange(trace.steps) < trace.lengths[:, None]

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import RED_AGENTS
+from workflow_rl.config import RED_AGENTS, RedAgentName, red_agent_name
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import (
@@ -95,7 +95,7 @@ class Trace:
     """One file: a batch of recorded episodes."""
 
     name: str
-    red_agent: str
+    red_agent: RedAgentName
     episodes: int
     steps: int  # of the longest episode
     lengths: NDArray[np.int64]  # (episodes,) steps of each
@@ -173,11 +173,12 @@ def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
         raise InvalidInputError(f"{name} is not a trace of this format: n_steps is not per episode")
     if lengths.min() < 0 or lengths.max() > shape[1]:
         raise InvalidInputError(f"{name} is damaged: n_steps reaches beyond the recorded steps")
-    red_agent = str(arrays["meta_red"])
-    if red_agent not in RED_AGENTS:
+    recorded = str(arrays["meta_red"])
+    if recorded not in RED_AGENTS:
         raise InvalidInputError(
-            f"{name} was recorded with red agent {red_agent!r}; known are {', '.join(RED_AGENTS)}"
+            f"{name} was recorded with red agent {recorded!r}; known are {', '.join(RED_AGENTS)}"
         )
+    red_agent = red_agent_name(recorded)
     valid = np.arange(shape[1]) < lengths[:, None]
     for key, (low, high) in INPUTS.items():
         values = np.where(valid, arrays[key], 0)  # what lies behind an episode's end is padding

@@ -9,7 +9,7 @@ import numpy as np
 
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
-from workflow_rl.config import RULE_SETS, GameConfig, one_of, whole_number
+from workflow_rl.config import RULE_SETS, GameConfig, RuleSetName, one_of, whole_number
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
@@ -83,7 +83,9 @@ def play_policy(
     return Replay("A policy defends the network", config, episode, index, facts)
 
 
-def play_trace(trace: Trace, number: int, rules: str, workflow: str | None = None) -> Replay:
+def play_trace(
+    trace: Trace, number: int, rules: RuleSetName, workflow: str | None = None
+) -> Replay:
     """Plays a recorded episode of the real CybORG again.
 
     Args:

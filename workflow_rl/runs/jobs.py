@@ -76,7 +76,7 @@ def _for_updates(config: ExperimentConfig, updates: int) -> TrainConfig:
     steps = config.train.rollout_steps(length)
     updates = max(updates, -(-length // steps))
     episodes = -(-updates * steps // length)
-    return replace(config.train, max_episodes=episodes, min_episodes=1, stop_at="budget")
+    return replace(config.train, max_episodes=episodes, min_updates=1, stop_at="budget")
 
 
 def _starting_from(directory: RunDirectory, name: str, job: TrainJob) -> TrainJob:

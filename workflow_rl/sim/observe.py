@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config import ObservationName
 from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import DECOY_ACTIONS
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
@@ -19,7 +20,7 @@ CHALLENGE_SIZE: Final = 4 * NUM_HOSTS
 SCAN_SLOTS: Final = np.array(
     [h for h, name in enumerate(HOST_NAMES) if not name.startswith("Op_Host")], dtype=np.int8
 )
-OBSERVATION_SIZES: Final = {
+OBSERVATION_SIZES: Final[dict[ObservationName, int]] = {
     "challenge": CHALLENGE_SIZE,
     "cardiff": CHALLENGE_SIZE + len(SCAN_SLOTS),
 }

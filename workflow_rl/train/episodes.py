@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import VIEWS
+from workflow_rl.config import VIEWS, ViewName
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.train.control_variate import without_expected
@@ -70,7 +70,7 @@ class Scorekeeper:
         self,
         rollout: Rollout,
         weight: float | NDArray[np.float64],
-        view: str,
+        view: ViewName,
         *,
         control_variate_gamma: float | None = None,
     ) -> tuple[NDArray[np.float32], Episodes]:

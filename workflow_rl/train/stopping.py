@@ -22,7 +22,7 @@ class StopRule:
         """Returns the rule that a configuration asks for."""
         return cls(
             config.compliance_threshold,
-            config.min_episodes,
+            config.min_updates,
             config.max_updates(episode_length),
             config.stop_at == "budget",
         )

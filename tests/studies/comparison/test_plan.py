@@ -3,9 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from workflow_rl.config import PPO_FORMS, PRESETS
+from workflow_rl.config import PPO_FORMS, PRESETS, setting_fields
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.studies.comparison.plan import Plan
+from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -76,3 +77,14 @@ def test_it_survives_json() -> None:
 def test_other_data_is_one_sentence(data: dict[str, object]) -> None:
     with pytest.raises(InvalidInputError):
         Plan.from_json(data)
+
+
+def test_the_order_of_a_comparison_is_the_documented_one() -> None:
+    named = "op_server > enterprise > op_host > user > defender"
+    assert format_order(Plan().order) == named
+    assert setting_fields(Plan)["order"].setting.high == NUM_ORDERS - 1
+
+
+def test_an_unknown_key_is_refused_in_a_sentence() -> None:
+    with pytest.raises(InvalidInputError, match=r"not a comparison of this version .*'speed'"):
+        Plan.from_json(Plan().as_json() | {"speed": 3})

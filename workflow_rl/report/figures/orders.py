@@ -38,7 +38,7 @@ class _ScoreRow:
 def scores_figure(found: Findings) -> Figure | None:
     """The recommended policy among known scores: points lost per episode, on a log scale."""
     mine = found.recommended
-    rules = found.run.config.game.rules if found.run.config else None
+    rules: str | None = found.run.config.game.rules if found.run.config else None
     if mine is None or not found.scores or not mine.reward.mean < 0:
         return None
     own = "this run's recommended policy"

@@ -182,7 +182,7 @@ class NoiseTask:
 
 def _snapshot(plan: Plan) -> Training:
     """Trains the common policy, by the defaults: 200 environments and whole batches."""
-    train = TrainConfig(max_episodes=SNAPSHOT_UPDATES, min_episodes=1, stop_at="budget")
+    train = TrainConfig(max_episodes=SNAPSHOT_UPDATES, min_updates=1, stop_at="budget")
     job = TrainJob(plan.game, PPO_FORMS[plan.ppo], train, plan.seeds[0], plan.order)
     training = Training(job)
     for _ in training.updates():

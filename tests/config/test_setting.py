@@ -1,0 +1,307 @@
+"""What is derived from a setting's description: checks, sentences, and the stored form."""
+
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, asdict, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from workflow_rl.config import (
+    MIXED,
+    RED_AGENTS,
+    BackendConfig,
+    ComparisonConfig,
+    Execution,
+    ExperimentConfig,
+    GameConfig,
+    PPOConfig,
+    SearchConfig,
+    Setting,
+    SettingField,
+    TrainConfig,
+    described,
+    restored,
+    setting_fields,
+    settings,
+    stored,
+)
+from workflow_rl.errors import InvalidInputError
+
+SECTIONS: dict[str, Any] = {
+    "game": GameConfig,
+    "ppo": PPOConfig,
+    "train": TrainConfig,
+    "search": SearchConfig,
+    "backend": BackendConfig,
+}
+ALL = [*SECTIONS.values(), ExperimentConfig, Execution, ComparisonConfig]
+FIELDS = {
+    f"{cls.__name__}.{name}": field for cls in ALL for name, field in setting_fields(cls).items()
+}
+EVERY = list(FIELDS.values())
+
+
+def part(field: SettingField) -> st.SearchStrategy[Any]:
+    """Any value, or part of a list, that a description allows."""
+    setting = field.setting
+    if field.choices:
+        return st.sampled_from(field.choices)
+    if field.part_type is int:
+        assert setting.low is not None
+        assert setting.high is not None
+        return st.integers(int(setting.low), int(setting.high))
+    if field.part_type is float:
+        low = setting.low if setting.above is None else setting.above
+        is_open = setting.above is not None
+        return st.floats(low, setting.high, exclude_min=is_open, allow_infinity=False)
+    if field.part_type is bool:
+        return st.booleans()
+    assert field.part_type is str
+    return st.text()
+
+
+def value(field: SettingField) -> st.SearchStrategy[Any]:
+    if field.name == "red_probabilities":
+        return st.none()  # it depends on the red agent
+    if not field.is_list:
+        values = part(field)
+    elif Ellipsis in field.type.__args__:
+        values = st.lists(part(field), max_size=4).map(tuple)
+    else:
+        values = st.tuples(*[part(field)] * len(field.type.__args__))
+    return st.none() | values if field.default is None else values
+
+
+def configurations(cls: Any) -> st.SearchStrategy[Any]:
+    """Any configuration of a class, but for combinations that it refuses."""
+    settings_of = {name: value(field) for name, field in setting_fields(cls).items()}
+    if cls is TrainConfig:  # so that updates are possible
+        settings_of |= {"n_envs": st.integers(1, 500), "min_updates": st.integers(1, 5)}
+        settings_of["update_steps"] = st.none() | st.integers(500, 2_000)
+        settings_of |= {"max_episodes": st.integers(10, 99), "update_episodes": st.integers(1, 9)}
+    return st.fixed_dictionaries(settings_of).map(lambda given: attempt(cls, given))
+
+
+def attempt(cls: Any, given: dict[str, Any]) -> Any:
+    try:
+        return cls(**given)
+    except InvalidInputError:
+        assume(False)
+
+
+weights = st.dictionaries(st.sampled_from(RED_AGENTS), st.floats(0, 1e6), min_size=1).filter(
+    lambda found: sum(found.values()) > 0
+)
+games = configurations(GameConfig) | weights.map(
+    lambda found: GameConfig(red_agent=MIXED, red_probabilities=found)
+)
+
+
+# --- a description is whole
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_description_is_whole_and_allows_its_default(name: str) -> None:
+    field = FIELDS[name]
+    setting = field.setting
+    assert setting.text
+    assert setting.text[-1] != "."
+    assert field.check(field.default) == field.default
+    assert set(setting.meanings) <= set(field.choices)
+    if field.default is None:
+        assert setting.unset
+    if field.part_type is int:
+        assert None not in (setting.low, setting.high)
+
+
+def test_a_field_without_a_description_is_a_mistake_of_ours() -> None:
+    with pytest.raises(TypeError, match="depth has no description"):
+
+        @settings
+        class Bare:
+            depth: int = 3
+
+
+# --- it is a frozen dataclass like any other
+
+
+def test_a_configuration_is_a_value() -> None:
+    config = ExperimentConfig()
+    changed = replace(config, train=replace(config.train, n_envs=50))
+    assert changed.train.n_envs == 50
+    assert changed != config
+    assert replace(changed, train=config.train) == config
+    assert hash(ExperimentConfig()) == hash(config)
+    assert pickle.loads(pickle.dumps(changed)) == changed
+    assert [f.name for f in fields(config)] == list(asdict(config))
+    assert GameConfig("meander", 30) == GameConfig(red_agent="meander", episode_length=30)
+    assert GameConfig.episode_length == 100
+    with pytest.raises(FrozenInstanceError):
+        config.seed = 3  # type: ignore[misc]
+
+
+# --- checks
+
+
+@pytest.mark.parametrize("number", [np.int64(7), np.uint8(7), np.array(7)], ids=type)
+def test_a_whole_number_of_any_kind_becomes_an_int(number: Any) -> None:
+    made = TrainConfig(n_envs=number)
+    assert type(made.n_envs) is int
+    assert made == TrainConfig(n_envs=7)
+
+
+def test_lists_may_be_of_any_kind_and_paths_are_text() -> None:
+    for units in ([8, 4], np.array([8, 4]), (n for n in (8, 4))):
+        assert TrainConfig(hidden=units).hidden == (8, 4)  # type: ignore[arg-type]
+    assert BackendConfig(cyborg_path=Path("a")).cyborg_path == "a"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: GameConfig(rules="x"),  # type: ignore[arg-type]
+            "unknown rule set 'x': choose one of main, competition",
+        ),
+        (
+            lambda: TrainConfig(n_envs=0),
+            "n_envs must be a whole number from 1 to 10000000, not 0",
+        ),
+        (
+            lambda: TrainConfig(0),
+            "n_envs must be a whole number from 1 to 10000000, not 0",
+        ),
+        (
+            lambda: TrainConfig(n_envs="5"),  # type: ignore[arg-type]
+            "n_envs must be a whole number from 1 to 10000000, not '5'",
+        ),
+        (
+            lambda: TrainConfig(n_envs=True),
+            "n_envs must be a whole number from 1 to 10000000, not True",
+        ),
+        (
+            lambda: TrainConfig(n_envs=2.0),  # type: ignore[arg-type]
+            "n_envs must be a whole number from 1 to 10000000, not 2.0",
+        ),
+        (lambda: PPOConfig(gamma=True), "gamma must be a number from 0 to 1, not True"),
+        (
+            lambda: PPOConfig(gamma="0.5"),  # type: ignore[arg-type]
+            "gamma must be a number from 0 to 1, not '0.5'",
+        ),
+        (lambda: PPOConfig(clip=float("inf")), "clip must be a number above 0, not inf"),
+        (
+            lambda: PPOConfig(value_weight=-1),
+            "value_weight must be a number of 0 or more, not -1",
+        ),
+        (
+            lambda: PPOConfig(anneal=1),  # type: ignore[arg-type]
+            "anneal must be True or False, not 1",
+        ),
+        (
+            lambda: PPOConfig(betas=(0.5,)),  # type: ignore[arg-type]
+            "betas must be a list of 2, each part a number from 0 to 1, not (0.5,)",
+        ),
+        (
+            lambda: TrainConfig(hidden=(8, 0)),
+            "units of a hidden layer must be a whole number from 1 to 65536, not 0",
+        ),
+        (
+            lambda: TrainConfig(hidden="64"),  # type: ignore[arg-type]
+            "hidden must be a list, each part a whole number from 1 to 65536, not '64'",
+        ),
+        (
+            lambda: BackendConfig(cyborg_path=3),  # type: ignore[arg-type]
+            "cyborg_path must be text, not 3",
+        ),
+        (
+            lambda: Execution(executor="cloud"),  # type: ignore[arg-type]
+            "unknown executor 'cloud': choose one of serial, processes, ray",
+        ),
+        (
+            lambda: ExperimentConfig(game=3),  # type: ignore[arg-type]
+            "game must be a GameConfig, not 3",
+        ),
+        (
+            lambda: Execution(speed=3),  # type: ignore[call-arg]
+            "Execution has no setting 'speed': there are executor, ray_address, time_limit",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(make: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        make()
+    assert str(caught.value) == sentence
+
+
+@given(field=st.sampled_from(EVERY), data=st.data())
+def test_a_setting_takes_what_its_description_allows(
+    field: SettingField, data: st.DataObject
+) -> None:
+    wanted = data.draw(value(field))
+    assert field.check(wanted) == wanted
+
+
+@given(field=st.sampled_from([f for f in EVERY if f.part_type in (int, float)]), data=st.data())
+def test_a_setting_refuses_what_lies_outside_of_its_range(
+    field: SettingField, data: st.DataObject
+) -> None:
+    setting = field.setting
+    least = setting.low if setting.above is None else setting.above
+    if field.part_type is int:
+        outside = st.integers(max_value=int(least or 0) - 1)
+        outside |= st.integers(min_value=int(setting.high or 0) + 1)
+    else:
+        outside = st.floats(max_value=least, exclude_max=setting.above is None)
+        outside |= st.just(float("nan")) | st.just(float("inf"))
+    wrong = data.draw(outside)
+    with pytest.raises(InvalidInputError) as caught:
+        field.check([wrong, wrong] if field.is_list else wrong)
+    assert field.allowed in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+# --- names that changed
+
+
+def test_min_episodes_is_still_taken_for_what_counts_updates() -> None:
+    config = TrainConfig(min_episodes=3)  # type: ignore[call-arg]
+    assert config == TrainConfig(min_updates=3)
+    assert replace(config, min_episodes=2) == TrainConfig(min_updates=2)  # type: ignore[call-arg]
+    assert config.min_episodes == 3
+    assert "min_episodes" not in stored(config)
+
+
+# --- the stored form
+
+
+@given(
+    config=st.builds(
+        lambda **parts: attempt(ExperimentConfig, parts),
+        **{name: configurations(cls) for name, cls in SECTIONS.items()} | {"game": games},
+        seed=st.integers(0, 2**63 - 1),
+    )
+)
+def test_any_configuration_comes_back_from_json(config: ExperimentConfig) -> None:
+    again = ExperimentConfig.from_json(json.loads(json.dumps(config.as_json())))
+    assert again == config
+    assert again.game.red_weights == config.game.red_weights
+
+
+@given(cls=st.sampled_from([*SECTIONS.values(), Execution]), data=st.data())
+def test_any_section_comes_back_from_json(cls: Any, data: st.DataObject) -> None:
+    config = data.draw(games if cls is GameConfig else configurations(cls))
+    assert restored(cls, json.loads(json.dumps(stored(config))), "section") == config
+
+
+def test_a_description_can_stand_alone() -> None:
+    annotation = Annotated[Literal["hot", "cold"], Setting("how warm", called="warmth")]
+    field = described("warmth", annotation, "hot")
+    assert field.text == "how warm: hot or cold"
+    with pytest.raises(InvalidInputError, match="unknown warmth 'mild': choose one of hot, cold"):
+        field.check("mild")

@@ -1,0 +1,133 @@
+"""The documentation's tables of settings: `python -m workflow_rl.config.document`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from workflow_rl.config.backend import BackendConfig
+from workflow_rl.config.comparison import ComparisonConfig
+from workflow_rl.config.execution import Execution
+from workflow_rl.config.experiment import ExperimentConfig
+from workflow_rl.config.game import GameConfig
+from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig
+from workflow_rl.config.presets import DEFAULT_PRESET, PRESETS
+from workflow_rl.config.search import SearchConfig
+from workflow_rl.config.setting import SettingField, setting_fields
+from workflow_rl.config.train import TrainConfig
+
+COMMAND: Final = "python -m workflow_rl.config.document > docs/settings.md"
+_INTRODUCTION: Final = f"""# Settings
+
+Every setting of a run, as it is declared in `workflow_rl/config/`: the flags, `--help`, the checks
+and the stored configuration come from the same declarations. This page is made by
+`{COMMAND}`.
+
+In Python a run is an `ExperimentConfig` of the sections below; a preset is one of them by name,
+with changes to the settings of any section:
+
+```python
+from dataclasses import replace
+
+from workflow_rl import ExperimentConfig
+
+config = ExperimentConfig.preset("hybrid", game={{"red_agent": "meander"}}, train={{"n_envs": 4}})
+config = replace(config, train=replace(config.train, max_episodes=100))
+```
+
+On the command line an explicit flag wins over the preset, lists are written with commas
+(`--hidden 64,64`), and `workflow-rl COMMAND --help` shows the flags of a command.
+"""
+_TABLES: Final = (
+    ("The game", "game", GameConfig),
+    ("Training", "train", TrainConfig),
+    ("PPO", "ppo", PPOConfig),
+    ("Search", "search", SearchConfig),
+    ("Backend", "backend", BackendConfig),
+    ("The run", "", ExperimentConfig),
+    ("Where trainings run", "execution", Execution),
+    ("A comparison of presets", "", ComparisonConfig),
+)
+
+
+def document() -> str:
+    """Returns the page."""
+    return "\n".join([_INTRODUCTION, *_settings(), *_presets(), *_forms()])
+
+
+def _settings() -> Iterator[str]:
+    for title, section, cls in _TABLES:
+        yield f"## {title}\n"
+        yield f"{cls.__doc__} (`{cls.__name__}`{f', section `{section}`' if section else ''})\n"
+        yield _row("setting", "flag", "default", "allowed", "what it is")
+        yield _row(*["---"] * 5)
+        for field in setting_fields(cls).values():
+            yield _row(
+                f"`{field.name}`",
+                ", ".join(f"`{flag}`" for flag in field.setting.flags),
+                _default(field),
+                _allowed(field),
+                _sentence(field),
+            )
+        yield ""
+
+
+def _presets() -> Iterator[str]:
+    yield "## Presets\n"
+    yield "`--preset NAME`, or `ExperimentConfig.preset(NAME)`; the default is"
+    yield f"`{DEFAULT_PRESET}`.\n"
+    yield _row("preset", "what differs from the defaults")
+    yield _row("---", "---")
+    for name, preset in PRESETS.items():
+        sections = {"train": preset.train, "ppo": preset.ppo, "game": preset.game}
+        parts = [f"{s}: {_changes(changes)}" for s, changes in sections.items() if changes]
+        parts += [f"the form of PPO `{preset.form}`"] if preset.form else []
+        yield _row(f"`{name}`", "; ".join(parts) or "nothing")
+    yield ""
+
+
+def _forms() -> Iterator[str]:
+    yield "## Forms of PPO\n"
+    yield "`--ppo NAME`, or `ExperimentConfig.preset(..., form=NAME)`; the default is"
+    yield f"`{DEFAULT_PPO}`.\n"
+    yield _row("form", "what differs from the defaults of the table above")
+    yield _row("---", "---")
+    plain = PPOConfig()
+    for name, form in PPO_FORMS.items():
+        changed = {
+            f.name: getattr(form, f.name)
+            for f in fields(PPOConfig)
+            if getattr(form, f.name) != getattr(plain, f.name)
+        }
+        yield _row(f"`{name}`", _changes(changed) or "nothing")
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _changes(changes: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{name}` {value}" for name, value in changes.items())
+
+
+def _default(field: SettingField) -> str:
+    shown = field.shown(field.default)
+    return shown if field.default is None else f"`{shown}`"
+
+
+def _allowed(field: SettingField) -> str:
+    if field.choices:
+        names = ", ".join(f"`{name}`" for name in field.choices)
+        return f"a list of {names}" if field.is_list else names
+    return field.allowed_list if field.is_list else field.allowed
+
+
+def _sentence(field: SettingField) -> str:
+    setting = field.setting
+    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in setting.meanings.items())
+    former = f" (formerly `{'`, `'.join(setting.former)}`)" if setting.former else ""
+    text = setting.text[0].upper() + setting.text[1:]
+    return f"{text}{f' ({meanings})' if meanings else ''}{former}."
+
+
+if __name__ == "__main__":
+    print(document())

@@ -1,0 +1,95 @@
+"""The documented rollout strategies, and how one becomes settings."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal
+
+from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOFormName
+from workflow_rl.config.setting import Setting, current_names, described
+from workflow_rl.config.train import TrainConfig
+
+PresetName = Literal[
+    "episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original"
+]
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A rollout strategy: the settings that differ from the defaults."""
+
+    train: Changes = field(default_factory=dict)
+    ppo: Changes = field(default_factory=dict)
+    game: Changes = field(default_factory=dict)
+    form: PPOFormName | None = None
+    """The form of PPO, where it is not the default one."""
+
+
+PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
+    {
+        "episode": Preset({"n_envs": 1}, {"epochs": 4}),
+        "hybrid": Preset({"n_envs": 1, "update_episodes": 5}, {"epochs": 4}),
+        "minibatch": Preset({"n_envs": 1, "update_episodes": 10}, {"epochs": 4}),
+        "standard": Preset({"n_envs": 8, "update_steps": 2_048}, {"minibatch_size": 64}),
+        "parallel25": Preset({"n_envs": 25, "max_episodes": 400, "min_updates": 10}),
+        "parallel200": Preset(),
+        "original": Preset(
+            {
+                "update_steps": 20_000,
+                "max_episodes": 500,
+                "conditioned": False,
+                "alignment": "fixed",
+                "alignment_lambda": 0.0,
+                "stop_at": "budget",
+                "action_space": "cardiff",
+                "snapshot_every": 1,
+            },
+            {"epochs": 6},
+            {"observation": "cardiff"},
+            "documented",
+        ),
+    }
+)
+DEFAULT_PRESET: Final[PresetName] = "parallel200"
+PRESET: Final = described(
+    "preset", Annotated[PresetName, Setting("rollout strategy", ("--preset",))], DEFAULT_PRESET
+)
+
+
+def chosen_settings(
+    preset: PresetName | str | None,
+    form: PPOFormName | str | None,
+    given: Mapping[str, Changes],
+) -> dict[str, dict[str, Any]]:
+    """Returns the settings that a preset, a form of PPO and what is given beside them ask for.
+
+    What is given wins over the preset, and the preset over the form of PPO. A form that is given
+    wins over the preset's own. With a preset, a training that is given a shorter length needs no
+    more updates than it has episodes.
+
+    Args:
+        preset: its name; None for none.
+        form: its name; None for the preset's, or without a preset for none.
+        given: changes to the settings of each section.
+
+    Returns:
+        The settings of each section by their names; those left out stay as they are.
+
+    Raises:
+        InvalidInputError: there is no such preset or form.
+    """
+    strategy = Preset() if preset is None else PRESETS[PRESET.check(preset)]
+    if form is None and preset is not None:
+        form = strategy.form or DEFAULT_PPO
+    sections = {name: dict(changes) for name, changes in given.items()}
+    learns = {} if form is None else asdict(PPO_FORMS[PPO_FORM.check(form)])
+    sections["ppo"] = learns | dict(strategy.ppo) | sections.get("ppo", {})
+    sections["game"] = dict(strategy.game) | sections.get("game", {})
+    changed = current_names(TrainConfig, sections.get("train", {}))
+    train = dict(strategy.train) | changed
+    if preset is not None and "max_episodes" in changed and "min_updates" not in changed:
+        least = train.get("min_updates", TrainConfig().min_updates)
+        train["min_updates"] = min(least, train["max_episodes"])
+    sections["train"] = train
+    return sections

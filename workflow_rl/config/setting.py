@@ -1,0 +1,364 @@
+"""How a setting is described: once, where it is declared; everything else is derived from that.
+
+A configuration declares its settings as fields of a frozen dataclass:
+
+    @settings
+    class GameConfig:
+        episode_length: Annotated[
+            int, Setting("steps of an episode", ("--episode-length",), low=1, high=1_000)
+        ] = 100
+
+From the type, the default and the `Setting` come the check of the value and its sentence, the
+flag and its help (`cli/arguments.py`), the stored form (`stored`, `restored`) and the table of
+docs/settings.md (`document.py`).
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, wraps
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic_core import CoreSchema, core_schema
+
+from workflow_rl.config.checks import as_index, not_allowed, numbers_allowed, unknown
+from workflow_rl.errors import InvalidInputError
+
+T = TypeVar("T")
+_WRONG_LISTS = ("tuple_type", "missing", "too_long")  # pydantic's names
+_METAVARS = {int: "N", float: "X", str: "NAME"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The description of one setting, beside its name, type and default."""
+
+    text: str
+    """What it is, with its unit: one sentence, begun small and without a full stop."""
+    flags: tuple[str, ...] = ()
+    """Its flag on the command line, and other names of that flag; none if it has no flag."""
+    low: float | None = None
+    """The least value allowed; of a list, of each of its parts."""
+    high: float | None = None
+    """The highest value allowed."""
+    above: float | None = None
+    """What a value must be greater than, where there is no least one."""
+    unset: str | None = None
+    """What None, or False, means."""
+    meanings: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    """Of the names to choose from, where they do not speak for themselves."""
+    called: str | None = None
+    """How a sentence about a wrong value names it; None: by its name."""
+    metavar: str | None = None
+    """What help shows for the flag's value; None: by its type."""
+    former: tuple[str, ...] = ()
+    """Earlier names: still taken as keywords and in stored configurations."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Returns pydantic's check of the type, held to the range and to exact types."""
+        exact: CoreSchema = self._exact(handler(source))
+        return exact
+
+    def _exact(self, schema: Any) -> Any:
+        """Returns a check that takes no number for text, no truth value for a number."""
+        match schema["type"]:
+            case "nullable":
+                return schema | {"schema": self._exact(schema["schema"])}
+            case "tuple":
+                items = [self._exact(item) for item in schema["items_schema"]]
+                return _before(_as_tuple, schema | {"items_schema": items})
+            case "int":
+                return _before(_as_int, schema | {"strict": True} | self._range())
+            case "float":
+                return schema | {"strict": True, "allow_inf_nan": False} | self._range()
+            case "str":
+                return _before(_as_text, schema | {"strict": True})
+            case "bool":
+                return schema | {"strict": True}
+            case _:
+                return schema
+
+    def _range(self) -> dict[str, float]:
+        bounds = {"ge": self.low, "le": self.high, "gt": self.above}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _before(change: Callable[[Any], Any], schema: Any) -> Any:
+    return core_schema.no_info_before_validator_function(change, schema)
+
+
+def _as_int(value: Any) -> Any:
+    number = as_index(value)  # numpy's integers are integers
+    return value if number is None else number
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def _as_text(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+@dataclass(frozen=True)
+class SettingField:
+    """A setting as it was declared: everything there is to know about it."""
+
+    name: str
+    annotation: Any
+    """The whole type, with everything it was annotated with."""
+    default: Any
+    setting: Setting
+
+    @cached_property
+    def type(self) -> Any:
+        """The type of a value: without None, and without annotations."""
+        bare = get_args(self.annotation)[0]
+        if get_origin(bare) in (Union, UnionType):
+            return next(part for part in get_args(bare) if part is not NoneType)
+        return bare
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it has several parts."""
+        return get_origin(self.type) is tuple
+
+    @property
+    def part_type(self) -> Any:
+        """The type of each part of a list, or that of the value."""
+        return get_args(self.type)[0] if self.is_list else self.type
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names to choose from, if there are such."""
+        return get_args(self.part_type) if get_origin(self.part_type) is Literal else ()
+
+    @property
+    def called(self) -> str:
+        """How a sentence names it."""
+        plain = self.name.replace("_", " ") if self.choices else self.name
+        return self.setting.called or plain
+
+    @property
+    def metavar(self) -> str:
+        """What help shows for the flag's value."""
+        part = _METAVARS.get(self.part_type, "NAME")
+        return self.setting.metavar or (f"{part},{part}" if self.is_list else part)
+
+    @property
+    def allowed(self) -> str:
+        """What a value, or each part of a list, must be."""
+        setting = self.setting
+        if self.part_type in (int, float):
+            kind = "whole number" if self.part_type is int else "number"
+            return numbers_allowed(kind, setting.low, setting.high, setting.above)
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        return {bool: "True or False", str: "text"}.get(self.part_type, "a mapping of names")
+
+    @property
+    def allowed_list(self) -> str:
+        """What a list must be."""
+        parts = get_args(self.type)
+        length = "" if Ellipsis in parts else f" of {len(parts)}"
+        return f"a list{length}, each part {self.allowed}"
+
+    @property
+    def text(self) -> str:
+        """What it is, with the names to choose from."""
+        told = [
+            f"{name} ({self.setting.meanings[name]})" if name in self.setting.meanings else name
+            for name in self.choices
+        ]
+        if not told:
+            return self.setting.text
+        return f"{self.setting.text}: {(' or ' if len(told) == 2 else ', ').join(told)}"
+
+    def shown(self, value: Any) -> str:
+        """Returns a value as it is written on the command line."""
+        if value is None or value is False:
+            return self.setting.unset or str(value)
+        return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+    def check(self, value: object) -> Any:
+        """Returns the value in its standard form.
+
+        Raises:
+            InvalidInputError: it is not allowed.
+        """
+        try:
+            return _adapter(self.annotation).validate_python(value)
+        except ValidationError as error:
+            raise self.refusal(error.errors(include_url=False)[0]) from None
+
+    def refusal(self, problem: Mapping[str, Any]) -> InvalidInputError:
+        """Returns the sentence for what pydantic found wrong with a value."""
+        said = problem.get("ctx", {}).get("error")
+        if isinstance(said, InvalidInputError):
+            return said
+        value = problem["input"]
+        if problem["type"] in _WRONG_LISTS:
+            return not_allowed(self.name, value, self.allowed_list)
+        if self.choices:
+            return unknown(self.called, value, self.choices)
+        return not_allowed(self.called, value, self.allowed)
+
+
+@dataclass_transform(frozen_default=True)
+def settings(cls: type[T]) -> type[T]:
+    """Makes a frozen dataclass of a class, whose values are checked by their description.
+
+    A wrong value raises an `InvalidInputError` of one sentence. `__post_init__` may check what
+    only several settings together show.
+    """
+    made: Any = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
+    construct = made.__init__
+    is_renamed = bool(_former_names(made))
+
+    @wraps(construct)
+    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
+        try:
+            construct(self, *args, **(current_names(made, given) if is_renamed else given))
+        except ValidationError as error:
+            raise _refusal(made, error) from None
+
+    made.__init__ = __init__
+    return cast(type[T], made)
+
+
+def described(name: str, annotation: Any, default: Any) -> SettingField:
+    """Returns the setting of an annotated type; it need not be a field, but may decide about some.
+
+    Raises:
+        TypeError: the type has no description.
+    """
+    for part in getattr(annotation, "__metadata__", ()):
+        if isinstance(part, Setting):
+            return SettingField(name, annotation, default, part)
+    raise TypeError(f"{name} has no description: annotate it with a Setting")
+
+
+def setting_fields(cls: Any) -> Mapping[str, SettingField]:
+    """Returns the settings of a configuration by their names, in the order of declaration.
+
+    Raises:
+        TypeError: one of them is not described.
+    """
+    return _fields_of(cls)
+
+
+@cache
+def _fields_of(cls: Any) -> Mapping[str, SettingField]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {
+        field.name: described(field.name, hints[field.name], field.default)
+        for field in dataclasses.fields(cls)
+        if not dataclasses.is_dataclass(hints[field.name])  # a section
+    }
+
+
+def current_names(cls: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns settings by their present names.
+
+    One given by an earlier name counts: `dataclasses.replace` adds all the present ones.
+    """
+    former = _former_names(cls)
+    old = {former[name]: value for name, value in given.items() if name in former}
+    return {name: value for name, value in given.items() if name not in former} | old
+
+
+def stored(config: Any) -> dict[str, Any]:
+    """Returns a configuration as plain data, ready for JSON."""
+    kind: Any = type(config)
+    data: dict[str, Any] = _adapter(kind).dump_python(config, mode="json")
+    return data
+
+
+def restored(cls: type[T], data: object, what: str) -> T:
+    """Returns the configuration that `stored` gave.
+
+    Args:
+        cls: what it is to be.
+        data: what was stored.
+        what: how a sentence names it.
+
+    Raises:
+        InvalidInputError: it is not such data, lacks a part, or has one that is not known.
+    """
+    kind: Any = cls
+    if not isinstance(data, Mapping):
+        raise InvalidInputError(f"not a {what} of this version (it is not a table of settings)")
+    current = current_names(cls, data)
+    for name, section in _sections(cls).items():
+        if isinstance(current.get(name), Mapping):
+            current[name] = current_names(section, current[name])
+    lacking = [f.name for f in dataclasses.fields(kind) if f.name not in current]
+    if lacking:
+        raise InvalidInputError(f"not a {what} of this version (it lacks {', '.join(lacking)})")
+    try:
+        made: T = _adapter(kind).validate_python(current)
+    except ValidationError as error:
+        refused = _refusal(cls, error)
+        if isinstance(refused, _UnknownSettingError):
+            raise InvalidInputError(f"not a {what} of this version ({refused})") from None
+        raise refused from None
+    return made
+
+
+class _UnknownSettingError(InvalidInputError):
+    """A setting was given that there is not."""
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _sections(cls: Any) -> dict[str, type]:
+    """Returns the fields that are configurations themselves."""
+    kinds = {field.name: field.type for field in dataclasses.fields(cls)}
+    return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}  # type: ignore[misc]
+
+
+@cache
+def _former_names(cls: Any) -> Mapping[str, str]:
+    """Returns the present name of a setting by each of its earlier ones."""
+    return {
+        old: name for name, field in setting_fields(cls).items() for old in field.setting.former
+    }
+
+
+def _refusal(cls: Any, error: ValidationError) -> InvalidInputError:
+    """Returns the one sentence that says what is wrong with a configuration."""
+    problem = error.errors(include_url=False)[0]
+    said = problem.get("ctx", {}).get("error")
+    if isinstance(said, InvalidInputError):
+        return said
+    owner, where = cls, "the configuration"
+    for step in problem["loc"]:
+        names = [field.name for field in dataclasses.fields(owner)]
+        name = names[step] if isinstance(step, int) and step < len(names) else step
+        if name not in names:
+            sentence = f"{owner.__name__} has no setting {name!r}: there are {', '.join(names)}"
+            return _UnknownSettingError(sentence)
+        where = str(name)
+        if where in setting_fields(owner):
+            return setting_fields(owner)[where].refusal(problem)
+        owner = _sections(owner)[where]
+    return not_allowed(where, problem["input"], f"a {owner.__name__}")
