@@ -17,7 +17,7 @@ from workflow_rl.errors import InvalidInputError
         ("mixed", "mixed"),
     ],
 )
-def test_red_agents_go_by_our_names_and_the_references(given: str, name: str) -> None:
+def test_red_agents_go_by_our_names_and_the_references(given: Any, name: str) -> None:
     assert GameConfig(red_agent=given).red_agent == name
 
 

@@ -95,9 +95,9 @@ def attempt(cls: Any, given: dict[str, Any]) -> Any:
         assume(False)
 
 
-weights = st.dictionaries(st.sampled_from(RED_AGENTS), st.floats(0, 1e6), min_size=1).filter(
-    lambda found: sum(found.values()) > 0
-)
+weights: st.SearchStrategy[Any] = st.dictionaries(
+    st.sampled_from(RED_AGENTS), st.floats(0, 1e6), min_size=1
+).filter(lambda found: sum(found.values()) > 0)
 games = configurations(GameConfig) | weights.map(
     lambda found: GameConfig(red_agent=MIXED, red_probabilities=found)
 )
@@ -253,6 +253,7 @@ def test_a_setting_refuses_what_lies_outside_of_its_range(
 ) -> None:
     setting = field.setting
     least = setting.low if setting.above is None else setting.above
+    outside: st.SearchStrategy[Any]
     if field.part_type is int:
         outside = st.integers(max_value=int(least or 0) - 1)
         outside |= st.integers(min_value=int(setting.high or 0) + 1)

@@ -1,6 +1,6 @@
 import pytest
 
-from workflow_rl.config import PRESETS, TrainConfig
+from workflow_rl.config import PRESETS, PresetName, TrainConfig
 from workflow_rl.errors import InvalidInputError
 
 
@@ -9,7 +9,7 @@ from workflow_rl.errors import InvalidInputError
     [("episode", 1, 30), ("hybrid", 1, 150), ("minibatch", 1, 300), ("parallel200", 200, 6_000)],
 )
 def test_updates_of_whole_episodes_follow_their_length(
-    preset: str, envs: int, transitions: int
+    preset: PresetName, envs: int, transitions: int
 ) -> None:
     config = TrainConfig(**PRESETS[preset].train)
     assert config.n_envs == envs

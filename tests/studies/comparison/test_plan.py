@@ -1,9 +1,10 @@
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from workflow_rl.config import PPO_FORMS, PRESETS, setting_fields
+from workflow_rl.config import PPO_FORMS, PRESETS, PresetName, setting_fields
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
@@ -12,7 +13,7 @@ from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("transitions", [1_000_000, 60_000, 20_000])
 def test_every_preset_plays_the_same_number_of_transitions_to_within_an_update(
-    preset: str, transitions: int
+    preset: PresetName, transitions: int
 ) -> None:
     train = Plan(transitions=transitions).job(preset, 0).train
     each = train.n_envs * train.rollout_steps(100)
@@ -21,7 +22,8 @@ def test_every_preset_plays_the_same_number_of_transitions_to_within_an_update(
 
 
 def test_a_training_is_the_preset_from_scratch_with_nothing_to_end_it_early() -> None:
-    plan = Plan(red_agent="RedMeanderAgent", rules="competition", order=5)
+    spelt: Any = "RedMeanderAgent"  # the reference's name
+    plan = Plan(red_agent=spelt, rules="competition", order=5)
     job = plan.job("standard", 4)
     assert (job.game.red_agent, job.game.rules) == ("meander", "competition")
     assert (job.seed, job.order, job.base) == (4, 5, None)
@@ -69,7 +71,8 @@ def test_what_cannot_be_is_refused(wrong: dict[str, object]) -> None:
 
 
 def test_it_survives_json() -> None:
-    plan = Plan(red_agent="B_lineAgent", seeds=(3, 4), presets=("episode", "original"))
+    spelt: Any = "B_lineAgent"  # the reference's name
+    plan = Plan(red_agent=spelt, seeds=(3, 4), presets=("episode", "original"))
     assert Plan.from_json(json.loads(json.dumps(plan.as_json()))) == plan
 
 
