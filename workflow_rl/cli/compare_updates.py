@@ -22,7 +22,7 @@ from workflow_rl.cli.arguments import (
 from workflow_rl.cli.console import make_bars, make_console, print_whole
 from workflow_rl.cli.execution import add_execution_flags, execution_of
 from workflow_rl.cli.experiment import default_of
-from workflow_rl.cli.resuming import add_resume, refuse_flags, saying_how_to_go_on
+from workflow_rl.cli.resuming import add_resume, refuse_flags, resume_hint
 from workflow_rl.config import PRESETS, ComparisonConfig, setting_fields, whole_number
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
@@ -129,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
         execution=execution,
     ) as comparison:
         path = comparison.directory.path
-        with saying_how_to_go_on(console, "compare-updates", path):
+        with resume_hint(console, "compare-updates", path):
             print_whole(
                 console,
                 f"red {plan.red_agent}, rules {plan.rules}, {plan.transitions:,} transitions, "

@@ -15,7 +15,7 @@ from workflow_rl.cli.experiment import (
     experiment_config,
     refuse_other_settings,
 )
-from workflow_rl.cli.resuming import add_resume, refuse_flags, saying_how_to_go_on
+from workflow_rl.cli.resuming import add_resume, refuse_flags, resume_hint
 from workflow_rl.config import ExperimentConfig, TrainConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         execution=execution_of(args),
     ) as landscape:
         path, config = landscape.directory.path, landscape.config
-        with saying_how_to_go_on(console, "landscape", path):
+        with resume_hint(console, "landscape", path):
             print_whole(
                 console,
                 f"red {config.game.red_agent}, rules {config.game.rules}, seeds "

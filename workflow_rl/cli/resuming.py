@@ -33,7 +33,7 @@ def refuse_flags(flags: Sequence[str]) -> None:
 
 
 @contextmanager
-def saying_how_to_go_on(console: Console, command: str, path: Path) -> Iterator[None]:
+def resume_hint(console: Console, command: str, path: Path) -> Iterator[None]:
     """Says, when the block is interrupted or cannot write, how to go on with a run."""
     try:
         yield

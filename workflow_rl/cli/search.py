@@ -12,7 +12,7 @@ from workflow_rl.cli.experiment import (
     experiment_config,
     refuse_other_settings,
 )
-from workflow_rl.cli.resuming import add_resume, saying_how_to_go_on
+from workflow_rl.cli.resuming import add_resume, resume_hint
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     ) as search:
         directory = search.directory
         report = LiveReport(directory.path, partial(print_whole, console))
-        with saying_how_to_go_on(console, "search", directory.path):
+        with resume_hint(console, "search", directory.path):
             print_start(console, directory)
             with SearchProgress(console, directory.config, search.done) as progress:
                 for event in search.events():

@@ -5,14 +5,12 @@ from typing import Any, Final
 
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from workflow_rl.config import one_of
+from workflow_rl.config import VECTORS, one_of
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
 from workflow_rl.envs.shared_pool import EnvFn
 
 SHARED: Final = "shared"
 PIPES: Final = "pipes"
-SERIAL: Final = "serial"
-VECTORS: Final = (SHARED, PIPES, SERIAL)
 
 
 def make_vector(

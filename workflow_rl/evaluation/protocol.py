@@ -12,6 +12,7 @@ from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.simple import RandomAgent
 from workflow_rl.config import (
+    BACKENDS,
     MAX_EPISODE_LENGTH,
     RED_AGENTS,
     RULE_SETS,
@@ -35,7 +36,6 @@ from workflow_rl.evaluation.results import (
 )
 from workflow_rl.workflow.orders import ORDERS, Order, order_index, parse_order
 
-BACKENDS: Final = ("cage2", "cyborg")
 LOGGED_EPISODES: Final = 100  # of each cell, whose actions the text file lists
 _MAX_EPISODES: Final = 1_000_000
 

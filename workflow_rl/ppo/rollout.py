@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from workflow_rl.agents.action_space import ActionSpace, AllActions
 from workflow_rl.envs.world import World
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.table import PolicyTable
+from workflow_rl.ppo.policy_table import PolicyTable
 from workflow_rl.workflow.compliance import judge_observed, judge_true
 from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, NUM_ORDERS, SEQUENCES
 

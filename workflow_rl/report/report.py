@@ -175,8 +175,10 @@ def _last_reward(curve: Curve) -> float:
 
 def _settings(found: Findings) -> list[tuple[str, str, bool]]:
     """Returns every setting of a run, flat, and whether it is what a plain search uses."""
-    noted = found.run.noted.get("config")
-    if not isinstance(noted, dict):
+    config, noted = found.run.config, found.run.noted.get("config")
+    if config is not None:
+        noted = config.as_json()
+    if not isinstance(noted, dict):  # of another version: shown as it is
         return []
     default = asdict(ExperimentConfig())
     rows = []

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.table import PolicyTable
+from workflow_rl.ppo.policy_table import PolicyTable
 
 WIDTH, ACTIONS = 12, 20
 
