@@ -141,9 +141,7 @@ class Contender:
             self._env = SharedMemoryVectorEnv(env_fns, num_workers, info_arrays={})
             self.pids = self._env.worker_pids
         elif name in (SERIAL, GYM_PIPES):
-            self._env = vectors.make_vector(
-                env_fns, vectors.SERIAL if name == SERIAL else vectors.PIPES
-            )
+            self._env = vectors.make_vector(env_fns, "serial" if name == SERIAL else vectors.PIPES)
         elif name == GYM_SHARED:
             self._env = AsyncVectorEnv(env_fns, autoreset_mode=AutoresetMode.SAME_STEP)
         else:
