@@ -7,7 +7,7 @@ from tests.cli.run import refusal, run
 from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
-QUICK = ("--max-steps", "10", "--transitions", "5000", "--seeds", "1", "--seed", "4")
+QUICK: tuple[str, ...] = ("--max-steps", "10", "--transitions", "5000", "--seeds", "1", "--seed", "4")
 QUICK += ("--presets", "parallel25", "--red-agent", "meander")
 
 

@@ -7,7 +7,7 @@ from tests.cli.run import refusal, run
 from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
-QUICK = ("--n-envs", "2", "--max-steps", "5", "--max-episodes", "1", "--base-updates", "1")
+QUICK: tuple[str, ...] = ("--n-envs", "2", "--max-steps", "5", "--max-episodes", "1", "--base-updates", "1")
 QUICK += ("--hidden", "4", "--compliance-threshold", "0", "--seeds", "1")
 
 

@@ -19,7 +19,16 @@ LONG = tiny(  # threshold 1: every training uses its whole budget
     base_updates=40,
     polish_updates=40,
 )
-FLAGS = ("--n-envs", "4", "--max-steps", "10", "--max-episodes", "40", "--min-episodes", "1")
+FLAGS: tuple[str, ...] = (
+    "--n-envs",
+    "4",
+    "--max-steps",
+    "10",
+    "--max-episodes",
+    "40",
+    "--min-episodes",
+    "1",
+)
 FLAGS += ("--compliance-threshold", "1", "--hidden", "8", "--n-workflows", "3")
 FLAGS += ("--strategy", "exhaustive", "--base-updates", "40", "--polish-updates", "40")
 

@@ -22,6 +22,7 @@ class Toy:
     name: str
     rows: int = 2
     seconds: float = 0.0  # before the result
+    pause: float = 0.0  # seconds before each row
     folder: Path | None = None
     kept: str | None = None  # the result of an earlier run of it
 
@@ -30,6 +31,7 @@ class Toy:
 
     def run(self) -> Generator[Row | Result]:
         for number in range(1, self.rows + 1):
+            time.sleep(self.pause)
             yield {"training": self.name, "update": number}
         time.sleep(self.seconds)
         yield Result(os.getpid())
