@@ -1,5 +1,7 @@
 """The real command in a process of its own."""
 
+import contextlib
+import io
 import os
 import pty
 import select
@@ -33,6 +35,16 @@ def run(*args: str, actions: str = "", cwd: Path | None = None) -> subprocess.Co
         timeout=300,
         check=False,
     )
+
+
+def run_here(*args: str, cwd: Path) -> str:
+    """Runs a command to its good end in this process; returns what it printed on a wide screen."""
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.chdir(cwd)
+        patch.setenv("COLUMNS", "200")
+        assert main(list(args)) == 0
+    return out.getvalue()
 
 
 def complaint(result: subprocess.CompletedProcess[str]) -> str:

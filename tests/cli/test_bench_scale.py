@@ -7,7 +7,16 @@ import pytest
 
 from tests.cli.run import refusal, run
 
-SHORT = ("--workflows", "1", "--updates", "1", "--envs", "2", "--observations", "5,9")
+SHORT: tuple[str, ...] = (
+    "--workflows",
+    "1",
+    "--updates",
+    "1",
+    "--envs",
+    "2",
+    "--observations",
+    "5,9",
+)
 SHORT += ("--repeats", "1", "--seconds", "0.01")
 
 

@@ -1,13 +1,24 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.cli.run import refusal, run
+from tests.cli.run import refusal, run_here
 from tests.runs.toy import the_run
+from tests.studies.comparison.quick import make_quick
 from workflow_rl.cli import main
 
-QUICK = ("--max-steps", "10", "--transitions", "5000", "--seeds", "1", "--seed", "4")
+QUICK: tuple[str, ...] = (
+    "--max-steps",
+    "10",
+    "--transitions",
+    "2500",
+    "--seeds",
+    "1",
+    "--seed",
+    "4",
+)
 QUICK += ("--presets", "parallel25", "--red-agent", "meander")
 
 
@@ -15,21 +26,22 @@ QUICK += ("--presets", "parallel25", "--red-agent", "meander")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The directory of a finished comparison, and what was printed about it."""
     folder = tmp_path_factory.mktemp("logs")
-    result = run("compare-updates", *QUICK, cwd=folder)
-    assert result.returncode == 0, result.stderr
-    return the_run(folder / "logs"), result.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        make_quick(patch)
+        shown = run_here("compare-updates", *QUICK, cwd=folder)
+    return the_run(folder / "logs"), shown
 
 
 def test_the_command_trains_measures_and_tells(comparison: tuple[Path, str]) -> None:
     path, shown = comparison
     lines = shown.splitlines()
-    assert lines[0].startswith("red meander, rules main, 5,000 transitions, seeds 4, op_server > ")
+    assert lines[0].startswith("red meander, rules main, 2,500 transitions, seeds 4, op_server > ")
     assert "parallel25, seed 4" in lines
-    assert "after 5,000 transitions: red meander, rules main, 1 seeds" in shown
+    assert "after 2,500 transitions: red meander, rules main, 1 seeds" in shown
     assert "this would never update: 50 episodes of 100 steps are 5000 steps" in shown
     data = json.loads((path / "comparison.json").read_text())
     (found,) = data["presets"]
-    assert (found["preset"], found["updates"], found["transitions"]) == ("parallel25", 20, 5_000)
+    assert (found["preset"], found["updates"], found["transitions"]) == ("parallel25", 10, 2_500)
     assert found["noise"]["samples"] == 250
     assert found["peak_mb"] > found["added_mb"] >= 0
     assert data["workflow"] == "op_server > enterprise > op_host > user > defender"
@@ -48,15 +60,13 @@ def test_finished_trainings_are_kept_and_not_repeated(
     assert [(file.read_bytes(), file.stat().st_mtime_ns) for file in files] == before
     again = capsys.readouterr().out
     assert "transitions to -30" in again
-    first_table = shown[shown.index("after 5,000") : shown.index("what a step knows")]
+    first_table = shown[shown.index("after 2,500") : shown.index("what a step knows")]
     assert "".join(first_table.split()) in "".join(again.split())
 
 
 def test_a_kept_training_of_other_settings_is_refused(
     comparison: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import shutil
-
     copy = Path(shutil.copytree(comparison[0], tmp_path / "copy"))
     file = copy / "trainings" / "parallel25_4.json"
     data = json.loads(file.read_text())

@@ -11,10 +11,26 @@ from tests.cli.run import refusal, run
 from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
-LANDSCAPE = ("landscape", "--n-envs", "4", "--max-steps", "10", "--max-episodes", "2")
+LANDSCAPE: tuple[str, ...] = (
+    "landscape",
+    "--n-envs",
+    "4",
+    "--max-steps",
+    "10",
+    "--max-episodes",
+    "2",
+)
 LANDSCAPE += ("--min-episodes", "1", "--base-updates", "2", "--hidden", "8", "--seeds", "1")
 LANDSCAPE += ("--replays", "2")
-COMPARISON = ("compare-updates", "--max-steps", "10", "--transitions", "5000", "--seeds", "2")
+COMPARISON: tuple[str, ...] = (
+    "compare-updates",
+    "--max-steps",
+    "10",
+    "--transitions",
+    "5000",
+    "--seeds",
+    "2",
+)
 COMPARISON += ("--presets", "parallel25")
 COSTS = ("seconds", "wall_seconds", "peak_mb", "added_mb")
 

@@ -3,11 +3,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import refusal, run
+from tests.cli.run import refusal, run_here
 from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
-QUICK = ("--n-envs", "2", "--max-steps", "5", "--max-episodes", "1", "--base-updates", "1")
+QUICK: tuple[str, ...] = (
+    "--n-envs",
+    "2",
+    "--max-steps",
+    "5",
+    "--max-episodes",
+    "1",
+    "--base-updates",
+    "1",
+)
 QUICK += ("--hidden", "4", "--compliance-threshold", "0", "--seeds", "1")
 
 
@@ -15,9 +24,8 @@ QUICK += ("--hidden", "4", "--compliance-threshold", "0", "--seeds", "1")
 def landscape(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The directory of a finished landscape, and what was printed about it."""
     folder = tmp_path_factory.mktemp("logs")
-    result = run("landscape", *QUICK, "--replays", "0", "--seed", "3", cwd=folder)
-    assert result.returncode == 0, result.stderr
-    return the_run(folder / "logs"), result.stdout
+    shown = run_here("landscape", *QUICK, "--replays", "0", "--seed", "3", cwd=folder)
+    return the_run(folder / "logs"), shown
 
 
 def test_the_command_trains_all_orders_and_tells_what_that_says(

@@ -15,10 +15,28 @@ from workflow_rl.cli import main
 from workflow_rl.runs.store import RunDirectory
 
 SCRIPT = Path(workflow_rl.__file__).parent / "parallel_train_workflow_rl.py"
-TOY = ("--n-envs", "20", "--n-workflows", "3", "--max-episodes", "6", "--min-episodes", "2")
+TOY: tuple[str, ...] = (
+    "--n-envs",
+    "20",
+    "--n-workflows",
+    "3",
+    "--max-episodes",
+    "6",
+    "--min-episodes",
+    "2",
+)
 TOY += ("--base-updates", "6", "--polish-updates", "3", "--compliance-threshold", "0.1")
 TOY += ("--initial-design", "2")  # the third pick is the Gaussian process's
-QUICK = ("--n-envs", "6", "--n-workflows", "2", "--max-episodes", "2", "--max-steps", "20")
+QUICK: tuple[str, ...] = (
+    "--n-envs",
+    "6",
+    "--n-workflows",
+    "2",
+    "--max-episodes",
+    "2",
+    "--max-steps",
+    "20",
+)
 QUICK += ("--base-updates", "2", "--polish-updates", "1", "--hidden", "8")
 
 

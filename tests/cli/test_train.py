@@ -13,7 +13,16 @@ from workflow_rl.envs.agents import play_episodes
 from workflow_rl.workflow.orders import parse_order
 
 WORKFLOW = "op_server > enterprise > op_host > user > defender"
-QUICK = ("--n-envs", "6", "--max-episodes", "3", "--max-steps", "20", "--hidden", "8")
+QUICK: tuple[str, ...] = (
+    "--n-envs",
+    "6",
+    "--max-episodes",
+    "3",
+    "--max-steps",
+    "20",
+    "--hidden",
+    "8",
+)
 
 
 def trained(folder: Path, *flags: str) -> Path:

@@ -8,8 +8,8 @@ import torch
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.policy_table import PolicyTable
+from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.runs.toy import tiny
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.runs.api import search
+from workflow_rl.runs.search import run_search
 from workflow_rl.workflow.orders import PRECEDENCE, format_order
 
 HOSTILE = "<img src=x onerror=alert(1)>"  # may stand in a file name, too
@@ -54,7 +54,7 @@ def trial(number: int, order: int, reward: float | None, **changes: Any) -> dict
             "updates": 5,
             "transitions": 100_000,
             "episodes_per_env": 5,
-            "alignment_weight": 30.0,
+            "alignment_weights": [30.0],
             "best_env_reward": reward + 1.0,
             "best_compliance": compliance,
         }
@@ -140,4 +140,4 @@ def searched(folder: Path) -> Path:
         base_updates=12,
         polish_updates=4,
     )
-    return search(config, checkpoint_dir=folder).path
+    return run_search(config, checkpoint_dir=folder).path

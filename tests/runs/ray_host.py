@@ -9,10 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -82,41 +80,6 @@ def ray_host(nodes: int) -> Iterator[RayHost]:
             os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
             assert process.stdout is not None
             process.stdout.close()
-
-
-def children(process: int) -> list[int]:
-    """The live processes that a process has started, and those that they have."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = path.read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if state != "Z":
-            parents.setdefault(int(parent), []).append(int(path.parent.name))
-    found = list(parents.get(process, ()))
-    for child in found:  # grows on the way
-        found += parents.get(child, ())
-    return found
-
-
-def trainers(process: int) -> list[int]:
-    """The processes below a process that are training for Ray at this moment."""
-    return [child for child in children(process) if _command(child).startswith("ray::train_away")]
-
-
-def _command(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + _SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def _hold_cluster() -> None:

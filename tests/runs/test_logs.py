@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from workflow_rl.runs.logs import (
-    EPISODE_DTYPE,
     CsvLog,
     EpisodeLog,
     TensorBoardLog,
@@ -92,53 +91,73 @@ def test_rewriting_replaces_all_rows(tmp_path: Path) -> None:
 # --- episodes
 
 
+def columns(log: EpisodeLog) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = log.read().to_pydict()
+    return found
+
+
 def test_episodes_are_kept_as_they_ended(tmp_path: Path) -> None:
-    log = EpisodeLog(tmp_path / "below" / "episodes.bin")
+    log = EpisodeLog(tmp_path / "below" / "episodes.arrow")
     assert len(log.read()) == 0
     log.append(1, episodes(2, order=7))
     log.append(2, episodes(0))
     log.append(3, episodes(3))
-    rows = log.read()
-    assert rows["update"].tolist() == [1, 1, 3, 3, 3]
-    assert rows["order"].tolist() == [7, 7, 0, 0, 0]
-    assert rows["env"].tolist() == [0, 1, 0, 1, 2]
-    assert rows["env_reward"].tolist() == [-9.0, 0.0, -9.0, -4.5, 0.0]
-    assert rows["fixes"].tolist() == [0, 2, 0, 2, 4]
+    rows = columns(log)
+    assert rows["update"] == [1, 1, 3, 3, 3]
+    assert rows["order"] == [7, 7, 0, 0, 0]
+    assert rows["env"] == [0, 1, 0, 1, 2]
+    assert rows["env_reward"] == [-9.0, 0.0, -9.0, -4.5, 0.0]
+    assert rows["fixes"] == [0, 2, 0, 2, 4]
 
 
-def test_episodes_cut_off_anywhere_keep_the_whole_records(tmp_path: Path) -> None:
-    log = EpisodeLog(tmp_path / "episodes.bin")
-    log.append(1, episodes(3))
+def three_updates(path: Path) -> tuple[EpisodeLog, list[int]]:
+    """A log of three updates of 2, 3 and 1 episodes, and its size after each."""
+    log, sizes = EpisodeLog(path / "episodes.arrow"), []
+    for update, number in ((1, 2), (2, 3), (4, 1)):
+        log.append(update, episodes(number))
+        sizes.append(log.path.stat().st_size)
+    return log, sizes
+
+
+def test_episodes_cut_off_anywhere_keep_the_whole_updates(tmp_path: Path) -> None:
+    log, sizes = three_updates(tmp_path)
     whole = log.path.read_bytes()
-    for size in range(len(whole) + 1):
+    updates = columns(log)["update"]
+    assert updates == [1, 1, 2, 2, 2, 4]
+    ends = {end + by for end in sizes for by in (-1, 0, 1)}
+    for size in {*range(0, len(whole), 13), *ends}:
         log.path.write_bytes(whole[:size])
-        assert len(log.read()) == size // EPISODE_DTYPE.itemsize
+        kept = (0, 2, 5, 6)[sum(size >= end for end in sizes)]
+        assert columns(log)["update"] == updates[:kept]
 
 
-@pytest.mark.parametrize("records", [0, 1, 2, 4])
-def test_episodes_cut_off_go_on_with_whole_records(tmp_path: Path, records: int) -> None:
-    log = EpisodeLog(tmp_path / "episodes.bin")
-    log.append(1, episodes(2))
-    log.append(2, episodes(3))
+@pytest.mark.parametrize("complete", [0, 1, 2, 3])
+@pytest.mark.parametrize("more", [0, 1, 100])
+def test_episodes_cut_off_go_on_with_whole_updates(
+    tmp_path: Path, complete: int, more: int
+) -> None:
+    log, sizes = three_updates(tmp_path)
     whole = log.path.read_bytes()
-    log.path.write_bytes(whole[: records * EPISODE_DTYPE.itemsize + 5])
+    expected = columns(log)
+    log.path.write_bytes(whole[: [0, *sizes][complete] + more])
     log.keep_up_to(1)
-    kept = min(records, 2)
-    assert len(log.read()) == kept
+    kept = 2 if complete else 0
+    assert columns(log)["update"] == [1] * kept
     log.append(2, episodes(3))
-    rows = log.read()
-    assert rows["update"].tolist() == [1] * kept + [2] * 3
-    assert (rows[kept:] == np.frombuffer(whole, EPISODE_DTYPE)[2:]).all()
+    log.append(4, episodes(1))
+    assert columns(log) == {name: column[2 - kept :] for name, column in expected.items()}
+    if complete:
+        assert log.path.read_bytes() == whole  # as if nothing had happened
 
 
 def test_episodes_of_later_updates_can_be_dropped(tmp_path: Path) -> None:
-    log = EpisodeLog(tmp_path / "episodes.bin")
+    log = EpisodeLog(tmp_path / "episodes.arrow")
     log.keep_up_to(1)
     assert not log.path.exists()
     for update in (1, 2, 3):
         log.append(update, episodes(2))
     log.keep_up_to(2)
-    assert log.read()["update"].tolist() == [1, 1, 2, 2]
+    assert columns(log)["update"] == [1, 1, 2, 2]
     log.keep_up_to(0)
     assert len(log.read()) == 0
 

@@ -1,32 +1,32 @@
-"""A search on a Ray cluster of several nodes, all on this machine, and what may befall it."""
+"""Searches on a Ray cluster of several nodes, all on this machine, and what may befall them."""
 
 import importlib.util
 import json
 import os
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.cli.run import COMMAND, WIDE, complaint
+from tests.cli.run import complaint
 from tests.cli.run import run as run_command
 from tests.runs.disk import remount, small_disk
-from tests.runs.ray_host import RayHost, children, ray_host, trainers, wait_until
-from tests.runs.test_resume import hear_interrupts, updates
+from tests.runs.processes import children, running, trainers, updates, wait_until
+from tests.runs.ray_host import RayHost, ray_host
 from tests.runs.toy import assert_same, csv_rows, the_run, tiny
-from workflow_rl.cli import main
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.api import search
-from workflow_rl.runs.execution import Execution, open_workers
+from tests.runs.work import assert_same_folder, expected, task
+from workflow_rl.config import Execution
+from workflow_rl.runs.pool import Done, Retried, Rows
+from workflow_rl.runs.search import run_search
 from workflow_rl.workflow.orders import format_order
 
 pytestmark = [
     pytest.mark.ray,
+    pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray"),
 ]
 
@@ -40,11 +40,20 @@ LONG = tiny(
     base_updates=5,
     polish_updates=5,
 )
-FLAGS = ("--n-envs", "20", "--max-steps", "30", "--max-episodes", str(UPDATES))
+FLAGS: tuple[str, ...] = ("--n-envs", "20", "--max-steps", "30", "--max-episodes", str(UPDATES))
 FLAGS += ("--min-episodes", "1", "--compliance-threshold", "1", "--hidden", "8")
 FLAGS += ("--n-workflows", "3", "--strategy", "exhaustive")
 FLAGS += ("--base-updates", "5", "--polish-updates", "5", "--parallel-workflows", "2")
-QUICK = ("--n-envs", "6", "--n-workflows", "3", "--max-episodes", "3", "--max-steps", "20")
+QUICK: tuple[str, ...] = (
+    "--n-envs",
+    "6",
+    "--n-workflows",
+    "3",
+    "--max-episodes",
+    "3",
+    "--max-steps",
+    "20",
+)
 QUICK += ("--base-updates", "3", "--polish-updates", "2", "--hidden", "8", "--min-episodes", "1")
 QUICK += ("--strategy", "exhaustive", "--parallel-workflows", "2")
 
@@ -57,31 +66,12 @@ def cluster() -> Iterator[RayHost]:
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return search(LONG, checkpoint_dir=tmp_path_factory.mktemp("logs")).path
+    return run_search(LONG, checkpoint_dir=tmp_path_factory.mktemp("logs")).path
 
 
-@contextmanager
-def running(*args: str, cwd: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
+def on_ray(*args: str, cwd: Path | None = None) -> AbstractContextManager[subprocess.Popen[str]]:
     """A search on Ray under way."""
-    process = subprocess.Popen(
-        [*COMMAND, "search", "--executor", "ray", *args],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=WIDE,
-        cwd=cwd,
-        start_new_session=True,
-        preexec_fn=hear_interrupts,
-    )
-    try:
-        yield process
-    finally:
-        for child in (*children(process.pid), process.pid):
-            try:
-                os.kill(child, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        process.communicate()
+    return running("--executor", "ray", *args, cwd=cwd)
 
 
 def wait_for(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
@@ -108,7 +98,7 @@ def in_the_middle(folder: Path) -> bool:
 def test_on_a_ray_started_here_a_search_is_the_same_and_nothing_stays_behind(
     tmp_path: Path,
 ) -> None:
-    with running(*QUICK, "--checkpoint-dir", str(tmp_path / "ray")) as process:
+    with on_ray(*QUICK, "--checkpoint-dir", str(tmp_path / "ray")) as process:
         below: set[int] = set()
 
         def ended() -> bool:
@@ -120,20 +110,72 @@ def test_on_a_ray_started_here_a_search_is_the_same_and_nothing_stays_behind(
         assert (code, err) == (0, ""), (out, err)
         assert len(below) > 3
         wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in below))
-    serial = search(tiny(), checkpoint_dir=tmp_path / "serial").path
+    serial = run_search(tiny(), checkpoint_dir=tmp_path / "serial").path
     assert_same(the_run(tmp_path / "ray"), serial)
     assert "raylet" not in out
+
+
+def test_a_search_picks_and_finds_the_same_on_a_cluster_as_in_processes(
+    cluster: RayHost, tmp_path: Path
+) -> None:
+    config = tiny(
+        strategy="gp-ucb",
+        n_workflows=6,
+        initial_design=3,
+        parallel_workflows=2,
+        ordered_results=True,
+    )
+    places = {"ray": Execution("ray", cluster.address), "processes": Execution("processes")}
+    runs = [
+        run_search(config, checkpoint_dir=tmp_path / name, execution=place).path
+        for name, place in places.items()
+    ]
+    assert_same(*runs)
 
 
 # --- faults
 
 
-@pytest.mark.slow
+def test_what_a_node_or_a_worker_takes_with_it_is_done_again_elsewhere(
+    cluster: RayHost, tmp_path: Path
+) -> None:
+    """Both trainings are under way when a node is removed; then the other worker is killed."""
+    from workflow_rl.runs.ray import RayPool, connected
+
+    tasks = [task(tmp_path / "ours", order, updates=400) for order in (3, 4)]
+    heard: set[str] = set()
+    reasons: list[str] = []
+    killed: list[int] = []
+    results = {}
+    with connected(cluster.address, 2), closing(RayPool(2)) as pool:
+        for event in pool.events(tasks):
+            if isinstance(event, Retried):
+                reasons.append(event.reason)
+            elif isinstance(event, Done):
+                results[event.task.name] = event.result
+            elif isinstance(event, Rows):
+                heard.add(event.task.name)
+                if not reasons and len(heard) == len(cluster.raylets) == 2:
+                    cluster.remove_node(cluster.raylets[0])
+                elif len(reasons) == 1 and not killed:
+                    killed = trainers(cluster.pid)
+                    for process in killed:
+                        os.kill(process, signal.SIGKILL)
+    cluster.add_node()
+    assert len(reasons) in (2, 3)  # two workers were killed if the lost one had begun again
+    assert reasons[0].startswith("the node ")
+    assert reasons[0].endswith(" went away")
+    assert all("its process on" in why and why.endswith("died") for why in reasons[1:])
+    assert results == expected(tmp_path / "theirs", tasks)
+    for one in tasks:
+        assert_same_folder(one.folder, tmp_path / "theirs" / one.name)
+
+
 def test_a_node_removed_in_mid_training_only_costs_time(
     cluster: RayHost, tmp_path: Path, uninterrupted: Path
 ) -> None:
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
-    with running(*FLAGS, *args) as process:
+    with on_ray(*FLAGS, *args) as process:
         wait_for(lambda: in_the_middle(tmp_path), process)
         assert len(trainers(cluster.pid)) == 2
         cluster.remove_node(cluster.raylets[0])
@@ -146,12 +188,11 @@ def test_a_node_removed_in_mid_training_only_costs_time(
     assert_same(the_run(tmp_path), uninterrupted)
 
 
-@pytest.mark.slow
 def test_a_worker_killed_in_mid_training_only_costs_time(
     cluster: RayHost, tmp_path: Path, uninterrupted: Path
 ) -> None:
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
-    with running(*FLAGS, *args) as process:
+    with on_ray(*FLAGS, *args) as process:
         wait_for(lambda: in_the_middle(tmp_path), process)
         os.kill(trainers(cluster.pid)[0], signal.SIGKILL)
         wait_for(lambda: updates(tmp_path, "trial_002") >= 1, process)
@@ -164,13 +205,12 @@ def test_a_worker_killed_in_mid_training_only_costs_time(
     assert_same(the_run(tmp_path), uninterrupted)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["ray", "processes"])
 def test_a_killed_driver_is_resumed_on_any_executor(
     cluster: RayHost, tmp_path: Path, uninterrupted: Path, executor: str
 ) -> None:
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
-    with running(*FLAGS, *args) as process:
+    with on_ray(*FLAGS, *args) as process:
         wait_for(lambda: updates(tmp_path, "trial_002") >= 1, process)
         finished = [p.parent for p in tmp_path.rglob("trainings/trial_*/result.safetensors")]
         assert finished
@@ -186,13 +226,12 @@ def test_a_killed_driver_is_resumed_on_any_executor(
     assert_same(run, uninterrupted)
 
 
-@pytest.mark.slow
 def test_a_straggler_is_left_out_with_its_reason(cluster: RayHost, tmp_path: Path) -> None:
     """Whatever trains the first workflow is stopped at its first news, each time."""
-    flags = (*QUICK, "--parallel-workflows", "1", "--time-limit", "25")
+    flags: tuple[str, ...] = (*QUICK, "--parallel-workflows", "1", "--time-limit", "25")
     flags += ("--max-episodes", "800", "--stop-at", "budget")
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
-    with running(*flags, *args) as process:
+    with on_ray(*flags, *args) as process:
         stopped: set[int] = set()
 
         def has_failed() -> bool:
@@ -217,14 +256,13 @@ def test_a_straggler_is_left_out_with_its_reason(cluster: RayHost, tmp_path: Pat
     assert [trial["order"] for trial in summary["trials"]] == [1, 2]
 
 
-@pytest.mark.slow
 def test_a_full_disk_at_the_driver_is_one_error_and_nothing_finished_is_lost(
     cluster: RayHost, tmp_path: Path, uninterrupted: Path
 ) -> None:
     disk = tmp_path / "disk"
     with small_disk(disk, "30m"):
         args = ("--ray-address", cluster.address, "--checkpoint-dir", str(disk))
-        with running(*FLAGS, *args) as process:
+        with on_ray(*FLAGS, *args) as process:
             wait_for(lambda: updates(disk, "trial_002") >= 1, process)
             finished = list(disk.rglob("trainings/trial_*/result.safetensors"))
             assert finished
@@ -256,12 +294,11 @@ def test_a_full_disk_at_the_driver_is_one_error_and_nothing_finished_is_lost(
 # --- being stopped
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_ray_started_here_ends_with_the_search_however_that_ends(
     tmp_path: Path, how: signal.Signals
 ) -> None:
-    with running(*FLAGS, "--checkpoint-dir", str(tmp_path)) as process:
+    with on_ray(*FLAGS, "--checkpoint-dir", str(tmp_path)) as process:
         wait_for(lambda: in_the_middle(tmp_path), process)
         below, busy = children(process.pid), trainers(process.pid)
         if how == signal.SIGINT:
@@ -280,10 +317,9 @@ def test_a_ray_started_here_ends_with_the_search_however_that_ends(
     assert f"go on with: workflow-rl search --resume {the_run(tmp_path)}" in out
 
 
-@pytest.mark.slow
 def test_a_cluster_that_was_joined_outlives_the_search(cluster: RayHost, tmp_path: Path) -> None:
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
-    with running(*FLAGS, *args) as process:
+    with on_ray(*FLAGS, *args) as process:
         wait_for(lambda: in_the_middle(tmp_path), process)
         process.send_signal(signal.SIGINT)
         code, _, err = ends(process)
@@ -295,52 +331,6 @@ def test_a_cluster_that_was_joined_outlives_the_search(cluster: RayHost, tmp_pat
 # --- clusters that cannot be used
 
 
-def refused(*args: str, cwd: Path) -> str:
-    result = run_command("search", "--executor", "ray", *QUICK, *args, cwd=cwd)
-    assert list(cwd.iterdir()) == []
-    return complaint(result)
-
-
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1: [Errno 111] Connection refused"),
-        ("nowhere", "--ray-address must be host:port or auto, not 'nowhere'"),
-        ("ray://127.0.0.1:10001", "--ray-address must be host:port or auto"),
-        ("host.invalid:6379", "no Ray cluster answers at host.invalid:6379"),
-        ("127.0.0.1:99999999", "no Ray cluster answers at 127.0.0.1:99999999"),
-    ],
-)
-def test_an_address_where_no_cluster_is(
-    address: str,
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["search", "--executor", "ray", *QUICK, "--ray-address", address]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith("workflow-rl: error: ")
-    assert said in err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workflow_rl.runs.ray_cluster.JOIN_SECONDS", 3.0)
-    with socket.socket() as mute:
-        mute.bind(("127.0.0.1", 0))
-        mute.listen()
-        execution = Execution("ray", f"127.0.0.1:{mute.getsockname()[1]}")
-        with (
-            pytest.raises(InvalidInputError, match="did not take us in within 3 s"),
-            open_workers(execution, 2),
-        ):
-            pass
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "said"),
     [
@@ -367,7 +357,7 @@ def test_a_node_that_is_set_up_differently_is_refused_at_the_start_or_when_it_jo
         cluster.remove_node(raylet)
 
     never = ("--max-episodes", "1000000", "--stop-at", "budget", "--parallel-workflows", "3")
-    with running(*flags, *never, cwd=folder) as process:
+    with on_ray(*flags, *never, cwd=folder) as process:
         wait_for(lambda: len(trainers(cluster.pid)) == 2, process)
         raylet = cluster.add_node(PYTHONPATH=str(elsewhere.parent))
         try:

@@ -1,169 +1,379 @@
-"""Runs in processes of their own that are stopped from outside."""
+"""Searches that die at any of their writes, find damaged files or no room, and go on."""
 
+import errno
+import json
 import os
-import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import resource
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.run import COMMAND, WIDE
-from tests.runs.toy import assert_same, the_run, tiny
-from workflow_rl.runs.api import search
+from tests.runs.crash import Crash, crashing
+from tests.runs.disk import remount, small_disk
+from tests.runs.toy import assert_same, csv_rows, findings, the_run, tiny
+from tests.runs.work import SideBySide
+from workflow_rl.cli import main
+from workflow_rl.config import PPO_FORMS, ExperimentConfig
+from workflow_rl.runs.search import run_search
 
-LONG = tiny(  # threshold 1: every training uses its whole budget
-    n_envs=20,
-    episode_length=30,
-    max_episodes=40,
-    compliance_threshold=1.0,
-    base_updates=40,
-    polish_updates=40,
-)
-FLAGS = ("--n-envs", "20", "--max-steps", "30", "--max-episodes", "40", "--min-episodes", "1")
-FLAGS += ("--compliance-threshold", "1", "--hidden", "8", "--n-workflows", "3")
-FLAGS += ("--strategy", "exhaustive", "--base-updates", "40", "--polish-updates", "40")
+SMALL = tiny(n_workflows=2, base_updates=2, max_episodes=2)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return search(LONG, checkpoint_dir=tmp_path_factory.mktemp("logs")).path
+    return run_search(SMALL, checkpoint_dir=tmp_path_factory.mktemp("logs")).path
 
 
-def hear_interrupts() -> None:
-    """Undoes what a shell does to commands in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def crashed(folder: Path, at: int, config: ExperimentConfig = SMALL) -> Path:
+    """The directory of a run that died at its n-th write."""
+    with crashing(at), pytest.raises(Crash):
+        run_search(config, checkpoint_dir=folder)
+    return the_run(folder)
 
 
-@contextmanager
-def running(*args: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [*COMMAND, "search", *args],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=WIDE,
-        start_new_session=True,
-        preexec_fn=hear_interrupts,
-    )
-    try:
-        yield process
-    finally:
-        for pid in group(process.pid):
-            os.kill(pid, signal.SIGKILL)
-        process.communicate()
+# --- a run that dies at any of its writes
 
 
-def group(leader: int) -> list[int]:
-    """The live processes that a command consists of."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
+def number_of_writes(folder: Path) -> int:
+    with crashing(None) as writes:
+        run_search(SMALL, checkpoint_dir=folder)
+    return writes.count
+
+
+def survives(folder: Path, at: int, uninterrupted: Path) -> None:
+    run = crashed(folder / str(at), at)
+    run_search(resume=run)
+    assert_same(run, uninterrupted)
+    assert list(run.rglob("*.tmp")) == []
+
+
+def test_a_run_that_dies_while_it_writes_goes_on_exactly(
+    tmp_path: Path, uninterrupted: Path
+) -> None:
+    writes = number_of_writes(tmp_path)
+    assert writes > 40
+    for at in {*range(2, writes + 1, 7), writes}:
+        survives(tmp_path, at, uninterrupted)
+
+
+@pytest.mark.slow
+def test_a_run_that_dies_at_any_of_its_writes_goes_on_exactly(
+    tmp_path: Path, uninterrupted: Path
+) -> None:
+    for at in range(2, number_of_writes(tmp_path) + 1):
+        survives(tmp_path, at, uninterrupted)
+
+
+def test_a_run_that_cannot_even_note_its_configuration_leaves_nothing(tmp_path: Path) -> None:
+    with crashing(1), pytest.raises(Crash):
+        run_search(SMALL, checkpoint_dir=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_dies_again_and_again_still_goes_on_exactly(
+    tmp_path: Path, uninterrupted: Path
+) -> None:
+    run = crashed(tmp_path, 5)
+    deaths = 0
+    while deaths < 30:
         try:
-            state, _, of = path.read_text().rpartition(")")[2].split()[:3]
-        except OSError:
-            continue
-        if int(of) == leader and state != "Z":
-            found.append(int(path.parent.name))
-    return found
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-    end = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < end
-        if process is not None:
-            assert process.poll() is None, process.communicate()
-        time.sleep(0.002)
-
-
-def updates(folder: Path, training: str) -> int:
-    """How many updates a training has noted so far."""
-    files = list(folder.glob(f"exp_*/trainings/{training}/updates.csv"))
-    return files[0].read_text().count("\n") - 1 if files else 0
-
-
-def stop_in(training: str, how: signal.Signals, folder: Path, *args: str) -> tuple[int, str, str]:
-    """Runs a search up to the middle of a training; returns its code and what it said."""
-    with running(*args) as process:
-        wait_until(lambda: updates(folder, training) >= 5, process)
-        process.send_signal(how)
-        out, err = process.communicate(timeout=60)
-        return process.returncode, out, err
-
-
-def test_a_run_stopped_in_every_phase_and_every_way_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path
-) -> None:
-    begin = (*FLAGS, "--checkpoint-dir", str(tmp_path))
-    assert stop_in("base", signal.SIGKILL, tmp_path, *begin)[0] == -signal.SIGKILL
-    run = the_run(tmp_path)
-    for training, how in (("trial_001", signal.SIGTERM), ("polish", signal.SIGINT)):
-        code, out, err = stop_in(training, how, tmp_path, "--resume", str(run))
-        assert code == 130
-        assert err.splitlines()[-1] == "workflow-rl: interrupted"
-        assert "Traceback" not in err
-        assert f"go on with: workflow-rl search --resume {run}" in out
-    search(resume=run)
+            with crashing(16):
+                run_search(resume=run)
+        except Crash:
+            deaths += 1
+        else:
+            break
+    assert 5 < deaths < 30
     assert_same(run, uninterrupted)
 
 
-def test_killed_side_by_side_nothing_stays_behind_and_the_run_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path
+def test_at_most_one_update_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = crashed(tmp_path, 18)
+    kept = sum(len(csv_rows(path)) for path in run.rglob("updates.csv") if path.stat().st_size)
+    made = []
+
+    def update(training: Any) -> Any:
+        made.append(training)
+        return real(training)
+
+    from workflow_rl.train.loop import Training
+
+    real = Training.update
+    monkeypatch.setattr(Training, "update", update)
+    run_search(resume=run)
+    total = len(csv_rows(run / "training_log.csv"))
+    assert kept >= 1
+    assert total - kept <= len(made) <= total - kept + 1
+
+
+@pytest.mark.parametrize("mode", ["previous", "nearest"])
+def test_inherited_policies_are_inherited_again_after_a_crash(tmp_path: Path, mode: str) -> None:
+    config = tiny(warm_start=mode, polish_updates=0)
+    whole = run_search(config, checkpoint_dir=tmp_path / "whole").path
+    for at in (15, 30, 41):
+        run = crashed(tmp_path / str(at), at, config)
+        run_search(resume=run)
+        assert_same(run, whole)
+
+
+SHORT: dict[str, Any] = {"n_workflows": 2, "base_updates": 2, "polish_updates": 0}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        tiny(replay_rollouts=1, **SHORT),
+        tiny(update_steps=90, max_episodes=6, **SHORT),  # updates cut episodes
+        replace(tiny(**SHORT), ppo=PPO_FORMS["modern"]),
+        tiny(red_agent="mixed", observation="cardiff", **SHORT),
+    ],
+    ids=["replay", "cut episodes", "modern", "mixed"],
+)
+def test_every_kind_of_training_goes_on_exactly(tmp_path: Path, config: ExperimentConfig) -> None:
+    whole = run_search(config, checkpoint_dir=tmp_path / "whole").path
+    for at in (9, 25):
+        run = crashed(tmp_path / str(at), at, config)
+        run_search(resume=run)
+        assert_same(run, whole)
+
+
+@pytest.mark.parametrize("mode", ["common", "previous", "nearest"])
+def test_trials_side_by_side_go_on_from_the_same_policies_after_a_crash(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin = (*FLAGS, "--checkpoint-dir", str(tmp_path), "--parallel-workflows", "2")
-    with running(*begin) as process:
-        wait_until(lambda: updates(tmp_path, "trial_001") >= 5, process)
-        assert len(group(process.pid)) >= 3  # itself and two workers
-        process.kill()
-        process.wait()
-        wait_until(lambda: group(process.pid) == [])
-        process.communicate()
-    run = the_run(tmp_path)
-    search(resume=run)
-    assert_same(run, uninterrupted)
+    """A trial decided while another was under way must not inherit from it after a resume."""
+    monkeypatch.setattr(
+        "workflow_rl.runs.pool.ProcessPool", lambda number, limit, fresh: SideBySide(number)
+    )
+    config = tiny(warm_start=mode, parallel_workflows=2, polish_updates=0, base_updates=1)
+    with crashing(None) as writes:
+        whole = run_search(config, checkpoint_dir=tmp_path / "whole").path
+    if mode != "common":
+        noted = json.loads((whole / "trials.json").read_text())
+        assert [entry["start"] for entry in noted] == [None, None, "trial_000"]
+    for at in range(8, writes.count, 11):
+        run = crashed(tmp_path / str(at), at, config)
+        run_search(resume=run)
+        assert_same(run, whole)
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_the_workers_without_a_word_of_theirs(tmp_path: Path) -> None:
-    flags = (*FLAGS, "--max-episodes", "100000", "--checkpoint-dir", str(tmp_path))
-    with running(*flags, "--parallel-workflows", "2") as process:
-        wait_until(lambda: updates(tmp_path, "trial_001") >= 1, process)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-        _, err = process.communicate(timeout=60)
-        assert process.returncode == 130
-        assert err.splitlines()[-1] == "workflow-rl: interrupted"
-        assert "Traceback" not in err
-        wait_until(lambda: group(process.pid) == [])
+def test_a_budget_used_up_stays_used_up_after_a_crash(tmp_path: Path) -> None:
+    config = tiny(n_workflows=10, total_episodes=36, base_updates=1)
+    with crashing(None) as writes:
+        whole = run_search(config, checkpoint_dir=tmp_path / "whole").path
+    for at in range(writes.count - 24, writes.count + 1, 8):
+        run = crashed(tmp_path / str(at), at, config)
+        assert len(run_search(resume=run).trials) == 2
+        assert_same(run, whole)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_run_killed_at_many_moments_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path, workers: str
+def test_totals_are_those_of_all_attempts(tmp_path: Path) -> None:
+    run = crashed(tmp_path, 30)
+    before = json.loads((run / "trials.json").read_text())[-1]["run_seconds"]
+    outcome = run_search(resume=run)
+    rows = csv_rows(run / "training_log.csv")
+    assert outcome.transitions == 6 * 20 * len(rows)
+    assert outcome.seconds > before > 0
+
+
+# --- files that are not what they should be
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Every file that a refused run must leave alone."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.parent.name != "tensorboard" and path.name != ".lock"
+    }
+
+
+def refused(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """The sentence with which a run is not resumed; nothing of it is lost."""
+    before = snapshot(run)
+    assert main(["search", "--resume", str(run)]) == 2
+    after = snapshot(run)
+    tables = {"training_log.csv", "episodes.parquet", "gp_sampling_log.csv"}  # made anew
+    lost = {name for name in before if name not in tables and before[name] != after.get(name)}
+    assert lost == set()
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert err.startswith("workflow-rl: error: ")
+    return err
+
+
+@pytest.fixture(scope="module")
+def died(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that died in its first trial, after a checkpoint."""
+    run = crashed(tmp_path_factory.mktemp("logs"), 23)
+    assert (run / "trainings" / "trial_000" / "checkpoint.safetensors").exists()
+    return run
+
+
+@pytest.fixture
+def in_a_trial(died: Path, tmp_path: Path) -> Path:
+    """A copy of that run."""
+    return Path(shutil.copytree(died, tmp_path / died.name))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00" * 100,
+        b"not a checkpoint",
+        (50).to_bytes(8, "little") + b"{" * 50,
+    ],
+    ids=["empty", "zeros", "text", "header"],
+)
+def test_a_damaged_checkpoint_is_refused(
+    in_a_trial: Path, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    args: tuple[str, ...] = (*FLAGS, "--checkpoint-dir", str(tmp_path))
-    args = (*args, "--parallel-workflows", workers)
-    for kill in range(12):
-        with running(*args) as process:
-            wait_until(lambda: bool(list(tmp_path.glob("exp_*/experiment_config.json"))), process)
-            run = the_run(tmp_path)
-            before = sum(updates(tmp_path, path.name) for path in run.glob("trainings/*"))
-            end = time.monotonic() + 60
+    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
+    path.write_bytes(content)
+    err = refused(in_a_trial, capsys)
+    assert str(path) in err
+    assert "damaged" in err
 
-            def moved(run: Path = run, before: int = before) -> bool:
-                now = sum(updates(tmp_path, path.name) for path in run.glob("trainings/*"))
-                return now > before
 
-            while process.poll() is None and not moved() and time.monotonic() < end:
-                time.sleep(0.001)
-            time.sleep(0.037 * kill)
-            process.kill()
-            process.wait()
-            wait_until(lambda: group(process.pid) == [])
-        args = ("--resume", str(run))
-    with running(*args) as process:
-        process.communicate(timeout=120)
-    assert process.returncode == 0
-    assert_same(run, uninterrupted)
+def test_a_checkpoint_cut_off_is_refused(
+    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
+    os.truncate(path, path.stat().st_size - 100)
+    assert "damaged" in refused(in_a_trial, capsys)
+
+
+def test_a_checkpoint_of_another_training_is_refused(
+    in_a_trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = crashed(tmp_path / "other", 23, replace(SMALL, seed=9))
+    name = Path("trainings") / "trial_000" / "checkpoint.safetensors"
+    shutil.copy(other / name, in_a_trial / name)
+    assert "another configuration" in refused(in_a_trial, capsys)
+
+
+def test_a_checkpoint_of_another_program_is_refused(
+    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
+    save_file({"weights": np.zeros(3, np.float32)}, path)
+    assert "was not written by workflow-rl" in refused(in_a_trial, capsys)
+
+
+def test_a_policy_in_the_place_of_a_checkpoint_is_refused(
+    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
+    shutil.copy(in_a_trial / "policies" / "base.safetensors", path)
+    assert "holds a policy" in refused(in_a_trial, capsys)
+
+
+def test_a_base_policy_of_another_run_is_refused(
+    in_a_trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = crashed(tmp_path / "other", 23, replace(SMALL, seed=9))
+    name = Path("trainings") / "base" / "result.safetensors"
+    shutil.copy(other / name, in_a_trial / name)
+    assert "another configuration" in refused(in_a_trial, capsys)
+
+
+@pytest.mark.parametrize("name", ["trial_000", "trial_001"])
+def test_a_result_of_another_trial_is_refused(
+    uninterrupted: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(uninterrupted, run)
+    other = "trial_001" if name == "trial_000" else "base"
+    results = run / "trainings"
+    shutil.copy(results / other / "result.safetensors", results / name / "result.safetensors")
+    assert "is not the result that trials.json tells of" in refused(run, capsys)
+
+
+@pytest.mark.parametrize("text", ["", "[", "3", "{}", '[{"trial": 3}]', "[[]]", "[null]"])
+def test_a_damaged_list_of_trials_is_refused(
+    in_a_trial: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (in_a_trial / "trials.json").write_text(text)
+    assert "trials.json is damaged" in refused(in_a_trial, capsys)
+
+
+# --- no room
+
+
+ROOMY = ["--n-envs", "10", "--max-steps", "20", "--hidden", "16", "--n-workflows", "3"]
+ROOMY += ["--max-episodes", "6", "--base-updates", "6", "--polish-updates", "3"]
+ROOMY += ["--no-report"]  # larger than everything else of so small a run
+
+
+def fails_for_want_of_room(
+    args: list[str], reason: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(args) == 1
+    out, err = capsys.readouterr()
+    assert err.count("\n") == 1
+    assert err.startswith("workflow-rl: error: ")
+    assert reason in err
+    assert f"workflow-rl search --resume {the_run(folder)}" in out
+
+
+def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", *ROOMY, "--checkpoint-dir", str(tmp_path / "whole")]) == 0
+    used = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    disk = tmp_path / "disk"
+    with small_disk(disk, f"{used // 2}"):
+        args = ["search", *ROOMY, "--checkpoint-dir", str(disk)]
+        capsys.readouterr()
+        fails_for_want_of_room(args, os.strerror(errno.ENOSPC), disk, capsys)
+        run = the_run(disk)
+        fails_for_want_of_room(
+            ["search", "--resume", str(run)], os.strerror(errno.ENOSPC), disk, capsys
+        )
+        remount(disk, f"size={used * 4}")
+        assert main(["search", "--resume", str(run)]) == 0
+        assert_same(run, the_run(tmp_path / "whole"))
+        assert list(run.rglob("*.tmp")) == []
+
+
+def test_where_files_may_not_grow_a_run_stops_and_goes_on_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", *ROOMY, "--checkpoint-dir", str(tmp_path / "whole")]) == 0
+    largest = max(p.stat().st_size for p in the_run(tmp_path / "whole").rglob("*") if p.is_file())
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    capsys.readouterr()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 100, hard))
+        folder = tmp_path / "cut"
+        args = ["search", *ROOMY, "--checkpoint-dir", str(folder)]
+        fails_for_want_of_room(args, os.strerror(errno.EFBIG), folder, capsys)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    run = the_run(folder)
+    assert main(["search", "--resume", str(run)]) == 0
+    assert findings(run) == findings(the_run(tmp_path / "whole"))
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="needs mount")
+def test_a_run_on_a_disk_that_became_read_only_is_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, "20m"):
+        run = crashed(disk, 23)
+        before = snapshot(run)
+        remount(disk, "ro")
+        assert main(["search", "--resume", str(run)]) in (1, 2)
+        assert main(["search", "--checkpoint-dir", str(disk), *ROOMY]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 2
+        assert err.count("Read-only file system") == 2
+        assert snapshot(run) == before

@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import workflow_rl
 from tests.runs.toy import tiny
+from tests.runs.work import job, result
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.store import RunDirectory, describe_run, is_held
+from workflow_rl.files import save_arrays, write_atomically
+from workflow_rl.runs.store import RunDirectory, TrainingFolder, describe_run, is_held
 
 ROOT = Path(workflow_rl.__file__).resolve().parent.parent
 CONFIG = "experiment_config.json"
@@ -250,3 +253,51 @@ def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) ->
     finally:
         stop.set()
         watcher.join()
+
+
+# --- what is kept of a training
+
+
+def test_the_result_of_a_training_is_read_as_it_was_written(tmp_path: Path) -> None:
+    folder = TrainingFolder(tmp_path / "one")
+    found, best = result(4, -3.5), {"weight": np.arange(3, dtype=np.float32)}
+    folder.save_result(job(4), found, best)
+    for asked in (job(4), None):
+        again, weights = folder.load_result(asked)
+        assert again == found
+        assert {name: array.tolist() for name, array in weights.items()} == {"weight": [0, 1, 2]}
+
+
+def test_the_result_of_another_training_or_version_is_refused(tmp_path: Path) -> None:
+    folder = TrainingFolder(tmp_path / "one")
+    with pytest.raises(InvalidInputError, match="there is no file"):
+        folder.load_result()
+    folder.save_result(job(4), result(4, -3.5), {})
+    with pytest.raises(InvalidInputError, match="another configuration"):
+        folder.load_result(job(5))
+    numbers = vars(result(4, -3.5)).copy()
+    del numbers["updates"]
+    save_arrays(folder.result, "training result", {}, {"numbers": numbers})
+    with pytest.raises(InvalidInputError, match="is not a result of this version"):
+        folder.load_result()
+
+
+def test_what_a_training_left_elsewhere_is_put_here_with_the_result_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = TrainingFolder(tmp_path / "there"), TrainingFolder(tmp_path / "here")
+    for path in (there.result, there.updates.path, there.snapshot(5)):
+        write_atomically(path, path.name.encode())
+    written: list[str] = []
+
+    def write(path: Path, data: bytes) -> None:
+        written.append(path.relative_to(here.path).as_posix())
+        write_atomically(path, data)
+
+    monkeypatch.setattr("workflow_rl.runs.store.write_atomically", write)
+    here.complete(there.files())
+    assert written == ["snapshots/update_000005.safetensors", "updates.csv", "result.safetensors"]
+    assert here.files() == there.files()
+    here.clear()
+    assert not here.path.exists()
+    here.clear()

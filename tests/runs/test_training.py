@@ -1,402 +1,85 @@
-import errno
-import json
-import os
-import resource
-import shutil
+"""One training in a folder of its own."""
+
+import multiprocessing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from workflow_rl.runs.api import search
-from workflow_rl.runs.run import SearchOutcome
-from workflow_rl.runs.tasks import SerialWorkers
 
-from tests.runs.crash import Crash, crashing
-from tests.runs.disk import remount, small_disk
-from tests.runs.toy import assert_same, csv_rows, findings, the_run, tiny
-from workflow_rl.cli import main
-from workflow_rl.config import PPO_FORMS, ExperimentConfig
+from tests.runs.toy import tiny, without_costs
+from tests.runs.work import assert_same_folder, expected, task
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.training import TrainingFolder, run_training
+from workflow_rl.runs.pool import Done, ProcessPool, Result, Rows
+from workflow_rl.runs.store import TrainingFolder
+from workflow_rl.runs.training import TrainTask
 from workflow_rl.train.job import TrainJob
 
-SMALL = tiny(n_workflows=2, base_updates=2, max_episodes=2)
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return search(SMALL, checkpoint_dir=tmp_path_factory.mktemp("logs")).path
-
-
-def crashed(folder: Path, at: int, config: ExperimentConfig = SMALL) -> Path:
-    """The directory of a run that died at its n-th write."""
-    with crashing(at), pytest.raises(Crash):
-        search(config, checkpoint_dir=folder)
-    return the_run(folder)
+SMALL = tiny(max_episodes=2)
 
 
 def job(order: int | None = 4, seed: int = 1) -> TrainJob:
     return TrainJob(SMALL.game, SMALL.ppo, SMALL.train, seed, order)
 
 
-# --- a run that dies at any of its writes
-
-
-def number_of_writes(folder: Path) -> int:
-    with crashing(None) as writes:
-        search(SMALL, checkpoint_dir=folder)
-    return writes.count
-
-
-def survives(folder: Path, at: int, uninterrupted: Path) -> None:
-    run = crashed(folder / str(at), at)
-    search(resume=run)
-    assert_same(run, uninterrupted)
-    assert list(run.rglob("*.tmp")) == []
-
-
-def test_a_run_that_dies_while_it_writes_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path
-) -> None:
-    writes = number_of_writes(tmp_path)
-    assert writes > 40
-    for at in {*range(2, writes + 1, 7), writes}:
-        survives(tmp_path, at, uninterrupted)
-
-
-@pytest.mark.slow
-def test_a_run_that_dies_at_any_of_its_writes_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path
-) -> None:
-    for at in range(2, number_of_writes(tmp_path) + 1):
-        survives(tmp_path, at, uninterrupted)
-
-
-def test_a_run_that_cannot_even_note_its_configuration_leaves_nothing(tmp_path: Path) -> None:
-    with crashing(1), pytest.raises(Crash):
-        search(SMALL, checkpoint_dir=tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_run_that_dies_again_and_again_still_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path
-) -> None:
-    run = crashed(tmp_path, 5)
-    deaths = 0
-    while deaths < 30:
-        try:
-            with crashing(16):
-                search(resume=run)
-        except Crash:
-            deaths += 1
-        else:
-            break
-    assert 5 < deaths < 30
-    assert_same(run, uninterrupted)
-
-
-def test_at_most_one_update_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = crashed(tmp_path, 18)
-    kept = sum(len(csv_rows(path)) for path in run.rglob("updates.csv") if path.stat().st_size)
-    made = []
-
-    def update(training: Any) -> Any:
-        made.append(training)
-        return real(training)
-
-    from workflow_rl.train.loop import Training
-
-    real = Training.update
-    monkeypatch.setattr(Training, "update", update)
-    search(resume=run)
-    total = len(csv_rows(run / "training_log.csv"))
-    assert kept >= 1
-    assert total - kept <= len(made) <= total - kept + 1
-
-
-@pytest.mark.parametrize("mode", ["previous", "nearest"])
-def test_inherited_policies_are_inherited_again_after_a_crash(tmp_path: Path, mode: str) -> None:
-    config = tiny(warm_start=mode, polish_updates=0)
-    whole = search(config, checkpoint_dir=tmp_path / "whole").path
-    for at in (15, 30, 41):
-        run = crashed(tmp_path / str(at), at, config)
-        search(resume=run)
-        assert_same(run, whole)
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        tiny(replay_rollouts=1, polish_updates=0),
-        tiny(update_steps=90, max_episodes=6, polish_updates=0),  # updates cut episodes
-        replace(tiny(polish_updates=0), ppo=PPO_FORMS["modern"]),
-        tiny(red_agent="mixed", observation="cardiff", polish_updates=0),
-    ],
-    ids=["replay", "cut episodes", "modern", "mixed"],
-)
-def test_every_kind_of_training_goes_on_exactly(tmp_path: Path, config: ExperimentConfig) -> None:
-    whole = search(config, checkpoint_dir=tmp_path / "whole").path
-    for at in (9, 25):
-        run = crashed(tmp_path / str(at), at, config)
-        search(resume=run)
-        assert_same(run, whole)
-
-
-class SideBySide(SerialWorkers):
-    """Trials side by side as worker processes would do them, but without the processes."""
-
-    def __init__(self, number: int, time_limit: float | None) -> None:
-        self.capacity = number
-
-
-@pytest.mark.parametrize("mode", ["common", "previous", "nearest"])
-def test_trials_side_by_side_go_on_from_the_same_policies_after_a_crash(
-    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A trial decided while another was under way must not inherit from it after a resume."""
-    monkeypatch.setattr("workflow_rl.runs.workers.ProcessWorkers", SideBySide)
-    config = tiny(warm_start=mode, parallel_workflows=2, polish_updates=0, base_updates=1)
-    with crashing(None) as writes:
-        whole = search(config, checkpoint_dir=tmp_path / "whole").path
-    if mode != "common":
-        noted = json.loads((whole / "trials.json").read_text())
-        assert [entry["start"] for entry in noted] == [None, None, "trial_000"]
-    for at in range(8, writes.count, 6):
-        run = crashed(tmp_path / str(at), at, config)
-        search(resume=run)
-        assert_same(run, whole)
-
-
-def test_a_budget_used_up_stays_used_up_after_a_crash(tmp_path: Path) -> None:
-    config = tiny(n_workflows=10, total_episodes=36, base_updates=1)
-    with crashing(None) as writes:
-        whole = search(config, checkpoint_dir=tmp_path / "whole").path
-    for at in range(writes.count - 24, writes.count + 1, 3):
-        run = crashed(tmp_path / str(at), at, config)
-        assert len(search(resume=run).trials) == 2
-        assert_same(run, whole)
-
-
-def test_totals_are_those_of_all_attempts(tmp_path: Path) -> None:
-    run = crashed(tmp_path, 30)
-    before = json.loads((run / "trials.json").read_text())[-1]["run_seconds"]
-    outcome: SearchOutcome = search(resume=run)
-    rows = csv_rows(run / "training_log.csv")
-    assert outcome.transitions == 6 * 20 * len(rows)
-    assert outcome.seconds > before > 0
-
-
-# --- files that are not what they should be
-
-
-def snapshot(folder: Path) -> dict[str, bytes]:
-    """Every file that a refused run must leave alone."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.parent.name != "tensorboard" and path.name != ".lock"
-    }
-
-
-def refused(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """The sentence with which a run is not resumed; nothing of it is lost."""
-    before = snapshot(run)
-    assert main(["search", "--resume", str(run)]) == 2
-    after = snapshot(run)
-    tables = {"training_log.csv", "episodes.parquet", "gp_sampling_log.csv"}  # made anew
-    lost = {name for name in before if name not in tables and before[name] != after.get(name)}
-    assert lost == set()
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert err.startswith("workflow-rl: error: ")
-    return err
-
-
-@pytest.fixture
-def in_a_trial(tmp_path: Path) -> Path:
-    """A run that died in its first trial, after a checkpoint."""
-    run = crashed(tmp_path, 23)
-    assert (run / "trainings" / "trial_000" / "checkpoint.safetensors").exists()
-    return run
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"\x00" * 100,
-        b"not a checkpoint",
-        (50).to_bytes(8, "little") + b"{" * 50,
-    ],
-    ids=["empty", "zeros", "text", "header"],
-)
-def test_a_damaged_checkpoint_is_refused(
-    in_a_trial: Path, content: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
-    path.write_bytes(content)
-    err = refused(in_a_trial, capsys)
-    assert str(path) in err
-    assert "damaged" in err
-
-
-def test_a_checkpoint_cut_off_is_refused(
-    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
-    os.truncate(path, path.stat().st_size - 100)
-    assert "damaged" in refused(in_a_trial, capsys)
-
-
-def test_a_checkpoint_of_another_training_is_refused(
-    in_a_trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = crashed(tmp_path / "other", 23, replace(SMALL, seed=9))
-    name = Path("trainings") / "trial_000" / "checkpoint.safetensors"
-    shutil.copy(other / name, in_a_trial / name)
-    assert "another configuration" in refused(in_a_trial, capsys)
-
-
-def test_a_checkpoint_of_another_program_is_refused(
-    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import numpy as np
-    from safetensors.numpy import save_file
-
-    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
-    save_file({"weights": np.zeros(3, np.float32)}, path)
-    assert "was not written by workflow-rl" in refused(in_a_trial, capsys)
-
-
-def test_a_policy_in_the_place_of_a_checkpoint_is_refused(
-    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
-    shutil.copy(in_a_trial / "policies" / "base.safetensors", path)
-    assert "holds a policy" in refused(in_a_trial, capsys)
-
-
-def test_a_base_policy_of_another_run_is_refused(
-    in_a_trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = crashed(tmp_path / "other", 23, replace(SMALL, seed=9))
-    name = Path("trainings") / "base" / "result.safetensors"
-    shutil.copy(other / name, in_a_trial / name)
-    assert "another configuration" in refused(in_a_trial, capsys)
-
-
-@pytest.mark.parametrize("name", ["trial_000", "trial_001"])
-def test_a_result_of_another_trial_is_refused(
-    uninterrupted: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(uninterrupted, run)
-    other = "trial_001" if name == "trial_000" else "base"
-    results = run / "trainings"
-    shutil.copy(results / other / "result.safetensors", results / name / "result.safetensors")
-    assert "is not the result that trials.json tells of" in refused(run, capsys)
-
-
-@pytest.mark.parametrize("text", ["", "[", "3", "{}", '[{"trial": 3}]', "[[]]", "[null]"])
-def test_a_damaged_list_of_trials_is_refused(
-    in_a_trial: Path, text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (in_a_trial / "trials.json").write_text(text)
-    assert "trials.json is damaged" in refused(in_a_trial, capsys)
-
-
-# --- one training by itself
-
-
 def test_a_finished_training_is_not_trained_again(tmp_path: Path) -> None:
-    rows: list[Any] = []
-    first = run_training("one", job(), tmp_path, rows.append)
-    assert len(rows) == first.updates == 2
-    again = run_training("one", job(), tmp_path, rows.append)
-    assert len(rows) == 2
-    assert again.env_reward == first.env_reward
-    assert all((again.final[k] == first.final[k]).all() for k in first.final)
+    *rows, first = TrainTask("one", job(), tmp_path).run()
+    assert isinstance(first, Result)
+    assert len(rows) == first.value.updates == 2
+    files = TrainingFolder(tmp_path).files()
+    assert list(TrainTask("one", job(), tmp_path).run()) == [first]
+    assert TrainTask("one", job(), tmp_path).stored() == first.value
+    assert TrainingFolder(tmp_path).files() == files
     assert not TrainingFolder(tmp_path).checkpoint.exists()
 
 
 def test_the_result_of_another_training_is_refused(tmp_path: Path) -> None:
-    run_training("one", job(order=4), tmp_path)
+    list(TrainTask("one", job(order=4), tmp_path).run())
     for other in (job(order=5), job(seed=2), job(order=None)):
         with pytest.raises(InvalidInputError, match="another configuration"):
-            run_training("one", other, tmp_path)
+            list(TrainTask("one", other, tmp_path).run())
 
 
-# --- no room
-
-
-ROOMY = ["--n-envs", "20", "--max-steps", "20", "--hidden", "16", "--n-workflows", "3"]
-ROOMY += ["--max-episodes", "6", "--base-updates", "6", "--polish-updates", "3"]
-ROOMY += ["--no-report"]  # larger than everything else of so small a run
-
-
-def fails_for_want_of_room(
-    args: list[str], reason: str, folder: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("killed_at", [1, 2])
+def test_a_training_whose_reader_stops_goes_on_after_its_last_update(
+    tmp_path: Path, killed_at: int
 ) -> None:
-    assert main(args) == 1
-    out, err = capsys.readouterr()
-    assert err.count("\n") == 1
-    assert err.startswith("workflow-rl: error: ")
-    assert reason in err
-    assert f"workflow-rl search --resume {the_run(folder)}" in out
+    *expected, whole = TrainTask("one", job(), tmp_path / "whole").run()
+    one = TrainTask("one", job(), tmp_path / "ours")
+    steps = one.run()
+    first = [next(steps) for _ in range(killed_at)]
+    steps.close()
+    *rest, again = one.run()
+    assert without_costs([*first, *rest]) == without_costs(expected)
+    assert again == whole
+    assert_same_folder(one.folder, tmp_path / "whole")
 
 
-def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["search", *ROOMY, "--checkpoint-dir", str(tmp_path / "whole")]) == 0
-    used = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
-    disk = tmp_path / "disk"
-    with small_disk(disk, f"{used // 2}"):
-        args = ["search", *ROOMY, "--checkpoint-dir", str(disk)]
-        capsys.readouterr()
-        fails_for_want_of_room(args, os.strerror(errno.ENOSPC), disk, capsys)
-        run = the_run(disk)
-        fails_for_want_of_room(
-            ["search", "--resume", str(run)], os.strerror(errno.ENOSPC), disk, capsys
-        )
-        remount(disk, f"size={used * 4}")
-        assert main(["search", "--resume", str(run)]) == 0
-        assert_same(run, the_run(tmp_path / "whole"))
-        assert list(run.rglob("*.tmp")) == []
+def test_policies_are_kept_on_the_way_if_asked_for(tmp_path: Path) -> None:
+    train = replace(SMALL.train, snapshot_every=2, max_episodes=5, stop_at="budget")
+    list(TrainTask("one", replace(job(), train=train), tmp_path).run())
+    names = sorted(path.stem for path in (tmp_path / "snapshots").glob("*.safetensors"))
+    assert names == ["update_000002", "update_000004"]
+    policy = load_policy(tmp_path / "snapshots" / "update_000004.safetensors")
+    assert policy.description["update"] == 4
 
 
-def test_where_files_may_not_grow_a_run_stops_and_goes_on_later(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["search", *ROOMY, "--checkpoint-dir", str(tmp_path / "whole")]) == 0
-    largest = max(p.stat().st_size for p in the_run(tmp_path / "whole").rglob("*") if p.is_file())
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    capsys.readouterr()
+@pytest.mark.slow
+def test_a_training_outlives_its_worker_process(tmp_path: Path) -> None:
+    """The worker is killed at its fourth row; another goes on from the checkpoint."""
+    one = task(tmp_path / "ours", 3, updates=12)
+    pool, killed, updates = ProcessPool(1), False, []
     try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 100, hard))
-        folder = tmp_path / "cut"
-        args = ["search", *ROOMY, "--checkpoint-dir", str(folder)]
-        fails_for_want_of_room(args, os.strerror(errno.EFBIG), folder, capsys)
+        for event in pool.events([one]):
+            if isinstance(event, Rows):
+                updates += [row["update"] for row in event.rows]
+            if not killed and updates[-1:] == [4]:
+                killed = True
+                for process in multiprocessing.active_children():
+                    process.kill()
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    run = the_run(folder)
-    assert main(["search", "--resume", str(run)]) == 0
-    assert findings(run) == findings(the_run(tmp_path / "whole"))
-
-
-@pytest.mark.skipif(shutil.which("mount") is None, reason="needs mount")
-def test_a_run_on_a_disk_that_became_read_only_is_left_as_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    disk = tmp_path / "disk"
-    with small_disk(disk, "20m"):
-        run = crashed(disk, 23)
-        before = snapshot(run)
-        remount(disk, "ro")
-        assert main(["search", "--resume", str(run)]) in (1, 2)
-        assert main(["search", "--checkpoint-dir", str(disk), *ROOMY]) == 2
-        err = capsys.readouterr().err
-        assert err.count("\n") == 2
-        assert err.count("Read-only file system") == 2
-        assert snapshot(run) == before
+        pool.close()
+    assert isinstance(event, Done)
+    assert event.result == expected(tmp_path / "theirs", [one])[one.name]
+    assert_same_folder(one.folder, tmp_path / "theirs" / one.name)
+    assert len(updates) == len(set(updates)) >= 11  # one row may be lost, but not in the log

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
-from workflow_rl.runs.api import search
-from workflow_rl.runs.run import SearchOutcome
+from workflow_rl.runs.search import run_search
+from workflow_rl.runs.summary import SearchOutcome
 
 # What a run may do differently each time: how long it took, and what it cost.
 _COSTS = {"cpu_percent", "rss_mb", "seconds", "search_seconds", "pick_seconds", "run_seconds"} | {
@@ -83,4 +83,4 @@ def the_run(folder: Path) -> Path:
 
 def run_tiny(folder: Path, **changes: Any) -> SearchOutcome:
     """A search as small as can be, done."""
-    return search(tiny(**changes), checkpoint_dir=folder)
+    return run_search(tiny(**changes), checkpoint_dir=folder)

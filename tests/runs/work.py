@@ -1,82 +1,133 @@
-"""Small trainings as tasks, and who is told of them."""
+"""Small trainings as tasks, what they give here, and pools that do them without a process."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from workflow_rl.runs.tasks import SerialWorkers, Task, train_all
-
 from tests.runs.toy import csv_rows, tiny, without_costs
-from workflow_rl.runs.logs import Row
-from workflow_rl.runs.training import TrainingFolder, result_numbers
+from workflow_rl.runs.pool import (
+    Attempt,
+    Done,
+    Event,
+    Failed,
+    ParallelPool,
+    Pool,
+    Result,
+    Rows,
+    SerialPool,
+    Task,
+)
+from workflow_rl.runs.store import TrainingFolder
+from workflow_rl.runs.training import TrainTask
 from workflow_rl.train.job import TrainJob, TrainResult
+from workflow_rl.train.loop import Training, weights_of
 
 SMALL = tiny()
 LONG = 100_000  # updates that nobody waits for
 
 
-def job(order: int, updates: int = 3, base: bool = True) -> TrainJob:
-    """A training of a hundredth of a second per update; orders from 100 on have no end."""
-    train = replace(
-        SMALL.train,
-        max_episodes=LONG if order >= 100 else updates,
-        min_episodes=1,
-        stop_at="budget",
-    )
+def job(order: int, updates: int = 3, base: bool = False) -> TrainJob:
+    """A training of a hundredth of a second per update, perhaps from the weights of another."""
+    train = replace(SMALL.train, max_episodes=updates, min_episodes=1, stop_at="budget")
     made = TrainJob(SMALL.game, SMALL.ppo, train, 7, order)
     if not base:
         return made
-    from workflow_rl.train.loop import train as run
-
-    start = run(replace(made, order=None, train=replace(train, max_episodes=1)))
-    return replace(made, base=start.best)
+    return replace(made, base=weights_of(Training(replace(made, seed=8)).learner.network))
 
 
-def task(folder: Path, order: int, updates: int = 3, base: bool = False) -> Task:
+def task(folder: Path, order: int, updates: int = 3, base: bool = False) -> TrainTask:
     name = f"order_{order}"
-    return Task(name, job(order, updates, base), folder / name)
+    return TrainTask(name, job(order, updates, base), folder / name)
 
 
-@dataclass
-class Told:
-    """Notes what it is told, and does something at every row."""
-
-    at_row: Callable[[Row], None] = lambda row: None
-    updates: list[Row] = field(default_factory=list)
-    repeats: list[tuple[str, str]] = field(default_factory=list)
-
-    def rows(self, *rows: Row) -> None:
-        for row in rows:
-            self.updates.append(row)
-            self.at_row(row)
-
-    def again(self, task: Task, reason: str) -> None:
-        self.repeats.append((task.name, reason))
-
-
-def expected(folder: Path, tasks: list[Task]) -> dict[str, TrainResult]:
-    """What the trainings give one by one in this process."""
-    here = [Task(t.name, t.job, folder / t.name) for t in tasks]
-    found = {}
-    for ended, result in train_all(SerialWorkers(), here, Told()):
-        assert isinstance(result, TrainResult)
-        found[ended.name] = result
-    return found
+def result(order: int, value: float, *, compliance: float = 1.0, good: bool = True) -> TrainResult:
+    """What a training may have found."""
+    return TrainResult(
+        order=order,
+        env_reward=value,
+        env_reward_error=0.25,
+        objective_episodes=12,
+        compliance=compliance,
+        compliance_true=compliance,
+        is_compliant=good,
+        stopped="compliant",
+        updates=3,
+        transitions=360,
+        episodes_per_env=3,
+        alignment_weights=[30.0],
+        best_env_reward=value + 1,
+        best_compliance=compliance,
+    )
 
 
-def assert_same_result(ours: TrainResult, theirs: TrainResult) -> None:
-    assert result_numbers(ours) == result_numbers(theirs)
-    for weights, others in ((ours.best, theirs.best), (ours.final, theirs.final)):
-        assert weights.keys() == others.keys()
-        assert all(np.array_equal(weights[k], others[k]) for k in weights)
+def results(pool: Pool, tasks: Sequence[Task]) -> dict[str, TrainResult]:
+    """What trainings on a pool give, none of which is lost."""
+    events = list(pool.events(tasks))
+    assert not any(isinstance(event, Failed) for event in events)
+    return {event.task.name: event.result for event in events if isinstance(event, Done)}
+
+
+def expected(folder: Path, tasks: Sequence[TrainTask]) -> dict[str, TrainResult]:
+    """What trainings give one by one in this process."""
+    return results(SerialPool(), [replace(t, folder=folder / t.name) for t in tasks])
 
 
 def assert_same_folder(ours: Path, theirs: Path) -> None:
     """Two folders hold the same finished training, but for what it cost."""
     assert {p.name for p in ours.iterdir()} == {p.name for p in theirs.iterdir()}
-    for name in ("episodes.bin", "result.safetensors"):
+    for name in ("episodes.arrow", "result.safetensors"):
         assert (ours / name).read_bytes() == (theirs / name).read_bytes()
     rows, others = csv_rows(ours / "updates.csv"), csv_rows(theirs / "updates.csv")
     assert without_costs(rows) == without_costs(others)
     assert not TrainingFolder(ours).checkpoint.exists()
+
+
+class SideBySide(ParallelPool):
+    """Has several tasks at a time, but does them here, one by one.
+
+    The one with the lowest rank ends first; without ranks, the one begun first.
+    """
+
+    def __init__(
+        self, capacity: int, *, ranks: Sequence[int] = (), fails: Collection[int] = ()
+    ) -> None:
+        super().__init__(capacity)
+        self.most = 0  # at a time
+        self.begun: list[int] = []  # tasks, by number
+        self._ranks = ranks
+        self._fails = fails
+
+    def _begin(self, attempt: Attempt) -> None:
+        self.begun.append(number_of(attempt.task))
+
+    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+        self.most = max(self.most, len(running))
+        attempt = min(running, key=lambda a: self._rank(number_of(a.task)))
+        if number_of(attempt.task) in self._fails:
+            attempt.end = Failed(attempt.task, "it rained")
+        else:
+            yield from self._work(attempt)
+
+    def _rank(self, number: int) -> int:
+        return self._ranks[number] if self._ranks else number
+
+    def _work(self, attempt: Attempt) -> Iterator[Event]:
+        for step in attempt.task.run():
+            if isinstance(step, Result):
+                attempt.end = Done(attempt.task, step.value)
+            else:
+                yield Rows(attempt.task, [step])
+
+    def _stop(self, attempt: Attempt) -> str:
+        raise AssertionError("nothing is timed")
+
+    def _forget(self, attempt: Attempt) -> None:
+        pass
+
+    def close(self) -> None:
+        self.begun.clear()
+
+
+def number_of(task: Task) -> int:
+    """The number at the end of a task's name."""
+    return int(task.name.rpartition("_")[2])

@@ -12,8 +12,8 @@ import torch
 from workflow_rl.config import PPO_FORMS, PRESETS, GameConfig, PPOConfig, Preset, TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.train.episodes import Episodes
-from workflow_rl.train.job import TrainJob, TrainResult
-from workflow_rl.train.loop import Training, UpdateRecord, train, weights_of
+from workflow_rl.train.job import TrainJob, TrainResult, Weights
+from workflow_rl.train.loop import Training, UpdateRecord, weights_of
 from workflow_rl.train.stopping import COMPLIANT, OUT_OF_BUDGET
 
 TOY: dict[str, Any] = {
@@ -56,27 +56,46 @@ JOBS: dict[str, Callable[[], TrainJob]] = {
 }
 
 
-def assert_same_result(a: TrainResult, b: TrainResult) -> None:
+def trained(some: TrainJob) -> Training:
+    """A training at its end."""
+    training = Training(some)
+    for _ in training.updates():
+        pass
+    return training
+
+
+def train(some: TrainJob) -> TrainResult:
+    return trained(some).result()
+
+
+def final(training: Training) -> Weights:
+    return weights_of(training.learner.network)
+
+
+def assert_is(weights: Weights, expected: Weights) -> None:
+    assert weights.keys() == expected.keys()
+    for name in expected:
+        assert weights[name].tobytes() == expected[name].tobytes(), name
+
+
+def assert_same(a: Training, b: Training) -> None:
+    """Two trainings found the same, and ended with the same policies."""
     for f in fields(TrainResult):
-        one, other = getattr(a, f.name), getattr(b, f.name)
-        if f.name in ("best", "final"):
-            assert one.keys() == other.keys()
-            for name in one:
-                assert one[name].tobytes() == other[name].tobytes(), f"{f.name} {name}"
-        else:
-            assert one == other or (math.isnan(one) and math.isnan(other)), f.name
+        one, other = getattr(a.result(), f.name), getattr(b.result(), f.name)
+        assert one == other or (math.isnan(one) and math.isnan(other)), f.name
+    assert_is(a.best, b.best)
+    assert_is(final(a), final(b))
 
 
-def logged(some: TrainJob, **arguments: Any) -> tuple[TrainResult, list[UpdateRecord], list[Any]]:
+def logged(some: TrainJob) -> tuple[TrainResult, list[UpdateRecord], list[Episodes]]:
     """A training, its log, and its episodes by update."""
-    records: list[UpdateRecord] = []
-    episodes: list[Episodes] = []
-
-    def note(record: UpdateRecord, ended: Episodes) -> None:
-        records.append(record)
-        episodes.append(ended)
-
-    return train(some, on_update=note, **arguments), records, episodes
+    training = Training(some)
+    updates = list(training.updates())
+    return (
+        training.result(),
+        [record for record, _ in updates],
+        [episodes for _, episodes in updates],
+    )
 
 
 # --- seeds
@@ -85,28 +104,28 @@ def logged(some: TrainJob, **arguments: Any) -> tuple[TrainResult, list[UpdateRe
 @pytest.mark.parametrize("name", JOBS)
 def test_the_same_seed_gives_the_same_result(name: str) -> None:
     torch.manual_seed(1)
-    first = train(JOBS[name]())
+    first = trained(JOBS[name]())
     torch.manual_seed(2)  # the global generator has no part in it
     before = torch.random.get_rng_state()
-    assert_same_result(first, train(JOBS[name]()))
+    assert_same(first, trained(JOBS[name]()))
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_another_seed_gives_another_result() -> None:
-    first, second = train(job(seed=0)), train(job(seed=1))
-    assert first.env_reward != second.env_reward
-    assert any((first.final[name] != second.final[name]).any() for name in first.final)
+    first, second = trained(job(seed=0)), trained(job(seed=1))
+    assert first.result().env_reward != second.result().env_reward
+    ours, theirs = final(first), final(second)
+    assert any((ours[name] != theirs[name]).any() for name in ours)
 
 
 def test_one_and_two_threads_give_the_same_result() -> None:
     game = {"red_agent": "meander", "episode_length": 50}
     some = job(n_envs=60, max_episodes=3, hidden=(64, 64), game=game)
-    results = []
+    ends = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        results.append(train(some))
-        assert torch.get_num_threads() == threads  # the caller's choice is left as it was
-    assert_same_result(*results)
+        ends.append(trained(some))
+    assert_same(*ends)
 
 
 # --- going on from a checkpoint
@@ -117,46 +136,41 @@ def test_a_training_resumed_at_any_update_ends_as_if_never_interrupted(
     name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "checkpoint"
-    whole = train(JOBS[name]())
-    assert whole.updates >= 2
+    whole = trained(JOBS[name]())
+    assert whole.updates_made >= 2
     going = Training(JOBS[name]())
-    for update in range(whole.updates):
-        going.save(path, {"at": update})
-        resumed, more = Training.load(path, JOBS[name]())
-        assert more == {"at": update}
-        assert resumed.updates == update
-        while resumed.stop_reason is None:
-            resumed.update()
-        assert_same_result(resumed.result(), whole)
+    for update in range(whole.updates_made):
+        going.save(path)
+        resumed = Training.load(path, JOBS[name]())
+        assert resumed.updates_made == update
+        for _ in resumed.updates():
+            pass
+        assert_same(resumed, whole)
         going.update()
 
 
 @pytest.mark.parametrize("killed_at", [1, 3, 6])
-def test_a_training_killed_while_it_logs_loses_at_most_one_update(
-    killed_at: int, tmp_path: Path
-) -> None:
+def test_a_reader_that_stops_in_an_update_loses_no_other(killed_at: int, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
-    told: list[int] = []
-
-    def dies(record: UpdateRecord, episodes: Episodes) -> None:
-        told.append(record.update)
+    training = Training(job())
+    training.save(path)
+    for record, _ in training.updates():
         if record.update == killed_at:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(job(), checkpoint=path, on_update=dies)
-    result, records, _ = logged(job(), checkpoint=path)
-    assert told == list(range(1, killed_at + 1))
-    assert [record.update for record in records] == list(range(killed_at, 7))
-    assert_same_result(result, train(job()))
+            break
+        training.save(path)
+    again = Training.load(path, job())
+    updates = [record.update for record, _ in again.updates()]
+    assert updates == list(range(killed_at, 7))
+    assert_same(again, trained(job()))
 
 
 def test_a_finished_training_is_not_trained_again(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
-    first = train(job(), checkpoint=path)
-    again, records, _ = logged(job(), checkpoint=path)
-    assert records == []
-    assert_same_result(first, again)
+    first = trained(job())
+    first.save(path)
+    again = Training.load(path, job())
+    assert list(again.updates()) == []
+    assert_same(again, first)
 
 
 OTHER_JOBS: dict[str, Callable[[dict[str, Any]], TrainJob]] = {
@@ -178,24 +192,24 @@ OTHER_JOBS: dict[str, Callable[[dict[str, Any]], TrainJob]] = {
 )
 def test_a_checkpoint_of_another_configuration_is_refused(what: str, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
-    base = Training(job()).result().final
+    base = final(Training(job()))
     training = Training(job(base=base))
     training.update()
-    training.save(path, {})
+    training.save(path)
     with pytest.raises(InvalidInputError) as caught:
-        train(OTHER_JOBS[what](base), checkpoint=path)
+        Training.load(path, OTHER_JOBS[what](base))
     assert str(path) in str(caught.value)
     assert "another configuration" in str(caught.value)
-    assert Training.load(path, job(base=base))[0].updates == 1  # and nothing was destroyed
+    assert Training.load(path, job(base=base)).updates_made == 1  # and nothing was destroyed
 
 
 def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
-    train(job(max_episodes=2), checkpoint=path)
+    trained(job(max_episodes=2)).save(path)
     damaged = path.read_bytes()[:-100]
     path.write_bytes(damaged)
     with pytest.raises(InvalidInputError, match="damaged"):
-        train(job(max_episodes=2), checkpoint=path)
+        Training.load(path, job(max_episodes=2))
     assert path.read_bytes() == damaged
 
 
@@ -270,13 +284,14 @@ def test_the_last_episodes_are_found_when_updates_cut_them() -> None:
     assert result.env_reward == pytest.approx(expected.mean())
 
 
-def every_policy(some: TrainJob) -> tuple[TrainResult, list[UpdateRecord], list[Any]]:
-    """A training, its log, and the weights that played each update."""
-    training, records, players = Training(some), [], []
-    while training.stop_reason is None:
-        players.append(weights_of(training.learner.network))
-        records.append(training.update()[0])
-    return training.result(), records, players
+def every_policy(some: TrainJob) -> tuple[Training, list[UpdateRecord], list[Weights]]:
+    """A training at its end, its log, and the weights that played each update."""
+    training, records = Training(some), []
+    players = [final(training)]
+    for record, _ in training.updates():
+        records.append(record)
+        players.append(final(training))
+    return training, records, players
 
 
 MANY: dict[str, Any] = {
@@ -287,19 +302,15 @@ MANY: dict[str, Any] = {
 }
 
 
-def assert_is(weights: Any, expected: Any) -> None:
-    for name in expected:
-        np.testing.assert_array_equal(weights[name], expected[name])
-
-
 def test_below_the_threshold_the_policy_of_highest_compliance_is_kept() -> None:
-    result, records, players = every_policy(job(compliance_threshold=1.0, **MANY))
+    training, records, players = every_policy(job(compliance_threshold=1.0, **MANY))
+    result = training.result()
     best = max(range(12), key=lambda k: (records[k].compliance_observed, records[k].env_reward))
     assert best < 11  # so that a later policy could have replaced it
     assert max(r.env_reward for r in records) > records[best].env_reward
     assert result.best_compliance == records[best].compliance_observed
     assert result.best_env_reward == records[best].env_reward
-    assert_is(result.best, players[best])
+    assert_is(training.best, players[best])
 
 
 def test_a_policy_that_meets_the_threshold_beats_one_with_more_reward_below_it() -> None:
@@ -307,30 +318,25 @@ def test_a_policy_that_meets_the_threshold_beats_one_with_more_reward_below_it()
     richest = max(records, key=lambda record: record.env_reward)
     # With a fixed weight the threshold changes nothing of the play: choose a telling one.
     threshold = richest.compliance_observed + 1e-6
-    result, again, players = every_policy(job(compliance_threshold=threshold, **MANY))
+    training, again, players = every_policy(job(compliance_threshold=threshold, **MANY))
+    result = training.result()
     assert [r.env_reward for r in again] == [r.env_reward for r in records]
     meets = [k for k, r in enumerate(records) if r.compliance_observed >= threshold]
     assert len(meets) >= 2
     best = max(meets, key=lambda k: records[k].env_reward)
     assert result.best_env_reward == records[best].env_reward < richest.env_reward
     assert result.best_compliance == records[best].compliance_observed
-    assert_is(result.best, players[best])
+    assert_is(training.best, players[best])
 
 
 def test_of_a_policy_that_is_shown_no_order_only_the_reward_counts() -> None:
     some = job(conditioned=False, compliance_threshold=1.0, **MANY)
-    result, records, players = every_policy(some)
+    training, records, players = every_policy(some)
+    result = training.result()
     best = max(range(12), key=lambda k: records[k].env_reward)
     assert max(r.compliance_observed for r in records) > records[best].compliance_observed
     assert result.best_env_reward == records[best].env_reward
-    assert_is(result.best, players[best])
-
-
-def test_the_final_weights_are_those_after_the_last_update() -> None:
-    training = Training(job())
-    while training.stop_reason is None:
-        training.update()
-    assert_is(training.result().final, weights_of(training.learner.network))
+    assert_is(training.best, players[best])
 
 
 # --- what is logged
@@ -387,18 +393,18 @@ def test_an_update_in_which_no_episode_ends_is_logged_as_such() -> None:
 
 
 def test_a_training_starts_from_the_base_it_is_given() -> None:
-    base = train(job()).final
+    base = final(trained(job()))
     before = {name: array.copy() for name, array in base.items()}
-    result, records, players = every_policy(job(base=base, seed=3))
+    training, records, players = every_policy(job(base=base, seed=3))
     assert_is(players[0], base)
     assert_is(base, before)  # which it does not change
-    assert any((result.final[name] != base[name]).any() for name in base)
+    assert any((final(training)[name] != base[name]).any() for name in base)
     assert len(records) == 6
 
 
 @pytest.mark.parametrize("over", [{"hidden": (16, 8)}, {"hidden": (16,)}, {"conditioned": False}])
 def test_a_base_of_another_shape_is_refused(over: dict[str, Any]) -> None:
-    base = Training(job(**over)).result().final
+    base = final(Training(job(**over)))
     with pytest.raises(InvalidInputError, match="another shape"):
         Training(job(base=base))
 
@@ -461,10 +467,11 @@ def test_every_preset_runs_at_toy_size_with_what_is_given_explicitly(name: str) 
     explicit |= {"stop_at": "budget"}
     config = TrainConfig(**(dict(preset.train) | explicit))
     game = GameConfig(episode_length=10, **preset.game)
-    result = train(TrainJob(game, PPOConfig(**preset.ppo), config, 0, 7))
+    training = trained(TrainJob(game, PPOConfig(**preset.ppo), config, 0, 7))
+    result = training.result()
     assert (result.updates, result.transitions) == (2, 40 * envs)
     assert result.episodes_per_env == 4
-    assert all(np.isfinite(array).all() for array in result.final.values())
+    assert all(np.isfinite(array).all() for array in final(training).values())
 
 
 # --- it learns

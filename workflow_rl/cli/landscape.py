@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
             )
             with LandscapeProgress(console, config, len(landscape.seeds)) as progress:
                 for seed, event in landscape.events():
-                    progress.show(seed, event)
+                    progress.show(seed, event, landscape.done)
             found = landscape.table()
             with replaying(console, args.replays * len(REPLAYED_STRATEGIES)) as tell:
                 analysis = analyse_landscape(

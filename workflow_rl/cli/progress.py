@@ -162,17 +162,19 @@ class LandscapeProgress:
         """Stops showing."""
         self._bars.stop()
 
-    def begin(self, seed: int, done: int) -> None:
-        """Shows which seed's search begins, and how many of its orders were done before."""
-        self._seed = seed
-        self._done = seed * NUM_ORDERS + done
-        self._best = float("-inf")
-        self._show("")
+    def show(self, seed: int, event: Event, done: int) -> None:
+        """Shows what happened in the search of a seed.
 
-    def show(self, seed: int, event: Event) -> None:
-        """Shows what happened in the search of a seed, by its place."""
+        Args:
+            seed: its place.
+            event: what happened.
+            done: orders trained so far, of all seeds together.
+        """
+        self._done = done
         if seed != self._seed:
-            self.begin(seed, 0)
+            self._seed = seed
+            self._best = float("-inf")
+            self._show("")
         if isinstance(event, Rows) and event.task.name == BASE:
             row = event.rows[-1]
             self._show(
@@ -182,7 +184,6 @@ class LandscapeProgress:
         elif isinstance(event, Done) and event.task.name != BASE:
             if event.result.is_compliant:
                 self._best = max(self._best, event.result.env_reward)
-            self._done += 1
             found = self._best > float("-inf")
             self._show(f"best {self._best:.2f}" if found else "none compliant yet")
         elif notice := notice_of(event):

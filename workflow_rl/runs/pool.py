@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -188,6 +188,10 @@ class ParallelPool(ABC):
     def _stop(self, attempt: Attempt) -> str:
         """Ends the worker of an attempt that took too long; returns where it ran, in words."""
 
+    @abstractmethod
+    def _forget(self, attempt: Attempt) -> None:
+        """Drops what a lost attempt left, where the next one cannot go on with it."""
+
     def events(self, tasks: Iterable[Task], *, ordered: bool = False) -> Generator[Event]:
         """Runs tasks side by side; see `Pool`."""
         waiting = iter(tasks)
@@ -227,8 +231,9 @@ class ParallelPool(ABC):
         attempt.end = failure
         if failure is None:
             attempt.started = None
+            self._forget(attempt)
+            yield Retried(attempt.task, reason)  # before new rows, which would count twice
             self._begin(attempt)
-            yield Retried(attempt.task, reason)
 
 
 _STARTED: Final = "started"  # what a worker says before the steps of its task, or an exception
@@ -259,6 +264,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.line, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs,))
+        resource_tracker.ensure_running()  # which lets Ctrl-C through again when it starts
         with interrupts_blocked():
             self.process.start()
         theirs.close()
@@ -330,6 +336,9 @@ class ProcessPool(ParallelPool):
     def _stop(self, attempt: Attempt) -> str:
         self._busy.pop(attempt).end()
         return ""
+
+    def _forget(self, attempt: Attempt) -> None:
+        """Keeps the task's folder, whose checkpoint the next attempt goes on from."""
 
     def close(self) -> None:
         """Ends the processes, whatever they are doing; what they have written is kept."""

@@ -78,11 +78,13 @@ class RayPool(ParallelPool):
         self._hosts: dict[Attempt, str] = {}
 
     def _begin(self, attempt: Attempt) -> None:
-        task = attempt.task
-        if task.folder is not None:
-            TrainingFolder(task.folder).clear()
-        self._streams[attempt] = self._work.remote(task, installed())
+        self._forget(attempt)
+        self._streams[attempt] = self._work.remote(attempt.task, installed())
         self._hosts[attempt] = _UNKNOWN_NODE
+
+    def _forget(self, attempt: Attempt) -> None:
+        if attempt.task.folder is not None:
+            TrainingFolder(attempt.task.folder).clear()
 
     def _hear(self, running: list[Attempt]) -> Iterator[Event]:
         """Waits for a message, then takes one of each task that has one by then."""

@@ -1,16 +1,20 @@
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
+from tests.studies.comparison.quick import make_quick
 from workflow_rl.config import PPO_FORMS, GameConfig, TrainConfig
+from workflow_rl.runs.pool import Result
 from workflow_rl.studies.comparison.gradient import (
     GradientNoise,
+    NoiseTask,
     first_gradients,
     gradient_noise,
-    measure_noise,
 )
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.train.job import TrainJob
@@ -19,7 +23,7 @@ from workflow_rl.train.loop import Training
 GAME = GameConfig(episode_length=10)
 
 
-def drawn(batches: int, noise: float, seed: int = 0, size: int = 400) -> np.ndarray:
+def drawn(batches: int, noise: float, seed: int = 0, size: int = 400) -> NDArray[np.float32]:
     """Gradients around a mean of length 3, with a covariance of that trace over 9."""
     rng = np.random.default_rng(seed)
     mean = np.zeros(size)
@@ -78,8 +82,8 @@ def snapshot() -> Training:
     torch.set_num_threads(1)
     train = TrainConfig(n_envs=20, max_episodes=3, min_episodes=1, hidden=(8,), stop_at="budget")
     training = Training(TrainJob(GAME, PPO_FORMS["tuned"], train, 1, 7))
-    while training.stop_reason is None:
-        training.update()
+    for _ in training.updates():
+        pass
     return training
 
 
@@ -121,12 +125,42 @@ def test_a_minibatch_is_noisier_than_its_batch(snapshot: Training) -> None:
     assert small.noise > whole.noise or math.isnan(small.noise)
 
 
-def test_presets_that_play_alike_are_measured_once() -> None:
-    plan = Plan(
-        episode_length=10, transitions=40_000, presets=("parallel200", "original"), seeds=(2,)
-    )
-    told: list[str] = []
-    found = measure_noise(plan, told.append)
-    assert told == ["gradients of parallel200", "gradients of original"]
-    assert found["parallel200"].samples == 2_000
-    assert found["original"].samples == 20_000  # 200 environments for 100 steps, ten episodes
+def test_presets_that_play_alike_are_measured_once(
+    snapshot: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[int] = []
+
+    def gradients(by: Training, train: TrainConfig, *more: Any) -> NDArray[np.float32]:
+        assert by is snapshot
+        played.append(train.n_envs * train.rollout_steps(length))
+        return drawn(2, 1.0)
+
+    monkeypatch.setattr("workflow_rl.studies.comparison.gradient._snapshot", lambda plan: snapshot)
+    monkeypatch.setattr("workflow_rl.studies.comparison.gradient.first_gradients", gradients)
+    for length, expected in ((100, [20_000]), (10, [2_000, 20_000])):
+        plan = Plan(
+            episode_length=length,
+            transitions=40_000,
+            presets=("parallel200", "original"),
+            seeds=(2,),
+        )
+        played.clear()
+        *told, last = NoiseTask(plan).run()
+        assert told == [{"preset": "parallel200"}, {"preset": "original"}]
+        assert isinstance(last, Result)
+        found: dict[str, GradientNoise] = last.value
+        assert found["parallel200"].samples == 200 * length
+        assert found["original"].samples == 20_000  # of so few steps, several episodes
+        assert played == expected
+
+
+def test_the_noise_of_a_preset_is_that_of_its_first_gradients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_quick(monkeypatch)
+    plan = Plan(episode_length=10, transitions=1_000, presets=("parallel25",), seeds=(2,))
+    *_, last = NoiseTask(plan).run()
+    assert isinstance(last, Result)
+    noise: GradientNoise = last.value["parallel25"]
+    assert (noise.samples, noise.batches) == (250, 20)
+    assert noise.noise > 0 or math.isnan(noise.noise)

@@ -3,22 +3,29 @@ import json
 import numpy as np
 import pytest
 
+from workflow_rl.runs.pool import Result
 from workflow_rl.studies.comparison.plan import Plan
-from workflow_rl.studies.comparison.training import Measured, measure_training
-from workflow_rl.train.loop import train
+from workflow_rl.studies.comparison.training import Measured, MeasureTask
+from workflow_rl.train.loop import Training
 
-PLAN = Plan(episode_length=10, transitions=2_000, presets=("episode", "parallel25"), seeds=(3,))
+PLAN = Plan(episode_length=10, transitions=1_000, presets=("episode", "parallel25"), seeds=(3,))
 
 
 @pytest.fixture(scope="module", params=PLAN.presets)
 def measured(request: pytest.FixtureRequest) -> Measured:
-    return measure_training(request.param, PLAN.job(request.param, 3), lambda news: None)
+    *_, last = MeasureTask(request.param, PLAN.job(request.param, 3)).run()
+    assert isinstance(last, Result)
+    found: Measured = last.value
+    return found
 
 
 def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None:
-    result = train(PLAN.job(measured.preset, 3))
+    training = Training(PLAN.job(measured.preset, 3))
+    for _ in training.updates():
+        pass
+    result = training.result()
     assert (measured.updates, measured.transitions) == (result.updates, result.transitions)
-    assert measured.transitions == 2_000
+    assert measured.transitions == 1_000
     assert measured.gradient_steps == 4 * measured.updates
     assert measured.transitions_per_update * measured.updates == measured.transitions
     last = max(3 * measured.n_envs, int(measured.curve.episodes[-1]))
@@ -28,8 +35,8 @@ def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None
 
 
 def test_the_curve_covers_the_whole_training(measured: Measured) -> None:
-    assert measured.curve.total == 200
-    assert measured.curve.transitions[-1] == 2_000
+    assert measured.curve.total == 100
+    assert measured.curve.transitions[-1] == 1_000
     assert (np.diff(measured.curve.seconds) > 0).all()
     assert measured.curve.seconds[-1] == pytest.approx(measured.seconds, rel=1e-6)
     assert (measured.curve.compliance >= 0).all()
@@ -48,7 +55,9 @@ def test_it_survives_json(measured: Measured) -> None:
 
 
 def test_it_tells_how_it_goes() -> None:
-    told: list[str] = []
-    measure_training("parallel25", PLAN.job("parallel25", 0), told.append)
-    assert told
-    assert "transitions, reward -" in told[0]
+    task = MeasureTask("parallel25", PLAN.job("parallel25", 0))
+    assert task.name == "parallel25, seed 0"
+    first, *_ = task.run()
+    assert not isinstance(first, Result)
+    assert first["transitions"] == 250
+    assert first["env_reward"] < 0

@@ -42,15 +42,19 @@ class LandscapeRun:
         self._pool = pool
         self._noted = describe_run(directory.path)
         self.seeds = stored_seeds(directory.path)
+        self.done = 0  # orders trained so far, of all seeds together, by earlier attempts as well
 
     def events(self) -> Iterator[tuple[int, Event]]:
         """Trains what is not trained yet; yields what happens, with the place of the seed."""
         for number, seed in enumerate(self.seeds):
             summary = self.path_of(number) / SUMMARY_FILE
             if summary.exists() and not read_json(summary).get("failed"):
+                self.done = (number + 1) * NUM_ORDERS
                 continue
             with self._part(number, exhaustive(self.config, seed)) as directory:
-                for event in Search(directory, self._pool, retry_failed=True).events():
+                search = Search(directory, self._pool, retry_failed=True)
+                for event in search.events():
+                    self.done = number * NUM_ORDERS + len(search.done)
                     yield number, event
             for failure in read_json(summary).get("failed", ()):
                 raise InvalidInputError(

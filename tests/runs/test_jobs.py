@@ -1,0 +1,88 @@
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runs.toy import tiny
+from tests.runs.work import job, result
+from workflow_rl.ordersearch.strategies import Decision
+from workflow_rl.runs.jobs import base_task, job_of, polish_task, trial_task
+from workflow_rl.runs.store import RunDirectory
+from workflow_rl.runs.trial import Trial
+
+WEIGHTS = {"weight": np.arange(3, dtype=np.float32)}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[RunDirectory]:
+    with closing(RunDirectory.create(tmp_path, tiny(seed=3), [])) as made:
+        for name in ("base", "trial_000"):
+            made.training(name).save_result(job(7), result(7, -3.0), WEIGHTS)
+        yield made
+
+
+def trial(number: int = 0, order: int = 7, repeat: int = 0, start: str | None = None) -> Trial:
+    return Trial(number, order, repeat, Decision(order, "given"), start, 0.0, 0.0)
+
+
+def test_a_training_is_what_the_configuration_asks_for() -> None:
+    config = tiny(seed=3, red_agent="meander")
+    made = job_of(config, 5)
+    assert (made.game, made.ppo, made.train) == (config.game, config.ppo, config.train)
+    assert (made.seed, made.order, made.base) == (3, 5, None)
+    assert job_of(config, None, seed=9).seed == 9
+
+
+def test_seeds_depend_on_what_a_training_is_and_not_on_when_it_is(directory: RunDirectory) -> None:
+    seed = trial_task(directory, trial()).job.seed
+    assert trial_task(directory, trial(number=5)).job.seed == seed
+    others = [
+        trial_task(directory, trial(order=8)).job.seed,
+        trial_task(directory, trial(repeat=1)).job.seed,
+        base_task(directory).job.seed,
+        polish_task(directory, trial()).job.seed,
+    ]
+    assert len({seed, *others}) == 5
+
+
+def test_a_trial_starts_from_the_best_policy_of_its_start(directory: RunDirectory) -> None:
+    task = trial_task(directory, trial(1, start="base"))
+    assert task.name == "trial_001"
+    assert task.folder == directory.path / "trainings" / "trial_001"
+    assert task.job.base is not None
+    assert task.job.base["weight"].tolist() == [0, 1, 2]
+    assert trial_task(directory, trial(1)).job.base is None
+
+
+@pytest.mark.parametrize(("alignment", "weight"), [("adaptive", 30.0), ("fixed", 8.0)])
+def test_an_adaptive_weight_of_compliance_goes_on_where_it_was(
+    tmp_path: Path, alignment: str, weight: float
+) -> None:
+    config = tiny(alignment=alignment, alignment_lambda=8.0)
+    with closing(RunDirectory.create(tmp_path, config, [])) as directory:
+        directory.training("base").save_result(job(7), result(7, -3.0), WEIGHTS)
+        train = trial_task(directory, trial(start="base")).job.train
+        assert train.alignment_lambda == weight
+
+
+@pytest.mark.parametrize(
+    ("changes", "updates"),
+    [
+        ({"base_updates": 5}, 5),
+        ({"base_updates": 1, "update_steps": 6 * 5}, 4),  # of 5 steps each: one episode at least
+    ],
+)
+def test_base_and_polish_are_as_long_as_asked_for_and_never_end_early(
+    tmp_path: Path, changes: dict[str, Any], updates: int
+) -> None:
+    changes = changes | {"polish_updates": changes["base_updates"]}
+    with closing(RunDirectory.create(tmp_path, tiny(**changes), [])) as directory:
+        directory.training("trial_000").save_result(job(7), result(7, -3.0), WEIGHTS)
+        tasks = [base_task(directory), polish_task(directory, trial())]
+    for task in tasks:
+        assert task.job.train.max_updates(20) == updates
+        assert (task.job.train.min_episodes, task.job.train.stop_at) == (1, "budget")
+    assert [(task.name, task.job.order) for task in tasks] == [("base", None), ("polish", 7)]

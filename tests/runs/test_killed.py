@@ -1,0 +1,139 @@
+"""Runs in processes of their own that are stopped from outside."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.runs.processes import group, running, updates, wait_until
+from tests.runs.toy import assert_same, the_run, tiny
+from workflow_rl.runs.search import run_search
+
+LONG = tiny(  # threshold 1: every training uses its whole budget
+    n_envs=4,
+    episode_length=10,
+    max_episodes=40,
+    compliance_threshold=1.0,
+    base_updates=40,
+    polish_updates=40,
+)
+FLAGS: tuple[str, ...] = (
+    "--n-envs",
+    "4",
+    "--max-steps",
+    "10",
+    "--max-episodes",
+    "40",
+    "--min-episodes",
+    "1",
+)
+FLAGS += ("--compliance-threshold", "1", "--hidden", "8", "--n-workflows", "3")
+FLAGS += ("--strategy", "exhaustive", "--base-updates", "40", "--polish-updates", "40")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_search(LONG, checkpoint_dir=tmp_path_factory.mktemp("logs")).path
+
+
+def stop_in(training: str, how: signal.Signals, folder: Path, *args: str) -> tuple[int, str, str]:
+    """Runs a search up to the middle of a training; returns its code and what it said."""
+    with running(*args) as process:
+        wait_until(lambda: updates(folder, training) >= 5, process)
+        process.send_signal(how)
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+
+def says_how_to_go_on(told: tuple[int, str, str], run: Path) -> None:
+    code, out, err = told
+    assert code == 130
+    assert err.splitlines()[-1] == "workflow-rl: interrupted"
+    assert "Traceback" not in err
+    assert f"go on with: workflow-rl search --resume {run}" in out
+
+
+def test_a_run_told_to_stop_says_how_to_go_on_and_goes_on_exactly(
+    tmp_path: Path, uninterrupted: Path
+) -> None:
+    begin = (*FLAGS, "--checkpoint-dir", str(tmp_path))
+    told = stop_in("trial_001", signal.SIGTERM, tmp_path, *begin)
+    run = the_run(tmp_path)
+    says_how_to_go_on(told, run)
+    run_search(resume=run)
+    assert_same(run, uninterrupted)
+
+
+@pytest.mark.slow
+def test_a_run_stopped_in_every_phase_and_every_way_goes_on_exactly(
+    tmp_path: Path, uninterrupted: Path
+) -> None:
+    begin = (*FLAGS, "--checkpoint-dir", str(tmp_path))
+    assert stop_in("base", signal.SIGKILL, tmp_path, *begin)[0] == -signal.SIGKILL
+    run = the_run(tmp_path)
+    for training, how in (("trial_001", signal.SIGTERM), ("polish", signal.SIGINT)):
+        says_how_to_go_on(stop_in(training, how, tmp_path, "--resume", str(run)), run)
+    run_search(resume=run)
+    assert_same(run, uninterrupted)
+
+
+def test_killed_side_by_side_nothing_stays_behind_and_the_run_goes_on_exactly(
+    tmp_path: Path, uninterrupted: Path
+) -> None:
+    begin = (*FLAGS, "--checkpoint-dir", str(tmp_path), "--parallel-workflows", "2")
+    with running(*begin) as process:
+        wait_until(lambda: updates(tmp_path, "trial_001") >= 5, process)
+        assert len(group(process.pid)) >= 3  # itself and two workers
+        process.kill()
+        process.wait()
+        wait_until(lambda: group(process.pid) == [])
+        process.communicate()
+    run = the_run(tmp_path)
+    run_search(resume=run)
+    assert_same(run, uninterrupted)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_workers_without_a_word_of_theirs(tmp_path: Path) -> None:
+    flags = (*FLAGS, "--max-episodes", "100000", "--checkpoint-dir", str(tmp_path))
+    with running(*flags, "--parallel-workflows", "2") as process:
+        wait_until(lambda: updates(tmp_path, "trial_001") >= 1, process)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert err.splitlines()[-1] == "workflow-rl: interrupted"
+        assert "Traceback" not in err
+        wait_until(lambda: group(process.pid) == [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_run_killed_at_many_moments_goes_on_exactly(
+    tmp_path: Path, uninterrupted: Path, workers: str
+) -> None:
+    args: tuple[str, ...] = (*FLAGS, "--checkpoint-dir", str(tmp_path))
+    args = (*args, "--parallel-workflows", workers)
+    for kill in range(12):
+        with running(*args) as process:
+            wait_until(lambda: bool(list(tmp_path.glob("exp_*/experiment_config.json"))), process)
+            run = the_run(tmp_path)
+            before = sum(updates(tmp_path, path.name) for path in run.glob("trainings/*"))
+            end = time.monotonic() + 60
+
+            def moved(run: Path = run, before: int = before) -> bool:
+                now = sum(updates(tmp_path, path.name) for path in run.glob("trainings/*"))
+                return now > before
+
+            while process.poll() is None and not moved() and time.monotonic() < end:
+                time.sleep(0.001)
+            time.sleep(0.037 * kill)
+            process.kill()
+            process.wait()
+            wait_until(lambda: group(process.pid) == [])
+        args = ("--resume", str(run))
+    with running(*args) as process:
+        process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert_same(run, uninterrupted)

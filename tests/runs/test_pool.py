@@ -1,0 +1,415 @@
+import ast
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workflow_rl
+from tests.runs.toys import NEVER, Deaf, Mistaken, Mortal, Toy
+from tests.runs.work import SideBySide
+from workflow_rl.config import Execution
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.runs.logs import Row
+from workflow_rl.runs.pool import (
+    MAX_LOSSES,
+    MAX_TIMEOUTS,
+    Attempt,
+    Done,
+    Event,
+    Failed,
+    Pool,
+    ProcessPool,
+    Result,
+    Retried,
+    Rows,
+    SerialPool,
+    Started,
+    Task,
+    open_pool,
+)
+
+
+def told(events: Iterator[Event]) -> list[str]:
+    """What happened, in the order in which it did: + begun, . a row, ! again, - ended, x failed."""
+    sign = {Started: "+", Rows: ".", Retried: "!", Done: "-", Failed: "x"}
+    return [f"{sign[type(event)]}{event.task.name}" for event in events]
+
+
+def ended(events: Iterator[Event]) -> dict[str, Any]:
+    """The result of every task, or its failure."""
+    return {
+        event.task.name: event.result if isinstance(event, Done) else event
+        for event in events
+        if isinstance(event, (Done, Failed))
+    }
+
+
+# --- in this process
+
+
+def test_a_serial_pool_runs_one_task_after_the_other_here() -> None:
+    pool = SerialPool()
+    events = list(pool.events([Toy("a"), Toy("b", rows=1)]))
+    assert told(iter(events)) == ["+a", ".a", ".a", "-a", "+b", ".b", "-b"]
+    assert ended(iter(events)) == {"a": os.getpid(), "b": os.getpid()}
+    assert [row for event in events if isinstance(event, Rows) for row in event.rows] == [
+        {"training": "a", "update": 1},
+        {"training": "a", "update": 2},
+        {"training": "b", "update": 1},
+    ]
+    pool.close()
+
+
+def test_the_next_task_may_depend_on_what_happened_to_the_last() -> None:
+    names: list[str] = []
+
+    def tasks() -> Iterator[Toy]:
+        yield Toy("a")
+        assert names[-1] == "-a"
+        yield Toy("b")
+        assert names[-1] == "-b"
+
+    for event in SerialPool().events(tasks()):
+        names += told(iter([event]))
+    assert names[-1] == "-b"
+
+
+def test_a_serial_pool_closes_its_task_when_the_reader_stops() -> None:
+    closed: list[bool] = []
+
+    @dataclass(frozen=True)
+    class Open(Toy):
+        def run(self) -> Generator[Row | Result]:
+            try:
+                yield from super().run()
+            finally:
+                closed.append(True)
+
+    events = SerialPool().events([Open("a")])
+    assert told(iter([next(events), next(events)])) == ["+a", ".a"]
+    events.close()
+    assert closed == [True]
+
+
+@pytest.mark.parametrize("pool", [SerialPool(), SideBySide(2)])
+def test_a_mistake_ends_everything_with_its_error(pool: Pool) -> None:
+    names: list[str] = []
+
+    def made() -> Iterator[Task]:
+        for task in (Mistaken("a_0"), Toy("b_1"), Toy("c_2")):
+            names.append(task.name)
+            yield task
+
+    with pytest.raises(InvalidInputError, match="this cannot be"):
+        list(pool.events(made()))
+    assert names in (["a_0"], ["a_0", "b_1"])
+
+
+@pytest.mark.parametrize("pool", [SerialPool(), SideBySide(2), ProcessPool(2)])
+def test_nothing_to_do_is_nothing_done(pool: Pool) -> None:
+    assert list(pool.events([])) == []
+
+
+# --- what pools of several tasks at a time have in common
+
+
+def tasks(number: int, rows: int = 1) -> list[Toy]:
+    return [Toy(f"t_{n}", rows) for n in range(number)]
+
+
+def test_tasks_are_taken_when_there_is_room() -> None:
+    taken: list[str] = []
+
+    def made() -> Iterator[Toy]:
+        for task in tasks(5):
+            taken.append(task.name)
+            yield task
+
+    pool = SideBySide(2, ranks=[9, 0, 1, 2, 3])
+    over: list[str] = []
+    for event in pool.events(made()):
+        if isinstance(event, Done):
+            over.append(event.task.name)
+            assert len(taken) - len(over) < 2
+    assert pool.most == 2
+    assert over == ["t_1", "t_2", "t_3", "t_4", "t_0"]
+
+
+def test_tasks_end_when_they_do_or_in_the_order_in_which_they_were_taken() -> None:
+    free = told(SideBySide(3, ranks=[9, 8, 0, 1]).events(tasks(4)))
+    assert free == [
+        *("+t_0", "+t_1", "+t_2", ".t_2", "-t_2"),
+        *("+t_3", ".t_3", "-t_3", ".t_1", "-t_1", ".t_0", "-t_0"),
+    ]
+    ordered = told(SideBySide(3, ranks=[9, 8, 0, 1]).events(tasks(4), ordered=True))
+    assert ordered == [
+        *("+t_0", "+t_1", "+t_2", ".t_2", ".t_1", ".t_0", "-t_0"),
+        *("+t_3", "-t_1", "-t_2", ".t_3", "-t_3"),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    ranks=st.permutations(range(8)),
+    capacity=st.integers(1, 5),
+    fails=st.sets(st.integers(0, 7)),
+    ordered=st.booleans(),
+)
+def test_every_task_ends_once_whatever_the_order_and_the_failures(
+    ranks: list[int], capacity: int, fails: set[int], ordered: bool
+) -> None:
+    pool = SideBySide(capacity, ranks=ranks, fails=fails)
+    names = told(pool.events(tasks(8), ordered=ordered))
+    over = [name for name in names if name[0] in "-x"]
+    assert sorted(over) == sorted(f"{'x' if n in fails else '-'}t_{n}" for n in range(8))
+    assert [name for name in names if name[0] == "+"] == [f"+t_{n}" for n in range(8)]
+    assert pool.most <= capacity
+    if ordered:
+        assert [name[1:] for name in over] == [f"t_{n}" for n in range(8)]
+
+
+def test_what_is_finished_already_is_not_done_again() -> None:
+    pool = SideBySide(2)
+    events = list(pool.events([Toy("t_0", kept="earlier"), Toy("t_1")]))
+    assert pool.begun == [1]
+    assert ended(iter(events)) == {"t_0": "earlier", "t_1": os.getpid()}
+
+
+class Losing(SideBySide):
+    """Loses every task at its first attempt."""
+
+    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+        for attempt in running:
+            if attempt.losses:
+                yield from self._work(attempt)
+            else:
+                yield from self._again(attempt, attempt.after_loss("rain"), "rain")
+
+
+def test_whoever_reads_is_told_of_a_loss_before_the_task_begins_again() -> None:
+    pool = Losing(2)
+    begun = []
+    for event in pool.events(tasks(2)):
+        if isinstance(event, Retried):
+            begun.append(list(pool.begun))
+    assert begun == [[0, 1], [0, 1, 0]]
+    assert pool.begun == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_attempts_are_counted_by_what_ended_them(late: bool) -> None:
+    attempt = Attempt(Toy("a"))
+    outcomes = []
+    for _ in range(MAX_TIMEOUTS if late else MAX_LOSSES):
+        outcomes.append(attempt.after_timeout(9) if late else attempt.after_loss("it rained"))
+    assert outcomes[:-1] == [None] * (len(outcomes) - 1)
+    assert isinstance(outcomes[-1], Failed)
+    assert ("9 s" if late else "it rained") in outcomes[-1].reason
+    # The other kind has its own count.
+    assert (attempt.after_loss("x") if late else attempt.after_timeout(9)) is None
+
+
+# --- in processes
+
+
+@pytest.fixture
+def one() -> Iterator[ProcessPool]:
+    pool = ProcessPool(1)
+    yield pool
+    pool.close()
+    assert not multiprocessing.active_children()
+
+
+def test_a_process_is_used_again_outlived_replaced_and_its_errors_are_raised_here(
+    one: ProcessPool,
+) -> None:
+    """One process after the other: warm for two tasks, dead when idle, met by a mistake."""
+    events = list(one.events([Toy("a"), Toy("b"), Deaf("c")]))
+    assert told(iter(events)) == ["+a", ".a", ".a", "-a", "+b", ".b", ".b", "-b", "+c", "-c"]
+    found = ended(iter(events))
+    assert found["a"] == found["b"] != os.getpid()
+    assert found["c"]  # Ctrl-C is for the parent to answer
+    os.kill(found["a"], signal.SIGKILL)
+    with pytest.raises(InvalidInputError, match="this cannot be") as caught:
+        list(one.events([Mistaken("d"), Toy("e")]))
+    assert "in a worker process" in caught.value.__notes__[0]
+
+
+def test_a_task_outlives_its_processes_but_not_any_number_of_them(
+    one: ProcessPool, tmp_path: Path
+) -> None:
+    once, always = Mortal("once", tmp_path / "1", 1), Mortal("always", tmp_path / "2", 100)
+    events = list(one.events([once, always]))
+    again = ["!always", ".always"] * (MAX_LOSSES - 1)
+    assert told(iter(events)) == [
+        *("+once", ".once", "!once", ".once", "-once", "+always", ".always", *again, "xalways")
+    ]
+    why = "its process was ended by SIGKILL"
+    assert {event.reason for event in events if isinstance(event, Retried)} == {why}
+    found = ended(iter(events))
+    assert found["once"] == 2
+    assert found["always"].reason == f"lost {MAX_LOSSES} times, at last because {why}"
+    assert len(always.notes.read_text()) == MAX_LOSSES
+
+
+def test_a_straggler_is_begun_anew_once_and_then_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("workflow_rl.runs.pool._POLL_SECONDS", 0.05)
+    pool = ProcessPool(1, time_limit=0.1)
+    try:
+        events = list(pool.events([Toy("slow", 1, NEVER)]))
+    finally:
+        pool.close()
+    assert told(iter(events)) == ["+slow", ".slow", "!slow", ".slow", "xslow"]
+    assert [event.reason for event in events if isinstance(event, (Retried, Failed))] == [
+        "it took longer than 0.1 s",
+        "not over after 0.1 s, in each of 2 attempts",
+    ]
+
+
+def test_fresh_processes_run_as_many_at_a_time_as_asked_for_and_end_with_their_task() -> None:
+    pool = ProcessPool(2, fresh=True)
+    events = list(pool.events([Toy("a", seconds=0.3), Toy("b", seconds=0.3), Toy("c")]))
+    names = [name for name in told(iter(events)) if name[0] != "."]
+    assert names[:2] == ["+a", "+b"]
+    assert names.index("+c") > min(names.index("-a"), names.index("-b"))
+    found = ended(iter(events))
+    assert len({os.getpid(), *found.values()}) == 4
+    for process in found.values():
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+    assert not multiprocessing.active_children()
+
+
+def test_closing_ends_what_is_running() -> None:
+    pool = ProcessPool(1)
+    events = pool.events([Toy("a", 1, NEVER)])
+    assert told(iter([next(events), next(events)])) == ["+a", ".a"]
+    assert len(multiprocessing.active_children()) == 1
+    pool.close()
+    assert not multiprocessing.active_children()
+
+
+PARENT = """
+import workflow_rl
+from tests.runs.toys import NEVER, Toy
+from workflow_rl.runs.pool import ProcessPool, Rows
+
+if __name__ == "__main__":
+    pool = ProcessPool(1)
+    for event in pool.events([Toy("a", 1, NEVER)]):
+        if isinstance(event, Rows):
+            (worker,) = pool._busy.values()
+            print(worker.process.pid, flush=True)
+"""
+
+
+def test_workers_end_with_their_parent_however_that_came_about(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT, encoding="utf-8")
+    root = Path(__file__).resolve().parents[2]
+    paths = f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+    try:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.communicate()
+    end = time.monotonic() + 30
+    while Path(f"/proc/{child}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+# --- which pool it is
+
+
+def test_by_default_one_workflow_is_trained_here_and_several_in_processes() -> None:
+    with open_pool(Execution(), 1) as pool:
+        assert isinstance(pool, SerialPool)
+    with open_pool(Execution(), 3) as pool:
+        assert isinstance(pool, ProcessPool)
+        assert pool.capacity == 3
+    for execution, fresh in ((Execution("processes"), False), (Execution("serial"), True)):
+        with open_pool(execution, 1, fresh=fresh) as pool:
+            assert isinstance(pool, ProcessPool)
+
+
+@pytest.mark.parametrize(
+    ("settings", "number", "said"),
+    [
+        ({"executor": "cloud"}, 1, "unknown executor 'cloud'"),
+        ({"executor": "processes", "ray_address": "auto"}, 1, "only goes with --executor ray"),
+        ({"executor": "serial"}, 2, "for 2 at a time choose processes or ray"),
+        ({"time_limit": 3.0}, 1, "a time limit needs trainings outside"),
+        ({"time_limit": -1.0}, 2, "must be a number above 0"),
+    ],
+)
+def test_what_cannot_be_is_said_before_any_work(
+    settings: dict[str, Any], number: int, said: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=said), open_pool(Execution(**settings), number):
+        pass
+
+
+def test_without_ray_the_install_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "workflow_rl.runs.ray", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        pytest.raises(MissingDependencyError, match=r"pip install 'workflow-rl\[ray\]'"),
+        open_pool(Execution("ray"), 2),
+    ):
+        pass
+
+
+def test_neither_ray_nor_the_networks_are_imported_where_they_are_not_asked_for() -> None:
+    code = (
+        "import sys\n"
+        "from workflow_rl.cli import build_parser\n"
+        "from workflow_rl.config import Execution\n"
+        "from workflow_rl.runs.pool import open_pool\n"
+        "build_parser()\n"
+        "with open_pool(Execution('processes'), 2), open_pool(Execution(), 2, fresh=True):\n"
+        "    print({'ray', 'torch'} & set(sys.modules))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "set()\n"
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a module imports when it is imported itself."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def test_no_module_imports_ray_but_the_one_that_is_for_it_and_its_benchmark() -> None:
+    package = Path(workflow_rl.__file__).parent
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for name in imported(path)
+        if name.split(".")[0] == "ray" or name == "workflow_rl.runs.ray"
+    }
+    assert found == {"runs/ray.py", "bench/scale_cluster.py"}

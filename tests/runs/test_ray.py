@@ -1,0 +1,216 @@
+"""Tasks on a Ray that is started here; what may befall a cluster is in test_ray_cluster."""
+
+import importlib.util
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runs.processes import trainers, wait_until
+from tests.runs.toy import findings, run_tiny, tiny
+from tests.runs.toys import Mistaken, Mortal, Toy, Writer
+from workflow_rl.cli import main
+from workflow_rl.config import Execution
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.runs.pool import (
+    MAX_LOSSES,
+    Done,
+    Event,
+    Failed,
+    Retried,
+    Rows,
+    Started,
+    open_pool,
+)
+from workflow_rl.runs.search import run_search
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray"),
+]
+
+
+@pytest.fixture(scope="module")
+def on_ray() -> Iterator[None]:
+    import ray
+
+    from workflow_rl.runs.ray import connected
+
+    before = signal.getsignal(signal.SIGTERM)
+    with connected(None, 1):
+        assert signal.getsignal(signal.SIGTERM) is before
+        yield
+    assert not ray.is_initialized()
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks at the clock more often than it would."""
+    if importlib.util.find_spec("ray") is not None:
+        monkeypatch.setattr("workflow_rl.runs.ray._POLL_SECONDS", 0.05)
+
+
+def told(events: list[Event]) -> list[tuple[str, Any]]:
+    """What happened, in the order in which it did: the rows of a task as their numbers."""
+    found: list[tuple[str, Any]] = []
+    for event in events:
+        if isinstance(event, Rows):
+            found += [(event.task.name, row["update"]) for row in event.rows]
+        else:
+            found.append((event.task.name, type(event)))
+    return found
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_tasks_tell_how_they_go_and_leave_their_files_here(tmp_path: Path) -> None:
+    from workflow_rl.runs.ray import RayPool
+
+    writer = Writer("writer", tmp_path / "ours")
+    for name in ("checkpoint.safetensors", "updates.csv", "episodes.arrow"):
+        writer.folder.mkdir(exist_ok=True)
+        (writer.folder / name).write_text("left by a process that was killed")
+    with closing(RayPool(2)) as pool:
+        events = list(pool.events([writer, Toy("toy"), Toy("again")], ordered=True))
+        assert told([e for e in events if e.task.name == "toy"]) == [
+            ("toy", Started),
+            ("toy", 1),
+            ("toy", 2),
+            ("toy", Done),
+        ]
+        results = {e.task.name: e.result for e in events if isinstance(e, Done)}
+        assert list(results) == ["writer", "toy", "again"]
+        assert results["writer"] == "found"
+        assert results["toy"] == results["again"] != os.getpid()  # a warm process
+        there = {
+            path.name: path.read_bytes() for path in writer.folder.rglob("*") if path.is_file()
+        }
+        assert there == {
+            "one": b"1",
+            "result.safetensors": b"found",
+            "updates.csv": b"training,update\nwriter,1\n",
+        }
+        # What is finished is not done again.
+        assert told(list(pool.events([writer]))) == [("writer", Started), ("writer", Done)]
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_fresh_processes_are_of_one_task_and_a_mistake_is_raised_here() -> None:
+    from workflow_rl.runs.ray import RayPool
+
+    with closing(RayPool(1, fresh=True)) as pool:
+        events = list(pool.events([Toy("a"), Toy("b")]))
+        assert told(events) == [
+            *(("a", Started), ("a", 1), ("a", 2), ("a", Done)),
+            *(("b", Started), ("b", 1), ("b", 2), ("b", Done)),
+        ]
+        processes = {event.result for event in events if isinstance(event, Done)}
+        assert len({os.getpid(), *processes}) == 3
+        with pytest.raises(InvalidInputError, match=r"^this cannot be$"):
+            list(pool.events([Mistaken("c")]))
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_a_task_whose_process_dies_runs_again_but_not_any_number_of_times(tmp_path: Path) -> None:
+    from workflow_rl.runs.ray import RayPool
+
+    always = Mortal("always", tmp_path / "notes", 100)
+    with closing(RayPool(1)) as pool:
+        *events, last = pool.events([always])
+    reasons = [event.reason for event in events if isinstance(event, Retried)]
+    assert len(reasons) == MAX_LOSSES - 1
+    assert all("its process on" in why and why.endswith("died") for why in reasons)
+    assert isinstance(last, Failed)
+    assert last.reason.startswith(f"lost {MAX_LOSSES} times, at last because its process on")
+    assert len(always.notes.read_text()) == MAX_LOSSES
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_the_disk_of_a_node_is_the_nodes_fault_and_costs_an_attempt() -> None:
+    from workflow_rl.runs.ray import RayPool
+
+    def no_room(*job: Any) -> Iterator[Any]:
+        yield [{"update": len(job)}]
+        raise OSError(28, "No space left on device")
+
+    with closing(RayPool(1, work=no_room)) as pool:
+        *events, last = pool.events([Toy("a")])
+    assert isinstance(last, Failed)
+    assert "No space left on device" in last.reason
+    assert sum(isinstance(event, Retried) for event in events) == MAX_LOSSES - 1
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_a_straggler_is_begun_anew_once_and_then_given_up_and_closing_ends_the_rest() -> None:
+    from workflow_rl.runs.ray import RayPool
+
+    endless = Toy("endless", rows=100_000, pause=0.05)
+    with closing(RayPool(1, time_limit=0.3)) as pool:
+        *events, last = pool.events([endless])
+    (why,) = [event.reason for event in events if isinstance(event, Retried)]
+    assert why.startswith("it took longer than 0.3 s on ")
+    assert isinstance(last, Failed)
+    assert last.reason == "not over after 0.3 s, in each of 2 attempts"
+    wait_until(lambda: trainers(os.getpid()) == [])
+    with closing(RayPool(1)) as pool:
+        running = pool.events([endless])
+        assert isinstance(next(running), Started)
+        assert isinstance(next(running), Rows)
+        assert len(trainers(os.getpid())) == 1
+    wait_until(lambda: trainers(os.getpid()) == [])
+
+
+@pytest.mark.usefixtures("on_ray")
+def test_a_search_picks_and_finds_the_same_on_ray_as_here(tmp_path: Path) -> None:
+    changes = {"n_workflows": 2, "base_updates": 1, "polish_updates": 0}
+    here = run_tiny(tmp_path / "here", **changes)
+    there = run_search(tiny(**changes), checkpoint_dir=tmp_path / "ray", execution=Execution("ray"))
+    assert findings(there.path) == findings(here.path)
+
+
+# --- clusters that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1: [Errno 111] Connection refused"),
+        ("nowhere", "--ray-address must be host:port or auto, not 'nowhere'"),
+        ("ray://127.0.0.1:10001", "--ray-address must be host:port or auto"),
+        ("host.invalid:6379", "no Ray cluster answers at host.invalid:6379"),
+        ("127.0.0.1:99999999", "no Ray cluster answers at 127.0.0.1:99999999"),
+    ],
+)
+def test_an_address_where_no_cluster_is(
+    address: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.chdir(tmp_path)
+    assert main(["search", "--executor", "ray", "--ray-address", address]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("workflow-rl: error: ")
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.setattr("workflow_rl.runs.ray.JOIN_SECONDS", 0.5)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        execution = Execution("ray", f"127.0.0.1:{mute.getsockname()[1]}")
+        with (
+            pytest.raises(InvalidInputError, match=r"did not take us in within 0\.5 s"),
+            open_pool(execution, 2),
+        ):
+            pass

@@ -1,0 +1,443 @@
+"""What a search decides on whichever pool, and how it goes on; see also test_search_files."""
+
+import json
+import shutil
+from collections import abc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ordersearch.values import objective
+from tests.runs.synthetic import PAIRS, Recorder, Valued, opened, searched, settings
+from tests.runs.toy import (
+    assert_same,
+    csv_rows,
+    findings,
+    run_tiny,
+    the_run,
+    tiny,
+    without_costs,
+)
+from tests.runs.work import SideBySide
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.cli.progress import notice_of
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.ordersearch.strategies import Decision, Observation, make_strategy
+from workflow_rl.runs.pool import Attempt, Done, Event, Failed, Pool, Retried, SerialPool, Started
+from workflow_rl.runs.search import run_search
+from workflow_rl.runs.store import TrainingFolder
+from workflow_rl.runs.summary import SearchOutcome
+from workflow_rl.runs.trial import Trial
+from workflow_rl.train.job import TrainResult, Weights
+from workflow_rl.workflow.orders import format_order, kendall_distance
+
+# --- what is decided when: nothing is trained
+
+
+@pytest.mark.parametrize("number", [1, 7])
+@pytest.mark.parametrize("capacity", [1, 3])
+def test_the_number_of_trials_is_respected(tmp_path: Path, number: int, capacity: int) -> None:
+    outcome = searched(tmp_path, settings(number, strategy="random"), Valued(capacity))
+    assert [trial.number for trial in outcome.trials] == list(range(number))
+    assert [trial.status for trial in outcome.trials] == ["done"] * number
+
+
+def test_a_serial_search_learns_from_every_result_before_the_next_pick(tmp_path: Path) -> None:
+    recorder = Recorder()
+    searched(tmp_path, settings(4), Valued(), recorder)
+    assert recorder.asked == [([], []), ([0], []), ([0, 1], []), ([0, 1, 2], [])]
+
+
+def test_trials_under_way_are_told_to_the_strategy(tmp_path: Path) -> None:
+    recorder, pool = Recorder(), Valued(3)
+    searched(tmp_path, settings(6), pool, recorder)
+    assert pool.most == 3
+    assert recorder.asked == [
+        ([], []),
+        ([], [0]),
+        ([], [0, 1]),
+        ([0], [1, 2]),
+        ([0, 1], [2, 3]),
+        ([0, 1, 2], [3, 4]),
+    ]
+
+
+def test_results_are_taken_when_they_arrive_and_the_rest_stays_pending(tmp_path: Path) -> None:
+    recorder, pool = Recorder(), Valued(3, ranks=[9, 0, 1, 2, 3, 4])
+    with opened(tmp_path, settings(6), pool, recorder) as search:
+        arrived = [event.task.name for event in search.events() if isinstance(event, Done)]
+    assert arrived == [f"trial_00{n}" for n in (1, 2, 3, 4, 5, 0)]
+    assert recorder.asked[3:] == [([1], [0, 2]), ([1, 2], [0, 3]), ([1, 2, 3], [0, 4])]
+    assert search.outcome is not None
+    assert [trial.number for trial in search.outcome.trials] == list(range(6))  # as decided
+
+
+def decided(outcome: SearchOutcome) -> list[Any]:
+    """The trials, but for what they cost."""
+    found: list[Any] = without_costs([trial.as_json() for trial in outcome.trials])
+    return found
+
+
+def test_in_order_the_picks_do_not_depend_on_who_is_fast(tmp_path: Path) -> None:
+    ways = [np.random.default_rng(k).permutation(7).tolist() for k in range(3)]
+
+    def found(ordered: bool) -> Iterator[Any]:
+        config = settings(7, strategy="gp-ucb", initial_design=4, ordered_results=ordered)
+        for k, ranks in enumerate(ways):
+            pool = Valued(3, objective("pairs", 4), ranks=ranks)
+            yield decided(searched(tmp_path / f"{ordered}{k}", config, pool))
+
+    first, *others = found(ordered=True)
+    assert all(other == first for other in others)
+    assert any(other != first for other in found(ordered=False))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_the_list_of_a_strategy_goes_on_as_if_nothing_had_failed(
+    tmp_path: Path, ordered: bool
+) -> None:
+    pool = Valued(3, ranks=[3, 6, 0, 7, 1, 5, 2, 4], fails={1, 4})
+    config = settings(8, strategy="random", ordered_results=ordered)
+    outcome = searched(tmp_path, config, pool)
+    orders = make_strategy("random", beta=2.0, threshold=0.95, design=4, seed=config.seed)
+    listed = [orders.pick([], range(n)).order for n in range(8)]
+    assert [(t.number, t.order) for t in outcome.trials] == [
+        (n, listed[n]) for n in (0, 2, 3, 5, 6, 7)
+    ]
+
+
+def test_a_failed_trial_stays_pending_to_the_strategy(tmp_path: Path) -> None:
+    recorder = Recorder()
+    searched(tmp_path, settings(4), Valued(fails={1}), recorder)
+    assert recorder.asked == [([], []), ([0], []), ([0], [1]), ([0, 2], [1])]
+
+
+def test_the_gaussian_process_looks_elsewhere_after_a_failure(tmp_path: Path) -> None:
+    config = settings(7, strategy="gp-ucb", initial_design=4)
+    with opened(tmp_path, config, Valued(fails=range(4, 7))) as search:
+        for _ in search.events():
+            pass
+    orders = [trial.order for trial in search.trials]
+    assert [trial.status for trial in search.trials] == ["done"] * 4 + ["failed"] * 3
+    assert len(set(orders[4:])) == 3
+
+
+def test_a_resumed_search_remembers_what_failed(tmp_path: Path) -> None:
+    with opened(tmp_path, settings(3), Valued(fails={0}), Recorder()) as search:
+        events = search.events()
+        assert any(isinstance(event, Failed) for event in events)
+        events.close()  # type: ignore[attr-defined]
+    recorder = Recorder()
+    outcome = searched(tmp_path, settings(3), Valued(), recorder)
+    assert recorder.asked == [([], [0]), ([0], [0])]
+    assert [trial.number for trial in outcome.trials] == [1, 2]
+
+
+def test_trials_of_an_order_are_counted_and_trained_differently(tmp_path: Path) -> None:
+    class Stubborn:
+        def pick(self, seen: object, pending: object) -> Decision:
+            return Decision(42, "stubborn")
+
+    outcome = searched(tmp_path, settings(5), Valued(3), Stubborn())
+    assert [(t.order, t.repeat) for t in outcome.trials] == [(42, n) for n in range(5)]
+    assert len({t.result.env_reward for t in outcome.trials if t.result}) == 5
+
+
+def test_a_decision_is_on_disk_before_its_trial_begins_and_a_result_when_it_is_told(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path, settings(2), Valued(), Recorder()) as search:
+        run = search.directory.path
+        told = []
+        for event in search.events():
+            noted = json.loads((run / "trials.json").read_text())
+            decisions = csv_rows(run / "gp_sampling_log.csv")
+            assert [row["trial"] for row in decisions] == [str(n) for n in range(len(noted))]
+            told.append((type(event), len(noted), "result" in noted[-1]))
+    assert told == [(Started, 1, False), (Done, 1, True), (Started, 2, False), (Done, 2, True)]
+
+
+@pytest.mark.parametrize(("capacity", "trials"), [(1, 3), (3, 5)])
+def test_a_budget_of_episodes_ends_the_search_after_the_trials_under_way(
+    tmp_path: Path, capacity: int, trials: int
+) -> None:
+    # Every trial takes 6 environments x 3 episodes; the third result is beyond 37.
+    config = settings(10, strategy="random", total_episodes=37)
+    assert len(searched(tmp_path, config, Valued(capacity)).trials) == trials
+
+
+@pytest.mark.parametrize("capacity", [1, 3])
+@pytest.mark.parametrize(("name", "number"), [("gp-ucb", 6), ("random", 8)])
+def test_a_resumed_search_picks_as_one_never_interrupted(
+    tmp_path: Path, name: str, number: int, capacity: int
+) -> None:
+    config = settings(number, strategy=name, initial_design=4)
+    whole = decided(searched(tmp_path / "whole", config, Valued(capacity)))
+    assert whole == decided(searched(tmp_path / "again", config, Valued(capacity)))
+    for last in range(1, 2 * number, 2 if name == "gp-ucb" else 1):
+        where = tmp_path / str(last)
+        with opened(where, config, Valued(capacity)) as search:
+            events = search.events()
+            for _ in range(last):
+                next(events)
+            events.close()  # type: ignore[attr-defined]
+        assert decided(searched(where, config, Valued(capacity))) == whole
+
+
+def test_a_finished_search_has_nothing_to_resume(tmp_path: Path) -> None:
+    whole = searched(tmp_path, settings(3), Valued(), Recorder())
+    recorder = Recorder()
+    assert decided(searched(tmp_path, settings(3), Valued(), recorder)) == decided(whole)
+    assert not recorder.asked
+
+
+def test_a_failing_objective_ends_the_search_with_its_error(tmp_path: Path) -> None:
+    def fails(order: int, seed: int) -> Observation:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        searched(tmp_path, settings(3), Valued(of=fails), Recorder())
+
+
+def test_what_failed_is_left_out_and_noted_with_its_reason(tmp_path: Path) -> None:
+    with opened(tmp_path, settings(4), Valued(fails={1}), Recorder()) as search:
+        notices = [text for event in search.events() if (text := notice_of(event))]
+    assert notices == [f"trial_001 failed and is left out: it rained ({format_order(1)})"]
+    run = search.directory.path
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["failed"] == [{"workflow": format_order(1), "reason": "it rained"}]
+    assert summary["workflows"] == 3
+    decisions = csv_rows(run / "gp_sampling_log.csv")
+    assert [row["workflow"] for row in decisions] == [format_order(n) for n in range(4)]
+    before = without_costs(summary)
+    again = searched(tmp_path, settings(4), Valued(), Recorder())  # it stays failed
+    assert [trial.number for trial in again.trials] == [0, 2, 3]
+    assert without_costs(json.loads((run / "summary.json").read_text())) == before
+
+
+def test_where_every_trial_fails_there_is_nothing_to_recommend(tmp_path: Path) -> None:
+    for fails in ({0, 1, 2}, set[int]()):  # nor is there when it is resumed
+        with pytest.raises(InvalidInputError, match="every workflow failed; the last: it rained"):
+            searched(tmp_path, settings(3), Valued(fails=fails), Recorder())
+
+
+def test_a_result_that_is_not_the_noted_one_is_refused(tmp_path: Path) -> None:
+    outcome = searched(tmp_path, settings(2), Valued(), Recorder())
+    trainings = outcome.path / "trainings"
+    shutil.copy(trainings / "trial_000" / "result.safetensors", trainings / "trial_001")
+    with (
+        pytest.raises(InvalidInputError, match=r"is not the result that trials\.json tells of"),
+        opened(tmp_path, settings(2), Valued()),
+    ):
+        pass
+
+
+def test_repeats_of_a_good_order_recommend_it_and_hand_over_its_best_trial(tmp_path: Path) -> None:
+    class Few:
+        def pick(self, seen: abc.Sequence[Observation], pending: abc.Sequence[int]) -> Decision:
+            return Decision((7, 7, 9)[len(seen) + len(pending)], "few")
+
+    def value(order: int, seed: int) -> Observation:
+        seen = PAIRS(order, seed)
+        return Observation(order, seen.value + (100 if order == 7 else 0), 1, True)
+
+    outcome = searched(tmp_path, settings(3), Valued(of=value), Few())
+    assert outcome.recommendation.order == 7
+    best = max(t.result.best_env_reward for t in outcome.trials if t.result and t.order == 7)
+    summary = json.loads((outcome.path / "summary.json").read_text())
+    assert summary["policy_env_reward"] == best
+
+
+# --- where a trial starts from
+
+
+class Given:
+    """A strategy that picks given orders."""
+
+    def __init__(self, orders: list[int]) -> None:
+        self.orders = orders
+
+    def pick(self, seen: abc.Sequence[Observation], pending: abc.Sequence[int]) -> Decision:
+        return Decision(self.orders[len(seen) + len(pending)], "given")
+
+
+QUICK: dict[str, Any] = {"n_envs": 4, "episode_length": 10, "base_updates": 1, "polish_updates": 0}
+
+
+def given(folder: Path, orders: list[int], pool: Pool | None = None, **changes: Any) -> Any:
+    """A search that tries given orders."""
+    config = tiny(**(QUICK | {"n_workflows": len(orders)} | changes))
+    return searched(folder, config, pool or SerialPool(), Given(orders))
+
+
+def best_of(outcome: SearchOutcome, trial: Trial) -> tuple[TrainResult, Weights]:
+    return TrainingFolder(outcome.path / "trainings" / trial.name).load_result()
+
+
+def trained(folder: Path, order: int, position: int, **changes: Any) -> tuple[TrainResult, Weights]:
+    """What an order gives that is tried as the n-th."""
+    orders = [3, 50, 119]
+    orders.insert(position - 1, order)
+    outcome = given(folder, orders[:3], **changes)
+    trial = outcome.trials[position - 1]
+    assert trial.order == order
+    return best_of(outcome, trial)
+
+
+@pytest.mark.parametrize("mode", ["common", "none"])
+def test_what_an_order_gives_does_not_depend_on_when_it_is_tried(tmp_path: Path, mode: str) -> None:
+    first, weights = trained(tmp_path / "1", 77, 1, warm_start=mode)
+    third, others = trained(tmp_path / "3", 77, 3, warm_start=mode)
+    assert first == third
+    assert all((weights[k] == others[k]).all() for k in weights)
+
+
+@pytest.mark.parametrize("mode", ["previous", "nearest"])
+def test_with_an_inherited_policy_it_does_depend_on_that(tmp_path: Path, mode: str) -> None:
+    first, _ = trained(tmp_path / "1", 77, 1, warm_start=mode)
+    third, _ = trained(tmp_path / "3", 77, 3, warm_start=mode)
+    assert first.env_reward != third.env_reward
+
+
+def test_each_trial_goes_on_from_where_its_mode_says(tmp_path: Path) -> None:
+    orders = [0, 119, 1, 118]
+    assert kendall_distance(0, 1) == kendall_distance(118, 119) == 1
+    expected = {
+        "common": ["base"] * 4,
+        "none": [None] * 4,
+        "previous": [None, "trial_000", "trial_001", "trial_002"],
+        "nearest": [None, "trial_000", "trial_000", "trial_001"],
+    }
+    for mode, names in expected.items():
+        outcome = given(tmp_path / mode, orders, warm_start=mode)
+        assert [trial.start for trial in outcome.trials] == names
+        trainings = {row["training"] for row in csv_rows(outcome.path / "training_log.csv")}
+        assert ("base" in trainings) == (mode == "common")
+        assert (outcome.path / "policies" / "base.safetensors").exists() == (mode == "common")
+
+
+def test_the_first_policy_of_a_trial_is_the_best_one_of_its_start(tmp_path: Path) -> None:
+    outcome = given(tmp_path, [3, 50], max_episodes=1, base_updates=2)
+    base = load_policy(outcome.path / "policies" / "base.safetensors")
+    for trial in outcome.trials:  # one update: the best policy met is the one that played it
+        _, best = best_of(outcome, trial)
+        assert all((best[k] == base._weights[k]).all() for k in best)
+
+
+# --- side by side: trainings
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory: pytest.TempPathFactory) -> SearchOutcome:
+    """The smallest search, in this process."""
+    return run_tiny(tmp_path_factory.mktemp("logs"))
+
+
+def run_on(pool: Pool, folder: Path, **changes: Any) -> tuple[SearchOutcome, list[Event]]:
+    with opened(folder, tiny(**changes), pool) as search:
+        events = list(search.events())
+    assert search.outcome is not None
+    return search.outcome, events
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_results_count_when_they_arrive_or_in_the_order_of_picks(
+    tmp_path: Path, ordered: bool, serial: SearchOutcome
+) -> None:
+    outcome, events = run_on(
+        SideBySide(2, ranks=[2, 1, 0]), tmp_path, parallel_workflows=2, ordered_results=ordered
+    )
+    names = [event.task.name for event in events if isinstance(event, Done)]
+    order = [0, 1, 2] if ordered else [1, 2, 0]
+    assert names == ["base", *(f"trial_00{n}" for n in order), "polish"]
+    assert [trial.number for trial in outcome.trials] == [0, 1, 2]
+    assert findings(outcome.path) == findings(serial.path)
+
+
+@pytest.mark.slow
+def test_trials_in_processes_give_what_they_give_one_by_one(
+    tmp_path: Path, serial: SearchOutcome
+) -> None:
+    assert_same(run_tiny(tmp_path, parallel_workflows=2).path, serial.path)
+
+
+class Forgetful(SideBySide):
+    """Loses every training once, with what it had written."""
+
+    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+        (attempt,) = running
+        yield from self._work(attempt)
+        if not attempt.losses:
+            reason = "the node went away"
+            yield from self._again(attempt, attempt.after_loss(reason), reason)
+
+    def _forget(self, attempt: Attempt) -> None:
+        shutil.rmtree(attempt.task.folder)
+
+
+def test_a_training_done_again_counts_once(tmp_path: Path, serial: SearchOutcome) -> None:
+    notices = []
+    with opened(tmp_path, tiny(), Forgetful(1)) as search:
+        for event in search.events():
+            if isinstance(event, Retried):
+                kept = csv_rows(search.directory.path / "training_log.csv")
+                assert event.task.name not in {row["training"] for row in kept}
+                notices.append(notice_of(event))
+    assert notices == [f"trial_00{n} is done again: the node went away" for n in range(3)]
+    assert search.outcome is not None
+    assert search.outcome.transitions == serial.transitions
+    assert_same(search.outcome.path, serial.path)
+
+
+# --- seeds, budgets, resuming
+
+
+def test_same_seed_same_run(tmp_path: Path) -> None:
+    first = run_tiny(tmp_path / "a", strategy="gp-ucb", compliance_threshold=0.05)
+    second = run_tiny(tmp_path / "b", strategy="gp-ucb", compliance_threshold=0.05)
+    assert_same(first.path, second.path)
+
+
+def test_another_seed_another_run(tmp_path: Path, serial: SearchOutcome) -> None:
+    for a, b in zip(serial.trials, run_tiny(tmp_path, seed=1).trials, strict=True):
+        assert a.order == b.order
+        assert a.result is not None
+        assert b.result is not None
+        assert a.result.env_reward != b.result.env_reward
+
+
+def test_the_number_of_threads_changes_nothing(tmp_path: Path) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            run_tiny(tmp_path / str(threads), strategy="gp-ucb", compliance_threshold=0.05)
+            assert torch.get_num_threads() == threads  # the caller's choice is left as it was
+    finally:
+        torch.set_num_threads(before)
+    assert_same(the_run(tmp_path / "1"), the_run(tmp_path / "2"))
+
+
+def test_a_finished_run_stays_as_it_is_when_resumed(tmp_path: Path, serial: SearchOutcome) -> None:
+    run = Path(shutil.copytree(serial.path, tmp_path / "run"))
+    before = findings(run)
+    again = run_search(resume=run)
+    assert findings(run) == before
+    assert again.recommendation == serial.recommendation
+    assert again.transitions == serial.transitions
+    assert again.seconds >= serial.seconds
+    assert [t.result for t in again.trials] == [t.result for t in serial.trials]
+
+
+def test_a_budget_of_episodes_counts_what_was_trained(tmp_path: Path) -> None:
+    # Every trial takes 6 environments x 3 episodes; the third is begun with 36 of 37 used.
+    small: dict[str, Any] = {"base_updates": 1, "polish_updates": 0}
+    outcome = run_tiny(tmp_path, n_workflows=10, total_episodes=37, **small)
+    assert len(outcome.trials) == 3
+    assert len(run_tiny(tmp_path, n_workflows=10, total_episodes=36, **small).trials) == 2
+    assert len(run_tiny(tmp_path, n_workflows=2, total_episodes=10**6, **small).trials) == 2

@@ -1,0 +1,78 @@
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from tests.report.runs import log_rows
+from tests.runs.test_logs import episodes
+from tests.runs.toy import csv_rows, episode_rows, tiny
+from workflow_rl.runs.store import RunDirectory
+from workflow_rl.runs.tables import RunTables
+
+PER_UPDATE = 6 * 20  # environments times steps of the tiny configuration
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[RunDirectory]:
+    with closing(RunDirectory.create(tmp_path, tiny(), [])) as made:
+        yield made
+
+
+def trained(directory: RunDirectory, name: str, updates: int) -> list[dict[str, Any]]:
+    """The raw logs of a training; returns its rows."""
+    rows = log_rows(name, 7, updates)
+    folder = directory.training(name)
+    for row in rows:
+        row["transitions"] = PER_UPDATE * row["update"]
+        folder.updates.append(row)
+        folder.episodes.append(row["update"], episodes(2, order=7))
+    return rows
+
+
+def updates_of(directory: RunDirectory) -> list[tuple[str, str]]:
+    rows = csv_rows(directory.path / "training_log.csv")
+    return [(row["training"], row["update"]) for row in rows]
+
+
+def test_rows_are_added_as_they_come_and_counted(directory: RunDirectory) -> None:
+    with closing(RunTables(directory)) as tables:
+        tables.add(log_rows("base", None, 2))
+        tables.add(log_rows("trial_000", 7, 1))
+        assert tables.transitions == 3 * PER_UPDATE
+    assert updates_of(directory) == [("base", "1"), ("base", "2"), ("trial_000", "1")]
+    board = EventAccumulator(str(directory.path / "tensorboard"))
+    board.Reload()
+    events = board.Scalars("charts/episodic_return")
+    assert [event.step for event in events] == [PER_UPDATE * n for n in (1, 2, 3)]
+    assert [event.value for event in events] == [-100.0, -50.0, -100.0]
+    assert all(event.value > 0 for event in board.Scalars("charts/SPS"))
+
+
+def test_the_raw_logs_of_the_trainings_make_the_tables_in_their_order(
+    directory: RunDirectory,
+) -> None:
+    with closing(RunTables(directory)) as tables:
+        trained(directory, "trial_000", 2)
+        trained(directory, "base", 3)
+        tables.add(log_rows("lost", 7, 4))  # by an attempt of which nothing is left
+        before = tables.age
+        tables.rebuild(["base", "trial_000", "polish"])
+        assert tables.age < before
+        assert tables.transitions == 5 * PER_UPDATE
+        expected = [("base", "1"), ("base", "2"), ("base", "3")]
+        expected += [("trial_000", "1"), ("trial_000", "2")]
+        assert updates_of(directory) == expected
+        seen = [(row["training"], row["update"]) for row in episode_rows(directory.path)]
+        assert seen == [(name, int(update)) for name, update in expected for _ in range(2)]
+        tables.add(log_rows("polish", 7, 1))  # and they go on
+        assert updates_of(directory) == [*expected, ("polish", "1")]
+
+
+def test_before_the_first_update_there_are_no_tables(directory: RunDirectory) -> None:
+    with closing(RunTables(directory)) as tables:
+        tables.rebuild(["base"])
+    assert not (directory.path / "training_log.csv").exists()
+    assert not (directory.path / "episodes.parquet").exists()

@@ -1,0 +1,72 @@
+import json
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from tests.runs.toy import csv_rows, tiny, without_costs
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.runs.pool import Done, Event, Rows, Started
+from workflow_rl.runs.store import RunDirectory
+from workflow_rl.runs.train import train_events, train_workflow, workflow_named
+from workflow_rl.workflow.orders import format_order
+
+CONFIG = tiny()
+
+
+def trained(directory: RunDirectory, order: int | None) -> list[Event]:
+    with closing(directory):
+        return list(train_events(directory, order))
+
+
+def test_one_training_tells_how_it_goes_and_leaves_its_tables_policy_and_summary(
+    tmp_path: Path,
+) -> None:
+    directory = RunDirectory.create(tmp_path, CONFIG, [], "train")
+    events = trained(directory, 7)
+    assert [type(event) for event in events] == [Started, *[Rows] * 3, Done]
+    last = events[-1]
+    assert isinstance(last, Done)
+    rows = csv_rows(directory.path / "training_log.csv")
+    assert [(row["training"], row["update"]) for row in rows] == [
+        ("training", str(update)) for update in (1, 2, 3)
+    ]
+    summary = json.loads((directory.path / "summary.json").read_text())
+    assert summary == {"rules": "main", "workflow": format_order(7)} | asdict(last.result)
+    # It is the training that nobody writes down.
+    policy, result = train_workflow(format_order(7), CONFIG)
+    assert result == last.result
+    kept = load_policy(directory.path)
+    assert kept.description == policy.description
+    assert all((kept._weights[k] == policy._weights[k]).all() for k in policy._weights)
+
+
+def test_a_training_goes_on_in_its_directory(tmp_path: Path) -> None:
+    whole = RunDirectory.create(tmp_path / "whole", CONFIG, [], "train")
+    expected = trained(whole, None)[-1]
+    directory = RunDirectory.create(tmp_path / "ours", CONFIG, [], "train")
+    with closing(directory):
+        for event in train_events(directory, None):
+            if isinstance(event, Rows):
+                break
+    last = trained(RunDirectory.open(directory.path, "train"), None)[-1]
+    assert isinstance(last, Done)
+    assert isinstance(expected, Done)
+    assert last.result == expected.result
+    ours, theirs = (csv_rows(d.path / "training_log.csv") for d in (directory, whole))
+    assert without_costs(ours) == without_costs(theirs)
+    assert json.loads((directory.path / "summary.json").read_text())["workflow"] is None
+
+
+@pytest.mark.parametrize(
+    ("config", "order", "name"),
+    [
+        (CONFIG, 7, format_order(7)),
+        (CONFIG, None, "all orders"),
+        (tiny(conditioned=False), None, "no workflow"),
+    ],
+)
+def test_what_is_trained_is_named(config: ExperimentConfig, order: int | None, name: str) -> None:
+    assert workflow_named(config, order) == name
