@@ -47,7 +47,7 @@ def test_without_ray_the_install_command_is_named(monkeypatch: pytest.MonkeyPatc
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
-        pytest.raises(MissingDependencyError, match=r"pip install 'workflow-rl\[ray\]'"),
+        pytest.raises(MissingDependencyError, match=r"pip install '\.\[ray\]'"),
         open_workers(Execution("ray"), 2),
     ):
         pass

@@ -4,9 +4,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-
 from workflow_rl.bench import sim
 from workflow_rl.cli import bench_scale, bench_vector
 from workflow_rl.cli.arguments import Commands, add_command, add_observation, add_rules
@@ -19,6 +16,8 @@ from workflow_rl.cli.measuring import (
 from workflow_rl.config import GameConfig, whole_number
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from workflow_rl.bench import train
 
 
@@ -122,8 +121,10 @@ def _title(report: "sim.Report | train.Report") -> str:
     )
 
 
-def print_sim(console: Console, report: sim.Report) -> None:
+def print_sim(console: "Console", report: sim.Report) -> None:
     """Prints the simulator's table with its ratios."""
+    from rich.table import Table
+
     table = Table(title=_title(report))
     table.add_column("what")
     for heading in ("steps/s", "ns/step", "x CybORG"):
@@ -144,8 +145,10 @@ def print_sim(console: Console, report: sim.Report) -> None:
         console.print(f"not measured: {reason}")
 
 
-def print_train(console: Console, report: "train.Report") -> None:
+def print_train(console: "Console", report: "train.Report") -> None:
     """Prints training's tables: rates, phases, arithmetic and ratios."""
+    from rich.table import Table
+
     from workflow_rl.bench.train import CYBORG, PEAK, PHASES, SB3
 
     size = report.transitions

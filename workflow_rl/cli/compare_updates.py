@@ -6,9 +6,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.progress import TimeElapsedColumn
-
 from workflow_rl.cli.arguments import Commands, add_command, add_red_agent, add_rules
 from workflow_rl.cli.console import make_bars, make_console, print_whole
 from workflow_rl.cli.execution import add_execution_flags, execution_of
@@ -17,6 +14,8 @@ from workflow_rl.config import DEFAULT_PPO, PPO_FORMS, PRESETS, whole_number
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from workflow_rl.studies.comparison.plan import Plan
 
 _EXAMPLES = """workflow-rl compare-updates
@@ -183,7 +182,9 @@ def _refuse_other_settings(given: "Plan", fresh: "Plan", begun: "Plan") -> None:
 class _Progress:
     """Shows what is being trained: a bar in a terminal, a line for each training elsewhere."""
 
-    def __init__(self, console: Console, steps: int) -> None:
+    def __init__(self, console: "Console", steps: int) -> None:
+        from rich.progress import TimeElapsedColumn
+
         self._console = console
         self._bars = make_bars(console, TimeElapsedColumn())
         self._task = self._bars.add_task("trainings", total=steps, news="")

@@ -6,16 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
 from workflow_rl.cli.arguments import Commands, add_command, add_rules
 from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from workflow_rl.evaluation.protocol import OnEpisodes
     from workflow_rl.evaluation.results import Evaluation
 
@@ -146,7 +145,9 @@ def _number(flag: str, text: str) -> int:
 
 
 @contextmanager
-def _progress(console: Console, episodes: int) -> "Iterator[OnEpisodes]":
+def _progress(console: "Console", episodes: int) -> "Iterator[OnEpisodes]":
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     with Progress(
         TextColumn("episodes"),
         BarColumn(bar_width=30),
@@ -160,7 +161,7 @@ def _progress(console: Console, episodes: int) -> "Iterator[OnEpisodes]":
         yield lambda played: bar.advance(task, played)
 
 
-def print_evaluation(console: Console, evaluation: "Evaluation") -> None:
+def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     """Prints the cells, the total, and the leaderboard."""
     from workflow_rl.config import VIEWS
     from workflow_rl.workflow.orders import format_order
@@ -199,7 +200,7 @@ def print_evaluation(console: Console, evaluation: "Evaluation") -> None:
         _print_leaderboard(console, evaluation)
 
 
-def _print_leaderboard(console: Console, evaluation: "Evaluation") -> None:
+def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:
     from workflow_rl.evaluation.leaderboard import LEADERBOARD, LEADERBOARD_SOURCE, RERUN
     from workflow_rl.evaluation.results import OFFICIAL_STEPS
 
@@ -232,5 +233,7 @@ def _print_leaderboard(console: Console, evaluation: "Evaluation") -> None:
     )
 
 
-def _table(title: str) -> Table:
+def _table(title: str) -> "Table":
+    from rich.table import Table
+
     return Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))

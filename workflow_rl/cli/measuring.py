@@ -7,17 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from workflow_rl.bench.measure import Ratio
 from workflow_rl.cli.arguments import add_cyborg_path, add_red_agent
 from workflow_rl.config import MIXED, GameConfig, whole_number
 from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
 from workflow_rl.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def add_measuring_flags(
@@ -89,8 +88,10 @@ def numbers_of(flag: str, text: str, least: int, most: int) -> list[int]:
 
 
 @contextmanager
-def show_progress(console: Console) -> Iterator[Callable[[str], None]]:
+def show_progress(console: "Console") -> Iterator[Callable[[str], None]]:
     """Shows what is being done; gives what is to be called with it."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
     ) as bar:
@@ -113,7 +114,7 @@ Found = TypeVar("Found", bound=Measured)
 def measure_and_show(
     path: Path,
     measure: Callable[[Callable[[str], None]], Found],
-    show: Callable[[Console, Found], None],
+    show: "Callable[[Console, Found], None]",
 ) -> int:
     """Measures with its progress shown, prints what was found and writes it; returns 0.
 
@@ -122,6 +123,8 @@ def measure_and_show(
         measure: does the work, and calls what it is given with what it is doing.
         show: prints the tables.
     """
+    from rich.console import Console
+
     console = Console()
     with show_progress(console) as tell:
         found = measure(tell)
@@ -130,7 +133,7 @@ def measure_and_show(
     return 0
 
 
-def _write_figures(console: Console, path: Path, figures: dict[str, Any]) -> None:
+def _write_figures(console: "Console", path: Path, figures: dict[str, Any]) -> None:
     """Writes what was measured and says where."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,8 +143,10 @@ def _write_figures(console: Console, path: Path, figures: dict[str, Any]) -> Non
     console.print(f"figures: {path}")
 
 
-def print_ratios(console: Console, ratios: Sequence[Ratio]) -> None:
+def print_ratios(console: "Console", ratios: Sequence[Ratio]) -> None:
     """Prints ratios beside what is aimed at."""
+    from rich.table import Table
+
     table = Table(title="ratios of this run")
     for heading in ("ratio", "measured", "aim", ""):
         table.add_column(heading)

@@ -66,9 +66,7 @@ def importing_ray() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name != "ray":
             raise
-        raise MissingDependencyError(
-            "the executor ray needs Ray: pip install 'workflow-rl[ray]'"
-        ) from error
+        raise MissingDependencyError("the executor ray needs Ray: pip install '.[ray]'") from error
 
 
 @contextmanager
