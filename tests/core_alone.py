@@ -36,7 +36,8 @@ def called(argv: Sequence[str]) -> tuple[int, str, str]:
             code = main(argv)
         except SystemExit as ended:  # as argparse ends `--help`
             code = int(ended.code or 0)
-    return code, *((text.getvalue().splitlines() or [""])[-1] for text in (output, errors))
+    last = [(text.getvalue().splitlines() or [""])[-1] for text in (output, errors)]
+    return code, last[0], last[1]
 
 
 def raised(action: Any) -> str:
