@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import interpreted
+
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 if INTERPRETED:  # before any rule is defined
-    import tests.interpreted  # noqa: F401
+    interpreted.install()
 
 from workflow_rl.envs.cyborg_import import load_cyborg  # noqa: E402
 from workflow_rl.errors import InvalidInputError  # noqa: E402

@@ -24,7 +24,7 @@ class Counts(NamedTuple):
     @property
     def share(self) -> float:
         """How much of both was reached."""
-        return (self.reached + self.taken) / max(self.statements + self.branches, 1)
+        return (self.reached + self.taken) / (self.statements + self.branches)
 
     def line(self, name: str) -> str:
         """Returns a line of the table."""
@@ -39,6 +39,7 @@ def by_module(report: Path) -> dict[str, Counts]:
     return {
         path.partition("workflow_rl/")[2]: Counts(*(content["summary"][name] for name in names))
         for path, content in files.items()
+        if content["summary"]["num_statements"]
     }
 
 

@@ -1,9 +1,10 @@
 """Runs the rules as plain Python, with the integers that compiled code has.
 
-Imported before any rule where NUMBA_DISABLE_JIT=1 is set: coverage then sees the lines of a rule,
-and a changed rule is tried without compiling it (docs/testing.md). Compiled, every integer has 64
-bits and the fields of a record are attributes; numpy's own scalars are neither: the bits of an
-int8 shifted to the left fall off. So here rules get Python's integers, and records of them.
+Installed before any rule is defined where NUMBA_DISABLE_JIT=1 is set: coverage then sees the
+lines of a rule, and a changed rule is tried without compiling it (docs/testing.md). Compiled, every
+integer has 64 bits and the fields of a record are attributes; numpy's own scalars are neither: the
+bits of an int8 shifted to the left fall off. So here rules get Python's integers, and records of
+them.
 """
 
 import functools
@@ -93,6 +94,8 @@ def kernel(*, parallel: bool = False, reorder: bool = False) -> Callable[[_Funct
     return interpreted
 
 
-np.seterr(over="ignore")  # hashes and random words wrap around, as in compiled code
-jit.rule = interpreted
-jit.kernel = kernel
+def install() -> None:
+    """Makes every rule defined from now on an interpreted one."""
+    np.seterr(over="ignore")  # hashes and random words wrap around, as in compiled code
+    jit.rule = interpreted
+    jit.kernel = kernel

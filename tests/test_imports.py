@@ -58,6 +58,9 @@ ONLY_IN = {
     "jinja2": {"report/page.py"},
     "markupsafe": {"report/page.py"},
     "scipy": {"studies/landscape"},
+    "safetensors": {"files.py"},
+    "pyarrow": {"runs"},
+    "tensorboard": {"runs"},
 }
 SMALL_LAYERS = {"scenario", "sim"}
 SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}
