@@ -1,12 +1,23 @@
 # Two commands do all the set-up on a machine with Python 3.11+, git and make:
 #   make search   creates .venv, installs, and runs the main job
 #   make test     creates .venv, installs, and runs lint, type check and tests
+# docs/testing.md explains the others.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint requirements.lock
+TORCH := $(shell sed -n 's/^torch==//p' requirements.lock)
 
-.PHONY: search test test-slow lint lock clean
+# The compiled rules as plain Python, whose lines can be counted, and the tests that end in time so.
+INTERPRETED := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --hypothesis-profile=interpreted \
+  -m "not slow and not cyborg and not compiled"
+INTERPRETED_TESTS := tests/scenario tests/sim tests/workflow \
+  tests/parity/test_replay.py::test_the_recordings_replay_without_a_mismatch \
+  $(addprefix tests/agents/test_,distinct.py greedy.py outputs.py probabilities.py) \
+  $(addprefix tests/ppo/test_,loss.py network.py returns.py table.py) \
+  $(addprefix tests/train/test_,alignment.py baseline.py episodes.py)
+
+.PHONY: search test test-slow coverage mutation lint lock clean
 
 search: $(VENV)/.installed
 	$(BIN)/python workflow_rl/parallel_train_workflow_rl.py \
@@ -21,22 +32,35 @@ test: $(VENV)/.installed-dev
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
 
+# Branch coverage of both ways to run the rules, one line per package.
+coverage: $(VENV)/.installed-dev
+	$(BIN)/coverage erase
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --cov --cov-report=
+	$(INTERPRETED) --cov --cov-append --cov-report= $(INTERPRETED_TESTS)
+	$(BIN)/coverage json -q -o .coverage.json
+	$(BIN)/python -m tests.coverage_summary .coverage.json
+
+# Hours: tries every small change of the rules. Goes on where it was stopped.
+mutation: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.mutation $(MUTATION)
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Resolves the newest versions that pyproject.toml allows and pins all of them.
+# Resolves the newest versions that pyproject.toml allows and pins all of them; torch stays at the
+# version named in requirements.lock: edit that line to change it.
 lock:
 	rm -rf $(VENV)-lock
 	$(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet torch==2.13.0
-	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,sb3,ray]'
+	$(VENV)-lock/bin/python -m pip install --quiet torch==$(TORCH)
+	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,search,sb3,ray]'
 	echo '# Exact versions of the reproducible set-up. Made by `make lock`; used as pip constraints.' > requirements.lock
 	$(VENV)-lock/bin/python -m pip freeze --exclude workflow-rl | sed 's/+cpu$$//' >> requirements.lock
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis .mutation .coverage .coverage.*
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -45,10 +69,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "installing into $(VENV) ..."
-	$(PIP_INSTALL) --editable .
+	$(PIP_INSTALL) --editable '.[search]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "installing into $(VENV), with the tools for development ..."
-	$(PIP_INSTALL) --editable '.[dev,sb3,ray]'
+	$(PIP_INSTALL) --editable '.[dev,search,sb3,ray]'
 	@touch $@ $(VENV)/.installed

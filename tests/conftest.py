@@ -1,15 +1,63 @@
 """What every test relies on."""
 
+import os
 import signal
+from collections import Counter
+from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from workflow_rl.envs.cyborg_import import load_cyborg
-from workflow_rl.errors import InvalidInputError
+from tests import interpreted
+
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+if INTERPRETED:  # before any rule is defined
+    interpreted.install()
+
+from workflow_rl.envs.cyborg_import import load_cyborg  # noqa: E402
+from workflow_rl.errors import InvalidInputError  # noqa: E402
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: the tests that
 # interrupt a command would then wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# For rules that are interpreted (docs/testing.md): fewer examples, the same in every run, and a
+# limit of processor time, since a changed rule may loop for ever.
+CPU_SECONDS = 20.0
+settings.register_profile(
+    "interpreted",
+    max_examples=10,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+# What a test may miss, as the reason of its skip names it, and the command that would run it.
+HOW_TO_RUN = {
+    "CybORG": "git clone https://github.com/cage-challenge/cage-challenge-2 && "
+    ".venv/bin/pip install -e cage-challenge-2/CybORG && make test",
+    "Chromium": "apt-get install chromium && make test",
+    "Ray": "pip install '.[ray]'",
+    "stable_baselines3": "pip install '.[sb3]'",
+}
+
+
+def _out_of_time(signum: int, frame: object) -> None:
+    raise TimeoutError(f"interpreted, a test took more than {CPU_SECONDS:.0f} s of processor time")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Ends a test that never ends, where rules are interpreted."""
+    if not INTERPRETED:
+        return (yield)
+    signal.signal(signal.SIGVTALRM, _out_of_time)
+    signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,3 +70,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     except InvalidInputError as error:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=str(error)))
+
+
+def skipped_line(reasons: list[str]) -> str:
+    """Returns one line that says what was skipped and how it would run."""
+    counts = Counter(
+        next((name for name in HOW_TO_RUN if name in reason), reason.removeprefix("Skipped: "))
+        for reason in reasons
+    )
+    parts = [
+        f"{number} without {name} ({HOW_TO_RUN[name]})"
+        if name in HOW_TO_RUN
+        else f"{number} ({name})"
+        for name, number in counts.items()
+    ]
+    return f"skipped: {'; '.join(parts)}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says in one line what was skipped, and by which command it would run."""
+    reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ())]
+    if reasons:
+        terminalreporter.write_line(skipped_line(reasons))

@@ -50,6 +50,17 @@ def test_every_public_name_exists_and_is_documented() -> None:
         _ = workflow_rl.nothing
 
 
+def test_the_public_names_are_listed_before_they_are_imported() -> None:
+    code = "import sys, workflow_rl; print(*dir(workflow_rl)); print('numba' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    names, compiler = result.stdout.splitlines()
+    assert names.split() == sorted(workflow_rl.__all__)
+    assert {"BlueAgent", "Cage2Env", "Policy", "evaluate", "search"} <= set(names.split())
+    assert compiler == "False"
+
+
 def test_importing_the_package_loads_no_networks() -> None:
     code = "import sys, workflow_rl; print({'torch', 'botorch', 'rich'} & set(sys.modules))"
     result = subprocess.run(

@@ -56,6 +56,9 @@ ONLY_IN = {
     "jinja2": {"report/page.py"},
     "markupsafe": {"report/page.py"},
     "scipy": {"estimates.py"},
+    "safetensors": {"files.py"},
+    "pyarrow": {"runs"},
+    "tensorboard": {"runs"},
 }
 SMALL_LAYERS = {"scenario", "sim"}
 SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}

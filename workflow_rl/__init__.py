@@ -4,9 +4,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from workflow_rl.envs.registration import register
+from workflow_rl.errors import explain_missing
 
 if TYPE_CHECKING:
-    from workflow_rl.agents.policy import load_policy
+    from workflow_rl.agents.agent import BlueAgent
+    from workflow_rl.agents.policy import Policy, load_policy
     from workflow_rl.config import Execution, ExperimentConfig
     from workflow_rl.envs.cyborg import CyborgEnv
     from workflow_rl.envs.shared import SharedMemoryVectorEnv
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BlueAgent",
     "Cage2Env",
     "Cage2VectorEnv",
     "CyborgEnv",
     "Execution",
     "ExperimentConfig",
+    "Policy",
     "SharedMemoryVectorEnv",
     "__version__",
     "evaluate",
@@ -32,11 +36,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BlueAgent": "workflow_rl.agents.agent",
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
     "CyborgEnv": "workflow_rl.envs.cyborg",
     "Execution": "workflow_rl.config",
     "ExperimentConfig": "workflow_rl.config",
+    "Policy": "workflow_rl.agents.policy",
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",
     "load_policy": "workflow_rl.agents.policy",
@@ -50,5 +56,11 @@ register()
 def __getattr__(name: str) -> Any:
     """Imports a public name, and the compiler or the networks with it, when it is asked for."""
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        with explain_missing(f"{__name__}.{name}"):
+            return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Lists the public names, imported yet or not."""
+    return list(__all__)

@@ -1,5 +1,28 @@
 """The exceptions a user of the package can meet."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+# Which extra of the package brings a module that its core does without.
+EXTRA_OF: Final = {
+    "torch": "search",
+    "botorch": "search",
+    "gpytorch": "search",  # botorch brings it
+    "safetensors": "search",
+    "pyarrow": "search",
+    "tensorboard": "search",
+    "plotly": "search",
+    "jinja2": "search",
+    "markupsafe": "search",  # jinja2 brings it
+    "rich": "search",
+    "prompt_toolkit": "search",
+    "scipy": "search",
+    "psutil": "search",
+    "stable_baselines3": "sb3",
+    "ray": "ray",
+}
+
 
 class InvalidInputError(ValueError):
     """Something the caller passed is wrong; the message says what is allowed.
@@ -14,6 +37,27 @@ class NotResetError(RuntimeError):
 
 class MissingDependencyError(InvalidInputError, ImportError):
     """What was asked for needs something not installed; the message says how to install it."""
+
+
+@contextmanager
+def explain_missing(what: str) -> Iterator[None]:
+    """Says in one sentence which extra to install where the block, or a function, misses a module.
+
+    Args:
+        what: the subject of the sentence: what cannot be done without it.
+
+    Raises:
+        MissingDependencyError: the block imported a module of an extra that is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRA_OF:
+            raise
+        raise MissingDependencyError(
+            f"{what} needs {module}: pip install '.[{EXTRA_OF[module]}]'"
+        ) from error
 
 
 class WorkerDiedError(RuntimeError):

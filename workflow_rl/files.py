@@ -9,10 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, explain_missing
 
 FORMAT: Final = 1
 _KEY: Final = "workflow_rl"
@@ -33,7 +31,14 @@ def write_atomically(path: Path, data: bytes) -> None:
 def save_arrays(
     path: Path, kind: str, arrays: dict[str, NDArray[Any]], description: dict[str, Any]
 ) -> None:
-    """Writes arrays with a description of plain data."""
+    """Writes arrays with a description of plain data.
+
+    Raises:
+        MissingDependencyError: safetensors is not installed.
+    """
+    with explain_missing(str(path)):
+        from safetensors.numpy import save
+
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     content = {"format": FORMAT, "kind": kind, "description": description}
     text = json.dumps(content)
@@ -46,7 +51,11 @@ def load_arrays(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[st
 
     Raises:
         InvalidInputError: the file is missing, damaged, foreign or of another kind or format.
+        MissingDependencyError: safetensors is not installed.
     """
+    with explain_missing(str(path)):
+        from safetensors import SafetensorError, safe_open
+
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}

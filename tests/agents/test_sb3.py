@@ -68,5 +68,5 @@ def test_without_the_library_the_error_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'workflow-rl\[sb3\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[sb3\]'"):
         sb3_agent(tmp_path / "model.zip", "model")

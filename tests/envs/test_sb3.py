@@ -76,4 +76,4 @@ def test_without_sb3_the_message_says_what_to_install() -> None:
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert "pip install 'workflow-rl[sb3]'" in result.stdout
+    assert "pip install '.[sb3]'" in result.stdout

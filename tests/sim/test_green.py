@@ -34,6 +34,7 @@ def test_green_sleeps_by_default() -> None:
     assert Board().turn(green="U3").shown() == {}
 
 
+@pytest.mark.compiled
 def test_active_green_scans_each_of_eight_hosts_in_one_step_of_sixteen() -> None:
     assert scans_of("active", 1600) == dict.fromkeys(SCANNED, 100)
 

@@ -53,6 +53,7 @@ def test_a_named_red_agent_plays_every_episode(name: str) -> None:
         assert set(batch.state["red_agent"].tolist()) == {RED_AGENTS.index(name)}
 
 
+@pytest.mark.compiled
 def test_mixed_red_agents_are_drawn_for_each_episode_by_their_weights() -> None:
     n = 20_000
     weights = {"bline": 3, "sleep": 1}
@@ -211,6 +212,7 @@ def members(sets: np.ndarray[Any, Any], size: int = 13) -> np.ndarray[Any, Any]:
     return sets[..., None] >> np.arange(size) & 1
 
 
+@pytest.mark.compiled
 @settings(deadline=None, max_examples=40)
 @given(game=GAMES, seed=SEEDS, acting=ACTING)
 def test_invariants_hold_under_random_play(game: dict[str, Any], seed: int, acting: float) -> None:
@@ -317,6 +319,7 @@ def bytes_of(batch: Batch, rows: slice = slice(None)) -> list[bytes]:
     return [batch.state[rows].tobytes(), *(array[rows].tobytes() for array in batch.out)]
 
 
+@pytest.mark.compiled
 @settings(deadline=None, max_examples=10)
 @given(game=GAMES, seed=SEEDS, acting=ACTING)
 def test_the_same_seed_gives_the_same_bytes(game: dict[str, Any], seed: int, acting: float) -> None:
@@ -335,6 +338,7 @@ def test_the_same_seed_gives_the_same_bytes(game: dict[str, Any], seed: int, act
         assert getattr(one.out, name).tobytes() == getattr(two.out, name).tobytes()
 
 
+@pytest.mark.compiled
 @settings(deadline=None, max_examples=10)
 @given(game=GAMES, seed=SEEDS, acting=ACTING, n=st.integers(1, N - 1))
 def test_an_environment_plays_the_same_whatever_the_size_of_the_batch(
@@ -349,6 +353,7 @@ def test_an_environment_plays_the_same_whatever_the_size_of_the_batch(
     assert bytes_of(large, slice(n)) == bytes_of(small)
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(max_threads() < 2, reason="needs two cores")
 @settings(deadline=None, max_examples=10)
 @given(game=GAMES, seed=SEEDS, acting=ACTING, n=st.integers(1, 40))

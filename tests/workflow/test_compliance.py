@@ -289,6 +289,7 @@ def test_real_games_are_judged_as_the_reference_judges_what_blue_saw_and_what_wa
     assert len(met) == 8  # every verdict, in both views
 
 
+@pytest.mark.compiled
 def test_against_bline_the_120_orders_fall_into_24_classes_of_equal_verdicts() -> None:
     classes = classes_without("defender")
     representatives = np.array([np.flatnonzero(classes == number)[0] for number in range(24)])
@@ -312,6 +313,7 @@ def test_against_bline_only_the_places_of_enterprise_op_server_and_user_matter()
     assert len(set.union(*by_rest.values())) == 6
 
 
+@pytest.mark.compiled
 def test_meander_raises_false_alarms_on_the_defender_that_only_the_observed_view_sees() -> None:
     first = order_index(parse_order("defender > enterprise > op_server > op_host > user"))
     alarms = 0

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 
@@ -19,13 +19,9 @@ def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
         MissingDependencyError: Stable-Baselines3 is not installed.
         InvalidInputError: the file is none, or its spaces are not this game's.
     """
-    try:
+    with explain_missing(str(path)):
+        import torch
         from stable_baselines3 import PPO
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Stable-Baselines3 is not installed: run `pip install 'workflow-rl[sb3]'`"
-        ) from error
-    import torch
 
     if not path.is_file():
         raise InvalidInputError(f"there is no file {path}")

@@ -20,11 +20,10 @@ from workflow_rl.bench.scale_runs import (
     measure_tiny,
 )
 from workflow_rl.config import GameConfig
-from workflow_rl.errors import MissingDependencyError
+from workflow_rl.errors import MissingDependencyError, explain_missing
 from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
 from workflow_rl.processes import one_thread
-from workflow_rl.runs.pool import importing_ray
 from workflow_rl.workflow.orders import NUM_ORDERS, PRECEDENCE
 
 FORECAST_NODES: Final = (10, 100, 1_000)
@@ -84,7 +83,7 @@ def run(
     executors = list(plan.executors)
     nodes = list(plan.nodes)
     try:
-        with importing_ray():
+        with explain_missing("the executor ray"):
             import workflow_rl.runs.ray  # noqa: F401
     except MissingDependencyError as error:
         executors = [name for name in executors if name != "ray"]

@@ -26,6 +26,7 @@ from workflow_rl.errors import (
     EnvironmentFailedError,
     InvalidInputError,
     WorkerDiedError,
+    explain_missing,
 )
 
 PROGRAM = "workflow-rl"
@@ -49,6 +50,11 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _name_of(args: argparse.Namespace) -> str:
+    """Returns what was called, such as `search` or `bench train`."""
+    return " ".join((args.command, *([args.subject] if "subject" in args else [])))
+
+
 def _interrupt(signum: int, frame: object) -> None:
     """Ends the program as Ctrl-C does: what is open is closed, what is finished is kept."""
     raise KeyboardInterrupt
@@ -60,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = int(args.run(args))
+        with explain_missing(_name_of(args)):
+            code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
         return code
     except InvalidInputError as error:

@@ -4,9 +4,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-
 from workflow_rl.bench import sim
 from workflow_rl.cli import bench_scale, bench_vector
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
@@ -19,6 +16,8 @@ from workflow_rl.cli.measuring import (
 from workflow_rl.config import GameConfig, whole_number
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from workflow_rl.bench import train
 
 
@@ -122,8 +121,10 @@ def _title(report: "sim.SimReport | train.TrainReport") -> str:
     )
 
 
-def print_sim(console: Console, report: sim.SimReport) -> None:
+def print_sim(console: "Console", report: sim.SimReport) -> None:
     """Prints the simulator's table with its ratios."""
+    from rich.table import Table
+
     table = Table(title=_title(report))
     table.add_column("what")
     for heading in ("steps/s", "ns/step", "x CybORG"):
@@ -144,8 +145,10 @@ def print_sim(console: Console, report: sim.SimReport) -> None:
         console.print(f"not measured: {reason}")
 
 
-def print_train(console: Console, report: "train.TrainReport") -> None:
+def print_train(console: "Console", report: "train.TrainReport") -> None:
     """Prints training's tables: rates, phases, arithmetic and ratios."""
+    from rich.table import Table
+
     from workflow_rl.bench.train import CYBORG, PEAK, PHASES, SB3
 
     size = report.transitions

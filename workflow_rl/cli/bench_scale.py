@@ -3,9 +3,6 @@
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.table import Table
-
 from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
@@ -18,6 +15,9 @@ from workflow_rl.cli.measuring import (
 from workflow_rl.config import ExecutorName, GameConfig, one_of, whole_number
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from workflow_rl.bench import scale
 
 _EXECUTORS: Final[tuple[ExecutorName, ...]] = ("processes", "ray")
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     return measure_and_show(path, lambda progress: scale.run(config, plan, progress), print_scale)
 
 
-def print_scale(console: Console, report: "scale.ScaleReport") -> None:
+def print_scale(console: "Console", report: "scale.ScaleReport") -> None:
     """Prints a table for each thing measured, and the forecast."""
     machine, plan = report.machine, report.plan
     beside = f"; {plan.load} busy processes beside it" if plan.load else ""
@@ -136,7 +136,7 @@ def print_scale(console: Console, report: "scale.ScaleReport") -> None:
         console.print(f"not measured: {reason}")
 
 
-def _print_forecast(console: Console, report: "scale.ScaleReport") -> None:
+def _print_forecast(console: "Console", report: "scale.ScaleReport") -> None:
     constants = report.constants
     assert constants is not None
     console.print(
@@ -169,7 +169,9 @@ def _print_forecast(console: Console, report: "scale.ScaleReport") -> None:
     console.print(table)
 
 
-def _table(title: str, *headings: str) -> Table:
+def _table(title: str, *headings: str) -> "Table":
+    from rich.table import Table
+
     table = Table(title=title)
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="right" if place else "left")

@@ -3,9 +3,6 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-
 from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
@@ -18,6 +15,8 @@ from workflow_rl.cli.measuring import (
 from workflow_rl.config import GameConfig, one_of, whole_number
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from workflow_rl.bench import vector
 
 _MAX_SIZE = 100_000
@@ -89,8 +88,10 @@ def run(args: argparse.Namespace) -> int:
     return measure_and_show(path, lambda progress: vector.run(config, plan, progress), print_vector)
 
 
-def print_vector(console: Console, report: "vector.VectorReport") -> None:
+def print_vector(console: "Console", report: "vector.VectorReport") -> None:
     """Prints a table for each work, and the ratios."""
+    from rich.table import Table
+
     machine = report.machine
     beside = f"; {report.load} busy processes beside it" if report.load else ""
     load = machine["load_average"]

@@ -4,9 +4,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-from rich.progress import TimeElapsedColumn
-
 from workflow_rl.cli.arguments import (
     SEED,
     Commands,
@@ -27,6 +24,8 @@ from workflow_rl.config import PRESETS, ComparisonConfig, setting_fields, whole_
 from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from workflow_rl.runs.pool import Event
     from workflow_rl.studies.comparison.plan import Plan
 
@@ -178,7 +177,9 @@ def _other_settings(args: argparse.Namespace, begun: "Plan") -> list[str]:
 class _Progress:
     """Shows what is being trained: a bar in a terminal, a line for each training elsewhere."""
 
-    def __init__(self, console: Console, number: int, done: int) -> None:
+    def __init__(self, console: "Console", number: int, done: int) -> None:
+        from rich.progress import TimeElapsedColumn
+
         self._console = console
         self._bars = make_bars(console, TimeElapsedColumn())
         self._task = self._bars.add_task("trainings", total=number, completed=done, news="")

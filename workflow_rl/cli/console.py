@@ -1,37 +1,38 @@
 """The console that commands print to."""
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # `--help` does without it
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
 
 _PLAIN_WIDTH = 130  # where there is no terminal whose width counts
 
 
-def make_console() -> Console:
+def make_console() -> "Console":
     """Returns the console of a run."""
+    from rich.console import Console
+
     console = Console(highlight=False)
     if console.is_terminal:
         return console
     return Console(highlight=False, width=_PLAIN_WIDTH, soft_wrap=True)  # lines stay whole
 
 
-def print_whole(console: Console, text: str) -> None:
+def print_whole(console: "Console", text: str) -> None:
     """Prints a line with a path in it as it is, however long."""
     console.print(text, markup=False, soft_wrap=True)
 
 
-def make_bars(console: Console, clock: ProgressColumn | None = None) -> Progress:
+def make_bars(console: "Console", clock: "ProgressColumn | None" = None) -> "Progress":
     """Returns bars of things done, each with its `news` beside it; shown at a terminal only.
 
     Args:
         console: where they are shown.
         clock: how time is told; by default by how much is left.
     """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),

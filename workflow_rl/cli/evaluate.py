@@ -5,16 +5,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
 from workflow_rl.cli.arguments import BACKEND, GAME, SEED, Commands, add_command, add_setting
 from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from workflow_rl.agents import BlueAgent
     from workflow_rl.evaluation.protocol import Settings
     from workflow_rl.evaluation.results import Evaluation
@@ -141,8 +140,10 @@ def _number(flag: str, text: str) -> int:
         ) from None
 
 
-def _evaluate(console: Console, agent: "BlueAgent", settings: "Settings") -> "Evaluation":
+def _evaluate(console: "Console", agent: "BlueAgent", settings: "Settings") -> "Evaluation":
     """Plays all cells behind a bar of episodes."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     from workflow_rl.evaluation.playing import EpisodesPlayed
     from workflow_rl.evaluation.protocol import evaluation_events
     from workflow_rl.evaluation.results import Evaluation
@@ -165,7 +166,7 @@ def _evaluate(console: Console, agent: "BlueAgent", settings: "Settings") -> "Ev
     return event
 
 
-def print_evaluation(console: Console, evaluation: "Evaluation") -> None:
+def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     """Prints the cells, the total, and the leaderboard."""
     from workflow_rl.config import VIEWS
     from workflow_rl.workflow.orders import format_order
@@ -204,7 +205,7 @@ def print_evaluation(console: Console, evaluation: "Evaluation") -> None:
         _print_leaderboard(console, evaluation)
 
 
-def _print_leaderboard(console: Console, evaluation: "Evaluation") -> None:
+def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:
     from workflow_rl.evaluation.leaderboard import LEADERBOARD, LEADERBOARD_SOURCE, RERUN
     from workflow_rl.evaluation.results import OFFICIAL_STEPS
 
@@ -237,5 +238,7 @@ def _print_leaderboard(console: Console, evaluation: "Evaluation") -> None:
     )
 
 
-def _table(title: str) -> Table:
+def _table(title: str) -> "Table":
+    from rich.table import Table
+
     return Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))

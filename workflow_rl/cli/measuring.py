@@ -7,17 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from workflow_rl.bench.measure import Ratio
 from workflow_rl.cli.arguments import BACKEND, GAME, add_setting
 from workflow_rl.config import MIXED, GameConfig, whole_number
 from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
 from workflow_rl.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def add_measuring_flags(
@@ -89,8 +88,10 @@ def numbers_of(flag: str, text: str, least: int, most: int) -> list[int]:
 
 
 @contextmanager
-def show_progress(console: Console) -> Iterator[Callable[[str], None]]:
+def show_progress(console: "Console") -> Iterator[Callable[[str], None]]:
     """Shows a progress line; yields the function that changes its text."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
     ) as bar:
@@ -113,7 +114,7 @@ _Report = TypeVar("_Report", bound=BenchmarkReport)
 def measure_and_show(
     path: Path,
     measure: Callable[[Callable[[str], None]], _Report],
-    show: Callable[[Console, _Report], None],
+    show: "Callable[[Console, _Report], None]",
 ) -> int:
     """Measures with its progress shown, prints the report and writes it to a file.
 
@@ -125,6 +126,8 @@ def measure_and_show(
     Returns:
         0, the exit code.
     """
+    from rich.console import Console
+
     console = Console()
     with show_progress(console) as progress:
         report = measure(progress)
@@ -133,7 +136,7 @@ def measure_and_show(
     return 0
 
 
-def _write_figures(console: Console, path: Path, figures: dict[str, Any]) -> None:
+def _write_figures(console: "Console", path: Path, figures: dict[str, Any]) -> None:
     """Writes the figures and prints the file's name."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,8 +146,10 @@ def _write_figures(console: Console, path: Path, figures: dict[str, Any]) -> Non
     console.print(f"figures: {path}")
 
 
-def print_ratios(console: Console, ratios: Sequence[Ratio]) -> None:
+def print_ratios(console: "Console", ratios: Sequence[Ratio]) -> None:
     """Prints the ratios of a run."""
+    from rich.table import Table
+
     table = Table(title="ratios of this run")
     for heading in ("ratio", "measured"):
         table.add_column(heading)

@@ -5,9 +5,6 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
 from workflow_rl.agents.named import make_agent
 from workflow_rl.cli.arguments import BACKEND, GAME, SEED, Extend, add_setting, list_of
 from workflow_rl.config import (
@@ -150,6 +147,9 @@ class _Progress:
     """Shows a bar over the episodes, or plain lines, and a line for each match that has ended."""
 
     def __init__(self, episodes: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
         self._console = Console(highlight=False, markup=False, soft_wrap=True)
         self._bar = Progress(
             TextColumn("{task.description}"),

@@ -5,11 +5,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from workflow_rl.cli.console import print_whole
 from workflow_rl.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def add_resume(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
@@ -33,7 +35,7 @@ def refuse_flags(flags: Sequence[str]) -> None:
 
 
 @contextmanager
-def resume_hint(console: Console, command: str, path: Path) -> Iterator[None]:
+def resume_hint(console: "Console", command: str, path: Path) -> Iterator[None]:
     """Says, when the block is interrupted or cannot write, how to go on with a run."""
     try:
         yield

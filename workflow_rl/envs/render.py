@@ -1,17 +1,17 @@
 """One moment of an episode as text: the last step, Blue's table, and beside it the truth."""
 
 import io
-from typing import Any, Final, NamedTuple
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.errors import explain_missing
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOY_NAMES, EXPLOIT_NAMES, HOST_NAMES, USER0, Subnet
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Access, Activity, Belief, Outcome, RedAction, Success
+
+if TYPE_CHECKING:  # an environment that is not rendered does without it
+    from rich.text import Text
 
 MAX_WIDTH: Final = 100
 _STYLES: Final = {
@@ -49,7 +49,9 @@ def red_sentence(state: Any) -> str:
     return f"{_words(action.name)} {where}{by}: {_words(Outcome(state['red_outcome']).name)}{hit}"
 
 
-def _cell(word: str) -> Text:
+def _cell(word: str) -> "Text":
+    from rich.text import Text
+
     return Text("-" if word in ("none", "no") else word, style=_STYLES.get(word, ""))
 
 
@@ -77,7 +79,7 @@ def host_view(state: Any, host: int) -> HostView:
     )
 
 
-def _host_row(state: Any, host: int) -> tuple[str | Text, ...]:
+def _host_row(state: Any, host: int) -> "tuple[str | Text, ...]":
     view = host_view(state, host)
     return (
         HOST_NAMES[host] + (" (Red)" if host == USER0 else ""),  # where Red starts and stays
@@ -89,6 +91,7 @@ def _host_row(state: Any, host: int) -> tuple[str | Text, ...]:
     )
 
 
+@explain_missing("text of an episode")
 def frame_text(
     state: Any, config: GameConfig, total: float, *, colour: bool = False, width: int = MAX_WIDTH
 ) -> str:
@@ -100,7 +103,13 @@ def frame_text(
         total: the return so far.
         colour: whether to use the terminal's colours.
         width: columns of the terminal; what does not fit goes on in the next line.
+
+    Raises:
+        MissingDependencyError: rich is not installed.
     """
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console(
         file=io.StringIO(),
         width=min(width, MAX_WIDTH),

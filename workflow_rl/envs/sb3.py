@@ -7,14 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.envs.vector import Cage2VectorEnv
-from workflow_rl.errors import MissingDependencyError
+from workflow_rl.errors import explain_missing
 
-try:
+with explain_missing(__name__):
     from stable_baselines3.common.vec_env import VecEnv
-except ImportError as error:
-    raise MissingDependencyError(
-        "Stable-Baselines3 is not installed: run `pip install 'workflow-rl[sb3]'`"
-    ) from error
 
 
 class Sb3VecEnv(VecEnv):  # type: ignore[misc]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from workflow_rl.config import Execution
-from workflow_rl.errors import MissingDependencyError
+from workflow_rl.errors import explain_missing
 from workflow_rl.processes import end_with_parent, interrupts_blocked
 from workflow_rl.runs.logs import Row
 
@@ -370,7 +370,7 @@ def open_pool(execution: Execution, number: int, *, fresh: bool = False) -> Iter
     with contextlib.ExitStack() as stack:
         pool: Pool
         if executor == "ray":
-            with importing_ray():
+            with explain_missing("the executor ray"):
                 from workflow_rl.runs.ray import RayPool, connected
             stack.enter_context(connected(execution.ray_address, number))
             pool = RayPool(number, execution.time_limit, fresh=fresh)
@@ -380,20 +380,3 @@ def open_pool(execution: Execution, number: int, *, fresh: bool = False) -> Iter
             pool = SerialPool()
         stack.callback(pool.close)
         yield pool
-
-
-@contextmanager
-def importing_ray() -> Iterator[None]:
-    """Says how to install Ray where an import in the block misses it.
-
-    Raises:
-        MissingDependencyError: Ray is not installed.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise MissingDependencyError(
-            "the executor ray needs Ray: pip install 'workflow-rl[ray]'"
-        ) from error

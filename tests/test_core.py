@@ -1,0 +1,138 @@
+"""The core alone: what works without an extra, and what says which extra it needs."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.core_alone import TRACES
+from tests.report.runs import write_run
+from workflow_rl.errors import EXTRA_OF, MissingDependencyError, explain_missing
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN = "a_run"
+COMMANDS = (
+    *("search", "train", "watch", "report", "replay", "select", "evaluate", "landscape"),
+    *("compare-updates", "play", "parity", "bench", "bench sim", "bench train"),
+    *("bench vector", "bench scale"),
+)
+NEED_AN_EXTRA = (
+    *("search", "search --executor ray", "train", "landscape", "compare-updates", "play"),
+    *(f"watch {RUN}", f"report {RUN}", f"replay {RUN}", f"replay {TRACES / 'sleep.npz'}"),
+    *(f"select {RUN}", "evaluate greedy", "evaluate cardiff", "parity --live"),
+    *("bench sim", "bench train", "bench vector", "bench scale"),
+)
+
+
+class Called(NamedTuple):
+    """How a command ended, and the last lines it printed."""
+
+    code: int
+    output: str
+    errors: str
+
+
+class Alone(NamedTuple):
+    """What happened where no extra is installed."""
+
+    used: dict[str, Any]
+    refused: dict[str, str]
+    commands: dict[str, Called]
+    left: list[str]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
+    folder = tmp_path_factory.mktemp("alone")
+    write_run(folder / RUN)
+    lines = ["--help", *(f"{name} --help" for name in COMMANDS), *NEED_AN_EXTRA, f"parity {TRACES}"]
+    before = set(folder.rglob("*"))
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.core_alone", json.dumps([line.split() for line in lines])],
+        env={"PYTHONPATH": str(ROOT), "HOME": str(Path.home())},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    commands = {line: Called(*what) for line, what in zip(lines, found["commands"], strict=True)}
+    left = sorted(str(path) for path in set(folder.rglob("*")) - before)
+    return Alone(found["used"], found["refused"], commands, left)
+
+
+def test_the_simulator_the_environments_and_parity_work(alone: Alone) -> None:
+    assert alone.used["vector"] == [0.0, 0.0, 0.0]
+    assert alone.used["single"] == 0.0
+    assert alone.used["mismatches"] == 0
+    called = alone.commands[f"parity {TRACES}"]
+    assert called.code == 0
+    assert called.output.endswith(" 0 mismatches")
+
+
+def test_agents_without_networks_are_evaluated(alone: Alone) -> None:
+    assert set(alone.used["totals"]) == {"sleep", "random", "react-restore", "greedy"}
+    assert all(total <= 0 for total in alone.used["totals"].values())
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_needs_no_extra(alone: Alone, command: str) -> None:
+    called = alone.commands[f"{command} --help".strip()]
+    assert (called.code, called.errors) == (0, "")
+    assert called.output
+
+
+@pytest.mark.parametrize("command", NEED_AN_EXTRA)
+def test_a_command_names_the_extra_it_needs(alone: Alone, command: str) -> None:
+    code, output, errors = alone.commands[command]
+    assert (code, output) == (2, "")
+    start, _, rest = errors.partition(" needs ")
+    module, _, hint = rest.partition(": ")
+    assert start.startswith("workflow-rl: error: ")
+    assert EXTRA_OF[module] == "search"
+    assert hint == "pip install '.[search]'"
+
+
+def test_a_refused_command_writes_nothing(alone: Alone) -> None:
+    assert alone.left == []
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("search", "workflow_rl.search needs torch: pip install '.[search]'"),
+        ("train_workflow", "workflow_rl.train_workflow needs torch: pip install '.[search]'"),
+        ("load_policy", "p.safetensors needs safetensors: pip install '.[search]'"),
+        ("render", "text of an episode needs rich: pip install '.[search]'"),
+        ("sb3", "workflow_rl.envs.sb3 needs stable_baselines3: pip install '.[sb3]'"),
+    ],
+)
+def test_a_function_names_the_extra_it_needs(alone: Alone, name: str, sentence: str) -> None:
+    assert alone.refused[name] == f"MissingDependencyError: {sentence}"
+
+
+def test_only_a_missing_module_of_an_extra_is_explained() -> None:
+    sentence = r"^it needs ray: pip install '\.\[ray\]'$"
+    with pytest.raises(MissingDependencyError, match=sentence), explain_missing("it"):
+        raise ModuleNotFoundError("No module named 'ray.util'", name="ray.util")
+    with pytest.raises(ModuleNotFoundError, match="ours"), explain_missing("it"):
+        raise ModuleNotFoundError("ours", name="workflow_rl.nothing")
+    with pytest.raises(ImportError, match="broken"), explain_missing("it"):
+        raise ImportError("broken", name="torch")
+
+
+def test_each_extra_brings_what_is_said_of_it() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    comes_along = {"gpytorch", "markupsafe"}  # with botorch and with jinja2
+    extras = project["optional-dependencies"]
+    for extra in set(EXTRA_OF.values()):
+        names = {line.partition(">=")[0].replace("-", "_") for line in extras[extra]}
+        said = {module for module, of in EXTRA_OF.items() if of == extra} - comes_along
+        assert names - {"workflow_rl[search]"} == said
+    core = {line.partition(">=")[0] for line in project["dependencies"]}
+    assert core == {"gymnasium", "numba", "numpy", "pydantic"}

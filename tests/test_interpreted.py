@@ -1,0 +1,67 @@
+"""The tools that the tests themselves rely on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tests.conftest import skipped_line
+from tests.interpreted import Ints, Record
+from tests.mutation import all_modules, change_in, selection
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_records_and_arrays_hold_what_compiled_code_would_store() -> None:
+    array = np.zeros(2, [("small", np.int8), ("sets", np.uint16, 3)])
+    record = Record(array[1])
+    record.small = 200  # more than fits
+    record.sets[2] |= 1 << 9
+    assert array["small"].tolist() == [0, 200 - 256]
+    assert array["sets"][1].tolist() == [0, 0, 512]
+    host = np.array([9], np.int8).view(Ints)[0]
+    assert (1 << host, type(host)) == (512, int)
+
+
+def test_the_rules_are_the_same_interpreted() -> None:
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("--hypothesis-profile=interpreted", "tests/sim/test_red_bline.py"),
+        ],
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout
+
+
+def test_what_was_skipped_is_one_line_with_the_command_that_would_run_it() -> None:
+    reasons = ["Skipped: CybORG is not installed: see docs/cyborg.md"] * 2
+    line = skipped_line(
+        [*reasons, "Skipped: there is no Chromium here", "Skipped: needs two cores"]
+    )
+    assert line.startswith("skipped: 2 without CybORG (git clone ")
+    assert "; 1 without Chromium (apt-get install chromium && make test); " in line
+    assert line.endswith("; 1 (needs two cores)")
+    assert "\n" not in line
+
+
+def test_a_mutant_meets_its_own_tests_first_and_then_the_recordings() -> None:
+    assert {"sim/reward", "scenario/tables", "workflow/compliance"} <= set(all_modules())
+    for module in all_modules():
+        first, second, *others = selection(module)
+        name = module.replace("/", "/test_")
+        if (ROOT / f"tests/{name}.py").exists():
+            assert first == f"tests/{name}.py"
+        assert ("::test_the_recordings" in second) == (not module.startswith("ordersearch"))
+        assert len({first, second, *others}) == 2 + len(others)
+
+
+def test_the_changed_line_of_a_mutant_is_shown() -> None:
+    diff = "--- mutation diff ---\n--- a\n+++ b\n@@ -1 +1 @@\n same\n-    x = 1\n+    x = 2\n"
+    assert change_in(diff) == "x = 1  ->  x = 2"
