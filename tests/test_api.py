@@ -28,7 +28,7 @@ def test_the_public_names_stay_functions_in_a_new_process() -> None:
     code = (
         "from workflow_rl import search, train_workflow, load_policy\n"
         "first = search, train_workflow, load_policy\n"
-        "import workflow_rl.runs.run, workflow_rl.cli\n"
+        "import workflow_rl.runs.search, workflow_rl.report.live, workflow_rl.cli\n"
         "from workflow_rl import search, train_workflow, load_policy\n"
         "import workflow_rl\n"
         "assert (search, train_workflow, load_policy) == first\n"

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from workflow_rl.processes import interrupts_blocked
+from workflow_rl.processes import interrupts_blocked, one_thread
 
 CHILD = """
 import ctypes, multiprocessing, time
@@ -51,3 +51,18 @@ def test_children_do_not_hear_ctrl_c() -> None:
     assert process.exitcode == 0
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_torch_has_one_thread_in_the_block_and_the_callers_choice_after_it() -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            with pytest.raises(ZeroDivisionError), one_thread():
+                assert torch.get_num_threads() == 1
+                raise ZeroDivisionError
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)

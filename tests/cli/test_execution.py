@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,7 @@ def test_a_wrong_place_is_one_sentence_and_leaves_nothing(
 def test_without_ray_the_install_command_is_named(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import sys
-
-    for name in [n for n in sys.modules if n.startswith("workflow_rl.") and "ray_" in n]:
-        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "workflow_rl.runs.ray", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main([command, "--executor", "ray"]) == 2
     err = capsys.readouterr().err
@@ -94,7 +92,7 @@ def measured(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("command", [LANDSCAPE, COMPARISON], ids=lambda command: command[0])
 def test_on_ray_the_same_is_found_as_here(command: tuple[str, ...], tmp_path: Path) -> None:
     number = "--parallel-trainings" if command == COMPARISON else "--parallel-workflows"
-    places = {"here": (), "ray": ("--executor", "ray", number, "2")}
+    places: dict[str, tuple[str, ...]] = {"here": (), "ray": ("--executor", "ray", number, "2")}
     for name, flags in places.items():
         result = run(*command, *flags, "--checkpoint-dir", str(tmp_path / name))
         assert (result.returncode, result.stderr) == (0, "")
