@@ -1,6 +1,7 @@
 """The core alone: what works without an extra, and what says which extra it needs."""
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -53,7 +54,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
     before = set(folder.rglob("*"))
     result = subprocess.run(
         [sys.executable, "-m", "tests.core_alone", json.dumps([line.split() for line in lines])],
-        env={"PYTHONPATH": str(ROOT), "HOME": str(Path.home())},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         cwd=folder,
         capture_output=True,
         text=True,
