@@ -44,19 +44,19 @@ def test_regret_is_what_the_best_of_all_orders_is_truly_better(tmp_path: Path) -
 
 def test_every_decision_is_given_in_words(tmp_path: Path) -> None:
     first, _, explored, exploited, _ = read_run(write_run(tmp_path / "run", TRIALS)).trials
-    assert "first picks" in reason_of(first)
-    assert "not believed to be the best" in reason_of(explored)
-    assert "believed -25.00 ± 3.00, upper bound -19.00" in reason_of(explored)
-    assert "highest believed reward" in reason_of(exploited)
+    assert "first picks" in reason_of(first.decision)
+    assert "not believed to be the best" in reason_of(explored.decision)
+    assert "believed -25.00 ± 3.00, upper bound -19.00" in reason_of(explored.decision)
+    assert "highest believed reward" in reason_of(exploited.decision)
 
 
 def test_a_pick_by_the_chance_to_comply_says_so(tmp_path: Path) -> None:
     entry = trial(0, 5, None, reason="explore", compliance_chance=0.42)
     (picked,) = read_run(write_run(tmp_path / "run", [entry])).trials
-    assert "most likely to comply; chance to comply 42 %" in reason_of(picked)
+    assert "most likely to comply; chance to comply 42 %" in reason_of(picked.decision)
 
 
 def test_a_reason_of_another_strategy_is_passed_on(tmp_path: Path) -> None:
     entry = trial(0, 5, None, reason="by feel", mean=-3.0, deviation=1.0, ucb=-1.0)
     (picked,) = read_run(write_run(tmp_path / "run", [entry])).trials
-    assert reason_of(picked).startswith("by feel")
+    assert reason_of(picked.decision).startswith("by feel")

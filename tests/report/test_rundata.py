@@ -20,7 +20,8 @@ SUMMARY = {"recommendation": {"order": 7, "reason": "the only one"}, "seconds": 
 def test_a_whole_run_is_read_without_a_complaint(real_run: Path) -> None:
     run = read_run(real_run)
     assert run.problems == ()
-    assert run.is_finished
+    assert run.summary
+    assert not run.is_live
     assert run.config is not None
     assert len(run.trials) == len(run.seen) == run.config.search.n_workflows
     assert [curve.name for curve in run.curves] == [
@@ -32,8 +33,8 @@ def test_a_whole_run_is_read_without_a_complaint(real_run: Path) -> None:
     for tried, curve in zip(run.trials, run.curves[1:-1], strict=True):
         assert curve.order == tried.order
         assert tried.result is not None
-        assert curve.columns["update"][-1] == tried.result["updates"]
-        assert curve.played.sum() == tried.result["transitions"]
+        assert curve.columns["update"][-1] == tried.result.updates
+        assert curve.played.sum() == tried.result.transitions
 
 
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_an_empty_directory_lacks_everything_and_is_read_all_the_same(tmp_path: 
     told = " ".join(run.problems)
     for name in ("experiment_config.json", "trials.json", "training_log.csv", "summary.json"):
         assert name in told
-    assert not run.is_finished
+    assert not run.is_live
 
 
 def test_a_run_under_way_says_so(tmp_path: Path) -> None:
