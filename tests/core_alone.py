@@ -54,7 +54,7 @@ def used() -> dict[str, Any]:
     import numpy as np
 
     import workflow_rl
-    from workflow_rl.agents.named import BASELINES
+    from workflow_rl.agents.named import REFERENCE_AGENTS
     from workflow_rl.parity.replay import compare
     from workflow_rl.parity.trace import load_trace
 
@@ -68,7 +68,7 @@ def used() -> dict[str, Any]:
         "mismatches": compare(load_trace(TRACES / "sleep.npz"), "main").mismatches,
         "totals": {
             name: workflow_rl.evaluate(name, episodes=2, steps=[9], red_agents=["bline"]).total.mean
-            for name in BASELINES
+            for name in REFERENCE_AGENTS
         },
     }
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,7 +86,8 @@ def test_kernels_unused_for_a_month_are_dropped(tmp_path: Path) -> None:
 
 
 def test_kernels_are_cached_in_that_folder() -> None:
-    for kernel in (batch._reset, batch._step, batch._step_parallel):
+    kernels: tuple[Any, ...] = (batch._reset, batch._step, batch._step_parallel)
+    for kernel in kernels:
         assert jit.cache_folder() in Path(kernel.stats.cache_path).parents
 
 

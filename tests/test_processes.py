@@ -60,7 +60,7 @@ def test_torch_has_one_thread_in_the_block_and_the_callers_choice_after_it() -> 
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            with pytest.raises(ZeroDivisionError), one_thread():
+            with pytest.raises(ZeroDivisionError), one_thread():  # noqa: PT012
                 assert torch.get_num_threads() == 1
                 raise ZeroDivisionError
             assert torch.get_num_threads() == threads

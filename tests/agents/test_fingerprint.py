@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from tests.agents.table import play, seen
 from workflow_rl.agents.fingerprint import FingerprintAgent, ScanCount
 from workflow_rl.agents.simple import RandomAgent
+from workflow_rl.config import ObservationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import Order
 
@@ -17,7 +18,7 @@ class Constant:
     name = "constant"
     order: Order | None = None
 
-    def __init__(self, action: int, observation: str, *, wild: bool = False) -> None:
+    def __init__(self, action: int, observation: ObservationName, *, wild: bool = False) -> None:
         self.action = action
         self.observation = observation
         self._wild = RandomAgent() if wild else None
@@ -41,7 +42,7 @@ class Constant:
 @pytest.mark.parametrize("rules", ["main", "competition"])
 @pytest.mark.parametrize("wild", [False, True])
 def test_three_steps_always_tell_who_attacks(
-    observation: str, red: str, played: int, rules: str, wild: bool
+    observation: ObservationName, red: str, played: int, rules: str, wild: bool
 ) -> None:
     agent = FingerprintAgent(
         Constant(BLINES, observation, wild=wild), Constant(MEANDERS, observation)

@@ -7,13 +7,14 @@ import pytest
 
 from workflow_rl import Cage2VectorEnv
 from workflow_rl.agents.sb3 import sb3_agent
+from workflow_rl.config import ObservationName
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
 
 SEEN = np.random.default_rng(0).integers(0, 2, (30, 52)).astype(np.int8)
 ALLOWED = np.ones((30, 145), np.bool_)
 
 
-def model(observation: str = "challenge") -> Any:
+def model(observation: ObservationName = "challenge") -> Any:
     pytest.importorskip("stable_baselines3")
     from stable_baselines3 import PPO
 

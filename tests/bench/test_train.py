@@ -15,13 +15,13 @@ from workflow_rl.bench.train import (
     Subject,
     TrainReport,
     flop_per_input,
-    one_thread,
     ratios_of,
     run,
     sgemm_peak,
 )
 from workflow_rl.config import GameConfig
 from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.processes import one_thread
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 ENVS = 4

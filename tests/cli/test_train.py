@@ -9,6 +9,7 @@ from tests.runs.toy import csv_rows, episode_rows, the_run
 from workflow_rl import Cage2Env, load_policy
 from workflow_rl.cli import build_parser, main
 from workflow_rl.cli.experiment import experiment_config
+from workflow_rl.config import ObservationName
 from workflow_rl.envs.agents import play_episodes
 from workflow_rl.workflow.orders import parse_order
 
@@ -103,7 +104,7 @@ def test_the_preset_original_trains_without_any_workflow(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     more: tuple[str, ...],
-    observation: str,
+    observation: ObservationName,
     size: int,
     outputs: int,
 ) -> None:

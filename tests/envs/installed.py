@@ -4,11 +4,12 @@ from functools import cache
 from typing import Any
 
 from workflow_rl import CyborgEnv
+from workflow_rl.config import RuleSetName
 from workflow_rl.errors import InvalidInputError
 
 
 @cache
-def installed_rules() -> str:
+def installed_rules() -> RuleSetName:
     try:
         CyborgEnv(rules="main")
     except InvalidInputError:

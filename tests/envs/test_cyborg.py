@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from tests.envs.installed import cyborg_env, installed_rules
 from workflow_rl import Cage2Env, CyborgEnv
-from workflow_rl.config import OBSERVATIONS, RED_AGENTS
+from workflow_rl.config import OBSERVATIONS, RED_AGENTS, RULE_SETS, ObservationName, RuleSetName
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import InvalidInputError, NotResetError
 from workflow_rl.scenario.actions import (
@@ -57,7 +57,9 @@ def test_the_arguments_are_those_of_our_environment_and_a_path() -> None:
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
-def test_spaces_and_infos_are_those_of_our_environment_and_one_more(observation: str) -> None:
+def test_spaces_and_infos_are_those_of_our_environment_and_one_more(
+    observation: ObservationName,
+) -> None:
     ours, theirs = Cage2Env(observation=observation), cyborg_env(observation=observation)
     assert theirs.observation_space == ours.observation_space
     assert theirs.action_space == ours.action_space
@@ -110,14 +112,14 @@ def test_wrong_actions_are_refused_before_anything_is_played(wrong: Any) -> None
 
 
 def test_the_other_rule_set_is_refused() -> None:
-    def refusal(rules: str) -> str:
+    def refusal(rules: RuleSetName) -> str:
         try:
             CyborgEnv(rules=rules)
         except InvalidInputError as error:
             return str(error)
         return ""
 
-    (sentence,) = filter(None, map(refusal, ("main", "competition")))
+    (sentence,) = filter(None, map(refusal, RULE_SETS))
     assert re.search("plays the rule set '(main|competition)', not '(main|competition)'", sentence)
 
 

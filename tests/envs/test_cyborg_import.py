@@ -123,7 +123,7 @@ def test_wrong_arguments_are_refused_before_cyborg_is_looked_for(
     with pytest.raises(InvalidInputError, match="ansi"):
         CyborgEnv(render_mode="human")
     with pytest.raises(InvalidInputError, match="main, competition"):
-        CyborgEnv(rules="old")
+        CyborgEnv(rules="old")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="seed"):
         CyborgEnv(seed=-1)
 

@@ -65,7 +65,7 @@ def test_trajectories_are_those_of_gymnasiums_own_vector_environment(
     with SharedMemoryVectorEnv(env_fns, workers) as env:
         assert env.observation_space == reference.observation_space
         assert env.action_space == reference.action_space
-        theirs = reference.reset(seed=env_seeds(seed, n))
+        theirs = reference.reset(seed=[*env_seeds(seed, n)])
         ours = env.reset(seed=seed)
         np.testing.assert_array_equal(ours[0], theirs[0])
         for _ in range(30):
@@ -188,7 +188,11 @@ def test_episodes_that_end_begin_anew_in_the_same_step() -> None:
 
 
 def test_declared_infos_are_handed_on_and_others_are_not() -> None:
-    declared = {"clock": ((), np.int8), "noise": (2, np.float32), "more": ((1, 2), bool)}
+    declared: dict[str, tuple[int | tuple[int, ...], Any]] = {
+        "clock": ((), np.int8),
+        "noise": (2, np.float32),
+        "more": ((1, 2), bool),
+    }
     with SharedMemoryVectorEnv(toys(3), 2, info_arrays=declared) as env:
         _, infos = env.reset(seed=0)
         assert set(infos) - {"restarted", "_restarted"} == {

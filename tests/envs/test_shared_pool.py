@@ -44,7 +44,7 @@ def gone(pids: list[int], seconds: float = 10) -> bool:
 
     def left(pid: int) -> bool:
         try:
-            return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+            return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
         except psutil.NoSuchProcess:
             return False
 

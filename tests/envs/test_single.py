@@ -82,7 +82,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="ansi"):
         Cage2Env(render_mode="human")
     with pytest.raises(InvalidInputError, match="main, competition"):
-        Cage2Env(rules="old")
+        Cage2Env(rules="old")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="no options"):
         Cage2Env().reset(options={"x": 1})
 

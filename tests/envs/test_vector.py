@@ -39,7 +39,8 @@ def test_spaces_and_what_a_step_gives() -> None:
     for actions in random_actions(120, 7):
         observation, reward, terminated, _, infos = env.step(actions)
         assert env.observation_space.contains(observation)
-        assert (reward.shape, reward.dtype) == ((7,), np.float64)
+        assert reward.shape == (7,)
+        assert reward.dtype == np.float64
         assert not terminated.any()
         assert (infos["red_access"].shape, infos["action_mask"].shape) == ((7, 13), (7, 145))
         assert infos["action_mask"].dtype == np.bool_

@@ -5,18 +5,23 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from workflow_rl import Cage2Env
+from workflow_rl.config import VECTORS
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
 from workflow_rl.envs.spaces import env_seeds
-from workflow_rl.envs.vectors import VECTORS, make_vector
+from workflow_rl.envs.vectors import make_vector
 from workflow_rl.errors import InvalidInputError
 
-CLASSES = {"shared": SharedMemoryVectorEnv, "pipes": AsyncVectorEnv, "serial": SyncVectorEnv}
+CLASSES: dict[str, type[Any]] = {
+    "shared": SharedMemoryVectorEnv,
+    "pipes": AsyncVectorEnv,
+    "serial": SyncVectorEnv,
+}
 
 
 def played(vector: str) -> list[bytes]:
     """The bytes of everything a trainer uses of some steps."""
     env_fns = [lambda: Cage2Env(red_agent="meander", episode_length=10)] * 3
-    env = make_vector(env_fns, vector)
+    env: Any = make_vector(env_fns, vector)
     assert type(env) is CLASSES[vector]
     assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     try:

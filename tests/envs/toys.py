@@ -106,4 +106,4 @@ class Discreet(Toy):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, *rest = super().step(action)
-        return observation.view(Unpicklable), *rest  # type: ignore[return-value]
+        return observation.view(Unpicklable), *rest

@@ -14,6 +14,7 @@ from tests.workflow.reference import (
 )
 from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.config import RULE_SETS, one_of, red_agent_name
 from workflow_rl.evaluation.playing import Game
 from workflow_rl.scenario.actions import ACTION_NAMES
 
@@ -37,9 +38,9 @@ def play_slowly(
         agent = new_agent()
         if env is None or not same_env:
             env = Cage2Env(
-                red_agent=game.red_agent,
+                red_agent=red_agent_name(game.red_agent),
                 episode_length=game.steps,
-                rules=game.rules,
+                rules=one_of("rule set", game.rules, RULE_SETS),
                 observation=agent.observation,
             )
             env.batch.state["index"] = k

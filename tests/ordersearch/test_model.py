@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from botorch.exceptions.errors import ModelFittingError
 from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
@@ -172,7 +173,7 @@ def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
     np.testing.assert_array_equal(first.deviation, second.deviation)
 
 
-@pytest.mark.parametrize("failure", [module.ModelFittingError("no"), RuntimeError("singular")])
+@pytest.mark.parametrize("failure", [ModelFittingError("no"), RuntimeError("singular")])
 def test_where_the_library_cannot_fit_the_typical_values_stay(
     failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:

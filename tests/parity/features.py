@@ -60,13 +60,13 @@ class Steps:
         return np.concatenate([self._arrays[f"init_{name}"][:, None], self[name][:, :-1]], axis=1)
 
     def blue(self, kind: ActionKind) -> Array:
-        return self.blue_kind == kind
+        return np.asarray(self.blue_kind == kind)
 
     def red(self, action: RedAction) -> Array:
-        return self["red_type"] == action
+        return np.asarray(self["red_type"] == action)
 
     def red_outcome(self, outcome: Outcome) -> Array:
-        return self["red_outcome"] == outcome
+        return np.asarray(self["red_outcome"] == outcome)
 
 
 def at(values: Array, hosts: Array) -> Array:
@@ -78,7 +78,7 @@ def at(values: Array, hosts: Array) -> Array:
 def shows(observation: Array, hosts: Array, bits: tuple[int, int], offset: int) -> Array:
     """Says whether the observation has these two bits at one host a step."""
     table = observation.reshape(*observation.shape[:2], -1, 4)[..., offset : offset + 2]
-    return (at(table, hosts) == bits).all(axis=-1) & (hosts >= 0)
+    return np.asarray((at(table, hosts) == bits).all(axis=-1) & (hosts >= 0))
 
 
 def activity(observation: Array, hosts: Array, bits: tuple[int, int]) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig
+from workflow_rl.config import GameConfig, red_agent_name
 from workflow_rl.scenario.actions import FIRST_RESTORE, NUM_ACTIONS, SLEEP
 from workflow_rl.scenario.tables import (
     EXPLOIT_NAMES,
@@ -132,7 +132,8 @@ def reference_exploit_counts(cell: str) -> Counter[str]:
 def play(cell: str, episodes: int) -> Play:
     """Plays `red/policy` of the reference."""
     red_agent, policy = cell.split("/")
-    batch = Batch(episodes, GameConfig(red_agent=red_agent, episode_length=STEPS), autoreset=False)
+    config = GameConfig(red_agent=red_agent_name(red_agent), episode_length=STEPS)
+    batch = Batch(episodes, config, autoreset=False)
     batch.reset(seed=2022)
     rng = np.random.default_rng(2022)
     fields = tuple(name for name in Play.__dataclass_fields__ if name != "rewards")
@@ -154,5 +155,5 @@ def _choose(
     if policy == "random145":
         return rng.integers(0, NUM_ACTIONS, n)
     assert policy == "react_restore"  # the lowest host that Blue's table marks, if any
-    marked = observation.reshape(n, NUM_HOSTS, 4)[:, :, 2:].any(axis=2)
+    marked = np.asarray(observation.reshape(n, NUM_HOSTS, 4)[:, :, 2:].any(axis=2))
     return np.where(marked.any(axis=1), FIRST_RESTORE + marked.argmax(axis=1), SLEEP)

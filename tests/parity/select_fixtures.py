@@ -111,9 +111,10 @@ def write(path: Path, members: list[Candidate]) -> None:
             widths = [(0, width) for width in behind[: values.ndim]]
             padded.setdefault(name, []).append(np.pad(values, widths) if widths else values)
     first = members[0].trace.arrays
+    arrays: dict[str, Any] = {name: np.stack(values) for name, values in padded.items()}
     np.savez_compressed(
         path,
-        **{name: np.stack(values) for name, values in padded.items()},
+        **arrays,
         meta_red=first["meta_red"],
         meta_policy=np.array("selection"),
         meta_T=np.array(longest),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.envs.installed import cyborg_env, installed_rules
-from workflow_rl.config import RED_AGENTS, RULE_SETS
+from workflow_rl.config import RED_AGENTS, RULE_SETS, RedAgentName
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, Match, compare_live
 from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import Comparison, Divergence, compare
@@ -21,7 +21,7 @@ def last(match: Match, episodes: int, seed: int = 0) -> LiveResult:
 @pytest.mark.cyborg
 @pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
-def test_the_simulator_repeats_cyborg(red_agent: str, blue: Blue) -> None:
+def test_the_simulator_repeats_cyborg(red_agent: RedAgentName, blue: Blue) -> None:
     result = last(Match(red_agent, blue, 60, installed_rules()), episodes=6)
     assert result.comparison.first is None
     assert result.comparison.mismatches == 0
@@ -41,7 +41,7 @@ def test_the_simulator_repeats_cyborg_with_the_active_green() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
-def test_the_simulator_repeats_cyborg_for_long(red_agent: str, blue: Blue) -> None:
+def test_the_simulator_repeats_cyborg_for_long(red_agent: RedAgentName, blue: Blue) -> None:
     assert last(Match(red_agent, blue, 100, installed_rules()), 50).comparison.mismatches == 0
 
 

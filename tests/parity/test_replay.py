@@ -16,6 +16,7 @@ from tests.parity.fixtures import (
     episodes_of,
     file_id,
 )
+from workflow_rl.config import RuleSetName
 from workflow_rl.parity.replay import compare
 from workflow_rl.parity.trace import OUTPUTS, Trace, load_trace
 from workflow_rl.sim.state import Access, RedAction
@@ -25,11 +26,12 @@ EPISODE, STEP = 1, 40  # by then no further draw decides where B_line goes
 BLINE = episodes_of(MAIN_BLINE, range(3))
 MEANDER = episodes_of(MAIN_MEANDER, range(3))
 # Three episodes of different lengths: the shortest of the file is among them.
-MIXED_LENGTHS = episodes_of(MAIN_MEANDER, np.argsort(load_trace(MAIN_MEANDER).lengths)[[0, 1, -1]])
+BY_LENGTH = np.argsort(load_trace(MAIN_MEANDER).lengths)
+MIXED_LENGTHS = episodes_of(MAIN_MEANDER, BY_LENGTH[[0, 1, -1]].tolist())
 
 
 @pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
-def test_the_recordings_replay_without_a_mismatch(rules: str, path: Path) -> None:
+def test_the_recordings_replay_without_a_mismatch(rules: RuleSetName, path: Path) -> None:
     trace = load_trace(path)
     result = compare(trace, rules)
     assert result.first is None
@@ -41,7 +43,7 @@ def test_the_recordings_replay_without_a_mismatch(rules: str, path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["bline.npz", "meander.npz"])
 @pytest.mark.parametrize(("recorded", "other"), [("competition", "main"), ("main", "competition")])
-def test_the_other_rule_set_does_not_fit(recorded: str, other: str, name: str) -> None:
+def test_the_other_rule_set_does_not_fit(recorded: str, other: RuleSetName, name: str) -> None:
     result = compare(load_trace(TRACES / recorded / name), other)
     assert result.mismatches > 0
     assert result.first is not None

@@ -27,7 +27,8 @@ def new_player(
     conditioned: bool = True,
     **game: Any,
 ) -> Player:
-    config = GameConfig(**({"red_agent": "meander", "episode_length": 20} | game))
+    defaults: dict[str, Any] = {"red_agent": "meander", "episode_length": 20}
+    config = GameConfig(**(defaults | game))
     return Player(SimulatorWorld(Batch(envs, config)), order, seed, conditioned=conditioned)
 
 

@@ -1,5 +1,5 @@
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -71,7 +71,7 @@ def plainly(case: Case) -> LossTerms:
         logits, value = case.network(case.inputs[case.rows[k]][None])
         allowed = torch.ones_like(logits[0]).bool() if case.masks is None else case.masks[k]
         places = torch.cumsum(allowed, 0) - 1
-        distribution = Categorical(logits=logits[0, allowed])
+        distribution: Any = Categorical(logits=logits[0, allowed])
         log_ratio = distribution.log_prob(places[case.actions[k]]) - case.old_log_probability[k]
         ratio = log_ratio.exp()
         advantage = (
@@ -192,7 +192,8 @@ def test_entropy_is_log_n_when_uniform_and_0_when_certain(
     logits: list[float], entropy: float
 ) -> None:
     first = torch.zeros(1, dtype=torch.long)
-    _, got = ChosenAndEntropy.apply(torch.tensor([logits]), first, first)
+    chosen_and_entropy: Any = ChosenAndEntropy.apply
+    _, got = chosen_and_entropy(torch.tensor([logits]), first, first)
     assert got.item() == pytest.approx(entropy, abs=1e-6)
 
 

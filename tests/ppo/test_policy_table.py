@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.policy_table import PolicyTable
@@ -14,12 +15,18 @@ def bits(n: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).integers(0, 2, (n, WIDTH)).astype(np.int8)
 
 
+def last_layer(network: ActorCritic) -> nn.Linear:
+    layer = network.actor[-1]
+    assert isinstance(layer, nn.Linear)
+    return layer
+
+
 def uneven_network(seed: int = 0) -> ActorCritic:
     """A network with clear preferences."""
     torch.manual_seed(seed)
     network = ActorCritic(WIDTH, ACTIONS, (16,))
     with torch.no_grad():
-        network.actor[-1].weight.mul_(8)
+        last_layer(network).weight.mul_(8)
     return network
 
 
@@ -116,7 +123,7 @@ def test_evenly_spread_uniforms_give_each_action_its_exact_share() -> None:
 def test_the_extreme_uniforms_give_actions_that_can_happen() -> None:
     network = uneven_network()
     with torch.no_grad():
-        network.actor[-1].bias[[0, -1]] = -500  # first and last have probability 0
+        last_layer(network).bias[[0, -1]] = -500  # first and last have probability 0
     table = PolicyTable(network, WIDTH)
     ids = table.number(bits(40))
     for uniform in (0.0, np.nextafter(np.float32(1), np.float32(0))):
@@ -127,7 +134,7 @@ def test_the_extreme_uniforms_give_actions_that_can_happen() -> None:
 def test_an_action_that_is_certain_is_always_drawn() -> None:
     network = uneven_network()
     with torch.no_grad():
-        network.actor[-1].bias[7] = 1_000
+        last_layer(network).bias[7] = 1_000
     table = PolicyTable(network, WIDTH)
     ids = table.number(bits(200))
     assert (table.sample(ids, np.random.default_rng(0).random(200, np.float32)) == 7).all()

@@ -36,6 +36,7 @@ def assert_same(a: Rollout, b: Rollout) -> None:
 
 def replayed(player: Player, seed: int, rollouts: list[Rollout]) -> Any:
     """Plays the recorded actions in another batch; yields it before and after each step."""
+    assert isinstance(player.world, SimulatorWorld)
     batch = Batch(player.world.num_envs, player.world.batch.config)
     batch.reset(seed)
     for rollout in rollouts:
@@ -256,19 +257,20 @@ class Fragile(SimulatorWorld):
 
     def __init__(self, batch: Batch, at: tuple[int, ...]) -> None:
         super().__init__(batch)
-        self.step = self._step  # type: ignore[method-assign]
+        self._play = self.step
+        self.step = self._step
         self._at, self._played = at, 0
 
-    def _step(self, actions: Any) -> int:
-        ended = self.batch.step(actions)
+    def _step(self, *arguments: Any, **named: Any) -> int:
+        ended = self._play(*arguments, **named)
         self.lost = None
         if self._played in self._at:
             self.lost = np.array([False, True, False])
             spare = Batch(3, self.batch.config)
             spare.reset(100 + self._played)
             self.batch.state[1] = spare.state[1]
-            for mine, other in zip(self.batch.out, spare.out, strict=True):
-                mine[1] = other[1]
+            for name, rows in spare.out._asdict().items():
+                getattr(self.batch.out, name)[1] = rows[1]
             ended += 1
         self._played += 1
         return ended
@@ -332,5 +334,5 @@ def test_trajectories_do_not_depend_on_what_carries_the_environments(
         for one, other in zip(together, rollouts, strict=True):
             for name in ("actions", "env_reward", "ends", "orders", "any_open", "verdict"):
                 np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
-            inputs = [r.inputs[r.rows] for r in (one, other)]  # numbered as they were met
-            np.testing.assert_array_equal(*inputs)
+            # Inputs are numbered as they were met.
+            np.testing.assert_array_equal(one.inputs[one.rows], other.inputs[other.rows])

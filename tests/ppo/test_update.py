@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tests.ppo.rollouts import made_up, new_network, new_player, played
 from workflow_rl.config import PPO_FORMS, PPOConfig
@@ -235,10 +235,12 @@ def test_every_sample_is_learned_from(size: int | None) -> None:
         (8, 5),
         rows=np.arange(40, dtype=np.int32).reshape(8, 5),
     )
-    before = network.critic[0].weight.detach().clone()
+    first = network.critic[0]
+    assert isinstance(first, nn.Linear)
+    before = first.weight.detach().clone()
     learner = Learner(network, PPOConfig(epochs=1, minibatch_size=size))
     learner.update([(rollout, reward_of(rollout))], rng())
-    moved = (network.critic[0].weight.detach() != before).any(dim=0)
+    moved = (first.weight.detach() != before).any(dim=0)
     assert moved.all()  # input bit k is on in sample k only
 
 

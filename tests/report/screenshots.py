@@ -3,9 +3,9 @@
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from tests.report.test_browser import FLAGS, chromium
 from workflow_rl.agents.policy import load_policy
@@ -14,6 +14,8 @@ from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import write_report
 
 IMAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
+
+Scheme = Literal["light", "dark"]
 
 
 def busy_step(frames: list[dict[str, Any]]) -> int:
@@ -35,14 +37,15 @@ def main(run: Path) -> None:
         watched = write_replay(replay, folder / "replay.html").as_uri()
         watched += f"#step={busy_step(frames_of(replay))}"
         browser = driver.chromium.launch(executable_path=chromium(), args=FLAGS)
-        for file, url, (width, height), scheme, anchor in (
+        pictures: tuple[tuple[str, str, tuple[int, int], Scheme, str | None], ...] = (
             ("report.png", report, (1280, 1180), "light", None),
             ("matters.png", report, (1280, 1100), "light", "#run1-matters-section"),
             ("replay.png", watched, (1280, 1250), "dark", None),
             ("report-phone.png", report, (390, 844), "dark", None),
             ("replay-phone.png", watched, (390, 844), "light", None),
-        ):
-            size = {"width": width, "height": height}
+        )
+        for file, url, (width, height), scheme, anchor in pictures:
+            size: ViewportSize = {"width": width, "height": height}
             page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
             page.goto(url)
             if anchor:

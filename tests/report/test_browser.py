@@ -76,11 +76,16 @@ def open_file(browser: Any, file: Path) -> Opened:
     context = browser.new_context(viewport=size, offline=True, reduced_motion="reduce")
     opened = Opened(context.new_page())
     page = opened.page
+
+    def dismissed(dialog: Any) -> None:
+        opened.said.append("a dialog")
+        dialog.dismiss()
+
     page.set_default_timeout(60_000)
     page.on("console", lambda message: opened.said.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: opened.said.append(str(error)))
     page.on("request", lambda request: opened.asked.append(request.url))
-    page.on("dialog", lambda dialog: (opened.said.append("a dialog"), dialog.dismiss()))
+    page.on("dialog", dismissed)
     page.goto(file.as_uri())
     return opened
 

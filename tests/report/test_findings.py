@@ -71,7 +71,7 @@ def test_without_a_trial_there_is_nothing_to_find(tmp_path: Path) -> None:
     assert found.recommended is None
     assert found.beliefs is None
     assert found.cost is None
-    assert found.orders == found.pairs == found.path == found.scores == []
+    assert (found.orders, found.pairs, found.path, found.scores) == ([], [], [], [])
     assert found.positions is None
 
 

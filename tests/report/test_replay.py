@@ -9,6 +9,7 @@ from tests.agents.policies import new_policy, policy_file
 from tests.parity.fixtures import FILES, file_id
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy, load_policy
+from workflow_rl.config import RuleSetName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import Game, play_batch
 from workflow_rl.parity.trace import Trace, load_trace
@@ -150,7 +151,7 @@ def test_drawn_actions_depend_on_the_seed_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
-def test_a_recorded_episode_is_shown_as_it_was_recorded(rules: str, path: Path) -> None:
+def test_a_recorded_episode_is_shown_as_it_was_recorded(rules: RuleSetName, path: Path) -> None:
     trace = load_trace(path)
     number = trace.episodes - 1
     replay = play_trace(trace, number, rules)

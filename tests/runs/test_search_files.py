@@ -29,7 +29,7 @@ from workflow_rl.workflow.orders import format_order, parse_order
 
 TOY = ExperimentConfig(
     game=GameConfig(red_agent="meander", rules="competition"),
-    train=TrainConfig(n_envs=20, max_episodes=6, min_episodes=2, compliance_threshold=0.1),
+    train=TrainConfig(n_envs=20, max_episodes=6, min_updates=2, compliance_threshold=0.1),
     search=SearchConfig(n_workflows=3, initial_design=2, base_updates=6, polish_updates=3),
     seed=4,
 )

@@ -36,8 +36,21 @@ def test_orders_that_red_makes_equal_are_repeats_of_one() -> None:
     assert math.isnan(found.between)
 
 
+def test_equal_orders_are_repeats_of_one_and_trials_below_are_left_out() -> None:
+    classes = classes_of_equals("bline")
+    first, same = [order for order in range(120) if classes[order] == classes[0]][:2]
+    other = next(order for order in range(120) if classes[order] != classes[0])
+    trials = [trial(first, -10), trial(same, -12), trial(other, -21)]
+    found = spread_of([*trials, trial(other, -500, good=False)], "bline")
+    assert (found.classes, found.equals) == (2, 1)
+    assert found.between == pytest.approx(10 / math.sqrt(2))  # means -11 and -21
+    assert found.within == pytest.approx(math.sqrt(2))
+
+
 def test_where_nothing_repeats_or_complies_nothing_is_made_up() -> None:
     alone = spread_of([trial(0, -10)], "bline")
+    assert (alone.classes, alone.equals) == (1, 0)
     assert (math.isnan(alone.between), math.isnan(alone.within)) == (True, True)
     none = spread_of([trial(0, -10, good=False), replace(trial(1, -3), result=None)], "bline")
     assert (none.classes, none.equals) == (0, 0)
+    assert spread_of([], "bline").classes == 0

@@ -22,7 +22,7 @@ def tiny(seed: int = 0, **changes: Any) -> ExperimentConfig:
     """A search that takes a quarter of a second; `changes` are fields of its parts."""
     config = ExperimentConfig(
         game=GameConfig(episode_length=20),
-        train=TrainConfig(n_envs=6, max_episodes=3, min_episodes=1, hidden=(8,)),
+        train=TrainConfig(n_envs=6, max_episodes=3, min_updates=1, hidden=(8,)),
         search=SearchConfig(n_workflows=3, strategy="exhaustive", base_updates=3, polish_updates=2),
         seed=seed,
     )

@@ -28,7 +28,7 @@ LONG = 100_000  # updates that nobody waits for
 
 def job(order: int, updates: int = 3, base: bool = False) -> TrainJob:
     """A training of a hundredth of a second per update, perhaps from the weights of another."""
-    train = replace(SMALL.train, max_episodes=updates, min_episodes=1, stop_at="budget")
+    train = replace(SMALL.train, max_episodes=updates, min_updates=1, stop_at="budget")
     made = TrainJob(SMALL.game, SMALL.ppo, train, 7, order)
     if not base:
         return made

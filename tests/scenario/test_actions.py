@@ -45,12 +45,12 @@ def test_the_145_actions_stand_in_blocks_of_13_hosts() -> None:
 
 
 def test_every_action_has_its_kind_and_host() -> None:
-    kinds = {
+    kinds: dict[str, int] = {
         "Analyse": ActionKind.ANALYSE,
         "Remove": ActionKind.REMOVE,
         "Restore": ActionKind.RESTORE,
     } | {name: ActionKind.FIRST_DECOY + d for d, name in enumerate(DECOY_NAMES)}
-    expected = [(ActionKind.SLEEP, NO_HOST), (ActionKind.MONITOR, NO_HOST)]
+    expected: list[tuple[int, int]] = [(ActionKind.SLEEP, NO_HOST), (ActionKind.MONITOR, NO_HOST)]
     for block in BLOCKS:
         expected += [(kinds[block], h) for h in range(13)]
     assert list(zip(ACTION_KIND.tolist(), ACTION_HOST.tolist(), strict=True)) == expected

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.sim.board import HOSTS, Board
-from workflow_rl.config import GameConfig
+from workflow_rl.config import GameConfig, GreenAgentName
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import WORDS
 from workflow_rl.sim.state import Access
@@ -16,7 +16,7 @@ def active() -> Board:
     return Board(green_agent="active")
 
 
-def scans_of(green_agent: str, n: int) -> Counter[str]:
+def scans_of(green_agent: GreenAgentName, n: int) -> Counter[str]:
     """The hosts shown as scanned after one step, over evenly spaced draws, Red asleep."""
     draws = np.zeros((n, 4), np.int64)
     draws[:, 3] = (2 * np.arange(n) + 1) * WORDS // (2 * n)

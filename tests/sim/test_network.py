@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ def reached(board: Board) -> set[str]:
 
 
 def test_the_hosts_red_holds_are_those_with_any_session() -> None:
-    states = np.zeros(4, STATE_DTYPE)
+    states: Any = np.zeros(4, STATE_DTYPE)
     states["privileged"] = [1, 0, 0, 1]
     states["removable"] = [0, 2, 0, 2]
     states["persistent"] = [0, 0, 4, 4]

@@ -359,7 +359,8 @@ def test_the_mask_follows_decoys_and_restores() -> None:
     mask = match.batch.out.action_mask
 
     def offered(host: str) -> list[bool]:
-        return mask[0, host_index(host) + 28 : 132 : 13].tolist()
+        flags: list[bool] = mask[0, host_index(host) + 28 : 132 : 13].tolist()
+        return flags
 
     fresh = [True, False, True, False, False, False, True, True]
     assert offered("Ent0") == fresh  # Apache, Haraka, Tomcat, Vsftpd

@@ -1,4 +1,4 @@
-from typing import Protocol, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 import numpy as np
 import pytest
@@ -19,13 +19,20 @@ from workflow_rl.sim.state import (
 )
 
 
+def names_of(layout: np.dtype[np.void]) -> tuple[str, ...]:
+    assert layout.names is not None
+    return layout.names
+
+
 def test_the_record_of_an_environment_has_exactly_the_fields_of_state() -> None:
     assert STATE_DTYPE.names == tuple(get_type_hints(State))
     assert SETTINGS_DTYPE.names == tuple(get_type_hints(Settings))
 
 
 def test_fields_have_their_type_and_shape() -> None:
-    fields = {name: (STATE_DTYPE[name].base, STATE_DTYPE[name].shape) for name in STATE_DTYPE.names}
+    fields: dict[str, tuple[Any, Any]] = {
+        name: (STATE_DTYPE[name].base, STATE_DTYPE[name].shape) for name in names_of(STATE_DTYPE)
+    }
     assert fields["table"] == (np.int64, ())
     assert fields["privileged"] == (np.int16, ())
     assert fields["ot_running"] == (np.bool_, ())
@@ -41,7 +48,7 @@ def test_fields_have_their_type_and_shape() -> None:
 
 def test_the_initial_state_holds_the_value_that_every_field_states() -> None:
     assert INITIAL_STATE.dtype == STATE_DTYPE
-    for name in STATE_DTYPE.names:
+    for name in names_of(STATE_DTYPE):
         assert np.array_equal(INITIAL_STATE[name][0], getattr(State, name)), name
     with pytest.raises(ValueError, match="read-only"):
         INITIAL_STATE["privileged"] = 0
@@ -58,8 +65,8 @@ def test_a_field_without_an_initial_value_is_an_error() -> None:
 
 def test_all_numbers_are_signed_so_that_compiled_arithmetic_stays_whole() -> None:
     for layout in (STATE_DTYPE, SETTINGS_DTYPE):
-        assert {layout[name].base.kind for name in layout.names} <= {"i", "b", "f"}
-    assert {STATE_DTYPE[name].base.kind for name in STATE_DTYPE.names} == {"i", "b"}
+        assert {layout[name].base.kind for name in names_of(layout)} <= {"i", "b", "f"}
+    assert {STATE_DTYPE[name].base.kind for name in names_of(STATE_DTYPE)} == {"i", "b"}
 
 
 def test_activity_and_belief_are_numbered_by_their_bits_in_the_vector() -> None:

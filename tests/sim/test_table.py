@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ HOST = st.integers(0, 12)
 TABLE = st.integers(0, 2**52 - 1)
 
 
-def environment(table: int) -> np.void:
+def environment(table: int) -> Any:
     states = np.zeros(1, STATE_DTYPE)
     states["table"] = table
     return states[0]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sim.board import Board, Match, host_index, host_mask
-from workflow_rl.config import RED_AGENTS, RULE_SETS, GameConfig
+from workflow_rl.config import RED_AGENTS, RULE_SETS, GameConfig, RedAgentName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import DECOY_ACTIONS, FIRST_RESTORE, NUM_ACTIONS
 from workflow_rl.scenario.tables import DECOYS, Subnet
@@ -46,7 +46,7 @@ def test_an_episode_starts_with_red_on_user0_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("name", RED_AGENTS)
-def test_a_named_red_agent_plays_every_episode(name: str) -> None:
+def test_a_named_red_agent_plays_every_episode(name: RedAgentName) -> None:
     batch = Batch(50, GameConfig(red_agent=name))
     for seed in range(3):
         batch.reset(seed=seed)
@@ -415,9 +415,14 @@ def test_a_reset_without_a_seed_goes_on_to_the_next_episode_like_the_step_limit(
     assert episodes_of(by_limit) == episodes_of(by_reset)
 
 
+def global_stream() -> Any:
+    state: Any = np.random.get_state()
+    return state[1].tolist()
+
+
 def test_no_global_generator_is_touched() -> None:
-    before = np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]
+    before = global_stream()
     batch = Batch(4, GameConfig(red_agent="meander"))
     batch.reset(seed=0)
     episodes_of(batch)
-    assert np.random.get_state()[1].tolist() == before  # type: ignore[index, union-attr]
+    assert global_stream() == before

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.ppo.rollouts import made_up, new_network, new_player
 from tests.workflow.reference import Judged, episode_compliance
+from workflow_rl.config import VIEWS, ViewName
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.train.episodes import Episodes, Scorekeeper, episode_sums
 from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, REPEAT, VIOLATION
@@ -161,8 +162,8 @@ def test_compliance_is_chosen_by_view() -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.integers(0, 10_000), st.sampled_from(["observed", "true"]))
-def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view: str) -> None:
+@given(st.integers(0, 10_000), st.sampled_from(VIEWS))
+def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view: ViewName) -> None:
     rng = np.random.default_rng(seed)
     rollouts = [random_rollout(rng, int(rng.integers(1, 15)), 2) for _ in range(4)]
     keeper = Scorekeeper(2)
@@ -181,7 +182,7 @@ def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view
         ]
         fixes = [f for _, e in scored for f in e.fixes[e.env == env]]
         start, number = 0, 0
-        for stop in np.flatnonzero(joined["ends"][:, env]) + 1:
+        for stop in (np.flatnonzero(joined["ends"][:, env]) + 1).tolist():
             span = slice(start, stop)
             rates = {
                 name: float(

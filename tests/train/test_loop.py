@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from workflow_rl.config import PPO_FORMS, PRESETS, GameConfig, PPOConfig, Preset, TrainConfig
+from workflow_rl.config import (
+    PPO_FORMS,
+    PRESETS,
+    GameConfig,
+    PPOConfig,
+    Preset,
+    PresetName,
+    TrainConfig,
+)
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.train.episodes import Episodes
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
@@ -19,7 +27,7 @@ from workflow_rl.train.stopping import COMPLIANT, OUT_OF_BUDGET
 TOY: dict[str, Any] = {
     "n_envs": 6,
     "max_episodes": 6,
-    "min_episodes": 2,
+    "min_updates": 2,
     "hidden": (16, 16),
     "stop_at": "budget",
 }
@@ -36,7 +44,8 @@ def job(
     **over: Any,
 ) -> TrainJob:
     """A training of a fraction of a second."""
-    rules = GameConfig(**({"red_agent": "bline", "episode_length": 10} | (game or {})))
+    defaults: dict[str, Any] = {"red_agent": "bline", "episode_length": 10}
+    rules = GameConfig(**(defaults | (game or {})))
     return TrainJob(rules, ppo, TrainConfig(**(TOY | over)), seed, order, base)
 
 
@@ -217,7 +226,7 @@ def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path: Path) -> None:
 
 
 def test_it_ends_as_soon_as_it_complies_but_not_before_the_least_updates() -> None:
-    result = train(job(stop_at="compliance", compliance_threshold=0.0, min_episodes=3))
+    result = train(job(stop_at="compliance", compliance_threshold=0.0, min_updates=3))
     assert (result.stopped, result.updates, result.is_compliant) == (COMPLIANT, 3, True)
 
 
@@ -434,14 +443,14 @@ def test_replayed_rollouts_enlarge_the_batch() -> None:
     ],
 )
 def test_every_rollout_strategy_of_the_documents_is_a_preset(
-    name: str, envs: int, transitions: int, epochs: int, minibatch: int | None
+    name: PresetName, envs: int, transitions: int, epochs: int, minibatch: int | None
 ) -> None:
     preset = PRESETS[name]
     config, ppo = TrainConfig(**preset.train), PPOConfig(**preset.ppo)
     assert config.n_envs == envs
     assert config.rollout_steps(100) * envs == transitions
     assert (ppo.epochs, ppo.minibatch_size) == (epochs, minibatch)
-    assert config.max_updates(100) >= config.min_episodes
+    assert config.max_updates(100) >= config.min_updates
 
 
 def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
@@ -450,7 +459,7 @@ def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
     }
     assert PRESETS["parallel200"] == Preset()
     assert TrainConfig(**PRESETS["parallel25"].train).max_episodes == 400
-    assert TrainConfig(**PRESETS["parallel25"].train).min_episodes == 10
+    assert TrainConfig(**PRESETS["parallel25"].train).min_updates == 10
     original = TrainConfig(**PRESETS["original"].train)
     assert original.max_episodes * original.n_envs == 100_000
     assert not original.conditioned
@@ -460,11 +469,11 @@ def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_runs_at_toy_size_with_what_is_given_explicitly(name: str) -> None:
+def test_every_preset_runs_at_toy_size_with_what_is_given_explicitly(name: PresetName) -> None:
     preset = PRESETS[name]
     envs = min(TrainConfig(**preset.train).n_envs, 4)
-    explicit = {"n_envs": envs, "update_steps": 20 * envs, "max_episodes": 4, "min_episodes": 1}
-    explicit |= {"stop_at": "budget"}
+    explicit: dict[str, Any] = {"n_envs": envs, "update_steps": 20 * envs, "max_episodes": 4}
+    explicit |= {"min_updates": 1, "stop_at": "budget"}
     config = TrainConfig(**(dict(preset.train) | explicit))
     game = GameConfig(episode_length=10, **preset.game)
     training = trained(TrainJob(game, PPOConfig(**preset.ppo), config, 0, 7))

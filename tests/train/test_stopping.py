@@ -47,7 +47,7 @@ def test_the_rule_of_a_configuration() -> None:
     assert StopRule.of(TrainConfig(), episode_length=100) == RULE
     assert StopRule.of(TrainConfig(stop_at="budget"), episode_length=100) == BUDGET
     config = TrainConfig(
-        n_envs=8, update_steps=2048, max_episodes=50, min_episodes=7, compliance_threshold=0.5
+        n_envs=8, update_steps=2048, max_episodes=50, min_updates=7, compliance_threshold=0.5
     )
     assert StopRule.of(config, 100) == StopRule(0.5, 7, 50 * 100 // 256, False)
 
@@ -64,7 +64,7 @@ def test_a_configuration_that_would_never_update_is_refused_with_that_explanatio
 
 
 def test_a_configuration_that_would_never_finish_an_episode_is_refused_too() -> None:
-    config = TrainConfig(n_envs=10, update_steps=600, max_episodes=1, min_episodes=1)
+    config = TrainConfig(n_envs=10, update_steps=600, max_episodes=1, min_updates=1)
     with pytest.raises(InvalidInputError, match="never finish an episode"):
         StopRule.of(config, episode_length=100)
     assert StopRule.of(config, episode_length=60).max_updates == 1

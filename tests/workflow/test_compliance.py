@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workflow.reference import Judged, judge_by_marks, judge_by_truth
-from workflow_rl.config import GameConfig
+from workflow_rl.config import GameConfig, RedAgentName
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import DEFENDER, HOST_NAMES, host_set
 from workflow_rl.sim.batch import Batch
@@ -251,7 +251,7 @@ class Played:
         return np.repeat(SEQUENCES[[order]], len(self.actions), axis=0)
 
 
-def play(red_agent: str, envs: int, steps: int, *, fixes: float = 0.0) -> list[Played]:
+def play(red_agent: RedAgentName, envs: int, steps: int, *, fixes: float = 0.0) -> list[Played]:
     """Random play; a share of the actions are random fixes."""
     rng = np.random.default_rng(0)
     fix = [k for k, name in enumerate(ACTION_NAMES) if name.startswith(("Remove", "Restore"))]
@@ -268,7 +268,7 @@ def play(red_agent: str, envs: int, steps: int, *, fixes: float = 0.0) -> list[P
 
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
 def test_real_games_are_judged_as_the_reference_judges_what_blue_saw_and_what_was(
-    red_agent: str,
+    red_agent: RedAgentName,
 ) -> None:
     rng = np.random.default_rng(1)
     met = set()

@@ -196,13 +196,8 @@ class TensorBoardLog:
 
     def __init__(self, folder: Path) -> None:
         """Opens a new event file."""
-        from tensorboard.compat.proto import (  # type: ignore[import-untyped]
-            event_pb2,
-            summary_pb2,
-        )
-        from tensorboard.summary.writer.record_writer import (  # type: ignore[import-untyped]
-            RecordWriter,
-        )
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
         folder.mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"

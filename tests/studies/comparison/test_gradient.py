@@ -80,7 +80,7 @@ def test_it_survives_json_with_what_could_not_be_told() -> None:
 @pytest.fixture(scope="module")
 def snapshot() -> Training:
     torch.set_num_threads(1)
-    train = TrainConfig(n_envs=20, max_episodes=3, min_episodes=1, hidden=(8,), stop_at="budget")
+    train = TrainConfig(n_envs=20, max_episodes=3, min_updates=1, hidden=(8,), stop_at="budget")
     training = Training(TrainJob(GAME, PPO_FORMS["tuned"], train, 1, 7))
     for _ in training.updates():
         pass

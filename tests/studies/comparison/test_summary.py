@@ -21,7 +21,7 @@ def measured(
 ) -> Measured:
     """A training with a point of 100 episodes for each reward, of 10 steps each."""
     number = len(rewards)
-    transitions = 1_000.0 * np.arange(1, number + 1)
+    transitions = np.array([1_000.0 * k for k in range(1, number + 1)])
     course = LearningCurve(
         transitions=transitions,
         seconds=transitions / rate,

@@ -20,7 +20,8 @@ def measured(request: pytest.FixtureRequest) -> Measured:
 
 
 def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None:
-    training = Training(PLAN.job(measured.preset, 3))
+    (preset,) = (name for name in PLAN.presets if name == measured.preset)
+    training = Training(PLAN.job(preset, 3))
     for _ in training.updates():
         pass
     result = training.result()
