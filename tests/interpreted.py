@@ -51,7 +51,7 @@ def wrapped(value: Any, dtype: np.dtype[Any]) -> Any:
     """Returns a value as it is stored in a type, the bits beyond its size cut off."""
     if type(value) is int and dtype.kind in "iu":
         return np.int64(value).astype(dtype.base)
-    return value
+    return value._record if isinstance(value, Record) else value
 
 
 def as_compiled(value: Any) -> Any:

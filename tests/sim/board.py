@@ -4,6 +4,7 @@
 chance falls. Everything else is the game's own turn, `turn.play_turn`.
 """
 
+from inspect import unwrap
 from types import FunctionType, SimpleNamespace
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from workflow_rl.sim.red_actions import exploit_options
 from workflow_rl.sim.reward import reward_of
 from workflow_rl.sim.state import (
     NOBODY,
+    PADDING,
     STATE_DTYPE,
     Access,
     Belief,
@@ -87,7 +89,7 @@ def given_action(action: int, target: int) -> int:
 # The game's own turn, phase by phase as play_turn is written; only who chooses for Red is another.
 scripted_turn = rule(
     FunctionType(
-        turn.play_turn.py_func.__code__,  # type: ignore[attr-defined]
+        unwrap(getattr(turn.play_turn, "py_func", turn.play_turn)).__code__,
         vars(turn) | {"red_chooses": take_given_action},
     )
 )
@@ -135,7 +137,8 @@ class View:
 
     def record(self) -> dict[str, Any]:
         """Every field of the state."""
-        return {name: self.state[name].tolist() for name in STATE_DTYPE.names or ()}
+        names = [name for name in STATE_DTYPE.names or () if not name.startswith(PADDING)]
+        return {name: self.state[name].tolist() for name in names}
 
     def changed_since(self, before: dict[str, Any]) -> set[str]:
         """The fields that differ from an earlier record, the step counter aside."""

@@ -6,6 +6,7 @@ import pytest
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.sim.state import (
     INITIAL_STATE,
+    PADDING,
     SETTINGS_DTYPE,
     STATE_DTYPE,
     Activity,
@@ -21,12 +22,19 @@ from workflow_rl.sim.state import (
 
 def names_of(layout: np.dtype[np.void]) -> tuple[str, ...]:
     assert layout.names is not None
-    return layout.names
+    return tuple(name for name in layout.names if not name.startswith(PADDING))
 
 
 def test_the_record_of_an_environment_has_exactly_the_fields_of_state() -> None:
-    assert STATE_DTYPE.names == tuple(get_type_hints(State))
-    assert SETTINGS_DTYPE.names == tuple(get_type_hints(Settings))
+    for dtype, layout in ((STATE_DTYPE, State), (SETTINGS_DTYPE, Settings)):
+        assert names_of(dtype) == tuple(get_type_hints(layout))
+
+
+def test_no_byte_of_a_record_is_without_a_name() -> None:
+    for dtype in (STATE_DTYPE, SETTINGS_DTYPE):
+        assert dtype.fields is not None
+        assert sum(kind.itemsize for kind, *_ in dtype.fields.values()) == dtype.itemsize
+        assert dtype.isalignedstruct
 
 
 def test_fields_have_their_type_and_shape() -> None:

@@ -183,12 +183,29 @@ class Settings(Protocol):
     cardiff: Flag  # observation variant
 
 
+PADDING: Final = "_padding_"  # how the names of bytes begin that mean nothing
+
+
 def record_dtype(layout: type[Any]) -> np.dtype[np.void]:
-    """Returns the aligned numpy record with the annotated fields of `layout`."""
-    fields = []
+    """Returns the aligned numpy record with the annotated fields of `layout`.
+
+    What alignment leaves free has a name too: bytes between fields would be anything after a
+    record is copied, and equal games are equal to the byte.
+    """
+    fields: list[tuple[str, Any, tuple[int, ...]]] = []
+
+    def fill_up_to(end: int) -> None:
+        if free := end - np.dtype(fields).itemsize:
+            fields.append((f"{PADDING}{len(fields)}", np.int8, (free,)))
+
+    aligned = 1
     for name, hint in get_type_hints(layout, include_extras=True).items():
         _, scalar, shape = get_args(hint)
+        alignment = np.dtype(scalar).alignment
+        aligned = max(aligned, alignment)
+        fill_up_to(-(-np.dtype(fields).itemsize // alignment) * alignment)
         fields.append((name, scalar, shape))
+    fill_up_to(-(-np.dtype(fields).itemsize // aligned) * aligned)
     return np.dtype(fields, align=True)
 
 
@@ -198,9 +215,8 @@ def initial_record(layout: type[Any]) -> NDArray[np.void]:
     Raises:
         AttributeError: `layout` gives a field none.
     """
-    dtype = record_dtype(layout)
-    record = np.zeros(1, dtype)
-    for name in dtype.names or ():
+    record = np.zeros(1, record_dtype(layout))
+    for name in get_type_hints(layout):
         record[name] = getattr(layout, name)
     record.flags.writeable = False
     return record
