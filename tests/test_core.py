@@ -105,8 +105,8 @@ def test_a_refused_command_writes_nothing(alone: Alone) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("search", "workflow_rl.search needs torch: pip install '.[search]'"),
-        ("train_workflow", "workflow_rl.train_workflow needs torch: pip install '.[search]'"),
+        ("search", "workflow_rl.search needs psutil: pip install '.[search]'"),
+        ("train_workflow", "workflow_rl.train_workflow needs psutil: pip install '.[search]'"),
         ("load_policy", "p.safetensors needs safetensors: pip install '.[search]'"),
         ("render", "text of an episode needs rich: pip install '.[search]'"),
         ("sb3", "workflow_rl.envs.sb3 needs stable_baselines3: pip install '.[sb3]'"),
