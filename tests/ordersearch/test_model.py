@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from botorch.exceptions.errors import ModelFittingError
 from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
@@ -173,7 +172,14 @@ def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
     np.testing.assert_array_equal(first.deviation, second.deviation)
 
 
-@pytest.mark.parametrize("failure", [ModelFittingError("no"), RuntimeError("singular")])
+def no_fit() -> Exception:
+    from botorch.exceptions.errors import ModelFittingError  # quiet once the model has imported it
+
+    failure: Exception = ModelFittingError("no")
+    return failure
+
+
+@pytest.mark.parametrize("failure", [no_fit(), RuntimeError("singular")])
 def test_where_the_library_cannot_fit_the_typical_values_stay(
     failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
