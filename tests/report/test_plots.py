@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-<<<<<<< HEAD
-=======
 from workflow_rl.config import PRESETS
->>>>>>> types
 from workflow_rl.report.plots import Plot, trace_colour, write_page
 
 BAR = {"type": "bar", "x": ["a", "b"], "y": [1.5, 2.5]}
@@ -61,11 +58,5 @@ def test_a_figure_that_plotly_does_not_know_is_refused(tmp_path: Path) -> None:
 
 
 def test_there_are_colours_for_all_presets() -> None:
-<<<<<<< HEAD
-    colours = [trace_colour(number) for number in range(7)]
-    assert len(set(colours)) == 7
-    assert trace_colour(7) == colours[0]
-=======
     assert len({trace_colour(number) for number in range(len(PRESETS))}) == len(PRESETS) == 7
     assert trace_colour(7) == trace_colour(0)
->>>>>>> types
