@@ -47,7 +47,7 @@ def episode_rows(run: Path) -> list[dict[str, Any]]:
 
 def board_of(folder: Path) -> Any:
     """What TensorBoard reads in a folder."""
-    from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]
+    from tensorboard.backend.event_processing.event_accumulator import (
         EventAccumulator,
     )
 
