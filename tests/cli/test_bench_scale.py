@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.run import refusal, run, run_here
-from tests.runs.work import SideBySide
+from tests.runs.work import do_without_processes
 
 SCALE: tuple[str, ...] = ("bench", "scale", "--workflows", "1", "--updates", "1", "--envs", "2")
 SCALE += ("--observations", "5,9", "--repeats", "1", "--seconds", "0.01", "--json", "figures.json")
@@ -29,9 +29,7 @@ def searched(figures: dict[str, Any]) -> list[tuple[str, int]]:
 def test_searches_and_the_gaussian_process_are_measured_without_a_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "workflow_rl.runs.pool.ProcessPool", lambda number, limit, fresh: SideBySide(number)
-    )
+    do_without_processes(monkeypatch)
     out = run_here(*SCALE, "--executors", "processes", "--nodes", "0", cwd=tmp_path)
     figures = figures_in(tmp_path)
     assert searched(figures) == [("processes", 1), ("processes", 2)]
