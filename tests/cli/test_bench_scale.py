@@ -5,27 +5,17 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import refusal, run
+from tests.cli.run import refusal, run, run_here
+from tests.runs.work import do_without_processes
 
-SHORT: tuple[str, ...] = (
-    "--workflows",
-    "1",
-    "--updates",
-    "1",
-    "--envs",
-    "2",
-    "--observations",
-    "5,9",
-)
-SHORT += ("--repeats", "1", "--seconds", "0.01")
+SCALE: tuple[str, ...] = ("bench", "scale", "--workflows", "1", "--updates", "1", "--envs", "2")
+SCALE += ("--observations", "5,9", "--repeats", "1", "--seconds", "0.01", "--json", "figures.json")
 
 
-def measured(folder: Path, *flags: str) -> tuple[str, dict[str, Any]]:
-    result = run("bench", "scale", *SHORT, *flags, "--json", "figures.json", cwd=folder)
-    assert result.returncode == 0, result.stderr
-    assert "Traceback" not in result.stderr
+def figures_in(folder: Path) -> dict[str, Any]:
     assert [path.name for path in folder.iterdir()] == ["figures.json"]
-    return result.stdout, json.loads((folder / "figures.json").read_text())
+    figures: dict[str, Any] = json.loads((folder / "figures.json").read_text())
+    return figures
 
 
 def searched(figures: dict[str, Any]) -> list[tuple[str, int]]:
@@ -36,8 +26,12 @@ def searched(figures: dict[str, Any]) -> list[tuple[str, int]]:
     return [(row["executor"], row["workers"]) for row in figures["searches"]]
 
 
-def test_searches_and_the_gaussian_process_are_measured_without_a_cluster(tmp_path: Path) -> None:
-    out, figures = measured(tmp_path, "--executors", "processes", "--nodes", "0")
+def test_searches_and_the_gaussian_process_are_measured_without_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do_without_processes(monkeypatch)
+    out = run_here(*SCALE, "--executors", "processes", "--nodes", "0", cwd=tmp_path)
+    figures = figures_in(tmp_path)
     assert searched(figures) == [("processes", 1), ("processes", 2)]
     names = [ratio["name"] for ratio in figures["ratios"]]
     assert names == [
@@ -56,7 +50,11 @@ def test_searches_and_the_gaussian_process_are_measured_without_a_cluster(tmp_pa
 @pytest.mark.ray
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray")
 def test_with_a_simulated_cluster_larger_ones_are_forecast(tmp_path: Path) -> None:
-    out, figures = measured(tmp_path, "--executors", "ray", "--nodes", "2", "--tiny", "4")
+    flags = ("--executors", "ray", "--nodes", "2", "--tiny", "4")
+    result = run(*SCALE, *flags, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
+    out, figures = result.stdout, figures_in(tmp_path)
     assert searched(figures) == [("ray", 1), ("ray", 2)]
     assert [(row["nodes"], row["updates"]) for row in figures["tiny"]] == [(2, 1), (2, 11)]
     assert all(row["wall"] > 0 and row["driver"] > 0 for row in figures["tiny"])

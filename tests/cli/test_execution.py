@@ -67,7 +67,7 @@ def test_without_ray_the_install_command_is_named(
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main([command, "--executor", "ray"]) == 2
     err = capsys.readouterr().err
-    assert err.endswith("error: the executor ray needs Ray: pip install '.[ray]'\n")
+    assert err.endswith("error: the executor ray needs ray: pip install '.[ray]'\n")
 
 
 def measured(folder: Path) -> dict[str, Any]:

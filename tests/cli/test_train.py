@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import complaint, run
+from tests.cli.run import complaint, run, run_here
 from tests.runs.toy import csv_rows, episode_rows, the_run
 from workflow_rl import Cage2Env, load_policy
 from workflow_rl.cli import build_parser, main
@@ -32,15 +32,14 @@ def trained(folder: Path, *flags: str) -> Path:
 
 
 def test_the_documented_command_trains_one_workflow(tmp_path: Path) -> None:
-    result = run("train", "--workflow", WORKFLOW, *QUICK, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    shown = run_here("train", "--workflow", WORKFLOW, *QUICK, cwd=tmp_path)
     directory = the_run(tmp_path / "logs")
-    lines = result.stdout.splitlines()
+    lines = shown.splitlines()
     assert lines[0] == f"red bline, rules main, seed 0; run directory logs/{directory.name}"
     assert f"training: {WORKFLOW}" in lines
     assert re.match(rf"{WORKFLOW}: reward of the last episodes -\d+\.\d+ ± \d+", lines[-2])
     assert lines[-1].endswith(f"logs/{directory.name}/policies/recommended.safetensors")
-    assert "\x1b" not in result.stdout
+    assert "\x1b" not in shown
     policy = load_policy(directory)
     assert policy.order == parse_order(WORKFLOW)
     assert policy.description["episode_length"] == 20

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.report.runs import log_rows, trial, write_log, write_run
 from tests.runs.test_store import holder
-from tests.runs.toy import tiny
+from tests.runs.toy import board_of, tiny
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.report import snapshot
 from workflow_rl.report.snapshot import last_rows, planned_updates, take_snapshot
@@ -27,10 +27,7 @@ def test_a_finished_run_is_seen_as_one(real_run: Path) -> None:
 
 
 def test_the_scalars_are_those_of_tensorboard(real_run: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    board = EventAccumulator(str(real_run / "tensorboard"))
-    board.Reload()
+    board = board_of(real_run / "tensorboard")
     shown = take_snapshot(real_run).scalars
     assert set(shown) == set(board.Tags()["scalars"])
     for name, value in shown.items():

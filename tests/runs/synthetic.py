@@ -1,6 +1,6 @@
 """Searches in their directories whose every decision is real, but that train nothing."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ordersearch.values import Objective, objective
+from tests.ordersearch.test_synthetic import pairs
 from tests.runs.toy import tiny
 from tests.runs.work import SideBySide, result
 from workflow_rl.config import ExperimentConfig
@@ -20,7 +20,8 @@ from workflow_rl.runs.summary import SearchOutcome
 from workflow_rl.runs.training import TrainTask
 
 WEIGHTS = {"weight": np.zeros(1, np.float32)}
-PAIRS = objective("pairs", 0)
+Objective = Callable[[int, int], Observation]  # of an order and the seed of its training
+PAIRS: Objective = pairs(0).trial
 
 
 class Valued(SideBySide):

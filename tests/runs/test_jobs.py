@@ -84,5 +84,5 @@ def test_base_and_polish_are_as_long_as_asked_for_and_never_end_early(
         tasks = [base_task(directory), polish_task(directory, trial())]
     for task in tasks:
         assert task.job.train.max_updates(20) == updates
-        assert (task.job.train.min_episodes, task.job.train.stop_at) == (1, "budget")
+        assert (task.job.train.min_updates, task.job.train.stop_at) == (1, "budget")
     assert [(task.name, task.job.order) for task in tasks] == [("base", None), ("polish", 7)]

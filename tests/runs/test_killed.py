@@ -9,6 +9,7 @@ import pytest
 
 from tests.runs.processes import group, running, updates, wait_until
 from tests.runs.toy import assert_same, the_run, tiny
+from tests.runs.work import do_without_processes
 from workflow_rl.runs.search import run_search
 
 LONG = tiny(  # threshold 1: every training uses its whole budget
@@ -80,7 +81,7 @@ def test_a_run_stopped_in_every_phase_and_every_way_goes_on_exactly(
 
 
 def test_killed_side_by_side_nothing_stays_behind_and_the_run_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path
+    tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = (*FLAGS, "--checkpoint-dir", str(tmp_path), "--parallel-workflows", "2")
     with running(*begin) as process:
@@ -91,6 +92,7 @@ def test_killed_side_by_side_nothing_stays_behind_and_the_run_goes_on_exactly(
         wait_until(lambda: group(process.pid) == [])
         process.communicate()
     run = the_run(tmp_path)
+    do_without_processes(monkeypatch)
     run_search(resume=run)
     assert_same(run, uninterrupted)
 

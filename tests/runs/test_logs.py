@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from tests.runs.toy import board_of
 from workflow_rl.runs.logs import (
     CsvLog,
     EpisodeLog,
@@ -195,8 +196,6 @@ def test_no_episodes_make_an_empty_parquet_file(tmp_path: Path) -> None:
 
 
 def test_tensorboard_reads_what_was_logged(tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
     row = {
         "compliance_observed": 0.5,
         "compliance_true": 0.25,
@@ -214,8 +213,7 @@ def test_tensorboard_reads_what_was_logged(tmp_path: Path) -> None:
     log.add(row | {"env_reward": -3.0}, 100, 20.0)
     log.add(row | {"env_reward": -2.0}, 200, 25.0)
     log.close()
-    board = EventAccumulator(str(tmp_path))
-    board.Reload()
+    board = board_of(tmp_path)
     returns = board.Scalars("charts/episodic_return")
     assert [(event.step, event.value) for event in returns] == [(100, -3.0), (200, -2.0)]
     assert [event.value for event in board.Scalars("charts/SPS")] == [20.0, 25.0]

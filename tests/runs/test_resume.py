@@ -14,7 +14,7 @@ import pytest
 from tests.runs.crash import Crash, crashing
 from tests.runs.disk import remount, small_disk
 from tests.runs.toy import assert_same, csv_rows, findings, the_run, tiny
-from tests.runs.work import SideBySide
+from tests.runs.work import do_without_processes
 from workflow_rl.cli import main
 from workflow_rl.config import PPO_FORMS, ExperimentConfig
 from workflow_rl.runs.search import run_search
@@ -145,9 +145,7 @@ def test_trials_side_by_side_go_on_from_the_same_policies_after_a_crash(
     tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A trial decided while another was under way must not inherit from it after a resume."""
-    monkeypatch.setattr(
-        "workflow_rl.runs.pool.ProcessPool", lambda number, limit, fresh: SideBySide(number)
-    )
+    do_without_processes(monkeypatch)
     config = tiny(warm_start=mode, parallel_workflows=2, polish_updates=0, base_updates=1)
     with crashing(None) as writes:
         whole = run_search(config, checkpoint_dir=tmp_path / "whole").path

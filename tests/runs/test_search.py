@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ordersearch.values import objective
+from tests.ordersearch.test_synthetic import pairs
 from tests.runs.synthetic import PAIRS, Recorder, Valued, opened, searched, settings
 from tests.runs.toy import (
     assert_same,
@@ -87,7 +87,7 @@ def test_in_order_the_picks_do_not_depend_on_who_is_fast(tmp_path: Path) -> None
     def found(ordered: bool) -> Iterator[Any]:
         config = settings(7, strategy="gp-ucb", initial_design=4, ordered_results=ordered)
         for k, ranks in enumerate(ways):
-            pool = Valued(3, objective("pairs", 4), ranks=ranks)
+            pool = Valued(3, pairs(4).trial, ranks=ranks)
             yield decided(searched(tmp_path / f"{ordered}{k}", config, pool))
 
     first, *others = found(ordered=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runs.toy import (
+    board_of,
     csv_rows,
     episode_rows,
     run_tiny,
@@ -161,10 +162,7 @@ def test_every_decision_is_logged_with_its_reasons(toy: SearchOutcome) -> None:
 
 
 def test_tensorboard_has_every_update_under_cleanrl_names(toy: SearchOutcome) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    board = EventAccumulator(str(toy.path / "tensorboard"))
-    board.Reload()
+    board = board_of(toy.path / "tensorboard")
     rows = csv_rows(toy.path / "training_log.csv")
     returns = board.Scalars("charts/episodic_return")
     assert [event.step for event in returns] == [2_000 * (i + 1) for i in range(len(rows))]

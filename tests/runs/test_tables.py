@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tests.report.runs import log_rows
 from tests.runs.test_logs import episodes
-from tests.runs.toy import csv_rows, episode_rows, tiny
+from tests.runs.toy import board_of, csv_rows, episode_rows, tiny
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.tables import RunTables
 
@@ -43,8 +42,7 @@ def test_rows_are_added_as_they_come_and_counted(directory: RunDirectory) -> Non
         tables.add(log_rows("trial_000", 7, 1))
         assert tables.transitions == 3 * PER_UPDATE
     assert updates_of(directory) == [("base", "1"), ("base", "2"), ("trial_000", "1")]
-    board = EventAccumulator(str(directory.path / "tensorboard"))
-    board.Reload()
+    board = board_of(directory.path / "tensorboard")
     events = board.Scalars("charts/episodic_return")
     assert [event.step for event in events] == [PER_UPDATE * n for n in (1, 2, 3)]
     assert [event.value for event in events] == [-100.0, -50.0, -100.0]

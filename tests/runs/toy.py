@@ -45,6 +45,17 @@ def episode_rows(run: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def board_of(folder: Path) -> Any:
+    """What TensorBoard reads in a folder."""
+    from tensorboard.backend.event_processing.event_accumulator import (
+        EventAccumulator,
+    )
+
+    board = EventAccumulator(str(folder))
+    board.Reload()
+    return board
+
+
 def without_costs(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: without_costs(value) for key, value in data.items() if key not in _COSTS}

@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.runs.toy import csv_rows, tiny, without_costs
 from workflow_rl.runs.pool import (
     Attempt,
@@ -126,6 +128,13 @@ class SideBySide(ParallelPool):
 
     def close(self) -> None:
         self.begun.clear()
+
+
+def do_without_processes(patch: pytest.MonkeyPatch) -> None:
+    """Does here what worker processes would do."""
+    patch.setattr(
+        "workflow_rl.runs.pool.ProcessPool", lambda number, limit, fresh: SideBySide(number)
+    )
 
 
 def number_of(task: Task) -> int:

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from workflow_rl.processes import one_thread
 from workflow_rl.runs.pool import Result
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.training import Measured, MeasureTask
@@ -22,8 +23,9 @@ def measured(request: pytest.FixtureRequest) -> Measured:
 def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None:
     (preset,) = (name for name in PLAN.presets if name == measured.preset)
     training = Training(PLAN.job(preset, 3))
-    for _ in training.updates():
-        pass
+    with one_thread():
+        for _ in training.updates():
+            pass
     result = training.result()
     assert (measured.updates, measured.transitions) == (result.updates, result.transitions)
     assert measured.transitions == 1_000
