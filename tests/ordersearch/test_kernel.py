@@ -4,16 +4,22 @@ import numpy as np
 import pytest
 import torch
 
-from workflow_rl.ordersearch.kernel import LONGEST, SHORTEST, features, mallows_kernel
+from workflow_rl.ordersearch.kernel import (
+    LONGEST,
+    SHORTEST,
+    features,
+    lengthscale_in_pairs,
+    mallows_kernel,
+)
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, kendall_distance
 
-LENGTHSCALES = (SHORTEST + 0.001, 0.1, 0.3, 1.0, LONGEST - 0.01)
+LENGTHSCALES = (SHORTEST + 0.01, 1.0, 3.0, 10.0, LONGEST - 0.1)  # in pairs
 EVERY_ORDER = range(NUM_ORDERS)
 
 
 def kernel_of(lengthscale: float) -> Any:
     kernel = mallows_kernel().double()
-    kernel.lengthscale = lengthscale
+    kernel.lengthscale = lengthscale / len(PAIRS)
     return kernel
 
 
@@ -34,10 +40,11 @@ def test_features_say_for_each_pair_which_comes_first() -> None:
 def test_covariance_falls_exponentially_with_the_kendall_distance(lengthscale: float) -> None:
     distance = np.array([[kendall_distance(a, b) for b in EVERY_ORDER] for a in EVERY_ORDER])
     kernel = kernel_of(lengthscale)
-    exact = kernel.lengthscale.item()  # what was asked for, up to the rounding of its transform
+    exact = lengthscale_in_pairs(
+        kernel
+    ).item()  # what was asked for, up to the rounding of its transform
     assert exact == pytest.approx(lengthscale, rel=1e-5)
-    expected = np.exp(-distance / (exact * len(PAIRS)))
-    np.testing.assert_allclose(covariance(kernel).numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose(covariance(kernel).numpy(), np.exp(-distance / exact), rtol=1e-12)
 
 
 @pytest.mark.parametrize("lengthscale", LENGTHSCALES)
@@ -55,7 +62,7 @@ def test_covariance_of_all_120_is_positive_definite(lengthscale: float) -> None:
 
 
 def test_the_lengthscale_can_be_learned() -> None:
-    kernel = kernel_of(0.25)
+    kernel = kernel_of(2.5)
     kernel(features([0]), features([5])).to_dense().sum().backward()
     assert kernel.raw_lengthscale.grad is not None
     assert kernel.raw_lengthscale.grad.abs() > 0
@@ -65,3 +72,11 @@ def test_the_lengthscale_can_be_learned() -> None:
 def test_a_lengthscale_out_of_range_cannot_be(lengthscale: float) -> None:
     with pytest.raises(RuntimeError):
         kernel_of(lengthscale)
+
+
+def test_the_prior_is_one_of_pairs() -> None:
+    # Its peak, 4 pairs, is where the slope is nothing.
+    kernel = kernel_of(4.0)
+    ((_, _, prior, closure, _),) = kernel.named_priors()
+    prior.log_prob(closure(kernel)).sum().backward()
+    assert kernel.raw_lengthscale.grad.abs().item() < 1e-6

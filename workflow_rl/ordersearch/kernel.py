@@ -7,7 +7,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from workflow_rl.workflow.orders import PRECEDENCE
+from workflow_rl.workflow.orders import PAIRS, PRECEDENCE
 
 with warnings.catch_warnings():  # their own imports use what torch calls deprecated
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -15,9 +15,8 @@ with warnings.catch_warnings():  # their own imports use what torch calls deprec
     from gpytorch.constraints import Interval
     from gpytorch.priors import GammaPrior
 
-# Lengthscales count as the library's distance does: 1 is all pairs ordered differently.
-SHORTEST: Final = 0.05
-LONGEST: Final = 5.0
+SHORTEST: Final = 0.5  # lengthscales, in pairs ordered differently
+LONGEST: Final = 50.0
 
 
 def mallows_kernel() -> Any:
@@ -26,10 +25,17 @@ def mallows_kernel() -> Any:
     Its inputs are precedence features: for each pair of unit types +1 or -1. Positive definite on
     all orders (Jiao and Vert, "The Kendall and Mallows kernels for permutations", 2015).
     """
-    return CategoricalKernel(
-        lengthscale_prior=GammaPrior(3.0, 5.0),
-        lengthscale_constraint=Interval(SHORTEST, LONGEST),
-    )
+    bounds = Interval(SHORTEST / len(PAIRS), LONGEST / len(PAIRS)).double()
+    bounds.lower_bound.fill_(SHORTEST / len(PAIRS))  # it was rounded to single precision
+    kernel = CategoricalKernel(lengthscale_constraint=bounds)
+    kernel.register_prior("lengthscale_prior", GammaPrior(3.0, 0.5), lengthscale_in_pairs)
+    return kernel
+
+
+def lengthscale_in_pairs(kernel: Any) -> Tensor:
+    """Returns the lengthscale in pairs ordered differently, not as their share."""
+    lengthscale: Tensor = kernel.lengthscale
+    return len(PAIRS) * lengthscale
 
 
 def features(orders: Sequence[int]) -> Tensor:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.kernel import features, mallows_kernel
+from workflow_rl.ordersearch.kernel import features, lengthscale_in_pairs, mallows_kernel
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS
 
 with warnings.catch_warnings():  # their own imports use what torch calls deprecated
@@ -31,7 +31,7 @@ with warnings.catch_warnings():  # their own imports use what torch calls deprec
 
 _ROUNDING: Final = 1e-9  # a smaller spread, relative to the values, is none
 # Where the fit starts and, should it fail, stays: typical of the priors, values standardised.
-_LENGTHSCALE: Final = 0.5
+_LENGTHSCALE: Final = 5.0  # in pairs
 _OUTPUT_SCALE: Final = 1.0
 _NOISE: Final = 0.1
 
@@ -91,7 +91,7 @@ class OrderGP:
         model = self._model
         centre, scale = float(self._standardize.means), float(self._standardize.stdvs)
         return Hyperparameters(
-            lengthscale=len(PAIRS) * float(model.covar_module.base_kernel.lengthscale.detach()),
+            lengthscale=float(lengthscale_in_pairs(model.covar_module.base_kernel).detach()),
             mean=centre + scale * float(model.mean_module.constant.detach()),
             deviation=scale * math.sqrt(float(model.covar_module.outputscale.detach())),
             noise=scale * math.sqrt(float(model.likelihood.noise.detach())),
@@ -145,7 +145,7 @@ def _untrained(inputs: torch.Tensor, targets: torch.Tensor) -> Any:
     model = SingleTaskGP(
         inputs, targets, likelihood=likelihood, covar_module=kernel, outcome_transform=None
     )
-    kernel.base_kernel.lengthscale = _LENGTHSCALE
+    kernel.base_kernel.lengthscale = _LENGTHSCALE / len(PAIRS)
     kernel.outputscale = _OUTPUT_SCALE
     likelihood.noise = _NOISE
     return model
