@@ -5,10 +5,11 @@ from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch import model as module
-from workflow_rl.ordersearch.model import OrderGP
+from workflow_rl.ordersearch.model import Hyperparameters, OrderGP
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
 
-DISTANCE = (len(PAIRS) - PRECEDENCE.astype(int) @ PRECEDENCE.T.astype(int)) // 2
+DIFFERENT = PRECEDENCE[:, None] != PRECEDENCE[None]  # (120, 120, 10)
+DISTANCE = DIFFERENT.sum(axis=-1)
 
 
 def pairwise(seed: int) -> NDArray[np.float64]:
@@ -29,7 +30,7 @@ def dense(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The textbook posterior at the fitted hyper-parameters, in the values' own units."""
     fitted = gp.hyperparameters
-    covariance = fitted.deviation**2 * np.exp(-DISTANCE / fitted.lengthscale)
+    covariance = fitted.deviation**2 * np.exp(-(DIFFERENT @ (1 / fitted.lengthscales)))
     observed = covariance[np.ix_(orders, orders)] + fitted.noise**2 * np.eye(len(orders))
     across = np.linalg.solve(observed, covariance[orders]).T
     mean = fitted.mean + across @ (np.array(values) - fitted.mean)
@@ -92,6 +93,27 @@ def test_a_rougher_landscape_has_a_shorter_lengthscale() -> None:
     smooth = OrderGP(range(NUM_ORDERS), pairwise(1).tolist()).hyperparameters
     rough = OrderGP(range(NUM_ORDERS), rng.normal(size=NUM_ORDERS).tolist()).hyperparameters
     assert smooth.lengthscale > 2 * rough.lengthscale or rough.noise > 3 * rough.deviation
+
+
+@pytest.mark.parametrize("pair", [0, 6])
+def test_the_effect_of_one_pair_is_not_shared_out_to_its_neighbours(pair: int) -> None:
+    rng = np.random.default_rng(pair)
+    orders = rng.choice(NUM_ORDERS, 20, replace=False)
+    values = -20.0 + 3.0 * PRECEDENCE[orders, pair] + 0.3 * rng.normal(size=len(orders))
+    gp = OrderGP(orders.tolist(), values.tolist())
+    mean = gp.posterior().mean
+    effects = np.linalg.lstsq(np.c_[np.ones(NUM_ORDERS), PRECEDENCE / 2], mean, rcond=None)[0][1:]
+    assert effects[pair] == pytest.approx(6.0, rel=0.1)
+    assert np.abs(np.delete(effects, pair)).max() < 0.6
+    lengthscales = gp.hyperparameters.lengthscales
+    assert lengthscales[pair] < 0.5 * np.delete(lengthscales, pair).min()
+
+
+def test_the_lengthscale_told_is_that_of_the_mean_slope() -> None:
+    equal = Hyperparameters(np.full(len(PAIRS), 4.0), 0.0, 1.0, 0.1)
+    assert equal.lengthscale == pytest.approx(4.0)
+    halves = Hyperparameters(np.repeat([2.0, 6.0], 5), 0.0, 1.0, 0.1)
+    assert halves.lengthscale == pytest.approx(3.0)
 
 
 def test_equal_values_are_believed_everywhere_and_known_best_where_seen() -> None:
@@ -192,7 +214,7 @@ def test_where_the_library_cannot_fit_the_typical_values_stay(
     monkeypatch.setattr(module, "fit_gpytorch_mll", fails)
     orders, values = sample(8, 10, 0.5)
     gp = OrderGP(orders, values)
-    assert gp.hyperparameters.lengthscale == pytest.approx(typical.lengthscale)
+    assert gp.hyperparameters.lengthscales == pytest.approx(typical.lengthscales)
     mean, deviation = dense(gp, orders, values)
     np.testing.assert_allclose(gp.posterior().mean, mean, rtol=1e-6)
     np.testing.assert_allclose(gp.posterior().deviation, deviation, rtol=1e-4)

@@ -20,22 +20,25 @@ LONGEST: Final = 50.0
 
 
 def mallows_kernel() -> Any:
-    """Returns k(a, b) = exp(-d(a, b) / lengthscale), d the share of pairs ordered differently.
+    """Returns a covariance that falls exponentially with the pairs ordered differently.
 
-    Its inputs are precedence features: for each pair of unit types +1 or -1. Positive definite on
-    all orders (Jiao and Vert, "The Kendall and Mallows kernels for permutations", 2015).
+    Each pair of unit types has a lengthscale of its own, so that one that matters stands out from
+    those that do not: a weighted Kendall distance. Inputs are precedence features: for each pair +1
+    or -1. Positive definite on all orders, as a product of positive definite kernels of one pair;
+    with equal lengthscales it is Mallows' kernel (Jiao and Vert, "The Kendall and Mallows kernels
+    for permutations", 2015).
     """
-    kernel = CategoricalKernel(
-        lengthscale_constraint=Interval(SHORTEST / len(PAIRS), LONGEST / len(PAIRS))
-    )
-    kernel.register_prior("lengthscale_prior", GammaPrior(3.0, 0.5), lengthscale_in_pairs)
+    bounds = Interval(SHORTEST / len(PAIRS), LONGEST / len(PAIRS)).double()
+    bounds.lower_bound.fill_(SHORTEST / len(PAIRS))  # it was rounded to single precision
+    kernel = CategoricalKernel(ard_num_dims=len(PAIRS), lengthscale_constraint=bounds)
+    kernel.register_prior("lengthscale_prior", GammaPrior(3.0, 0.5), lengthscales_in_pairs)
     return kernel
 
 
-def lengthscale_in_pairs(kernel: Any) -> Tensor:
-    """Returns the lengthscale in pairs ordered differently, not as their share."""
-    lengthscale: Tensor = kernel.lengthscale
-    return len(PAIRS) * lengthscale
+def lengthscales_in_pairs(kernel: Any) -> Tensor:
+    """Returns (1, 10) the lengthscales in pairs ordered differently, not as their share."""
+    lengthscales: Tensor = kernel.lengthscale
+    return len(PAIRS) * lengthscales
 
 
 def features(orders: Sequence[int]) -> Tensor:

@@ -1,4 +1,4 @@
-"""A Gaussian process over the 120 orders, with fitted lengthscale, scale and noise."""
+"""A Gaussian process over the 120 orders, with fitted lengthscales, scale and noise."""
 
 import math
 import warnings
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.kernel import features, lengthscale_in_pairs, mallows_kernel
+from workflow_rl.ordersearch.kernel import features, lengthscales_in_pairs, mallows_kernel
 from workflow_rl.processes import one_thread
 from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS
 
@@ -40,10 +40,18 @@ _NOISE: Final = 0.1
 class Hyperparameters:
     """What was fitted, in the units of the values."""
 
-    lengthscale: float  # pairs ordered differently
+    lengthscales: NDArray[np.float64]  # (10,) of `PAIRS`, in pairs ordered differently
     mean: float  # of the values of all orders
     deviation: float  # standard deviation of the value of an order before it is observed
     noise: float  # standard deviation of an observation around the value
+
+    @property
+    def lengthscale(self) -> float:
+        """Pairs ordered differently over which the covariance falls by a factor of e, on average.
+
+        That is the harmonic mean: what adds up over pairs is the inverse of their lengthscales.
+        """
+        return float(1 / np.mean(1 / self.lengthscales))
 
 
 @dataclass(frozen=True)
@@ -53,14 +61,14 @@ class Posterior:
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]  # of the value itself, without the noise of observing it
     noise: float  # standard deviation of an observation around the value
-    lengthscale: float
+    lengthscale: float  # pairs ordered differently, on average over the pairs
 
 
 class OrderGP:
     """A Gaussian process fitted to observed values of orders."""
 
     def __init__(self, orders: Sequence[int], values: Sequence[float]) -> None:
-        """Fits lengthscale, scale and noise, the values standardised.
+        """Fits lengthscales, scale and noise, the values standardised.
 
         Where there is nothing to fit (one value, or equal ones) or the fit fails, they stay
         at what the priors hold typical.
@@ -91,7 +99,7 @@ class OrderGP:
         model = self._model
         centre, scale = float(self._standardize.means), float(self._standardize.stdvs)
         return Hyperparameters(
-            lengthscale=float(lengthscale_in_pairs(model.covar_module.base_kernel).detach()),
+            lengthscales=lengthscales_in_pairs(model.covar_module.base_kernel)[0].detach().numpy(),
             mean=centre + scale * float(model.mean_module.constant.detach()),
             deviation=scale * math.sqrt(float(model.covar_module.outputscale.detach())),
             noise=scale * math.sqrt(float(model.likelihood.noise.detach())),
