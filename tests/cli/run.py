@@ -47,9 +47,15 @@ def run_here(*args: str, cwd: Path) -> str:
     return out.getvalue()
 
 
+def said(err: str) -> str:
+    """Returns standard error without the notice that something is being compiled."""
+    lines = err.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(_NOTICE))
+
+
 def complaint(result: subprocess.CompletedProcess[str]) -> str:
     """Returns the one line a user's mistake is answered with."""
-    lines = [line for line in result.stderr.splitlines() if not line.startswith(_NOTICE)]
+    lines = said(result.stderr).splitlines()
     assert result.returncode == 2
     assert len(lines) == 1
     assert lines[0].startswith("workflow-rl: error: ")

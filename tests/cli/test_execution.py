@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import refusal, run
+from tests.cli.run import refusal, run, said
 from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
@@ -95,7 +95,7 @@ def test_on_ray_the_same_is_found_as_here(command: tuple[str, ...], tmp_path: Pa
     places: dict[str, tuple[str, ...]] = {"here": (), "ray": ("--executor", "ray", number, "2")}
     for name, flags in places.items():
         result = run(*command, *flags, "--checkpoint-dir", str(tmp_path / name))
-        assert (result.returncode, result.stderr) == (0, "")
+        assert (result.returncode, said(result.stderr)) == (0, "")
     here, ray = (measured(tmp_path / name) for name in places)
     if command == LANDSCAPE:  # which says how many at a time
         for found in (here, ray):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import workflow_rl
-from tests.cli.run import WIDE, run_here
+from tests.cli.run import WIDE, run_here, said
 from tests.runs.toy import assert_same, findings, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.runs.store import RunDirectory
@@ -184,7 +184,7 @@ def test_away_from_a_terminal_progress_is_plain_lines(by_script: tuple[Path, str
     run, out, err = by_script
     assert "\x1b" not in out
     assert "\r" not in out
-    assert [line for line in err.splitlines() if "compiling" not in line] == []
+    assert said(err) == ""
     lines = out.splitlines()
     assert lines[0] == (f"red bline, rules main, seed 0; run directory logs/{run.name}")
     assert lines[1] == "base: all orders"

@@ -23,7 +23,7 @@ def test_a_training_done_elsewhere_completes_its_folder_here(
     assert messages[0].pid == os.getpid()
     rows = [row for message in messages if isinstance(message, list) for row in message]
     assert [row["update"] for row in rows] == [1, 2, 3, 4]
-    assert len(messages) == (7 if pause == 0 else 3)
+    assert len(messages) == (6 if pause == 0 else 3)
     last = messages[-1]
     assert isinstance(last, Finished)
     assert last.result == theirs
@@ -43,7 +43,8 @@ def test_a_task_has_a_temporary_folder_there_or_none(
     *_, last = run_remotely(Writer("writer", Path("nowhere")), installed())
     assert isinstance(last, Finished)
     assert set(last.files) == {"snapshots/one", "updates.csv", "result.safetensors"}
-    *_, last = run_remotely(Toy("toy"), installed())
+    begun, last = run_remotely(Toy("toy", rows=0), installed())  # and no message without a row
+    assert isinstance(begun, Begun)
     assert last == Finished(os.getpid(), {})
     assert [path.name for path in tmp_path.iterdir()] == [f"workflow-rl-training-{os.getppid()}-x"]
 

@@ -108,7 +108,8 @@ def run_remotely(task: Any, asked_by: Installed) -> Iterator[Message]:
         sent = time.monotonic()
         for step in task.run():
             if isinstance(step, Result):
-                yield rows
+                if rows:
+                    yield rows
                 yield Finished(step.value, TrainingFolder(path).files())
                 return
             rows.append(step)
