@@ -129,7 +129,7 @@ def load_trace(path: Path) -> Trace:
             f"{path.name} is not a trace: it is empty, truncated or no .npz archive"
         )
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {key: np.asanyarray(file[key]) for key in file.files}
     except Exception as error:  # zip, zlib, header or pickle trouble: numpy raises many kinds
         raise InvalidInputError(
