@@ -1,42 +1,49 @@
 """Changes the rules one by one and tells which changes no test notices (`make mutation`).
 
-cosmic-ray makes the changes, in copies of the sources, one module and one process each. The rules
-are interpreted (`tests/interpreted.py`), so that nothing is compiled for a change, and the tests
-stop at the first failure: those of the module, the recordings, then those of the other rules.
+cosmic-ray makes the changes. Each is tried in a process of its own, forked from one that has the
+libraries but no module of ours: it imports the changed source in place of the one on disk and runs
+the tests until one fails, those of the module first, the recordings, then those of the other
+rules. The rules are interpreted (`tests/interpreted.py`), so that nothing is compiled for a change.
 What was tried is kept in `.mutation/`: a second start goes on, with modules that were edited
 meanwhile from their beginning. docs/testing.md says more.
 """
 
 import argparse
+import difflib
 import hashlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import multiprocessing
 import os
-import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
+import types
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".mutation"
 PACKAGES = ("scenario", "sim", "ordersearch")
 MODULES = ("workflow/compliance",)
-COPIED = ("workflow_rl", "tests", "pyproject.toml")
 RECORDINGS = "tests/parity/test_replay.py::test_the_recordings_replay_without_a_mismatch"
 PYTEST = (
-    f"{sys.executable} -m pytest -x -q -p no:cacheprovider --hypothesis-profile=interpreted "
-    '-m "not slow and not cyborg and not compiled" '
+    *("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=interpreted"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # the libraries are there already
+    *("-m", "not slow and not cyborg and not compiled"),
 )
+LIBRARIES = ("gymnasium", "hypothesis", "numba", "numpy", "pydantic", "pytest", "xdist")
+SEARCH_LIBRARIES = ("botorch.fit", "botorch.models", "gpytorch", "torch")
 TIME_LIMIT = 180.0  # seconds of all tests of a change; a change may loop for ever
 CONFIG = r"""[cosmic-ray]
 module-path = "workflow_rl/{module}.py"
-timeout = {limit}
+timeout = 1
 excluded-modules = []
-test-command = '{command}'
+test-command = ""
 [cosmic-ray.distributor]
 name = "local"
 [cosmic-ray.filters.operators-filter]
@@ -92,6 +99,11 @@ def selection(module: str) -> list[str]:
     return found if package == "ordersearch" else [found[0], RECORDINGS, *found[1:]]
 
 
+def source_of(module: str) -> Path:
+    """Returns the file of a module."""
+    return ROOT / "workflow_rl" / f"{module}.py"
+
+
 def session_of(module: str) -> Path:
     """Returns the file that keeps what was tried."""
     return FOLDER / f"{module.replace('/', '.')}.sqlite"
@@ -103,50 +115,147 @@ def tool(name: str, *args: object, cwd: Path) -> None:
     Raises:
         CalledProcessError: it failed.
     """
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(cwd)}
     program = Path(sys.executable).parent / name
-    subprocess.run([program, *map(str, args)], cwd=cwd, env=environment, check=True)
+    subprocess.run([program, *map(str, args)], cwd=cwd, check=True)
 
 
-def prepare(module: str) -> Path:
-    """Lists a module's changes, unless that was done for the present source; returns the config."""
+def prepare(module: str) -> None:
+    """Lists a module's changes, unless that was done for the present source."""
     FOLDER.mkdir(exist_ok=True)
     session, config = session_of(module), session_of(module).with_suffix(".toml")
-    source = (ROOT / "workflow_rl" / f"{module}.py").read_bytes()
     mark = session.with_suffix(".sha256")
-    digest = hashlib.sha256(source).hexdigest()
-    command = PYTEST + " ".join(selection(module))
-    config.write_text(CONFIG.format(module=module, limit=TIME_LIMIT, command=command))
+    digest = hashlib.sha256(source_of(module).read_bytes()).hexdigest()
+    config.write_text(CONFIG.format(module=module))
     if not session.exists() or not mark.exists() or mark.read_text() != digest:
         session.unlink(missing_ok=True)
         tool("cosmic-ray", "init", config, session, cwd=ROOT)
         tool("cr-filter-operators", session, config, cwd=ROOT)
         mark.write_text(digest)
-    return config
 
 
-def mutate(module: str) -> str:
-    """Tries the changes of a module that were not tried yet; returns how long it took."""
-    config, session = prepare(module), session_of(module)
-    before = score(module)
-    if not before.left:
-        return f"{before}; tried before"
-    with tempfile.TemporaryDirectory(prefix="mutation-") as name:
-        copy = Path(name)
-        for part in COPIED:
-            source = ROOT / part
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(source, copy / part, ignore=ignored) if source.is_dir() else (
-                shutil.copy(source, copy / part)
-            )
-        # Compiled once for all changes; the one changed file is noticed by its content.
-        compiled = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "."]
-        subprocess.run([sys.executable, *compiled], cwd=copy, check=True)
-        tool("cosmic-ray", "baseline", config, cwd=copy)  # unchanged, the tests pass
-        start = time.monotonic()
-        tool("cosmic-ray", "exec", config, session, cwd=copy)
-        seconds = (time.monotonic() - start) / before.left
-    return f"{score(module)}; {seconds:.1f} s for each"
+class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds one module, with another source than the one on disk."""
+
+    def __init__(self, module: str, source: str) -> None:
+        """Keeps the source."""
+        self.name = f"workflow_rl.{module.replace('/', '.')}"
+        self.code = compile(source, source_of(module), "exec")
+
+    def find_spec(
+        self, fullname: str, path: object, target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Finds the one module."""
+        is_it = fullname == self.name
+        return importlib.machinery.ModuleSpec(fullname, self) if is_it else None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Runs the changed source."""
+        exec(self.code, module.__dict__)
+
+
+def passes(module: str, source: str) -> bool:
+    """Tells whether every test passes with a source of a module, in a process of its own."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            os.setsid()
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            sys.meta_path.insert(0, Changed(module, source))
+            own, *others = selection(module)
+            for tests in ([own], others):  # most changes die by the first file: collect no more
+                if status := importlib.import_module("pytest").main([*PYTEST, *tests]):
+                    break
+        finally:
+            os._exit(status)
+    end = time.monotonic() + TIME_LIMIT
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return False
+        time.sleep(0.01)
+    return os.waitstatus_to_exitcode(ended[1]) == 0
+
+
+def try_changes(tasks: Any, results: Any) -> None:
+    """Tries the changes it is given until there are no more; the body of a worker."""
+    sys.path.insert(0, str(ROOT))
+    os.chdir(ROOT)
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    mutating = importlib.import_module("cosmic_ray.mutating")
+    plugins = importlib.import_module("cosmic_ray.plugins")
+    while (task := tasks.get()) is not None:
+        module, job, operator, occurrence, arguments = task
+        if module.startswith("ordersearch"):
+            for library in SEARCH_LIBRARIES:
+                importlib.import_module(library)
+        before = source_of(module).read_text()
+        after = before
+        if operator:
+            change = plugins.get_operator(operator)(**arguments)
+            after = mutating.mutate_code(before, change, occurrence)
+        diff = "\n".join(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm=""))
+        results.put((module, job, "SURVIVED" if passes(module, after) else "KILLED", diff))
+
+
+def pending(module: str) -> list[tuple[Any, ...]]:
+    """Returns the changes of a module that were not tried yet, behind no change at all."""
+    work_db = importlib.import_module("cosmic_ray.work_db")
+    with work_db.use_db(str(session_of(module)), work_db.WorkDB.Mode.open) as session:
+        items = [(item.job_id, item.mutations[0]) for item in session.pending_work_items]
+    found = [
+        (module, job, one.operator_name, one.occurrence, one.operator_args) for job, one in items
+    ]
+    return [(module, "", "", 0, {}), *found] if found else []
+
+
+def mutate(modules: Sequence[str], workers: int) -> None:
+    """Tries the changes that were not tried yet.
+
+    Raises:
+        SystemExit: the tests of a module fail without any change.
+    """
+    for module in modules:
+        prepare(module)
+    work = [task for module in modules for task in pending(module)]
+    os.environ |= {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1"}
+    context = multiprocessing.get_context("spawn")
+    tasks, results = context.Queue(), context.Queue()
+    for task in [*work, *[None] * workers]:
+        tasks.put(task)
+    crew = [
+        context.Process(target=try_changes, args=(tasks, results), daemon=True)
+        for _ in range(workers)
+    ]
+    for worker in crew:
+        worker.start()
+    start = time.monotonic()
+    for done in range(1, len(work) + 1):
+        module, job, outcome, diff = results.get()
+        if not job and outcome != "SURVIVED":
+            for worker in crew:
+                worker.terminate()
+            raise SystemExit(f"{module}: its tests fail without any change")
+        if job:
+            keep(module, job, outcome, diff)
+        if done % 50 == 0:
+            each = (time.monotonic() - start) / done
+            left = each * (len(work) - done) / 60
+            print(f"{done} of {len(work)}: {each:.1f} s for each, {left:.0f} min left", flush=True)
+
+
+def keep(module: str, job: str, outcome: str, diff: str) -> None:
+    """Stores what became of a change, as cosmic-ray does."""
+    with sqlite3.connect(session_of(module)) as session:
+        session.execute(
+            "INSERT INTO work_results (worker_outcome, test_outcome, diff, job_id) "
+            "VALUES ('NORMAL', ?, ?, ?)",
+            (outcome, diff, job),
+        )
 
 
 def forget_survivors(module: str) -> None:
@@ -205,9 +314,7 @@ def main() -> int:
         if args.survivors:
             for module in args.modules:
                 forget_survivors(module)
-        with ThreadPoolExecutor(args.workers) as pool:
-            for line in pool.map(mutate, args.modules):
-                print(line, flush=True)
+        mutate(args.modules, args.workers)
     text = "\n".join(report(args.modules))
     (FOLDER / "report.txt").write_text(text + "\n", encoding="utf-8")
     print(text)
