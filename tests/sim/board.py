@@ -17,11 +17,12 @@ from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, Subnet, port_
 from workflow_rl.sim import turn
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, Draws, first
+from workflow_rl.sim.memory import MEMORY_DTYPE
+from workflow_rl.sim.records import PADDING
 from workflow_rl.sim.red_actions import exploit_options
 from workflow_rl.sim.reward import reward_of
 from workflow_rl.sim.state import (
     NOBODY,
-    PADDING,
     STATE_DTYPE,
     Access,
     Belief,
@@ -136,9 +137,11 @@ class View:
         return {name for name in HOSTS if self.has(field, name)}
 
     def record(self) -> dict[str, Any]:
-        """Every field of the state."""
+        """Every field of the state, and of Blue's memory."""
         names = [name for name in STATE_DTYPE.names or () if not name.startswith(PADDING)]
-        return {name: self.state[name].tolist() for name in names}
+        fields = {name: self.state[name].tolist() for name in names if name != "memory"}
+        memory = self.state["memory"]
+        return fields | {f"memory.{name}": int(memory[name]) for name in MEMORY_DTYPE.names or ()}
 
     def changed_since(self, before: dict[str, Any]) -> set[str]:
         """The fields that differ from an earlier record, the step counter aside."""

@@ -12,7 +12,7 @@ from workflow_rl.errors import InvalidInputError
 
 RedAgentName = Literal["bline", "meander", "sleep", "mixed"]
 RuleSetName = Literal["main", "competition"]
-ObservationName = Literal["challenge", "cardiff"]
+ObservationName = Literal["challenge", "cardiff", "memory", "truth"]
 GreenAgentName = Literal["sleep", "active"]
 
 MIXED: Final = "mixed"
@@ -101,7 +101,12 @@ class GameConfig:
         Setting(
             "what Blue sees",
             ("--observation",),
-            meanings={"challenge": "52 bits", "cardiff": "those and 10 scan-state values"},
+            meanings={
+                "challenge": "52 bits",
+                "cardiff": "those and 10 scan-state values",
+                "memory": "those and what it remembers, in bits",
+                "truth": "memory and where Red is, for measuring only",
+            },
         ),
     ] = "challenge"
     green_agent: Annotated[

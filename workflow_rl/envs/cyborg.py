@@ -35,8 +35,9 @@ from workflow_rl.envs.spaces import (
     refuse_options,
 )
 from workflow_rl.errors import InvalidInputError, NotResetError
-from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, SLEEP, ActionKind
+from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, ActionKind
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
+from workflow_rl.sim.memory import BEGIN, BlueMemory
 from workflow_rl.sim.observe import SCAN_SLOTS
 
 Info = dict[str, Any]
@@ -97,12 +98,15 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
             green_agent=green_agent,
             red_probabilities=red_probabilities,
         )
+        if observation == "truth":
+            raise InvalidInputError("the observation 'truth' is the simulator's: not CybORG's")
         self._first_seed = checked_seed(seed)
         self.observation_space = observation_space(self.config)
         self.action_space = action_space()
         self._random = _SwappedGenerator()
         with self._random:
             self._build(cyborg_path)
+        self._memory = BlueMemory(1)
         self._was_reset = False
         self._step = self.config.episode_length  # no step before a reset
 
@@ -170,7 +174,7 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         self._step = 0
         self._mask[:] = self._first_mask
         self._scans = np.zeros(len(SCAN_SLOTS), np.int8)
-        return self._observation(result.observation, SLEEP), self._info()
+        return self._observation(result.observation, BEGIN), self._info()
 
     def step(
         self, action: int | np.integer[Any]
@@ -229,17 +233,19 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
 
         The official table shows no activity there, the cardiff observation a scan.
         """
-        if not _IS_DECOY[action]:
+        if action == BEGIN or not _IS_DECOY[action]:
             return False
         host = HOST_NAMES[ACTION_HOST[action]]
         seen = self.controller.observation["Blue"].data.get(host, {}).get("Processes", ())
         return self._table.info[host][-2] == "None" and any("Connections" in p for p in seen)
 
     def _observation(self, table: NDArray[Any], action: int) -> NDArray[np.int8]:
-        """Returns Blue's observation, given CybORG's 52 bits after an action."""
+        """Returns Blue's observation, given CybORG's 52 bits after an action or at the BEGIN."""
         observation = table.astype(np.int8)
         if self.config.observation == "challenge":
             return observation
+        if self.config.observation == "memory":
+            return self._memory.update(observation[None], np.array([action]))[0].copy()
         if self.hides_scan(action):
             observation[4 * ACTION_HOST[action]] = 1
         activity = observation.reshape(NUM_HOSTS, 4)[SCAN_SLOTS, :2]

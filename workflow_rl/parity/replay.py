@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import OBSERVATIONS, GameConfig, RuleSetName
+from workflow_rl.config import GameConfig, ObservationName, RuleSetName
 from workflow_rl.parity.trace import CODE_OF_EXPLOIT, EXPLOIT_OF_CODE, TRACE_EXPLOIT_NAMES, Trace
 from workflow_rl.scenario.tables import (
     HOST_PORTS,
@@ -24,6 +24,7 @@ from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.state import Access, Outcome, RedAction, RedAgent
 
 _Array = NDArray[Any]
+_SHOWN: Final[dict[str, ObservationName]] = {"obs": "challenge", "obs_cw2": "cardiff"}
 _WINDOWS = np.array([host.windows for host in HOSTS])
 _JUICY_POTATO = TRACE_EXPLOIT_NAMES.index("JuicyPotato")
 _V4L2 = TRACE_EXPLOIT_NAMES.index("V4L2KernelExploit")
@@ -141,9 +142,9 @@ def play(trace: Trace, rules: RuleSetName) -> dict[str, _Array]:
     """Plays the recorded episodes and returns every compared quantity, (episodes, steps, ...)."""
     draws = recorded_draws(trace)
     actions = trace.arrays["blue_action"].astype(np.int64)
-    collected: dict[str, list[_Array]] = {"obs": [], "obs_cw2": [], "reward": []}
+    collected: dict[str, list[_Array]] = {name: [] for name in (*_SHOWN, "reward")}
     states = []
-    for name, observation in zip(("obs", "obs_cw2"), OBSERVATIONS, strict=True):
+    for name, observation in _SHOWN.items():
         config = GameConfig(
             red_agent=trace.red_agent,
             rules=rules,

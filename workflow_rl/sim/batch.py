@@ -15,6 +15,8 @@ from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.draws import Draws, philox
 from workflow_rl.sim.observe import (
     OBSERVATION_SIZES,
+    row_size,
+    rows_of,
     write_decoy_mask,
     write_observation,
     write_red_access,
@@ -29,7 +31,7 @@ _NO_DRAWS: Final = np.empty((0, len(Draws._fields)), dtype=np.int64)
 class Outputs(NamedTuple):
     """What a step gives, one row per environment."""
 
-    observation: NDArray[np.int8]  # (n, 52 or 62, padded to a multiple of 4) what Blue sees now
+    observation: NDArray[np.int8]  # (n, its size, padded to whole words) what Blue sees now
     reward: NDArray[np.float64]  # (n,) of the step just played
     reward_tenths: NDArray[np.int16]  # (n, 3) its parts: confidentiality, availability, action cost
     red_access: NDArray[np.int8]  # (n, 13) true access now: before the next action
@@ -41,7 +43,7 @@ class Outputs(NamedTuple):
     @classmethod
     def empty(cls, num_envs: int, observation_size: int) -> Self:
         """Allocates the outputs of a batch."""
-        padded_size = -(-observation_size // 4) * 4
+        padded_size = row_size(observation_size)
         return cls(
             observation=np.zeros((num_envs, padded_size), np.int8),
             reward=np.zeros(num_envs, np.float64),
@@ -60,8 +62,7 @@ def begin_episode(states: NDArray[np.void], k: int, settings: Settings, out: Out
     env: State = states[k]
     draws = philox(0, env.episode, env.index, settings.key[0], settings.key[1])
     start_episode(states, k, settings, draws.target)
-    words = out.observation.view(np.int32)
-    write_observation(env, settings.cardiff, out.observation, words, k)
+    write_observation(env, settings, rows_of(out.observation), k)
     write_red_access(env, out.red_access, k)
     for host in range(NUM_HOSTS):
         write_decoy_mask(env, host, out.action_mask, k)
@@ -104,7 +105,7 @@ def step_range(
     """Plays a turn of environments start..stop-1; returns how many episodes ended."""
     # Taken apart once per range: inside the loop every access would count references.
     observation, reward, reward_tenths, red_access, action_mask, truncated, _, _ = out
-    words = observation.view(np.int32)
+    rows = rows_of(observation)
     ended = 0
     for k in range(start, stop):
         env = states[k]
@@ -114,7 +115,7 @@ def step_range(
         reward_tenths[k, 0] = env.confidentiality
         reward_tenths[k, 1] = env.availability
         reward_tenths[k, 2] = env.action_cost
-        write_observation(env, settings.cardiff, observation, words, k)
+        write_observation(env, settings, rows, k)
         write_red_access(env, red_access, k)
         if decoys_changed(env):
             write_decoy_mask(env, ACTION_HOST[action], action_mask, k)
@@ -248,12 +249,12 @@ class Batch:
 
     @property
     def observation(self) -> NDArray[np.int8]:
-        """(n, 52 or 62) what Blue sees now."""
+        """(n, observation_size) what Blue sees now."""
         return self.out.observation[:, : self.observation_size]
 
     @property
     def final_observation(self) -> NDArray[np.int8]:
-        """(n, 52 or 62) what Blue saw last, of the episodes that ended in this step."""
+        """(n, observation_size) what Blue saw last, of the episodes that ended in this step."""
         return self.out.final_observation[:, : self.observation_size]
 
 
@@ -273,4 +274,6 @@ def _settings(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
     settings["rescan_unites_ports"] = config.rules == "competition"
     settings["haraka_breaks"] = config.rules == "competition"
     settings["cardiff"] = config.observation == "cardiff"
+    settings["memory"] = config.observation in ("memory", "truth")
+    settings["truth"] = config.observation == "truth"
     return settings

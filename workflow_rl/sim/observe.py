@@ -1,6 +1,6 @@
 """What Blue sees: the step's activity, its own marks, and the vectors made of them."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from workflow_rl.scenario.actions import DECOY_ACTIONS
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
+from workflow_rl.sim.memory import MEMORY_SIZE, NUM_WORDS, TRUTH_SIZE, WORD, write_memory
 from workflow_rl.sim.network import open_ports, red_hosts
-from workflow_rl.sim.state import NOBODY, Activity, Belief, State
+from workflow_rl.sim.state import NOBODY, Activity, Belief, Settings, State
 from workflow_rl.sim.table import activity, clear_activity, mark, show
 
 CHALLENGE_SIZE: Final = 4 * NUM_HOSTS
@@ -23,6 +24,8 @@ SCAN_SLOTS: Final = np.array(
 OBSERVATION_SIZES: Final[dict[ObservationName, int]] = {
     "challenge": CHALLENGE_SIZE,
     "cardiff": CHALLENGE_SIZE + len(SCAN_SLOTS),
+    "memory": MEMORY_SIZE,
+    "truth": TRUTH_SIZE,
 }
 
 _NONE, _SCAN, _EXPLOIT = int(Activity.NONE), int(Activity.SCAN), int(Activity.EXPLOIT)
@@ -90,29 +93,69 @@ def note_scans(env: State) -> None:
             return
 
 
+def row_size(observation_size: int) -> int:
+    """Returns the bytes of a row: whole words of 8, and for memory all that are written at once."""
+    is_memory = observation_size >= MEMORY_SIZE
+    return WORD * NUM_WORDS if is_memory else -(-observation_size // 8) * 8
+
+
+class Rows(NamedTuple):
+    """The rows of a batch's observations, and the same memory in words that are written at once."""
+
+    values: NDArray[np.int8]  # (n, a multiple of 8)
+    hosts: NDArray[np.int32]  # four values at a time: a host of the table
+    words: NDArray[np.int64]  # eight values at a time
+    bits: NDArray[np.int64]  # (NUM_WORDS,) room to put a row of bits together
+
+
 @rule
-def write_observation(
-    env: State, cardiff: bool, out: NDArray[np.int8], words: NDArray[np.int32], k: int
-) -> None:
-    """Writes row k: the 52 bits of Blue's table, then for cardiff each tracked host's scan state.
+def rows_of(values: NDArray[np.int8]) -> Rows:
+    """Returns the views of rows that they are written through."""
+    room = np.empty(NUM_WORDS, np.int64)
+    return Rows(values, values.view(np.int32), values.view(np.int64), room)
 
-    The scan state is 2 for the latest scan, 1 for one seen earlier, 0 for none.
 
-    Args:
-        env: the environment.
-        cardiff: whether the scan state belongs to the observation.
-        out: (n, a multiple of 4) the rows.
-        words: the same memory as 4-byte words, so that a host is written at once.
-        k: the row.
-    """
-    table = env.table
+@rule
+def write_observation(env: State, settings: Settings, rows: Rows, k: int) -> None:
+    """Writes row k of the observation that is played with."""
+    if settings.memory:
+        truth = true_bits(env) if settings.truth else 0
+        write_memory(env.memory, env.table, truth, rows.bits, rows.words, k)
+        return
+    write_table(env.table, rows.hosts, k)
+    if settings.cardiff:
+        write_scan_states(env, rows.values, k)
+
+
+@rule
+def write_table(table: int, hosts: NDArray[np.int32], k: int) -> None:
+    """Writes the 52 bits of Blue's table."""
     for host in range(NUM_HOSTS):
-        words[k, host] = _HOST_WORDS[table >> 4 * host & 0b1111]
-    if cardiff:
-        for slot in range(_NUM_SLOTS):
-            host = SCAN_SLOTS[slot]
-            seen = env.scans_seen >> host & 1
-            out[k, CHALLENGE_SIZE + slot] = seen + (env.scan_latest == host)
+        hosts[k, host] = _HOST_WORDS[table >> 4 * host & 0b1111]
+
+
+@rule
+def write_scan_states(env: State, values: NDArray[np.int8], k: int) -> None:
+    """Writes each tracked host's scan state behind the table, for cardiff.
+
+    It is 2 for the latest scan, 1 for one seen earlier, 0 for none.
+    """
+    for slot in range(_NUM_SLOTS):
+        host = SCAN_SLOTS[slot]
+        seen = env.scans_seen >> host & 1
+        values[k, CHALLENGE_SIZE + slot] = seen + (env.scan_latest == host)
+
+
+@rule
+def true_bits(env: State) -> int:
+    """Returns where Red is and who: for the observation `truth` only."""
+    held = red_hosts(env)
+    bits = 0
+    for host in range(NUM_HOSTS):
+        bits |= (held >> host & 1 | (env.privileged >> host & 1) << 1) << 2 * host
+    if not env.ot_running:
+        bits |= 1 << 2 * NUM_HOSTS
+    return bits | 1 << (2 * NUM_HOSTS + 1 + env.red_agent)
 
 
 @rule

@@ -6,12 +6,14 @@ starts from. Sets of hosts are bit masks (bit h = host h).
 """
 
 from enum import IntEnum
-from typing import Annotated, Any, Final, Protocol, get_args, get_type_hints
+from typing import Annotated, Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0, Subnet
+from workflow_rl.sim.memory import INITIAL_MEMORY, MEMORY_DTYPE, Memory
+from workflow_rl.sim.records import initial_record, record_dtype
 
 # All integers are signed: numba turns mixed signed and unsigned arithmetic into floats.
 Small = Annotated[int, np.int8, ()]
@@ -22,6 +24,7 @@ Action = Annotated[int, np.int16, ()]
 Bits = Annotated[int, np.int64, ()]
 HostSet = Annotated[int, np.int16, ()]
 SubnetSet = Annotated[int, np.int8, ()]
+Remembered = Annotated[Memory, MEMORY_DTYPE, ()]
 SmallPerHost = Annotated[NDArray[np.int8], np.int8, (NUM_HOSTS,)]
 SetPerHost = Annotated[NDArray[np.int16], np.int16, (NUM_HOSTS,)]
 
@@ -133,6 +136,7 @@ class State(Protocol):
     malware_found: Small = NOBODY  # host where Analyse found a file in this step, or NOBODY
     scans_seen: HostSet = 0  # cardiff observation: hosts that showed a scan
     scan_latest: Small = NOBODY  # cardiff observation: the last of them, or NOBODY
+    memory: Remembered = INITIAL_MEMORY[0]  # memory observation: see memory.py
 
     # --- what Red knows
     subnets_known: SubnetSet = 1 << Subnet.USER
@@ -181,45 +185,8 @@ class Settings(Protocol):
     rescan_unites_ports: Flag  # rule set
     haraka_breaks: Flag  # rule set
     cardiff: Flag  # observation variant
-
-
-PADDING: Final = "_padding_"  # how the names of bytes begin that mean nothing
-
-
-def record_dtype(layout: type[Any]) -> np.dtype[np.void]:
-    """Returns the aligned numpy record with the annotated fields of `layout`.
-
-    What alignment leaves free has a name too: bytes between fields would be anything after a
-    record is copied, and equal games are equal to the byte.
-    """
-    fields: list[tuple[str, Any, tuple[int, ...]]] = []
-
-    def fill_up_to(end: int) -> None:
-        if free := end - np.dtype(fields).itemsize:
-            fields.append((f"{PADDING}{len(fields)}", np.int8, (free,)))
-
-    aligned = 1
-    for name, hint in get_type_hints(layout, include_extras=True).items():
-        _, scalar, shape = get_args(hint)
-        alignment = np.dtype(scalar).alignment
-        aligned = max(aligned, alignment)
-        fill_up_to(-(-np.dtype(fields).itemsize // alignment) * alignment)
-        fields.append((name, scalar, shape))
-    fill_up_to(-(-np.dtype(fields).itemsize // aligned) * aligned)
-    return np.dtype(fields, align=True)
-
-
-def initial_record(layout: type[Any]) -> NDArray[np.void]:
-    """Returns (1,) the record whose fields have the values that `layout` gives them.
-
-    Raises:
-        AttributeError: `layout` gives a field none.
-    """
-    record = np.zeros(1, record_dtype(layout))
-    for name in get_type_hints(layout):
-        record[name] = getattr(layout, name)
-    record.flags.writeable = False
-    return record
+    memory: Flag  # observation variant: memory, or truth
+    truth: Flag  # observation variant
 
 
 STATE_DTYPE: Final = record_dtype(State)

@@ -1,0 +1,316 @@
+"""What Blue remembers: against a slow description that keeps the whole episode."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.parity.fixtures import FILES, file_id
+from workflow_rl.config import RED_AGENTS, GameConfig, RuleSetName
+from workflow_rl.parity.replay import recorded_draws
+from workflow_rl.parity.trace import load_trace
+from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, parse_action
+from workflow_rl.scenario.tables import (
+    DECOYS,
+    HOST_NAMES,
+    HOSTS,
+    NUM_DECOYS,
+    NUM_HOSTS,
+)
+from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.memory import (
+    BEGIN,
+    CLOCK,
+    MEMORY_LAYOUT,
+    MEMORY_SIZE,
+    PLACEABLE,
+    BlueMemory,
+)
+from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+
+Step = tuple[NDArray[np.int8], int]  # what Blue was shown after its action, and the action
+STARTS = dict(
+    zip(
+        (entry.name for entry in MEMORY_LAYOUT),
+        np.cumsum([0, *(entry.size for entry in MEMORY_LAYOUT)]),
+        strict=False,
+    )
+)
+QUIET = np.zeros(CHALLENGE_SIZE, np.int8)
+ANALYSE, REMOVE, RESTORE, FIRST_DECOY = 2, 3, 4, 5
+
+
+def shown(**hosts: str) -> NDArray[np.int8]:
+    """Returns a table that shows activities on hosts."""
+    table = QUIET.copy()
+    for name, activity in hosts.items():
+        host = HOST_NAMES.index(name)
+        table[4 * host : 4 * host + 2] = {"scan": (1, 0), "exploit": (1, 1)}[activity]
+    return table
+
+
+def remembered(steps: Sequence[Step]) -> NDArray[np.int8]:
+    """Returns what is remembered after an episode's steps."""
+    memory = BlueMemory(1)
+    row = memory.update(QUIET[None], np.array([BEGIN]))
+    for table, action in steps:
+        row = memory.update(table[None], np.array([action]))
+    return row[0].copy()
+
+
+def entry(row: NDArray[np.int8], name: str, host: str | None = None) -> list[int]:
+    """Returns the bits of an entry, of one host if it has four for each."""
+    size = next(e.size for e in MEMORY_LAYOUT if e.name == name)
+    bits = row[STARTS[name] : STARTS[name] + size]
+    if host is not None:
+        bits = bits.reshape(NUM_HOSTS, 4)[HOST_NAMES.index(host)]
+    return [int(bit) for bit in bits]
+
+
+def described(steps: Sequence[Step]) -> NDArray[np.int8]:
+    """Says the same from the whole history, host by host, without a word of bits."""
+    row = np.zeros(MEMORY_SIZE, np.int8)
+    if steps:
+        row[:CHALLENGE_SIZE] = steps[-1][0]
+    for host in range(NUM_HOSTS):
+        scans, exploits, analyses, restores, removes = [], [], [], [], []
+        for t, (table, action) in enumerate(steps):
+            activity = tuple(table[4 * host : 4 * host + 2])
+            if activity == (1, 0):
+                scans.append(t)
+            if activity == (1, 1):
+                exploits.append(t)
+            if ACTION_HOST[action] == host:
+                kind = int(ACTION_KIND[action])
+                {ANALYSE: analyses, REMOVE: removes, RESTORE: restores}.get(kind, []).append(t)
+        restored = max(restores, default=-1)  # what Blue sees comes after what it does
+        exploits = [t for t in exploits if t >= restored]
+        analyses = [t for t in analyses if t >= restored]
+        last_exploit = max(exploits, default=-1)
+        groups = {
+            "scans": _recency(scans, len(steps)),
+            "exploits": _recency(exploits, len(steps)),
+            "analyses": _recency(analyses, len(steps)),
+            "fixes": [
+                len(exploits) >= 2,
+                len(exploits) >= 3,
+                any(t > max(last_exploit, restored) for t in removes),
+                bool(restores),
+            ],
+        }
+        for name, bits in groups.items():
+            row[STARTS[name] + 4 * host : STARTS[name] + 4 * host + 4] = bits
+        standing: set[int] = set()
+        at_first_scan: set[int] = set()
+        for t, (_, action) in enumerate(steps):
+            if ACTION_HOST[action] == host:
+                standing = _after(host, standing, int(ACTION_KIND[action]))
+            if scans and t == scans[0]:
+                at_first_scan = set(standing)
+        for name, decoys in (("decoys", standing), ("scanned_decoys", at_first_scan)):
+            for decoy in decoys:
+                row[STARTS[name] + PLACEABLE.index((host, decoy))] = 1
+    if steps:
+        _describe_last_action(row, steps)
+    row[STARTS["clock"] :] = [len(steps) >= step for step in CLOCK]
+    return row
+
+
+def _recency(times: list[int], now: int) -> list[bool]:
+    ages = [now - 1 - t for t in times]
+    return [any(age < limit for age in ages) for limit in (2, 4, 8)] + [bool(times)]
+
+
+def _ports(host: int, decoys: set[int]) -> set[int]:
+    return {s.port for s in HOSTS[host].services} | {DECOYS[d].opens for d in decoys}
+
+
+def _accepts(host: int, standing: set[int], decoy: int) -> bool:
+    new = DECOYS[decoy]
+    suits = new.windows is None or new.windows is HOSTS[host].windows
+    return suits and new.needs_free not in _ports(host, standing)
+
+
+def _after(host: int, standing: set[int], kind: int) -> set[int]:
+    if kind == RESTORE:
+        return set()
+    decoy = kind - FIRST_DECOY
+    if decoy >= 0 and _accepts(host, standing, decoy):
+        return standing | {decoy}
+    return standing
+
+
+def _describe_last_action(row: NDArray[np.int8], steps: Sequence[Step]) -> None:
+    action = steps[-1][1]
+    host, kind = int(ACTION_HOST[action]), int(ACTION_KIND[action])
+    shown_kind = 4
+    if kind >= FIRST_DECOY:
+        before: set[int] = set()
+        for _, earlier in steps[:-1]:
+            if ACTION_HOST[earlier] == host:
+                before = _after(host, before, int(ACTION_KIND[earlier]))
+        shown_kind = 3 if _accepts(host, before, kind - FIRST_DECOY) else 4
+    elif kind >= ANALYSE:
+        shown_kind = kind - ANALYSE
+    if host >= 0:
+        row[STARTS["last_action"] + host] = 1
+    row[STARTS["last_action"] + NUM_HOSTS + shown_kind] = 1
+
+
+actions = st.integers(0, NUM_ACTIONS - 1)
+tables = st.lists(
+    st.sampled_from([(0, 0, 0, 0), (0, 0, 0, 0), (1, 0, 0, 1), (1, 1, 0, 1), (0, 0, 1, 1)]),
+    min_size=NUM_HOSTS,
+    max_size=NUM_HOSTS,
+).map(lambda hosts: np.array(hosts, np.int8).ravel())
+# Few hosts and kinds, so that things happen to the same host again.
+busy = st.sampled_from(
+    [
+        parse_action(f"{kind} {host}")
+        for kind in ("Analyse", "Remove", "Restore", "DecoyApache")
+        for host in ("User1", "Enterprise0")
+    ]
+    + [0, 1]
+)
+
+
+@settings(deadline=None)  # the first example compiles
+@given(st.lists(st.tuples(tables, actions | busy), max_size=14))
+def test_it_is_what_the_whole_history_says(steps: list[Step]) -> None:
+    assert remembered(steps).tolist() == described(steps).tolist()
+
+
+@pytest.mark.parametrize("red_agent", RED_AGENTS)
+def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: str) -> None:
+    config = GameConfig(red_agent=red_agent, observation="memory", episode_length=40)
+    batch, memory = Batch(20, config), BlueMemory(20)
+    batch.reset(3)
+    rng = np.random.default_rng(4)
+    rows = memory.update(batch.observation[:, :CHALLENGE_SIZE].copy(), np.full(20, BEGIN))
+    assert (batch.observation == rows).all()
+    for _ in range(95):  # over the ends of two episodes
+        played = rng.integers(0, NUM_ACTIONS, 20)
+        ended = batch.step(played)
+        table = np.ascontiguousarray(batch.observation[:, :CHALLENGE_SIZE])
+        if ended:
+            last = np.ascontiguousarray(batch.final_observation[:, :CHALLENGE_SIZE])
+            assert (batch.final_observation == memory.update(last, played)).all()
+            played = np.full(20, BEGIN)
+        assert (batch.observation == memory.update(table, played)).all()
+
+
+@pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
+def test_replayed_recordings_are_remembered_as_their_own_tables_and_actions_say(
+    rules: RuleSetName, path: Path
+) -> None:
+    trace = load_trace(path)
+    config = GameConfig(
+        red_agent=trace.red_agent,
+        rules=rules,
+        observation="memory",
+        green_agent="active",
+        episode_length=trace.steps,
+    )
+    draws = recorded_draws(trace)
+    batch, memory = Batch(trace.episodes, config, autoreset=False), BlueMemory(trace.episodes)
+    batch.reset(seed=0)
+    memory.update(np.tile(QUIET, (trace.episodes, 1)), np.full(trace.episodes, BEGIN))
+    for t in range(trace.steps):
+        actions = trace.arrays["blue_action"][:, t].astype(np.int64)
+        batch.step(actions, draws[:, t].copy())
+        tables = trace.arrays["obs"][:, t].astype(np.int8)
+        known = memory.update(tables, actions)
+        under_way = t < trace.lengths
+        assert (batch.observation == known)[under_way].all()
+
+
+def test_two_games_in_which_blue_sees_the_same_are_remembered_alike() -> None:
+    """Different games, B_line through another user host each, but one history for Blue."""
+    config = GameConfig(red_agent="mixed", observation="memory")
+    batch = Batch(2_000, config)
+    batch.reset(1)
+    histories: list[bytes] = [b""] * 2_000
+    groups_seen = 0
+    for step in range(12):
+        played = np.full(2_000, parse_action("Analyse User1") if step % 3 else 0)
+        batch.step(played)
+        tables = batch.observation[:, :CHALLENGE_SIZE]
+        histories = [h + row.tobytes() for h, row in zip(histories, tables, strict=True)]
+        by_history: dict[bytes, set[bytes]] = {}
+        hidden: dict[bytes, set[bytes]] = {}
+        for k, history in enumerate(histories):
+            by_history.setdefault(history, set()).add(batch.observation[k].tobytes())
+            hidden.setdefault(history, set()).add(batch.out.red_access[k].tobytes())
+        assert all(len(rows) == 1 for rows in by_history.values())
+        groups_seen += sum(len(truths) > 1 for truths in hidden.values())
+    assert groups_seen > 10  # the truth differed where the memory did not
+
+
+def test_a_scan_fades_by_steps_and_stays_known() -> None:
+    steps: list[Step] = [(shown(User1="scan"), 0)]
+    assert entry(remembered(steps), "scans", "User1") == [1, 1, 1, 1]
+    for quiet, bits in ((1, [1, 1, 1, 1]), (2, [0, 1, 1, 1]), (4, [0, 0, 1, 1]), (8, [0, 0, 0, 1])):
+        assert entry(remembered(steps + [(QUIET, 0)] * quiet), "scans", "User1") == bits
+
+
+def test_a_restore_clears_exploits_and_decoys_but_not_scans() -> None:
+    decoy = parse_action("DecoyApache Enterprise0")
+    steps: list[Step] = [
+        (QUIET, decoy),
+        (shown(Enterprise0="scan"), 0),
+        (shown(Enterprise0="exploit"), 0),
+        (shown(Enterprise0="exploit"), 0),
+    ]
+    before = remembered(steps)
+    after = remembered([*steps, (QUIET, parse_action("Restore Enterprise0"))])
+    assert entry(before, "fixes", "Enterprise0") == [1, 0, 0, 0]
+    assert entry(after, "fixes", "Enterprise0") == [0, 0, 0, 1]
+    assert entry(after, "exploits", "Enterprise0") == [0, 0, 0, 0]
+    assert entry(after, "scans", "Enterprise0") == [0, 1, 1, 1]
+    assert sum(entry(before, "decoys")) == 1
+    assert sum(entry(after, "decoys")) == 0
+    assert sum(entry(after, "scanned_decoys")) == 1  # Red remembers its port
+
+
+def test_a_decoy_that_is_refused_is_not_noted() -> None:
+    apache, vsftpd = (parse_action(f"Decoy{name} Defender") for name in ("Apache", "Vsftpd"))
+    once = remembered([(QUIET, apache)])
+    again = remembered([(QUIET, apache), (QUIET, apache)])
+    other = remembered([(QUIET, apache), (QUIET, vsftpd)])
+    assert entry(once, "decoys") == entry(again, "decoys")
+    assert entry(once, "last_action")[NUM_HOSTS:] == [0, 0, 0, 1, 0]
+    assert entry(again, "last_action")[NUM_HOSTS:] == [0, 0, 0, 0, 1]
+    assert sum(entry(other, "decoys")) == 2
+
+
+def test_every_decoy_that_can_stand_has_a_bit() -> None:
+    possible = {
+        (host, decoy)
+        for host in range(NUM_HOSTS)
+        for decoy in range(NUM_DECOYS)
+        if _accepts(host, set(), decoy)
+    }
+    assert set(PLACEABLE) == possible
+
+
+def test_truth_is_memory_and_where_red_is() -> None:
+    truth = Batch(300, GameConfig(red_agent="mixed", observation="truth"))
+    memory = Batch(300, GameConfig(red_agent="mixed", observation="memory"))
+    truth.reset(5)
+    memory.reset(5)
+    for _ in range(30):
+        for batch in (truth, memory):
+            batch.step(np.zeros(300, np.int64))
+    assert (truth.observation[:, :MEMORY_SIZE] == memory.observation).all()
+    more = truth.observation[:, MEMORY_SIZE:]
+    assert more.shape == (300, OBSERVATION_SIZES["truth"] - MEMORY_SIZE)
+    access = more[:, : 2 * NUM_HOSTS].reshape(300, NUM_HOSTS, 2).sum(axis=2)
+    assert (access == truth.out.red_access).all()
+    assert (more[:, 2 * NUM_HOSTS] == ~truth.state["ot_running"]).all()
+    assert (more[:, 2 * NUM_HOSTS + 1 :].argmax(axis=1) == truth.state["red_agent"]).all()
+    assert more[:, 2 * NUM_HOSTS].any()
+    assert truth.out.red_access.any()

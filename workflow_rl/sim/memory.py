@@ -1,0 +1,342 @@
+"""What Blue knows from what it was shown and what it did: the `memory` observation.
+
+A `Memory` is a handful of 64-bit words, one environment's. `remember` takes in a step: it is given
+the 52 bits that Blue was shown and Blue's own action and nothing else, so no entry can depend on
+anything hidden; the real CybORG's environment and policies that play there use the same functions.
+The observation is a row of bits, one byte each, in the order of `MEMORY_LAYOUT`. A word per host
+and kind is laid out like Blue's table: host h owns the four bits from bit 4h.
+"""
+
+from typing import Annotated, Final, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.jit import kernel, rule
+from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, ActionKind
+from workflow_rl.scenario.tables import (
+    DECOY_REFUSED_BY,
+    HOST_PORTS,
+    NUM_DECOYS,
+    NUM_HOSTS,
+    PORTS_OF_DECOYS,
+)
+from workflow_rl.sim.records import initial_record, record_dtype
+
+Bits = Annotated[int, np.int64, ()]
+Count = Annotated[int, np.int64, ()]
+
+
+class Memory(Protocol):
+    """What is kept of one episode; a word per kind has four bits for each host."""
+
+    scans: Bits = 0  # a scan was shown 0, 1, 2, 3 steps ago
+    older_scans: Bits = 0  # 4, 5, 6, 7 steps ago
+    exploits: Bits = 0  # an exploit was shown 0, 1, 2, 3 steps ago, and no Restore since
+    older_exploits: Bits = 0
+    analyses: Bits = 0  # Analyse was done 0, 1, 2, 3 steps ago, and no Restore since
+    older_analyses: Bits = 0
+    ever: Bits = 0  # per host: scanned; exploited, analysed since its last Restore; restored
+    fixes: Bits = 0  # per host: 2, 3 exploits since its last Restore; removed since the last one
+    decoys: Bits = 0  # decoys that stand, a bit for each of PLACEABLE
+    scanned_decoys: Bits = 0  # those that stood when the first scan of their host was shown
+    last_action: Bits = 0  # bit h: it worked on host h; from bit 13: its kind
+    step: Count = 0
+
+
+MEMORY_DTYPE: Final = record_dtype(Memory)
+INITIAL_MEMORY: Final = initial_record(Memory)
+
+# --- decoys that can ever be placed, as bits of a word ----------------------------------------
+
+PLACEABLE: Final = tuple(  # (host, decoy), the bits of `decoys` in order
+    (host, decoy)
+    for host in range(NUM_HOSTS)
+    for decoy in range(NUM_DECOYS)
+    if not DECOY_REFUSED_BY[host, decoy] & HOST_PORTS[host]
+)
+BEGIN: Final = -1  # stands for the action before an episode's first
+_REFUSED: Final = -1  # as a set of decoys: whatever stands
+
+
+def _set_of(pairs: list[tuple[int, int]]) -> int:
+    return sum(1 << PLACEABLE.index(pair) for pair in pairs)
+
+
+DECOYS_ON: Final = np.array(  # (host,) the bits of its decoys
+    [_set_of([pair for pair in PLACEABLE if pair[0] == host]) for host in range(NUM_HOSTS)],
+    np.int64,
+)
+
+
+def _placed_by(action: int) -> int:
+    pair = int(ACTION_HOST[action]), int(ACTION_KIND[action]) - ActionKind.FIRST_DECOY
+    return _set_of([pair]) if pair in PLACEABLE else 0
+
+
+def _refused_by(action: int) -> int:
+    host, decoy = int(ACTION_HOST[action]), int(ACTION_KIND[action]) - ActionKind.FIRST_DECOY
+    if (host, decoy) not in PLACEABLE:
+        return _REFUSED
+    needed = DECOY_REFUSED_BY[host, decoy]
+    return _set_of(
+        [pair for pair in PLACEABLE if pair[0] == host and PORTS_OF_DECOYS[1 << pair[1]] & needed]
+    )
+
+
+PLACED_BY: Final = np.array([_placed_by(a) for a in range(NUM_ACTIONS)], np.int64)
+REFUSED_BY: Final = np.array([_refused_by(a) for a in range(NUM_ACTIONS)], np.int64)
+
+# --- the layout of the observation ------------------------------------------------------------
+
+
+class Entry(NamedTuple):
+    """A run of bits of the observation."""
+
+    name: str
+    size: int
+    meaning: str
+
+
+_PER_HOST: Final = 4 * NUM_HOSTS
+CLOCK: Final = (1, 2, 3, 4, 6, 8, 12, 20, 40, 60, 80, 95)
+_KINDS: Final = ("Analyse", "Remove", "Restore", "a decoy that was placed", "anything else")
+MEMORY_LAYOUT: Final = (
+    Entry("table", _PER_HOST, "the 52 bits of the challenge: activity and mark of each host"),
+    Entry("scans", _PER_HOST, "per host: a scan shown in the last 2, 4, 8 steps; ever"),
+    Entry("exploits", _PER_HOST, "per host: an exploit shown in the last 2, 4, 8 steps; ever"),
+    Entry("analyses", _PER_HOST, "per host: analysed in the last 2, 4, 8 steps; ever"),
+    Entry("fixes", _PER_HOST, "per host: 2, 3 exploits shown; removed; restored"),
+    Entry("decoys", len(PLACEABLE), "the decoys that stand"),
+    Entry("scanned_decoys", len(PLACEABLE), "the decoys that stood at the host's first scan"),
+    Entry("last_action", NUM_HOSTS + len(_KINDS), "the host and the kind of the last action"),
+    Entry("clock", len(CLOCK), "steps played"),
+)
+MEMORY_SIZE: Final = sum(entry.size for entry in MEMORY_LAYOUT)
+TRUTH_BITS: Final = 2 * NUM_HOSTS + 4  # Red's access to each host; OT stopped; who Red is
+TRUTH_SIZE: Final = MEMORY_SIZE + TRUTH_BITS
+WORD: Final = 56  # bits that a row is made of at a time
+NUM_WORDS: Final = -(-TRUTH_SIZE // WORD)
+_STARTS: Final = np.cumsum([0, *(entry.size for entry in MEMORY_LAYOUT)])
+AT: Final = {entry.name: int(start) for entry, start in zip(MEMORY_LAYOUT, _STARTS, strict=False)}
+
+_TABLE, _SCANS, _EXPLOITS, _ANALYSES, _FIXES, _DECOYS, _SCANNED, _LAST, _CLOCK = AT.values()
+_FIRST: Final = sum(1 << 4 * host for host in range(NUM_HOSTS))  # the first bit of every host
+_HOST: Final = 0b1111
+_NOT_FIRST: Final = _FIRST * 0b1110
+_EVER_SCANNED, _EVER_EXPLOITED, _EVER_ANALYSED, _RESTORED = 0, 1, 2, 3
+_SINCE_RESTORE: Final = 0b0110  # of `ever`, what a Restore clears
+_CLOCK_STEPS: Final = np.array(CLOCK, np.int64)
+_BYTES: Final = np.array(  # (8 bits,) -> the same as eight bytes
+    [[bits >> i & 1 for i in range(8)] for bits in range(256)], dtype=np.int8
+).view(np.int64)[:, 0]
+
+_ANALYSE, _REMOVE = int(ActionKind.ANALYSE), int(ActionKind.REMOVE)
+_RESTORE, _FIRST_DECOY = int(ActionKind.RESTORE), int(ActionKind.FIRST_DECOY)
+_KIND_BITS: Final = NUM_HOSTS  # where the kind begins in `last_action`
+
+
+@rule
+def remember(memory: Memory, table: int, action: int) -> None:
+    """Takes in a step: what Blue did, then what it was shown."""
+    kind = ACTION_KIND[action]
+    host = ACTION_HOST[action]
+    grow_older(memory)
+    accepted = False
+    if kind >= _FIRST_DECOY:
+        accepted = remember_decoy(memory, action)
+    elif kind == _RESTORE:
+        remember_restore(memory, host)
+    elif kind == _REMOVE:
+        memory.fixes |= 0b0100 << 4 * host
+    elif kind == _ANALYSE:
+        memory.analyses |= 1 << 4 * host
+        memory.ever |= 1 << (4 * host + _EVER_ANALYSED)
+    remember_action(memory, kind, host, accepted)
+    remember_activity(memory, table)
+    memory.step += 1
+
+
+@rule
+def grow_older(memory: Memory) -> None:
+    """Moves what was noted by one step; after eight steps it is forgotten."""
+    memory.older_scans = memory.older_scans << 1 & _NOT_FIRST | memory.scans >> 3 & _FIRST
+    memory.scans = memory.scans << 1 & _NOT_FIRST
+    memory.older_exploits = memory.older_exploits << 1 & _NOT_FIRST | memory.exploits >> 3 & _FIRST
+    memory.exploits = memory.exploits << 1 & _NOT_FIRST
+    memory.older_analyses = memory.older_analyses << 1 & _NOT_FIRST | memory.analyses >> 3 & _FIRST
+    memory.analyses = memory.analyses << 1 & _NOT_FIRST
+
+
+@rule
+def remember_decoy(memory: Memory, action: int) -> bool:
+    """Notes a decoy if it was accepted: that depends on the host and the decoys that stand."""
+    if memory.decoys & REFUSED_BY[action] or REFUSED_BY[action] == _REFUSED:
+        return False
+    memory.decoys |= PLACED_BY[action]
+    return True
+
+
+@rule
+def remember_restore(memory: Memory, host: int) -> None:
+    """Forgets the host's exploits, analyses and decoys; Red's memory of its ports stays."""
+    others = ~(_HOST << 4 * host)
+    memory.exploits &= others
+    memory.older_exploits &= others
+    memory.analyses &= others
+    memory.older_analyses &= others
+    memory.fixes &= others
+    memory.ever = memory.ever & ~(_SINCE_RESTORE << 4 * host) | 1 << (4 * host + _RESTORED)
+    memory.decoys &= ~DECOYS_ON[host]
+
+
+@rule
+def remember_action(memory: Memory, kind: int, host: int, accepted: bool) -> None:
+    """Notes the action's host and kind."""
+    if kind >= _FIRST_DECOY:
+        shown = 3 if accepted else 4
+    elif kind >= _ANALYSE:
+        shown = kind - _ANALYSE
+    else:
+        shown = 4
+    memory.last_action = 1 << (_KIND_BITS + shown)
+    if host >= 0:
+        memory.last_action |= 1 << host
+
+
+@rule
+def remember_activity(memory: Memory, table: int) -> None:
+    """Notes the scans and exploits that are shown now."""
+    exploits = table >> 1 & _FIRST
+    scans = table & _FIRST & ~exploits
+    new = scans & ~memory.ever
+    for host in range(NUM_HOSTS):
+        if new >> 4 * host & 1:
+            memory.scanned_decoys |= memory.decoys & DECOYS_ON[host]
+    known = memory.ever >> _EVER_EXPLOITED & exploits
+    memory.fixes |= (memory.fixes & known) << 1 | known
+    memory.fixes &= ~(exploits << 2)
+    memory.scans |= scans
+    memory.exploits |= exploits
+    memory.ever |= scans << _EVER_SCANNED | exploits << _EVER_EXPLOITED
+
+
+@rule
+def any_of(word: int) -> int:
+    """Returns, in each host's first bit, whether any of its four bits is set."""
+    pairs = word | word >> 2
+    return (pairs | pairs >> 1) & _FIRST
+
+
+@rule
+def recency(newer: int, older: int, ever: int) -> int:
+    """Returns four bits for each host: in the last 2, 4, 8 steps; ever."""
+    in_2 = (newer | newer >> 1) & _FIRST
+    in_4 = any_of(newer)
+    in_8 = in_4 | any_of(older)
+    return in_2 | in_4 << 1 | in_8 << 2 | (ever & _FIRST) << 3
+
+
+@rule
+def put(words: NDArray[np.int64], at: int, value: int, size: int) -> None:
+    """Puts a value of at most WORD bits at a place of a string of bits."""
+    word = at // WORD
+    shift = at % WORD
+    room = WORD - shift
+    words[word] |= (value & (1 << room) - 1) << shift
+    if size > room:
+        words[word + 1] |= value >> room
+
+
+@rule
+def write_memory(
+    memory: Memory,
+    table: int,
+    truth: int,
+    words: NDArray[np.int64],
+    out: NDArray[np.int64],
+    k: int,
+) -> None:
+    """Writes row k of the observation.
+
+    Args:
+        memory: what is remembered.
+        table: the 52 bits that Blue is shown now.
+        truth: for the observation `truth` its bits, else 0.
+        words: (NUM_WORDS,) room to work in.
+        out: (n, bytes of a row as 8-byte words) the rows.
+        k: the row.
+    """
+    words[:] = 0
+    ever = memory.ever
+    put(words, _TABLE, table, _PER_HOST)
+    put(words, _SCANS, recency(memory.scans, memory.older_scans, ever), _PER_HOST)
+    put(words, _EXPLOITS, recency(memory.exploits, memory.older_exploits, ever >> 1), _PER_HOST)
+    put(words, _ANALYSES, recency(memory.analyses, memory.older_analyses, ever >> 2), _PER_HOST)
+    put(words, _FIXES, memory.fixes | ever & _FIRST << _RESTORED, _PER_HOST)
+    put(words, _DECOYS, memory.decoys, len(PLACEABLE))
+    put(words, _SCANNED, memory.scanned_decoys, len(PLACEABLE))
+    put(words, _LAST, memory.last_action, NUM_HOSTS + len(_KINDS))
+    put(words, _CLOCK, clock(memory.step), len(CLOCK))
+    put(words, MEMORY_SIZE, truth, TRUTH_BITS)
+    for word in range(NUM_WORDS):
+        bits = words[word]
+        for byte in range(WORD // 8):
+            out[k, WORD // 8 * word + byte] = _BYTES[bits >> 8 * byte & 0xFF]
+
+
+@rule
+def clock(step: int) -> int:
+    """Returns a bit for each of CLOCK: whether so many steps were played."""
+    bits = 0
+    for i in range(len(_CLOCK_STEPS)):
+        if step >= _CLOCK_STEPS[i]:
+            bits |= 1 << i
+    return bits
+
+
+@rule
+def packed(bits: NDArray[np.int8]) -> int:
+    """Returns a row of bits as one number, the first bit lowest."""
+    number = 0
+    for i in range(len(bits)):
+        number |= int(bits[i]) << i
+    return number
+
+
+@kernel()
+def _remember(
+    memories: NDArray[np.void],
+    tables: NDArray[np.int8],
+    actions: NDArray[np.int64],
+    rows: NDArray[np.int8],
+) -> None:
+    room = np.empty(NUM_WORDS, np.int64)
+    words = rows.view(np.int64)
+    for k in range(len(memories)):
+        memory: Memory = memories[k]
+        table = packed(tables[k])
+        if actions[k] == BEGIN:
+            memories[k] = INITIAL_MEMORY[0]
+        else:
+            remember(memory, table, actions[k])
+        write_memory(memory, table, 0, room, words, k)
+
+
+class BlueMemory:
+    """The memories of episodes that are played elsewhere: in the real CybORG, or by an agent."""
+
+    def __init__(self, num_envs: int) -> None:
+        """Makes room for n episodes; `BEGIN` as the action begins one."""
+        self._memories = np.zeros(num_envs, MEMORY_DTYPE)
+        self._rows = np.zeros((num_envs, WORD * NUM_WORDS), np.int8)
+
+    def update(self, tables: NDArray[np.int8], actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Takes in a step of each episode and returns (n, MEMORY_SIZE) what is known now.
+
+        Args:
+            tables: (n, 52) what Blue is shown now.
+            actions: (n,) what it did before that, or BEGIN if this is an episode's beginning.
+        """
+        _remember(self._memories, tables, actions, self._rows)
+        return self._rows[:, :MEMORY_SIZE]
