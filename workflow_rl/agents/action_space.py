@@ -1,4 +1,4 @@
-"""From a policy's outputs to actions: all 145 of the game, or the 36 of the challenge's winner.
+"""From a policy's outputs to actions: all 145, those that can matter, or the 36 of the winner.
 
 Training rollouts, evaluation, replays and single policies all choose and act through here. An
 action space is made for some environments whose episodes have just begun, and remembers of each
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import kernel
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.actions import NUM_ACTIONS, USEFUL_ACTIONS
 from workflow_rl.scenario.cardiff import (
+    LIST_LENGTHS,
     NUM_MACROS,
     NUM_OUTPUTS,
+    NUM_PLAIN,
     START_OUTPUTS,
     acceptable_output,
     due_output,
@@ -23,6 +25,7 @@ from workflow_rl.scenario.cardiff import (
 )
 
 ALL: Final = "all"
+USEFUL: Final = "useful"
 CARDIFF: Final = "cardiff"
 
 
@@ -34,6 +37,14 @@ class ActionSpace(Protocol):
     @property
     def is_fixed(self) -> bool:
         """Whether the next actions do not depend on the policy, in any environment."""
+        ...
+
+    def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns (n, size) the outputs that would do something.
+
+        Args:
+            action_mask: (n, 145) False for a decoy that would be refused now.
+        """
         ...
 
     def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -68,15 +79,23 @@ class ActionSpace(Protocol):
         ...
 
 
-class AllActions:
-    """An output is an action, and nothing is to be remembered."""
+class ListedActions:
+    """An output is an action of a list, and nothing is to be remembered."""
 
-    size = NUM_ACTIONS
     is_fixed = False
 
+    def __init__(self, listed: NDArray[np.int64] = USEFUL_ACTIONS) -> None:
+        """Makes the space of the actions listed."""
+        self.size = len(listed)
+        self._actions = listed
+
+    def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns the mask of the actions listed."""
+        return action_mask[:, self._actions]
+
     def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the outputs."""
-        return outputs
+        """Returns the actions of outputs."""
+        return self._actions[outputs]
 
     def best_actions(
         self,
@@ -84,8 +103,8 @@ class AllActions:
         scores: NDArray[np.floating[Any]],
         rows: NDArray[np.integer[Any]],
     ) -> NDArray[np.int64]:
-        """Returns the best outputs: every action is accepted."""
-        return best
+        """Returns the actions of the best outputs: every action is accepted."""
+        return self._actions[best]
 
     def end(self, ended: NDArray[np.bool_]) -> None:
         """Has nothing to forget."""
@@ -96,6 +115,18 @@ class AllActions:
 
     def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Has nothing to load."""
+
+
+class AllActions(ListedActions):
+    """An output is an action."""
+
+    def __init__(self) -> None:
+        """Makes the space of all actions."""
+        super().__init__(np.arange(NUM_ACTIONS))
+
+    def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns the mask itself."""
+        return action_mask
 
 
 @kernel()
@@ -146,6 +177,11 @@ class CardiffActions:
         """Whether every episode is in its fixed start."""
         return bool((self._step < len(START_OUTPUTS)).all())
 
+    def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns the plain actions and the macros whose list is not used up."""
+        plain = np.ones((len(self._placed), NUM_PLAIN), np.bool_)
+        return np.hstack([plain, self._placed < LIST_LENGTHS])
+
     def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the actions, and moves the lists on.
 
@@ -186,7 +222,9 @@ class CardiffActions:
 
 def make_action_space(name: str, num_envs: int) -> ActionSpace:
     """Returns an action space by its name, one of `config.ACTION_SPACES`."""
-    return AllActions() if name == ALL else CardiffActions(num_envs)
+    if name == CARDIFF:
+        return CardiffActions(num_envs)
+    return AllActions() if name == ALL else ListedActions()
 
 
 def action_space_of(outputs: int) -> str:
@@ -195,11 +233,12 @@ def action_space_of(outputs: int) -> str:
     Raises:
         InvalidInputError: there is none.
     """
-    names = {NUM_ACTIONS: ALL, NUM_OUTPUTS: CARDIFF}
+    names = {NUM_ACTIONS: ALL, len(USEFUL_ACTIONS): USEFUL, NUM_OUTPUTS: CARDIFF}
     if outputs not in names:
         raise InvalidInputError(
-            f"a policy of {outputs} outputs cannot play: this game takes {NUM_ACTIONS} actions, or "
-            f"the {NUM_OUTPUTS} outputs of the cardiff agent"
+            f"a policy of {outputs} outputs cannot play: this game takes {NUM_ACTIONS} actions, "
+            f"the {len(USEFUL_ACTIONS)} that can matter, or the {NUM_OUTPUTS} outputs of the "
+            "cardiff agent"
         )
     return names[outputs]
 

@@ -43,7 +43,7 @@ class BlueAgent(Protocol):
         """Returns (n,) actions in 0..144.
 
         Args:
-            observation: (n, 52 or 62) what Blue sees.
+            observation: (n, its size) what Blue sees.
             action_mask: (n, 145) False for a decoy that would be refused now.
             step: steps played in these episodes so far; 0 at the first.
         """

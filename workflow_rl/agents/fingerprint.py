@@ -29,7 +29,7 @@ class ScanCount:
         self._seen = np.zeros((num_envs, len(SCAN_SLOTS)), np.bool_)
 
     def add(self, observation: NDArray[np.int8]) -> NDArray[np.int64]:
-        """Notes the observations (n, 52 or 62) of a step and returns the counts so far."""
+        """Notes the observations (n, 52 or more) of a step and returns the counts so far."""
         first_bit = 4 * SCAN_SLOTS.astype(np.int64)
         shown = observation[:, first_bit] | observation[:, first_bit + 1] << 1
         scanned = shown == _SCAN

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import (
+    CARDIFF,
     ActionSpace,
     action_space_of,
     draw,
     make_action_space,
 )
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
+from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.workflow.orders import (
     ENCODING_SIZE,
     ENCODINGS,
@@ -25,6 +27,7 @@ from workflow_rl.workflow.orders import (
 )
 
 POLICY_KIND: Final = "policy"
+SEES_THE_TRUTH: Final = "sees the truth"  # how tables name a policy that does
 _FIRST_ROW: Final = np.zeros(1, np.int64)
 Weights = dict[str, NDArray[np.float32]]
 
@@ -55,6 +58,11 @@ class Policy:
         """How many values an observation has."""
         size: int = self._layers[0][0].shape[1]
         return size - (ENCODING_SIZE if self.is_conditioned else 0)
+
+    @property
+    def sees_the_truth(self) -> bool:
+        """Whether it was trained on what no defender can see, to measure what that is worth."""
+        return self.description.get("observation") == "truth"
 
     @property
     def outputs(self) -> int:
@@ -106,7 +114,8 @@ class Policy:
             InvalidInputError: its outputs are no actions by themselves, as with the winner's 36,
                 which depend on the episode so far: use `get_action`.
         """
-        if self.outputs != NUM_ACTIONS:
+        space = action_space_of(self.outputs)
+        if space == CARDIFF:
             raise InvalidInputError(
                 f"this policy has {self.outputs} outputs that depend on the episode so far: use "
                 "get_action() and end_episode(), or `workflow-rl evaluate`"
@@ -115,15 +124,28 @@ class Policy:
         rows = np.atleast_2d(p)
         best = rows.argmax(axis=1)
         chosen = best if deterministic else draw(rows, self._rng.random(len(rows)))
-        return int(chosen[0]) if p.ndim == 1 else chosen
+        actions = make_action_space(space, len(rows)).actions(chosen)
+        return int(actions[0]) if p.ndim == 1 else actions
 
     def get_action(self, observation: NDArray[Any], action_space: Any = None) -> int:
-        """Returns the most probable action, as CybORG's evaluation asks."""
+        """Returns the most probable action, as CybORG's evaluation asks.
+
+        A policy with a memory may be given the 52 bits of the challenge: it remembers by itself.
+        """
         if self._episode is None:
             self._episode = make_action_space(action_space_of(self.outputs), num_envs=1)
-        scores = self.probabilities(np.asarray(observation))[None]
+            self._memory, self._last = BlueMemory(1), BEGIN
+        seen = np.asarray(observation)
+        remembered = self._memory.update(
+            np.asarray(seen[None, :CHALLENGE_SIZE], np.int8), np.array([self._last])
+        )
+        is_table = len(seen) == CHALLENGE_SIZE and self.observation_size == MEMORY_SIZE
+        scores = self.probabilities(remembered[0] if is_table else seen)[None]
+        if self.description.get("mask_actions", False):
+            scores = np.where(self._episode.allowed(self._memory.action_mask), scores, -1.0)
         (action,) = self._episode.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
-        return int(action)
+        self._last = int(action)
+        return self._last
 
     def end_episode(self) -> None:
         """Forgets the episode."""

@@ -15,7 +15,7 @@ from workflow_rl.agents.action_space import (
 )
 from workflow_rl.agents.agent import uniforms
 from workflow_rl.agents.distinct import DistinctRows
-from workflow_rl.agents.policy import Policy
+from workflow_rl.agents.policy import SEES_THE_TRUTH, Policy
 from workflow_rl.config import ObservationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.observe import OBSERVATION_SIZES
@@ -99,12 +99,11 @@ class PolicyAgent:
         Args:
             name: what it is called.
             probabilities: of the outputs, for observations (u, observation_size).
-            observation_size: 52 or 62.
+            observation_size: of one of `config.OBSERVATIONS`.
             action_space: what the outputs mean: one of `config.ACTION_SPACES`.
             order: the workflow that the policy follows, if any.
             sampled: whether outputs are drawn by their probability.
-            masked: whether decoys that would be refused are left out, as in training; of all
-                actions only.
+            masked: whether outputs that would do nothing are left out, as in training.
             description: what is known of the policy, the game it was trained on among it.
         """
         self.name = name
@@ -129,7 +128,7 @@ class PolicyAgent:
         if self._space.is_fixed:  # the policy need not be asked
             return self._space.actions(np.zeros(len(observation), np.int64))
         ids = self._table.number(observation)
-        allowed = action_mask if self._masked else None
+        allowed = self._space.allowed(action_mask) if self._masked else None
         if self._sampled:
             chosen = self._table.sample(ids, uniforms(self._seed, step, len(ids)), allowed)
             return self._space.actions(chosen)
@@ -176,12 +175,12 @@ def policy_agent(
 
     action_space = action_space_of(policy.outputs)
     return PolicyAgent(
-        name,
+        f"{name} ({SEES_THE_TRUTH})" if policy.sees_the_truth else name,
         probabilities,
         policy.observation_size,
         action_space=action_space,
         order=follows,
         sampled=sampled,
-        masked=action_space == ALL and bool(policy.description.get("mask_actions", False)),
+        masked=bool(policy.description.get("mask_actions", False)),
         description=policy.description,
     )

@@ -29,12 +29,7 @@ class ExperimentConfig:
     def __post_init__(self) -> None:
         """Checks what only the parts together show."""
         self.train.max_updates(self.game.episode_length)
-        if self.ppo.mask_actions and self.train.action_space != "all":
-            raise InvalidInputError(
-                "decoys cannot be masked in the action space cardiff, which places them by list: "
-                "use another form of PPO than modern"
-            )
-        if self.backend.vector_mode == "async" and self.train.action_space != "all":
+        if self.backend.vector_mode == "async" and self.train.action_space == "cardiff":
             raise InvalidInputError("the action space cardiff goes with the vector mode sync only")
 
     @classmethod

@@ -10,7 +10,7 @@ from workflow_rl.errors import InvalidInputError
 ViewName = Literal["observed", "true"]
 AlignmentName = Literal["adaptive", "fixed"]
 StopName = Literal["compliance", "budget"]
-ActionSpaceName = Literal["all", "cardiff"]
+ActionSpaceName = Literal["all", "useful", "cardiff"]
 VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
 ALIGNMENTS: Final[tuple[AlignmentName, ...]] = get_args(AlignmentName)
 STOPS: Final[tuple[StopName, ...]] = get_args(StopName)
@@ -133,6 +133,7 @@ class TrainConfig:
             ("--action-space",),
             meanings={
                 "all": "the 145 actions",
+                "useful": "the 62 of them that can matter",
                 "cardiff": "the 36 outputs of the challenge's winner",
             },
         ),

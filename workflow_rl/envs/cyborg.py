@@ -78,7 +78,8 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
             red_agent: bline, meander, sleep, or mixed (drawn for each episode).
             episode_length: steps of an episode.
             rules: main or competition; it must be what the installed CybORG plays.
-            observation: challenge (52 bits) or cardiff (62 values).
+            observation: challenge (52 bits), cardiff (62 values), memory (what Blue
+                remembers, in bits).
             green_agent: sleep (the challenge) or active.
             red_probabilities: with mixed, the weight of each red agent.
             seed: of the first `reset` that is given none.
@@ -153,7 +154,7 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
             options: none are known.
 
         Returns:
-            The first observation (52 or 62) and the info.
+            The first observation and the info.
         """
         seed = checked_seed(seed)
         refuse_options(options)

@@ -19,7 +19,7 @@ class Moment:
 
     state: Any  # a record of STATE_DTYPE
     total: float
-    observation: NDArray[np.int8]  # (52 or 62,) what Blue sees
+    observation: NDArray[np.int8]  # what Blue sees
     action_mask: NDArray[np.bool_]  # (145,) False: a decoy that would be refused now
 
 

@@ -13,9 +13,10 @@ from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
 
 
 def observation_space(config: GameConfig) -> spaces.Space[NDArray[np.int8]]:
-    """Returns the space of an observation: 52 bits, and for cardiff 10 values of 0 to 2."""
-    high = np.full(OBSERVATION_SIZES[config.observation], 2, np.int8)
-    high[:CHALLENGE_SIZE] = 1
+    """Returns the space of an observation: bits, but for cardiff's 10 values of 0 to 2."""
+    high = np.ones(OBSERVATION_SIZES[config.observation], np.int8)
+    if config.observation == "cardiff":
+        high[CHALLENGE_SIZE:] = 2
     space: spaces.Space[Any] = spaces.Box(low=np.zeros_like(high), high=high, dtype=np.int8)
     return space
 

@@ -14,6 +14,7 @@ from workflow_rl.evaluation.results import ActionLog, Cell, Evaluation
 from workflow_rl.files import write_atomically, write_json
 from workflow_rl.runs.store import git_revision, package_versions
 from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE
 
 JSON_NAME: Final = "evaluation.json"
 TEXT_NAME: Final = "evaluation.txt"
@@ -26,6 +27,8 @@ _RED_CLASSES: Final = {
 _WRAPPERS: Final = {
     "challenge": "ChallengeWrapper(env=env, agent_name='Blue')",
     "cardiff": "the cardiff observation of 62 values",
+    "memory": f"the memory observation of {MEMORY_SIZE} bits",
+    "truth": f"sees the truth: {TRUTH_SIZE} bits, not those of the challenge",
 }
 
 

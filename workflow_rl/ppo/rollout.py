@@ -116,10 +116,8 @@ class Player:
             if record.masks is None or record.mass is None:
                 actions = table.sample(rows, plan.uniforms[t])
             else:
-                record.masks[t] = world.action_mask
-                actions, record.mass[t] = table.sample_masked(
-                    rows, world.action_mask, plan.uniforms[t]
-                )
+                masks = record.masks[t] = self.action_space.allowed(world.action_mask)
+                actions, record.mass[t] = table.sample_masked(rows, masks, plan.uniforms[t])
             record.actions[t] = actions
             played = self.action_space.actions(actions)
             seen = judge_observed(world.table, played, sequences)
@@ -177,7 +175,7 @@ class Player:
     ) -> None:
         """Chooses for some environments, each at its own step, and sends them off.
 
-        An output is an action here: the configuration allows no other action space.
+        An output stands for one action here: the configuration allows no lists.
         """
         world = self.world
         self._input[envs, : world.observation_size] = world.observation[envs]
@@ -186,16 +184,17 @@ class Player:
         if record.masks is None or record.mass is None:
             actions = table.sample(rows, uniforms)
         else:
-            masks = record.masks[t, envs] = world.action_mask[envs]
+            masks = record.masks[t, envs] = self.action_space.allowed(world.action_mask[envs])
             actions, record.mass[t, envs] = table.sample_masked(rows, masks, uniforms)
         record.actions[t, envs] = actions
+        played = self.action_space.actions(actions)
         sequences = SEQUENCES[self._orders[envs]]
-        seen = judge_observed(world.table[envs], actions, sequences)
-        true = judge_true(world.held[envs], world.removable[envs], actions, sequences)
+        seen = judge_observed(world.table[envs], played, sequences)
+        true = judge_true(world.held[envs], world.removable[envs], played, sequences)
         record.any_open[t, envs, 0], record.verdict[t, envs, 0] = seen
         record.any_open[t, envs, 1], record.verdict[t, envs, 1] = true
         record.orders[t, envs] = self._orders[envs]
-        world.send(actions, envs)
+        world.send(played, envs)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns what must be kept to go on later."""

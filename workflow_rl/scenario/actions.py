@@ -6,7 +6,15 @@ from typing import Final
 import numpy as np
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES, NUM_DECOYS, NUM_HOSTS
+from workflow_rl.scenario.tables import (
+    DECOY_NAMES,
+    DECOY_REFUSED_BY,
+    HOST_NAMES,
+    HOST_PORTS,
+    NUM_DECOYS,
+    NUM_HOSTS,
+    USER0,
+)
 
 
 class ActionKind(IntEnum):
@@ -60,6 +68,25 @@ DECOY_ACTIONS: Final = np.array(
         for host in range(NUM_HOSTS)
     ],
     dtype=np.int16,
+)
+
+# What can matter: no action on User0, where nothing that Blue does has an effect on Red, no decoy
+# where it is never accepted or, on the Op_Hosts, hardly ever met; Monitor does what Sleep does.
+USEFUL_ACTIONS: Final = np.array(
+    [SLEEP]
+    + [
+        action
+        for action in range(MONITOR + 1, NUM_ACTIONS)
+        if (host := ACTION_HOST[action]) != USER0
+        and (
+            (decoy := ACTION_KIND[action] - ActionKind.FIRST_DECOY) < 0
+            or (
+                not HOST_NAMES[host].startswith("Op_Host")
+                and not DECOY_REFUSED_BY[host, decoy] & HOST_PORTS[host]
+            )
+        )
+    ],
+    dtype=np.int64,
 )
 
 _BY_NAME: Final = {name.casefold(): index for index, name in enumerate(ACTION_NAMES)}

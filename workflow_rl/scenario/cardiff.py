@@ -66,8 +66,8 @@ NUM_OUTPUTS: Final = NUM_PLAIN + NUM_MACROS
 # Every episode begins with two decoys on User2 and one on Enterprise0, whatever the policy says.
 START_OUTPUTS: Final = (NUM_PLAIN + 4, NUM_PLAIN + 4, NUM_PLAIN)
 
-_LENGTHS: Final = np.array([len(decoys) for decoys in MACRO_LISTS], dtype=np.int8)
-_DECOYS: Final = np.zeros((NUM_MACROS, int(_LENGTHS.max())), dtype=np.int64)
+LIST_LENGTHS: Final = np.array([len(decoys) for decoys in MACRO_LISTS], dtype=np.int8)
+_DECOYS: Final = np.zeros((NUM_MACROS, int(LIST_LENGTHS.max())), dtype=np.int64)
 _MACRO_OF: Final = np.full(NUM_HOSTS, -1, dtype=np.int8)  # (host,) its macro
 for _macro, _decoys in enumerate(MACRO_LISTS):
     _DECOYS[_macro, : len(_decoys)] = _decoys
@@ -82,7 +82,7 @@ _FIRST_PLAIN_OTHER: Final = int(np.flatnonzero(~IS_RESTORE)[0])  # always accept
 def is_exhausted(output: int, placed: NDArray[np.int8]) -> bool:
     """Says whether an output is a macro whose list is used up; `placed` is one row."""
     macro = output - NUM_PLAIN
-    return macro >= 0 and placed[macro] >= _LENGTHS[macro]
+    return macro >= 0 and placed[macro] >= LIST_LENGTHS[macro]
 
 
 @rule

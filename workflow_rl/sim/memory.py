@@ -76,6 +76,8 @@ def _placed_by(action: int) -> int:
 
 def _refused_by(action: int) -> int:
     host, decoy = int(ACTION_HOST[action]), int(ACTION_KIND[action]) - ActionKind.FIRST_DECOY
+    if decoy < 0:
+        return 0
     if (host, decoy) not in PLACEABLE:
         return _REFUSED
     needed = DECOY_REFUSED_BY[host, decoy]
@@ -340,3 +342,9 @@ class BlueMemory:
         """
         _remember(self._memories, tables, actions, self._rows)
         return self._rows[:, :MEMORY_SIZE]
+
+    @property
+    def action_mask(self) -> NDArray[np.bool_]:
+        """(n, 145) False for a decoy that would be refused now."""
+        stands = self._memories["decoys"][:, None] & REFUSED_BY != 0
+        return ~stands & (REFUSED_BY != _REFUSED)
