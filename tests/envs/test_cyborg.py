@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from tests.envs.installed import cyborg_env, installed_rules
 from workflow_rl import Cage2Env, CyborgEnv
-from workflow_rl.config import OBSERVATIONS, RED_AGENTS, RULE_SETS, ObservationName, RuleSetName
+from workflow_rl.config import RED_AGENTS, RULE_SETS, ObservationName, RuleSetName
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import InvalidInputError, NotResetError
 from workflow_rl.scenario.actions import (
@@ -27,6 +27,7 @@ from workflow_rl.scenario.actions import (
     ActionKind,
 )
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
+from workflow_rl.sim.memory import BEGIN, BlueMemory
 from workflow_rl.sim.state import Success
 
 pytestmark = pytest.mark.cyborg
@@ -49,6 +50,9 @@ def game(env: CyborgEnv, actions: list[int], seed: int | None) -> list[tuple[byt
 # --- the interface
 
 
+SHOWN: tuple[ObservationName, ...] = ("challenge", "cardiff", "memory")
+
+
 def test_the_arguments_are_those_of_our_environment_and_a_path() -> None:
     ours = inspect.signature(Cage2Env).parameters
     theirs = dict(inspect.signature(CyborgEnv).parameters)
@@ -56,7 +60,7 @@ def test_the_arguments_are_those_of_our_environment_and_a_path() -> None:
     assert theirs == ours
 
 
-@pytest.mark.parametrize("observation", OBSERVATIONS)
+@pytest.mark.parametrize("observation", SHOWN)
 def test_spaces_and_infos_are_those_of_our_environment_and_one_more(
     observation: ObservationName,
 ) -> None:
@@ -78,7 +82,7 @@ def test_spaces_and_infos_are_those_of_our_environment_and_one_more(
             assert (mine[key] == value).all() if key == "action_mask" else True
 
 
-@pytest.mark.parametrize("observation", OBSERVATIONS)
+@pytest.mark.parametrize("observation", SHOWN)
 @pytest.mark.parametrize("red_agent", ["bline", "mixed"])
 def test_gymnasium_checks_pass(red_agent: str, observation: str) -> None:
     env = gymnasium.make(
@@ -303,7 +307,7 @@ def test_the_cardiff_observation_shows_a_scan_that_a_new_decoy_hides() -> None:
     decoy, restore = ACTION_NAMES.index("DecoyApache Enterprise0"), FIRST_RESTORE + 1
     envs = [
         cyborg_env(red_agent="sleep", green_agent="active", observation=observation)
-        for observation in OBSERVATIONS
+        for observation in ("challenge", "cardiff")
     ]
     hidden = 0
     for env in envs:
@@ -318,6 +322,24 @@ def test_the_cardiff_observation_shows_a_scan_that_a_new_decoy_hides() -> None:
             assert cardiff[differs[0]] == 1
             hidden += 1
     assert hidden
+
+
+def test_memory_is_what_the_shown_tables_and_the_actions_say() -> None:
+    env = cyborg_env(red_agent="meander", observation="memory")
+    memory, rng = BlueMemory(1), np.random.default_rng(0)
+    for seed in (0, 1):
+        seen, info = env.reset(seed=seed)
+        assert (seen == memory.update(seen[None, :52].copy(), np.array([BEGIN]))).all()
+        for _ in range(100):
+            assert (info["action_mask"] == memory.action_mask).all()
+            action = int(rng.integers(0, 145))
+            seen, _, _, _, info = env.step(action)
+            assert (seen == memory.update(seen[None, :52].copy(), np.array([action]))).all()
+
+
+def test_what_only_the_simulator_knows_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="'truth' is the simulator's"):
+        cyborg_env(observation="truth")
 
 
 # --- what the documents show

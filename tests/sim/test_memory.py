@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.parity.fixtures import FILES, file_id
-from workflow_rl.config import RED_AGENTS, GameConfig, RuleSetName
+from workflow_rl.config import RED_AGENTS, GameConfig, RedAgentName, RuleSetName
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import load_trace
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, parse_action
@@ -59,7 +59,7 @@ def remembered(steps: Sequence[Step]) -> NDArray[np.int8]:
     row = memory.update(QUIET[None], np.array([BEGIN]))
     for table, action in steps:
         row = memory.update(table[None], np.array([action]))
-    return row[0].copy()
+    return np.asarray(row[0].copy())
 
 
 def entry(row: NDArray[np.int8], name: str, host: str | None = None) -> list[int]:
@@ -77,7 +77,8 @@ def described(steps: Sequence[Step]) -> NDArray[np.int8]:
     if steps:
         row[:CHALLENGE_SIZE] = steps[-1][0]
     for host in range(NUM_HOSTS):
-        scans, exploits, analyses, restores, removes = [], [], [], [], []
+        times: tuple[list[int], ...] = ([], [], [], [], [])
+        scans, exploits, analyses, restores, removes = times
         for t, (table, action) in enumerate(steps):
             activity = tuple(table[4 * host : 4 * host + 2])
             if activity == (1, 0):
@@ -185,7 +186,7 @@ def test_it_is_what_the_whole_history_says(steps: list[Step]) -> None:
 
 
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
-def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: str) -> None:
+def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: RedAgentName) -> None:
     config = GameConfig(red_agent=red_agent, observation="memory", episode_length=40)
     batch, memory = Batch(20, config), BlueMemory(20)
     batch.reset(3)
@@ -201,6 +202,7 @@ def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: str) -> N
             assert (batch.final_observation == memory.update(last, played)).all()
             played = np.full(20, BEGIN)
         assert (batch.observation == memory.update(table, played)).all()
+        assert (batch.out.action_mask == memory.action_mask).all()
 
 
 @pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)

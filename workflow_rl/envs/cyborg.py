@@ -246,7 +246,8 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         if self.config.observation == "challenge":
             return observation
         if self.config.observation == "memory":
-            return self._memory.update(observation[None], np.array([action]))[0].copy()
+            rows = self._memory.update(observation[None], np.array([action]))
+            return np.asarray(rows[0].copy())
         if self.hides_scan(action):
             observation[4 * ACTION_HOST[action]] = 1
         activity = observation.reshape(NUM_HOSTS, 4)[SCAN_SLOTS, :2]

@@ -258,7 +258,16 @@ def open_search(
     resume: Path | None = None,
     execution: Execution | None = None,
 ) -> Iterator[Search]:
-    """Gives a search, new or resumed; loop over its `events`. For the arguments see `open_run`."""
+    """Gives a search, new or resumed; loop over its `events`. For the arguments see `open_run`.
+
+    Raises:
+        InvalidInputError: what it would recommend sees the truth, which no defender can.
+    """
+    if config is not None and config.game.observation == "truth":
+        raise InvalidInputError(
+            "a search recommends policies that can be used, so none that sees the truth: choose "
+            "another observation than truth (train and evaluate take it, for measuring)"
+        )
     with open_run(config, checkpoint_dir=checkpoint_dir, resume=resume, execution=execution) as (
         directory,
         pool,

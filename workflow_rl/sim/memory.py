@@ -346,5 +346,5 @@ class BlueMemory:
     @property
     def action_mask(self) -> NDArray[np.bool_]:
         """(n, 145) False for a decoy that would be refused now."""
-        stands = self._memories["decoys"][:, None] & REFUSED_BY != 0
-        return ~stands & (REFUSED_BY != _REFUSED)
+        refused: NDArray[np.bool_] = self._memories["decoys"][:, None] & REFUSED_BY != 0
+        return np.asarray(~refused & (REFUSED_BY != _REFUSED))
