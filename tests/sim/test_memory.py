@@ -117,7 +117,8 @@ def described(steps: Sequence[Step]) -> NDArray[np.int8]:
                 row[STARTS[name] + PLACEABLE.index((host, decoy))] = 1
     if steps:
         _describe_last_action(row, steps)
-    row[STARTS["clock"] :] = [len(steps) >= step for step in CLOCK]
+    clock = STARTS["clock"]
+    row[clock : clock + len(CLOCK)] = [len(steps) >= step for step in CLOCK]
     return row
 
 
@@ -148,18 +149,15 @@ def _after(host: int, standing: set[int], kind: int) -> set[int]:
 def _describe_last_action(row: NDArray[np.int8], steps: Sequence[Step]) -> None:
     action = steps[-1][1]
     host, kind = int(ACTION_HOST[action]), int(ACTION_KIND[action])
-    shown_kind = 4
     if kind >= FIRST_DECOY:
         before: set[int] = set()
         for _, earlier in steps[:-1]:
             if ACTION_HOST[earlier] == host:
                 before = _after(host, before, int(ACTION_KIND[earlier]))
-        shown_kind = 3 if _accepts(host, before, kind - FIRST_DECOY) else 4
-    elif kind >= ANALYSE:
-        shown_kind = kind - ANALYSE
+        kind = 5 if _accepts(host, before, kind - FIRST_DECOY) else 6
     if host >= 0:
         row[STARTS["last_action"] + host] = 1
-    row[STARTS["last_action"] + NUM_HOSTS + shown_kind] = 1
+    row[STARTS["last_action"] + NUM_HOSTS + kind] = 1
 
 
 actions = st.integers(0, NUM_ACTIONS - 1)
@@ -233,12 +231,12 @@ def test_replayed_recordings_are_remembered_as_their_own_tables_and_actions_say(
 def test_two_games_in_which_blue_sees_the_same_are_remembered_alike() -> None:
     """Different games, B_line through another user host each, but one history for Blue."""
     config = GameConfig(red_agent="mixed", observation="memory")
-    batch = Batch(2_000, config)
+    batch = Batch(400, config)
     batch.reset(1)
-    histories: list[bytes] = [b""] * 2_000
+    histories: list[bytes] = [b""] * 400
     groups_seen = 0
     for step in range(12):
-        played = np.full(2_000, parse_action("Analyse User1") if step % 3 else 0)
+        played = np.full(400, parse_action("Analyse User1") if step % 3 else 0)
         batch.step(played)
         tables = batch.observation[:, :CHALLENGE_SIZE]
         histories = [h + row.tobytes() for h, row in zip(histories, tables, strict=True)]
@@ -249,7 +247,7 @@ def test_two_games_in_which_blue_sees_the_same_are_remembered_alike() -> None:
             hidden.setdefault(history, set()).add(batch.out.red_access[k].tobytes())
         assert all(len(rows) == 1 for rows in by_history.values())
         groups_seen += sum(len(truths) > 1 for truths in hidden.values())
-    assert groups_seen > 10  # the truth differed where the memory did not
+    assert groups_seen > 5  # the truth differed where the memory did not
 
 
 def test_a_scan_fades_by_steps_and_stays_known() -> None:
@@ -284,8 +282,8 @@ def test_a_decoy_that_is_refused_is_not_noted() -> None:
     again = remembered([(QUIET, apache), (QUIET, apache)])
     other = remembered([(QUIET, apache), (QUIET, vsftpd)])
     assert entry(once, "decoys") == entry(again, "decoys")
-    assert entry(once, "last_action")[NUM_HOSTS:] == [0, 0, 0, 1, 0]
-    assert entry(again, "last_action")[NUM_HOSTS:] == [0, 0, 0, 0, 1]
+    assert entry(once, "last_action")[NUM_HOSTS:] == [0, 0, 0, 0, 0, 1, 0]
+    assert entry(again, "last_action")[NUM_HOSTS:] == [0, 0, 0, 0, 0, 0, 1]
     assert sum(entry(other, "decoys")) == 2
 
 

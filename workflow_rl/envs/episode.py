@@ -74,6 +74,7 @@ class Episode:
                 f"the episode ended after {self.config.episode_length} steps: go back in time first"
             )
         self._batch.state[0] = self.moment.state
+        self._batch.out.action_mask[0] = self.moment.action_mask  # a step changes one host's only
         if draws is None:
             self._batch.step(np.array([action], np.int64))
         else:

@@ -1,6 +1,6 @@
 """A batch of environments: the arrays that hold it and the loops that run the rules over it."""
 
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numba
 import numpy as np
@@ -13,10 +13,10 @@ from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.draws import Draws, philox
+from workflow_rl.sim.memory import MEMORY_SIZE, WRITTEN_SIZE
 from workflow_rl.sim.observe import (
     OBSERVATION_SIZES,
-    row_size,
-    rows_of,
+    remember_step,
     write_decoy_mask,
     write_observation,
     write_red_access,
@@ -39,13 +39,17 @@ class Outputs(NamedTuple):
     truncated: NDArray[np.bool_]  # (n,) the episode ended; the rows above show the next one
     final_observation: NDArray[np.int8]  # (n, as above) of episodes that ended, else stale
     final_red_access: NDArray[np.int8]  # (n, 13) of episodes that ended, else stale
+    words: NDArray[np.int64] | None  # the observations, eight values at a time; with a memory only
 
     @classmethod
     def empty(cls, num_envs: int, observation_size: int) -> Self:
         """Allocates the outputs of a batch."""
-        padded_size = row_size(observation_size)
+        has_memory = observation_size >= MEMORY_SIZE
+        padded_size = WRITTEN_SIZE if has_memory else -(-observation_size // 4) * 4
+        observation = np.zeros((num_envs, padded_size), np.int8)
         return cls(
-            observation=np.zeros((num_envs, padded_size), np.int8),
+            observation=observation,
+            words=observation.view(np.int64) if has_memory else None,
             reward=np.zeros(num_envs, np.float64),
             reward_tenths=np.zeros((num_envs, 3), np.int16),
             red_access=np.zeros((num_envs, NUM_HOSTS), np.int8),
@@ -55,6 +59,10 @@ class Outputs(NamedTuple):
             final_red_access=np.zeros((num_envs, NUM_HOSTS), np.int8),
         )
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Returns every array by its name, each memory once."""
+        return {name: array for name, array in self._asdict().items() if name != "words"}
+
 
 @rule
 def begin_episode(states: NDArray[np.void], k: int, settings: Settings, out: Outputs) -> None:
@@ -62,7 +70,8 @@ def begin_episode(states: NDArray[np.void], k: int, settings: Settings, out: Out
     env: State = states[k]
     draws = philox(0, env.episode, env.index, settings.key[0], settings.key[1])
     start_episode(states, k, settings, draws.target)
-    write_observation(env, settings, rows_of(out.observation), k)
+    rows = out.observation
+    write_observation(env, settings, rows, rows.view(np.int32), out.words, k)
     write_red_access(env, out.red_access, k)
     for host in range(NUM_HOSTS):
         write_decoy_mask(env, host, out.action_mask, k)
@@ -104,8 +113,8 @@ def step_range(
 ) -> int:
     """Plays a turn of environments start..stop-1; returns how many episodes ended."""
     # Taken apart once per range: inside the loop every access would count references.
-    observation, reward, reward_tenths, red_access, action_mask, truncated, _, _ = out
-    rows = rows_of(observation)
+    observation, reward, reward_tenths, red_access, action_mask, truncated, _, _, words = out
+    hosts = observation.view(np.int32)
     ended = 0
     for k in range(start, stop):
         env = states[k]
@@ -115,7 +124,8 @@ def step_range(
         reward_tenths[k, 0] = env.confidentiality
         reward_tenths[k, 1] = env.availability
         reward_tenths[k, 2] = env.action_cost
-        write_observation(env, settings, rows, k)
+        remember_step(env, action, words)
+        write_observation(env, settings, observation, hosts, words, k)
         write_red_access(env, red_access, k)
         if decoys_changed(env):
             write_decoy_mask(env, ACTION_HOST[action], action_mask, k)
@@ -274,6 +284,5 @@ def _settings(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
     settings["rescan_unites_ports"] = config.rules == "competition"
     settings["haraka_breaks"] = config.rules == "competition"
     settings["cardiff"] = config.observation == "cardiff"
-    settings["memory"] = config.observation in ("memory", "truth")
     settings["truth"] = config.observation == "truth"
     return settings

@@ -101,28 +101,27 @@ class Entry(NamedTuple):
 
 
 _PER_HOST: Final = 4 * NUM_HOSTS
-CLOCK: Final = (1, 2, 3, 4, 6, 8, 12, 20, 40, 60, 80, 95)
-_KINDS: Final = ("Analyse", "Remove", "Restore", "a decoy that was placed", "anything else")
+CLOCK: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60, 80, 95)
+LAST_KINDS: Final = (
+    *("Sleep", "Monitor", "Analyse", "Remove", "Restore"),
+    *("a decoy that was placed", "a decoy that was refused"),
+)
 MEMORY_LAYOUT: Final = (
     Entry("table", _PER_HOST, "the 52 bits of the challenge: activity and mark of each host"),
     Entry("scans", _PER_HOST, "per host: a scan shown in the last 2, 4, 8 steps; ever"),
     Entry("exploits", _PER_HOST, "per host: an exploit shown in the last 2, 4, 8 steps; ever"),
     Entry("analyses", _PER_HOST, "per host: analysed in the last 2, 4, 8 steps; ever"),
     Entry("fixes", _PER_HOST, "per host: 2, 3 exploits shown; removed; restored"),
+    Entry("last_action", NUM_HOSTS + len(LAST_KINDS), "the host and the kind of the last action"),
     Entry("decoys", len(PLACEABLE), "the decoys that stand"),
+    Entry("clock", len(CLOCK), "so many steps were played"),
     Entry("scanned_decoys", len(PLACEABLE), "the decoys that stood at the host's first scan"),
-    Entry("last_action", NUM_HOSTS + len(_KINDS), "the host and the kind of the last action"),
-    Entry("clock", len(CLOCK), "steps played"),
 )
 MEMORY_SIZE: Final = sum(entry.size for entry in MEMORY_LAYOUT)
 TRUTH_BITS: Final = 2 * NUM_HOSTS + 4  # Red's access to each host; OT stopped; who Red is
 TRUTH_SIZE: Final = MEMORY_SIZE + TRUTH_BITS
-WORD: Final = 56  # bits that a row is made of at a time
-NUM_WORDS: Final = -(-TRUTH_SIZE // WORD)
-_STARTS: Final = np.cumsum([0, *(entry.size for entry in MEMORY_LAYOUT)])
-AT: Final = {entry.name: int(start) for entry, start in zip(MEMORY_LAYOUT, _STARTS, strict=False)}
+WRITTEN_SIZE: Final = -(-TRUTH_SIZE // 8) * 8  # bytes of a row
 
-_TABLE, _SCANS, _EXPLOITS, _ANALYSES, _FIXES, _DECOYS, _SCANNED, _LAST, _CLOCK = AT.values()
 _FIRST: Final = sum(1 << 4 * host for host in range(NUM_HOSTS))  # the first bit of every host
 _HOST: Final = 0b1111
 _NOT_FIRST: Final = _FIRST * 0b1110
@@ -135,7 +134,7 @@ _BYTES: Final = np.array(  # (8 bits,) -> the same as eight bytes
 
 _ANALYSE, _REMOVE = int(ActionKind.ANALYSE), int(ActionKind.REMOVE)
 _RESTORE, _FIRST_DECOY = int(ActionKind.RESTORE), int(ActionKind.FIRST_DECOY)
-_KIND_BITS: Final = NUM_HOSTS  # where the kind begins in `last_action`
+_PLACED, _REFUSED_KIND = 5, 6  # of LAST_KINDS, which begin like ActionKind
 
 
 @rule
@@ -196,12 +195,8 @@ def remember_restore(memory: Memory, host: int) -> None:
 def remember_action(memory: Memory, kind: int, host: int, accepted: bool) -> None:
     """Notes the action's host and kind."""
     if kind >= _FIRST_DECOY:
-        shown = 3 if accepted else 4
-    elif kind >= _ANALYSE:
-        shown = kind - _ANALYSE
-    else:
-        shown = 4
-    memory.last_action = 1 << (_KIND_BITS + shown)
+        kind = _PLACED if accepted else _REFUSED_KIND
+    memory.last_action = 1 << (NUM_HOSTS + kind)
     if host >= 0:
         memory.last_action |= 1 << host
 
@@ -240,51 +235,37 @@ def recency(newer: int, older: int, ever: int) -> int:
 
 
 @rule
-def put(words: NDArray[np.int64], at: int, value: int, size: int) -> None:
-    """Puts a value of at most WORD bits at a place of a string of bits."""
-    word = at // WORD
-    shift = at % WORD
-    room = WORD - shift
-    words[word] |= (value & (1 << room) - 1) << shift
-    if size > room:
-        words[word + 1] |= value >> room
+def put(out: NDArray[np.int64], k: int, at: int, bits: int, number: int) -> None:
+    """Writes eight bits at a time to row k, from eight times `at` on."""
+    for byte in range(number):
+        out[k, at + byte] = _BYTES[bits >> 8 * byte & 0xFF]
 
 
 @rule
-def write_memory(
-    memory: Memory,
-    table: int,
-    truth: int,
-    words: NDArray[np.int64],
-    out: NDArray[np.int64],
-    k: int,
-) -> None:
+def write_memory(memory: Memory, table: int, truth: int, out: NDArray[np.int64], k: int) -> None:
     """Writes row k of the observation.
 
     Args:
         memory: what is remembered.
         table: the 52 bits that Blue is shown now.
         truth: for the observation `truth` its bits, else 0.
-        words: (NUM_WORDS,) room to work in.
         out: (n, bytes of a row as 8-byte words) the rows.
         k: the row.
     """
-    words[:] = 0
     ever = memory.ever
-    put(words, _TABLE, table, _PER_HOST)
-    put(words, _SCANS, recency(memory.scans, memory.older_scans, ever), _PER_HOST)
-    put(words, _EXPLOITS, recency(memory.exploits, memory.older_exploits, ever >> 1), _PER_HOST)
-    put(words, _ANALYSES, recency(memory.analyses, memory.older_analyses, ever >> 2), _PER_HOST)
-    put(words, _FIXES, memory.fixes | ever & _FIRST << _RESTORED, _PER_HOST)
-    put(words, _DECOYS, memory.decoys, len(PLACEABLE))
-    put(words, _SCANNED, memory.scanned_decoys, len(PLACEABLE))
-    put(words, _LAST, memory.last_action, NUM_HOSTS + len(_KINDS))
-    put(words, _CLOCK, clock(memory.step), len(CLOCK))
-    put(words, MEMORY_SIZE, truth, TRUTH_BITS)
-    for word in range(NUM_WORDS):
-        bits = words[word]
-        for byte in range(WORD // 8):
-            out[k, WORD // 8 * word + byte] = _BYTES[bits >> 8 * byte & 0xFF]
+    scans = recency(memory.scans, memory.older_scans, ever)
+    exploits = recency(memory.exploits, memory.older_exploits, ever >> 1)
+    analyses = recency(memory.analyses, memory.older_analyses, ever >> 2)
+    fixes = memory.fixes | ever & _FIRST << _RESTORED
+    # Entries of 52 bits side by side, in words of 56: what does not fit goes to the next.
+    put(out, k, 0, table | scans << 52, 7)
+    put(out, k, 7, scans >> 4 | exploits << 48, 7)
+    put(out, k, 14, exploits >> 8 | analyses << 44, 7)
+    put(out, k, 21, analyses >> 12 | fixes << 40, 7)
+    put(out, k, 28, fixes >> 16 | memory.last_action << 36, 7)
+    put(out, k, 35, memory.decoys | clock(memory.step) << len(PLACEABLE), 7)
+    put(out, k, 42, memory.scanned_decoys | truth << len(PLACEABLE), 7)
+    put(out, k, 49, truth >> 15, 2)
 
 
 @rule
@@ -313,7 +294,6 @@ def _remember(
     actions: NDArray[np.int64],
     rows: NDArray[np.int8],
 ) -> None:
-    room = np.empty(NUM_WORDS, np.int64)
     words = rows.view(np.int64)
     for k in range(len(memories)):
         memory: Memory = memories[k]
@@ -322,7 +302,7 @@ def _remember(
             memories[k] = INITIAL_MEMORY[0]
         else:
             remember(memory, table, actions[k])
-        write_memory(memory, table, 0, room, words, k)
+        write_memory(memory, table, 0, words, k)
 
 
 class BlueMemory:
@@ -331,7 +311,7 @@ class BlueMemory:
     def __init__(self, num_envs: int) -> None:
         """Makes room for n episodes; `BEGIN` as the action begins one."""
         self._memories = np.zeros(num_envs, MEMORY_DTYPE)
-        self._rows = np.zeros((num_envs, WORD * NUM_WORDS), np.int8)
+        self._rows = np.zeros((num_envs, WRITTEN_SIZE), np.int8)
 
     def update(self, tables: NDArray[np.int8], actions: NDArray[np.int64]) -> NDArray[np.int8]:
         """Takes in a step of each episode and returns (n, MEMORY_SIZE) what is known now.

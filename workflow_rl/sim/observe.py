@@ -1,6 +1,6 @@
 """What Blue sees: the step's activity, its own marks, and the vectors made of them."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from workflow_rl.scenario.actions import DECOY_ACTIONS
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
-from workflow_rl.sim.memory import MEMORY_SIZE, NUM_WORDS, TRUTH_SIZE, WORD, write_memory
+from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE, remember, write_memory
 from workflow_rl.sim.network import open_ports, red_hosts
 from workflow_rl.sim.state import NOBODY, Activity, Belief, Settings, State
 from workflow_rl.sim.table import activity, clear_activity, mark, show
@@ -93,38 +93,40 @@ def note_scans(env: State) -> None:
             return
 
 
-def row_size(observation_size: int) -> int:
-    """Returns the bytes of a row: whole words of 8, and for memory all that are written at once."""
-    is_memory = observation_size >= MEMORY_SIZE
-    return WORD * NUM_WORDS if is_memory else -(-observation_size // 8) * 8
-
-
-class Rows(NamedTuple):
-    """The rows of a batch's observations, and the same memory in words that are written at once."""
-
-    values: NDArray[np.int8]  # (n, a multiple of 8)
-    hosts: NDArray[np.int32]  # four values at a time: a host of the table
-    words: NDArray[np.int64]  # eight values at a time
-    bits: NDArray[np.int64]  # (NUM_WORDS,) room to put a row of bits together
+@rule
+def remember_step(env: State, action: int, words: NDArray[np.int64] | None) -> None:
+    """Lets Blue remember a step, where its observation has a memory."""
+    if words is not None:
+        remember(env.memory, env.table, action)
 
 
 @rule
-def rows_of(values: NDArray[np.int8]) -> Rows:
-    """Returns the views of rows that they are written through."""
-    room = np.empty(NUM_WORDS, np.int64)
-    return Rows(values, values.view(np.int32), values.view(np.int64), room)
+def write_observation(
+    env: State,
+    settings: Settings,
+    values: NDArray[np.int8],
+    hosts: NDArray[np.int32],
+    words: NDArray[np.int64] | None,
+    k: int,
+) -> None:
+    """Writes row k of the observation that is played with.
 
-
-@rule
-def write_observation(env: State, settings: Settings, rows: Rows, k: int) -> None:
-    """Writes row k of the observation that is played with."""
-    if settings.memory:
+    Args:
+        env: the environment.
+        settings: which observation it is.
+        values: (n, row_size) the rows.
+        hosts: the same memory, four values at a time: a host of the table.
+        words: the same memory, eight values at a time; None without a memory, and what is for
+            it is then not even compiled.
+        k: the row.
+    """
+    if words is not None:
         truth = true_bits(env) if settings.truth else 0
-        write_memory(env.memory, env.table, truth, rows.bits, rows.words, k)
-        return
-    write_table(env.table, rows.hosts, k)
-    if settings.cardiff:
-        write_scan_states(env, rows.values, k)
+        write_memory(env.memory, env.table, truth, words, k)
+    else:
+        write_table(env.table, hosts, k)
+        if settings.cardiff:
+            write_scan_states(env, values, k)
 
 
 @rule

@@ -185,7 +185,6 @@ class Settings(Protocol):
     rescan_unites_ports: Flag  # rule set
     haraka_breaks: Flag  # rule set
     cardiff: Flag  # observation variant
-    memory: Flag  # observation variant: memory, or truth
     truth: Flag  # observation variant
 
 

@@ -7,7 +7,6 @@ from workflow_rl.jit import rule
 from workflow_rl.sim.blue import blue_acts
 from workflow_rl.sim.draws import WORDS, Draws
 from workflow_rl.sim.green import green_acts
-from workflow_rl.sim.memory import remember
 from workflow_rl.sim.observe import monitor, note_scans
 from workflow_rl.sim.red_actions import red_acts
 from workflow_rl.sim.red_bline import bline_chooses
@@ -30,8 +29,6 @@ def play_turn(env: State, settings: Settings, action: int, draws: Draws) -> None
     monitor(env, settings.cardiff)
     if settings.cardiff:
         note_scans(env)
-    if settings.memory:
-        remember(env.memory, env.table, action)
     env.step += 1
 
 
