@@ -38,6 +38,12 @@ def played(steps: int = 30, envs: int = 6, *, masked: bool = False, **player: An
     return someone.collect(new_network(someone.width), steps, masked=masked)
 
 
+def probabilities_of(network: ActorCritic, inputs: Any) -> Any:
+    """The network's probabilities (U, actions) for inputs (U, width), by torch."""
+    with torch.no_grad():
+        return torch.softmax(network(torch.from_numpy(inputs).float())[0], -1).numpy()
+
+
 def made_up(
     network: ActorCritic, inputs: Any, shape: tuple[int, int], seed: int = 0, **fields: Any
 ) -> Rollout:
@@ -56,15 +62,15 @@ def made_up(
     rows = rng.choice(ids, shape).astype(np.int32)
     uniforms = rng.random(shape, np.float32)
     actions = table.sample(rows.ravel(), uniforms.ravel()).reshape(shape)
+    values = table.values[rows]
     filled = {
         "inputs": table.inputs.rows,
-        "probabilities": table.probabilities[: len(table.inputs)],
-        "values": table.values[: len(table.inputs)],
         "rows": rows,
-        "last_rows": rows[-1],
         "actions": actions,
+        "log_probability": np.log(table.probabilities[rows, actions]),
+        "values": values,
+        "last_values": values[-1],
         "masks": None,
-        "allowed_mass": None,
         "env_reward": np.zeros(shape, np.float32),
         "ends": np.ones(shape, np.bool_),
         "orders": np.zeros(shape, np.int16),

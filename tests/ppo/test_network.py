@@ -75,7 +75,7 @@ def test_an_input_is_computed_alike_alone_and_among_others() -> None:
 )
 def test_the_layers_are_a_copy_that_later_learning_does_not_reach(stack: str) -> None:
     network = ActorCritic(9, 5)
-    weights, biases = layers_of(getattr(network, stack))
+    weights, biases, _ = layers_of(getattr(network, stack))
     before = [array.copy() for array in (*weights, *biases)]
     with torch.no_grad():
         for parameter in network.parameters():

@@ -1,6 +1,6 @@
 """A trained policy, ready to act."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from workflow_rl.agents.action_space import (
     draw,
     make_action_space,
 )
+from workflow_rl.config import one_of
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE
@@ -28,6 +29,10 @@ from workflow_rl.workflow.orders import (
 
 POLICY_KIND: Final = "policy"
 SEES_THE_TRUTH: Final = "sees the truth"  # how tables name a policy that does
+_ACTIVATIONS: Final[dict[str, Callable[[NDArray[Any]], NDArray[Any]]]] = {
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh,
+}
 _FIRST_ROW: Final = np.zeros(1, np.int64)
 Weights = dict[str, NDArray[np.float32]]
 
@@ -50,6 +55,8 @@ class Policy:
         self._layers = [(weights[f"actor.{i}.weight"], weights[f"actor.{i}.bias"]) for i in layers]
         if not layers:
             raise InvalidInputError("a policy needs the weights of an actor")
+        activation = description.get("activation", "relu")  # files from before say nothing
+        self._activation = _ACTIVATIONS[one_of("activation", activation, tuple(_ACTIVATIONS))]
         self._rng = np.random.default_rng(0)
         self._episode: ActionSpace | None = None  # what get_action remembers
 
@@ -91,7 +98,7 @@ class Policy:
         for i, (weight, bias) in enumerate(self._layers):
             x = x @ weight.T.astype(np.float64) + bias
             if i < len(self._layers) - 1:
-                x = np.maximum(x, 0)
+                x = self._activation(x)
         x = np.exp(x - x.max(axis=1, keepdims=True))
         x /= x.sum(axis=1, keepdims=True)
         return np.asarray(x[0] if np.ndim(observation) == 1 else x)

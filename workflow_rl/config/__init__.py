@@ -31,7 +31,14 @@ from workflow_rl.config.game import (
     RuleSetName,
     red_agent_name,
 )
-from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOConfig, PPOFormName
+from workflow_rl.config.ppo import (
+    DEFAULT_PPO,
+    PPO_FORM,
+    PPO_FORMS,
+    ActivationName,
+    PPOConfig,
+    PPOFormName,
+)
 from workflow_rl.config.presets import (
     DEFAULT_PRESET,
     PRESET,
@@ -94,6 +101,7 @@ __all__ = [
     "VIEWS",
     "WARM_STARTS",
     "ActionSpaceName",
+    "ActivationName",
     "AlignmentName",
     "BackendConfig",
     "BackendName",

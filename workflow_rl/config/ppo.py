@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 from workflow_rl.config.setting import Setting, described, settings
 
 PPOFormName = Literal["tuned", "documented", "modern"]
+ActivationName = Literal["relu", "tanh"]
 
 
 @settings
@@ -23,15 +24,27 @@ class PPOConfig:
             ("--minibatch-size",),
             low=1,
             high=10**9,
-            unset="the whole batch",
+            unset="the batch in as many parts as minibatches says",
         ),
     ] = None
+    minibatches: Annotated[
+        int,
+        Setting(
+            "gradient steps of an epoch, where minibatch_size does not say otherwise",
+            ("--minibatches",),
+            low=1,
+            high=10**9,
+        ),
+    ] = 1
     learning_rate: Annotated[
         float, Setting("learning rate of Adam", ("--learning-rate",), above=0)
     ] = 0.002
     betas: Annotated[
         tuple[float, float], Setting("decay rates of Adam's running means", low=0, high=1)
     ] = (0.9, 0.99)
+    adam_epsilon: Annotated[
+        float, Setting("what Adam adds to the root of its second mean", above=0)
+    ] = 1e-8
     gamma: Annotated[float, Setting("discount per step", ("--gamma",), low=0, high=1)] = 0.99
     clip: Annotated[float, Setting("how far the probability ratio may move from 1", above=0)] = 0.2
     value_weight: Annotated[float, Setting("weight of the critic's loss", low=0)] = 0.5
@@ -58,15 +71,25 @@ class PPOConfig:
         float | None, Setting("longer gradients are cut to this", above=0, unset="no limit")
     ] = None
     anneal: Annotated[
-        bool, Setting("whether the learning rate falls linearly to a tenth over the training")
+        bool, Setting("whether the learning rate falls linearly to 0 over the training")
+    ] = False
+    anneal_entropy: Annotated[
+        bool, Setting("whether the entropy bonus falls linearly to 0 over the training")
     ] = False
     orthogonal: Annotated[bool, Setting("whether the networks start orthogonal")] = False
+    activation: Annotated[
+        ActivationName, Setting("what hidden units make of their sum", ("--activation",))
+    ] = "relu"
     mask_actions: Annotated[
         bool, Setting("whether decoys that would be refused are never chosen")
     ] = False
     alignment_baseline: Annotated[
         bool, Setting("whether advantages leave out what the alignment reward brings anyway")
     ] = False
+
+    def step_samples(self, samples: int) -> int:
+        """Returns how many of a batch's samples a gradient step has, the last one perhaps fewer."""
+        return min(self.minibatch_size or -(-samples // self.minibatches), samples)
 
 
 PPO_FORMS: Final[Mapping[PPOFormName, PPOConfig]] = MappingProxyType(
@@ -75,14 +98,17 @@ PPO_FORMS: Final[Mapping[PPOFormName, PPOConfig]] = MappingProxyType(
         "documented": PPOConfig(),
         "modern": PPOConfig(
             epochs=4,
-            minibatch_size=5_000,
+            minibatches=4,
             learning_rate=0.001,
-            gamma=0.95,
-            gae_lambda=1.0,
+            betas=(0.9, 0.999),
+            adam_epsilon=1e-5,
+            gae_lambda=0.95,
             value_scale=10.0,
             max_gradient_norm=0.5,
             anneal=True,
+            anneal_entropy=True,
             orthogonal=True,
+            activation="tanh",
             mask_actions=True,
             alignment_baseline=True,
         ),

@@ -3,26 +3,36 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from workflow_rl.config import ActivationName
 from workflow_rl.jit import kernel
+from workflow_rl.ppo.elementary import tanh32
 
-Layers = tuple[tuple[NDArray[np.float32], ...], tuple[NDArray[np.float32], ...]]
+_MODULES: Final = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
-def _stack(sizes: Sequence[int]) -> nn.Sequential:
+class Layers(NamedTuple):
+    """A stack as arrays."""
+
+    weights: tuple[NDArray[np.float32], ...]  # (inputs, outputs) each
+    biases: tuple[NDArray[np.float32], ...]  # (1, outputs) each
+    activation: ActivationName
+
+
+def _stack(sizes: Sequence[int], activation: ActivationName) -> nn.Sequential:
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(sizes[:-1]):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+        layers += [nn.Linear(inputs, outputs), _MODULES[activation]()]
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
 class ActorCritic(nn.Module):
-    """Two separate stacks of linear layers with ReLU: action logits, and a value."""
+    """Two separate stacks of linear layers with ReLU or tanh: action logits, and a value."""
 
     def __init__(
         self,
@@ -31,11 +41,13 @@ class ActorCritic(nn.Module):
         hidden: Sequence[int] = (64, 64),
         *,
         orthogonal: bool = False,
+        activation: ActivationName = "relu",
     ) -> None:
         """Makes the networks; `orthogonal` initialises as usual in modern PPO."""
         super().__init__()
-        self.actor = _stack([inputs, *hidden, actions])
-        self.critic = _stack([inputs, *hidden, 1])
+        self.activation: ActivationName = activation
+        self.actor = _stack([inputs, *hidden, actions], activation)
+        self.critic = _stack([inputs, *hidden, 1], activation)
         if orthogonal:
             self._initialise(self.actor, last_gain=0.01)
             self._initialise(self.critic, last_gain=1.0)
@@ -53,18 +65,19 @@ class ActorCritic(nn.Module):
         return self.actor(inputs), self.critic(inputs).squeeze(-1)
 
 
-def layers_of(stack: nn.Sequential) -> Layers:
+def layers_of(stack: nn.Sequential, activation: ActivationName = "relu") -> Layers:
     """Returns a copy of each linear layer's weights (inputs, outputs) and biases (1, outputs)."""
     linear = [layer for layer in stack if isinstance(layer, nn.Linear)]
     weights = tuple(layer.weight.detach().numpy().T.copy(order="C") for layer in linear)
     biases = tuple(layer.bias.detach().numpy().copy()[None, :] for layer in linear)
-    return weights, biases
+    return Layers(weights, biases, activation)
 
 
 @kernel(reorder=True)
 def _apply(
     weights: tuple[NDArray[np.float32], ...],
     biases: tuple[NDArray[np.float32], ...],
+    is_tanh: bool,
     inputs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
@@ -96,7 +109,12 @@ def _apply(
                         c * weight[r, j] + d * weight[s, j]
                     )
             count = 0
-            if layer < len(weights) - 1:
+            if layer < len(weights) - 1 and is_tanh:
+                for j in range(outputs):
+                    x[j] = tanh32(y[j])
+                    places[j] = j
+                count = outputs
+            elif layer < len(weights) - 1:
                 for j in range(outputs):
                     x[count] = y[j]
                     places[count] = j
@@ -107,7 +125,7 @@ def _apply(
 
 def apply_layers(layers: Layers, inputs: NDArray[np.int8]) -> NDArray[np.float32]:
     """Applies a stack to inputs (U, inputs) on one thread, without building a graph."""
-    weights, biases = layers
+    weights, biases, activation = layers
     out = np.empty((len(inputs), weights[-1].shape[1]), np.float32)
-    _apply(weights, biases, inputs, out)
+    _apply(weights, biases, activation == "tanh", inputs, out)
     return out

@@ -1,6 +1,6 @@
 """The policy as a table: what it does for each distinct input, while its weights do not change."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -68,6 +68,15 @@ def _sample_masked(
         allowed_mass[k] = max(mass, _LEAST_MASS)
 
 
+class Choice(NamedTuple):
+    """What a policy did for n inputs; (n,) each."""
+
+    rows: NDArray[np.int32]  # of the input, among those kept
+    actions: NDArray[np.int64]
+    probability: NDArray[np.float32]  # of the action, among those allowed
+    values: NDArray[np.float32]  # the critic's
+
+
 class PolicyTable:
     """Probabilities and values of each distinct input met so far.
 
@@ -82,17 +91,45 @@ class PolicyTable:
             width: of an input.
             capacity: distinct inputs to make room for at first.
         """
-        self._actor = layers_of(network.actor)
-        self._critic = layers_of(network.critic)
+        self._actor = layers_of(network.actor, network.activation)
+        self._critic = layers_of(network.critic, network.activation)
         self.inputs = DistinctRows(width, capacity)
-        actions = self._actor[0][-1].shape[1]
+        self.asked = 0  # inputs so far, repeated ones too
+        actions = self._actor.weights[-1].shape[1]
         self.probabilities = np.empty((capacity, actions), np.float32)
         self._cumulative = np.empty((capacity, actions), np.float32)
         self.values = np.empty(capacity, np.float32)
 
+    @property
+    def rows(self) -> NDArray[np.int8]:
+        """(u, width) the inputs that choices point to."""
+        return self.inputs.rows
+
+    def choose(
+        self,
+        inputs: NDArray[np.int8],
+        masks: NDArray[np.bool_] | None,
+        uniforms: NDArray[np.float32],
+    ) -> Choice:
+        """Draws an action for each input (n, width), among those allowed (n, actions)."""
+        rows = self.number(inputs)
+        if masks is None:
+            actions = self.sample(rows, uniforms)
+            probability = self.probabilities[rows, actions]
+        else:
+            actions, mass = self.sample_masked(rows, masks, uniforms)
+            probability = self.probabilities[rows, actions] / mass
+        return Choice(rows, actions, probability, self.values[rows])
+
+    def values_of(self, inputs: NDArray[np.int8]) -> NDArray[np.float32]:
+        """Returns (n,) the critic's values."""
+        rows = self.number(inputs)  # may make room for more values
+        return self.values[rows]
+
     def number(self, inputs: NDArray[np.int8]) -> NDArray[np.int32]:
         """Returns (n,) the table row of each input, running the networks on new ones only."""
         before = len(self.inputs)
+        self.asked += len(inputs)
         ids = self.inputs.number(inputs)
         if len(self.inputs) > before:
             self._evaluate(before)

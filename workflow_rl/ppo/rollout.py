@@ -1,7 +1,7 @@
-"""Collecting transitions: a vector of environments played by a policy table.
+"""Collecting transitions: a vector of environments played by a policy.
 
-The rollout keeps, for each step and environment, the table row of the input instead of the input,
-and everything compliance needs. Environments keep playing from one rollout to the next.
+The rollout keeps, for each step and environment, which input there was, what was done, and
+everything compliance needs. Environments keep playing from one rollout to the next.
 """
 
 import time
@@ -12,33 +12,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import ActionSpace, AllActions
+from workflow_rl.agents.distinct import DistinctRows
 from workflow_rl.envs.world import World
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.policy_table import PolicyTable
+from workflow_rl.ppo.plain_policy import PlainPolicy
+from workflow_rl.ppo.policy_table import Choice, PolicyTable
 from workflow_rl.workflow.compliance import judge_observed, judge_true
 from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, NUM_ORDERS, SEQUENCES
 
 _ACTIONS, _ORDERS, _FIRST_ORDERS = range(3)  # what a generator is for
 _EVERYWHERE = slice(None)
+_FEW_REPEAT = 0.5  # above this share of distinct inputs, looking them up costs more than it saves
+_LEAST_PROBABILITY = np.float32(1e-30)
+
+Policy = PolicyTable | PlainPolicy
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """T steps of B environments; U distinct inputs."""
+    """T steps of B environments; U inputs, each distinct one once or each as it came."""
 
-    inputs: NDArray[np.int8]  # (U, width) the distinct inputs
-    probabilities: NDArray[np.float32]  # (U, actions) of the policy that played
-    values: NDArray[np.float32]  # (U,) its critic's
+    inputs: NDArray[np.int8]  # (U, width) the inputs
     rows: NDArray[np.int32]  # (T, B) which input
-    last_rows: NDArray[np.int32]  # (B,) the inputs after the last step
     actions: NDArray[np.int64]  # (T, B) the policy's choice among its outputs
+    log_probability: NDArray[np.float32]  # (T, B) of it, among what was allowed
+    values: NDArray[np.float32]  # (T, B) the critic's, before the step
+    last_values: NDArray[np.float32]  # (B,) the critic's, after the last step
     env_reward: NDArray[np.float32]  # (T, B)
     ends: NDArray[np.bool_]  # (T, B) the step was its episode's last
     orders: NDArray[np.int16]  # (T, B) index of the order in force
     any_open: NDArray[np.bool_]  # (T, B, 2) a host was open, observed and true view
     verdict: NDArray[np.int8]  # (T, B, 2) of the action, observed and true view
     masks: NDArray[np.bool_] | None = None  # (T, B, actions) what was allowed, if masked
-    allowed_mass: NDArray[np.float32] | None = None  # (T, B) probability of what was allowed
     left_out: NDArray[np.bool_] | None = None  # (T, B) of episodes broken off: not to learn from
     simulate_seconds: float = 0.0  # spent in the simulator; the rest went into acting and judging
 
@@ -81,6 +86,7 @@ class Player:
         self._conditioned = conditioned
         self._rollouts = 0
         self._room = 1024  # distinct inputs to expect
+        self._is_plain = False  # whether inputs hardly repeat
         n = world.num_envs
         self.width = world.observation_size + (ENCODING_SIZE if conditioned else 0)
         self._input = np.zeros((n, self.width), np.int8)
@@ -88,10 +94,20 @@ class Player:
         world.reset(seed)
         self._new_orders(_EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, NUM_ORDERS, n))
 
-    def collect(self, network: ActorCritic, steps: int, *, masked: bool = False) -> Rollout:
-        """Plays `steps` steps in every environment by the network's present weights."""
+    def collect(
+        self, network: ActorCritic, steps: int, *, masked: bool = False, distinct: bool = True
+    ) -> Rollout:
+        """Plays `steps` steps in every environment by the network's present weights.
+
+        Args:
+            network: actor and critic.
+            steps: of each environment.
+            masked: whether decoys that would be refused are never chosen.
+            distinct: whether the rollout shall hold each distinct input once; otherwise it does
+                so while inputs repeat, and takes them as they come when they hardly do.
+        """
         n = self.world.num_envs
-        table = PolicyTable(network, self.width, self._room)
+        policy = self._policy(network, n * steps, distinct=distinct)
         plan = _Plan(
             steps=steps,
             uniforms=self._generator(_ACTIONS).random((steps, n), np.float32),
@@ -100,26 +116,34 @@ class Player:
         self._rollouts += 1
         record = _Record(steps, n, self.action_space.size, masked=masked)
         play = self._play_as_ready if self.world.asynchronous else self._play_together
-        play(table, plan, record)
+        play(policy, plan, record)
         self._input[:, : self.world.observation_size] = self.world.observation
-        rollout = record.rollout(table, table.number(self._input))
-        self._room = len(table.inputs) * 5 // 4 + n
+        rollout = record.rollout(policy, policy.values_of(self._input))
+        self._room = len(policy.rows) * 5 // 4 + n
+        if not distinct:
+            self._is_plain = _distinct_share(policy) > _FEW_REPEAT
         return rollout
 
-    def _play_together(self, table: PolicyTable, plan: "_Plan", record: "_Record") -> None:
+    def _policy(self, network: ActorCritic, inputs: int, *, distinct: bool) -> Policy:
+        """Returns what chooses actions: the one place that decides between the two ways.
+
+        Where environments are ready one by one, the table's answer to an input does not depend on
+        what is asked beside it; so trajectories do not, either.
+        """
+        if distinct or self.world.asynchronous or not self._is_plain:
+            return PolicyTable(network, self.width, self._room)
+        return PlainPolicy(network, self.width, inputs)
+
+    def _play_together(self, policy: Policy, plan: "_Plan", record: "_Record") -> None:
         """Plays step after step in all environments."""
         world = self.world
         sequences = SEQUENCES[self._orders]
         for t in range(plan.steps):
             self._input[:, : world.observation_size] = world.observation
-            rows = record.rows[t] = table.number(self._input)
-            if record.masks is None or record.mass is None:
-                actions = table.sample(rows, plan.uniforms[t])
-            else:
-                masks = record.masks[t] = self.action_space.allowed(world.action_mask)
-                actions, record.mass[t] = table.sample_masked(rows, masks, plan.uniforms[t])
-            record.actions[t] = actions
-            played = self.action_space.actions(actions)
+            masks = None if record.masks is None else self.action_space.allowed(world.action_mask)
+            choice = policy.choose(self._input, masks, plan.uniforms[t])
+            record.note(t, _EVERYWHERE, choice, masks)
+            played = self.action_space.actions(choice.actions)
             seen = judge_observed(world.table, played, sequences)
             true = judge_true(world.held, world.removable, played, sequences)
             record.any_open[t, :, 0], record.verdict[t, :, 0] = seen
@@ -139,7 +163,7 @@ class Player:
                     self._new_orders(ends, plan.orders[t, ends])
                     sequences = SEQUENCES[self._orders]
 
-    def _play_as_ready(self, table: PolicyTable, plan: "_Plan", record: "_Record") -> None:
+    def _play_as_ready(self, policy: Policy, plan: "_Plan", record: "_Record") -> None:
         """Plays whichever environments are ready; each plays the same steps either way."""
         world = self.world
         at = np.zeros(world.num_envs, np.int64)  # the step each environment is at
@@ -147,7 +171,7 @@ class Player:
         under_way = 0
         while len(ready) or under_way:
             if len(ready):
-                self._send(table, plan, record, at[ready], ready)
+                self._send(policy, plan, record, at[ready], ready)
                 under_way += len(ready)
             before = time.perf_counter()
             envs = world.receive(under_way)
@@ -167,7 +191,7 @@ class Player:
 
     def _send(
         self,
-        table: PolicyTable,
+        policy: Policy,
         plan: "_Plan",
         record: "_Record",
         t: NDArray[np.int64],
@@ -179,15 +203,10 @@ class Player:
         """
         world = self.world
         self._input[envs, : world.observation_size] = world.observation[envs]
-        rows = record.rows[t, envs] = table.number(self._input[envs])
-        uniforms = plan.uniforms[t, envs]
-        if record.masks is None or record.mass is None:
-            actions = table.sample(rows, uniforms)
-        else:
-            masks = record.masks[t, envs] = self.action_space.allowed(world.action_mask[envs])
-            actions, record.mass[t, envs] = table.sample_masked(rows, masks, uniforms)
-        record.actions[t, envs] = actions
-        played = self.action_space.actions(actions)
+        masks = None if record.masks is None else self.action_space.allowed(world.action_mask[envs])
+        choice = policy.choose(self._input[envs], masks, plan.uniforms[t, envs])
+        record.note(t, envs, choice, masks)
+        played = self.action_space.actions(choice.actions)
         sequences = SEQUENCES[self._orders[envs]]
         seen = judge_observed(world.table[envs], played, sequences)
         true = judge_true(world.held[envs], world.removable[envs], played, sequences)
@@ -202,6 +221,7 @@ class Player:
             "rollouts": np.array([self._rollouts]),
             "orders": self._orders.copy(),
             "input": self._input.copy(),
+            "is_plain": np.array([self._is_plain]),
         }
         arrays |= {f"world.{name}": array for name, array in self.world.state().items()}
         return arrays | {f"outputs.{name}": a for name, a in self.action_space.state().items()}
@@ -211,6 +231,7 @@ class Player:
         self._rollouts = int(arrays["rollouts"][0])
         self._orders[:] = arrays["orders"]
         self._input[:] = arrays["input"]
+        self._is_plain = bool(arrays["is_plain"][0])
         for name, owner in (("world.", self.world), ("outputs.", self.action_space)):
             kept = {k.removeprefix(name): v for k, v in arrays.items() if k.startswith(name)}
             owner.load_state(kept)
@@ -225,6 +246,15 @@ class Player:
             self._orders[envs] = drawn
         if self._conditioned:
             self._input[envs, -ENCODING_SIZE:] = ENCODINGS[self._orders[envs]]
+
+
+def _distinct_share(policy: Policy) -> float:
+    """Returns the share of inputs that were met for the first time."""
+    if isinstance(policy, PolicyTable):
+        return len(policy.rows) / policy.asked
+    distinct = DistinctRows(policy.rows.shape[1], len(policy.rows))
+    distinct.number(policy.rows)
+    return len(distinct) / len(policy.rows)
 
 
 @dataclass(frozen=True)
@@ -243,8 +273,9 @@ class _Record:
         shape = (steps, num_envs)
         self.rows = np.empty(shape, np.int32)
         self.actions = np.empty(shape, np.int64)
+        self.probability = np.empty(shape, np.float32)
+        self.values = np.empty(shape, np.float32)
         self.masks = np.empty((*shape, outputs), np.bool_) if masked else None
-        self.mass = np.empty(shape, np.float32) if masked else None
         self.reward = np.empty(shape, np.float32)
         self.ends = np.zeros(shape, np.bool_)
         self.orders = np.empty(shape, np.int16)
@@ -252,6 +283,15 @@ class _Record:
         self.verdict = np.empty((*shape, 2), np.int8)
         self.left_out: NDArray[np.bool_] | None = None
         self.simulating = 0.0  # seconds
+
+    def note(self, t: Any, envs: Any, choice: Choice, masks: NDArray[np.bool_] | None) -> None:
+        """Takes in what was chosen at a step, in all environments or in some at steps of theirs."""
+        self.rows[t, envs] = choice.rows
+        self.actions[t, envs] = choice.actions
+        self.probability[t, envs] = choice.probability
+        self.values[t, envs] = choice.values
+        if self.masks is not None:
+            self.masks[t, envs] = masks
 
     def leave_out(self, lost: NDArray[np.bool_], t: int) -> None:
         """Marks the steps of episodes that broke off at step t, and ends them there."""
@@ -263,17 +303,15 @@ class _Record:
             self.left_out[start : t + 1, env] = True
             self.ends[t, env] = True
 
-    def rollout(self, table: PolicyTable, last_rows: NDArray[np.int32]) -> Rollout:
-        size = len(table.inputs)
+    def rollout(self, policy: Policy, last_values: NDArray[np.float32]) -> Rollout:
         return Rollout(
-            inputs=table.inputs.rows,
-            probabilities=table.probabilities[:size],
-            values=table.values[:size],
+            inputs=policy.rows,
             rows=self.rows,
-            last_rows=last_rows,
             actions=self.actions,
+            log_probability=np.log(np.maximum(self.probability, _LEAST_PROBABILITY)),
+            values=self.values,
+            last_values=last_values,
             masks=self.masks,
-            allowed_mass=self.mass,
             env_reward=self.reward,
             ends=self.ends,
             orders=self.orders,

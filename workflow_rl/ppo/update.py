@@ -1,13 +1,17 @@
 """One PPO update: epochs over one or more rollouts, whole or in minibatches.
 
 Details adopted, by their usual names: clipped surrogate; Monte-Carlo returns normalised over the
-batch and advantages against the present critic (documented form), or generalised advantages with
-advantage normalisation, minibatches, gradient clipping and a learning rate that falls to a tenth
-(modern form); entropy bonus; one Adam for actor and critic; no value clipping.
+batch and advantages against the present critic (documented form), or generalised advantages,
+normalised over the minibatch, gradient clipping, a learning rate and an entropy bonus that fall to
+0 (modern form); one Adam for actor and critic; no value clipping.
+
+The documented form runs the networks once for each distinct input and leaves the gradient to
+autograd; with generalised advantages every sample is run, and the gradient is written out by hand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -16,7 +20,10 @@ from torch import Tensor, nn
 
 from workflow_rl.config import PPOConfig
 from workflow_rl.ppo.loss import LossTerms, ppo_loss
+from workflow_rl.ppo.loss_gradient import TERMS, loss_gradient
 from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.ppo.nonzeros import NonZeros
+from workflow_rl.ppo.passes import CHUNK, Passes
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages, standardised
 from workflow_rl.ppo.rollout import Rollout
 
@@ -41,7 +48,7 @@ class UpdateStats:
 class Samples:
     """N samples over U distinct inputs."""
 
-    inputs: Tensor  # (U, width)
+    inputs: Tensor  # (U, width) int8
     rows: Tensor  # (N,)
     actions: Tensor  # (N,)
     old_log_probability: Tensor  # (N,)
@@ -52,6 +59,11 @@ class Samples:
     def __len__(self) -> int:
         """Returns the number of samples."""
         return len(self.rows)
+
+    @cached_property
+    def nonzeros(self) -> NonZeros:
+        """What is not 0 in the inputs."""
+        return NonZeros(self.inputs.numpy())
 
     def part(self, chosen: NDArray[np.int64]) -> "Samples":
         """Returns some of the samples, over the inputs they use."""
@@ -92,19 +104,17 @@ def samples_of(
         parts["inputs"].append(rollout.inputs)
         parts["rows"].append(rollout.rows.ravel().astype(np.int64) + offset)
         parts["actions"].append(rollout.actions.ravel())
-        chosen = rollout.probabilities[rollout.rows.ravel(), rollout.actions.ravel()]
-        if rollout.allowed_mass is not None and rollout.masks is not None:
-            chosen = chosen / rollout.allowed_mass.ravel()
+        if rollout.masks is not None:
             parts["masks"].append(rollout.masks.reshape(rollout.transitions, -1))
-        parts["old"].append(np.log(np.maximum(chosen, 1e-30)))
+        parts["old"].append(rollout.log_probability.ravel())
         if config.gae_lambda is None:
             returns = discounted_returns(reward, rollout.ends, config.gamma)
         else:
-            values = rollout.values[rollout.rows] * config.value_scale
+            values = rollout.values * config.value_scale
             advantages = generalised_advantages(
                 reward,
                 values,
-                rollout.values[rollout.last_rows] * config.value_scale,
+                rollout.last_values * config.value_scale,
                 rollout.ends,
                 config.gamma,
                 config.gae_lambda,
@@ -122,10 +132,9 @@ def samples_of(
         joined["returns"] = standardised(joined["returns"])
     else:
         joined["returns"] = joined["returns"] / np.float32(config.value_scale)
-        joined["advantages"] = standardised(joined["advantages"])
     tensors = {name: torch.from_numpy(array) for name, array in joined.items()}
     samples = Samples(
-        inputs=tensors["inputs"].float(),
+        inputs=tensors["inputs"],
         rows=tensors["rows"],
         actions=tensors["actions"],
         old_log_probability=tensors["old"],
@@ -133,7 +142,9 @@ def samples_of(
         advantages=tensors.get("advantages"),
         masks=tensors.get("masks"),
     )
-    return samples.plain() if len(samples.inputs) > _WORTH_IT * len(samples) else samples
+    if config.gae_lambda is None and len(samples.inputs) > _WORTH_IT * len(samples):
+        return samples.plain()
+    return samples
 
 
 class Learner:
@@ -143,9 +154,26 @@ class Learner:
         """Makes the optimiser."""
         self.network = network
         self.config = config
+        self._entropy_weight = config.entropy_weight
+        self._passes: Passes | None = None  # None: autograd's
+        parameters: Iterable[Tensor] = network.parameters()
+        if config.gae_lambda is not None:
+            self._passes = Passes(network)
+            self._passes.bind()
+            self._passes.parameters.grad = self._passes.gradient
+            parameters = [self._passes.parameters]
         self.optimiser = torch.optim.Adam(
-            network.parameters(), lr=config.learning_rate, betas=config.betas, fused=True
+            parameters,
+            lr=config.learning_rate,
+            betas=config.betas,
+            eps=config.adam_epsilon,
+            fused=True,
         )
+
+    @property
+    def needs_distinct(self) -> bool:
+        """Whether the update gains from rollouts that hold each distinct input once."""
+        return self._passes is None
 
     def update(
         self,
@@ -158,19 +186,21 @@ class Learner:
         Args:
             rollouts: each with its (T, B) training reward.
             rng: shuffles minibatches.
-            progress: share of the training done, for the learning-rate schedule.
+            progress: share of the training done, for what falls over its course.
         """
         config = self.config
         samples = samples_of(rollouts, config)
         if config.anneal:
             for group in self.optimiser.param_groups:
-                group["lr"] = config.learning_rate * max(1.0 - progress, 0.1)
+                group["lr"] = config.learning_rate * (1.0 - progress)
+        if config.anneal_entropy:
+            self._entropy_weight = config.entropy_weight * (1.0 - progress)
         totals: list[Tensor] = []
         for _ in range(config.epochs):
-            for part in self._parts(samples, rng):
-                totals.append(torch.stack([t.detach() for t in self._step(part)]))
+            for chosen in self._parts(len(samples), rng):
+                totals.append(torch.stack([t.detach() for t in self._step(samples, chosen)]))
         means = torch.stack(totals).mean(0).tolist()
-        values = np.concatenate([_kept(r, r.values[r.rows]) for r, _ in rollouts])
+        values = np.concatenate([_kept(r, r.values) for r, _ in rollouts])
         return UpdateStats(
             policy_loss=means[0],
             value_loss=means[1],
@@ -198,17 +228,22 @@ class Learner:
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
 
-    def _parts(self, samples: Samples, rng: np.random.Generator) -> Sequence[Samples]:
-        size = self.config.minibatch_size
-        if size is None or size >= len(samples):
-            return [samples]
-        shuffled = rng.permutation(len(samples))
-        return [samples.part(shuffled[i : i + size]) for i in range(0, len(samples), size)]
+    def _parts(self, samples: int, rng: np.random.Generator) -> Sequence[NDArray[np.int64] | None]:
+        """Returns the samples of each gradient step of an epoch; None: all of them."""
+        size = self.config.step_samples(samples)
+        if size == samples:
+            return [None]
+        shuffled = rng.permutation(samples)
+        return [shuffled[i : i + size] for i in range(0, samples, size)]
 
-    def differentiate(self, samples: Samples) -> LossTerms:
-        """Puts the gradient of the samples' loss into the network's parameters."""
+    def differentiate(self, samples: Samples, chosen: NDArray[np.int64] | None = None) -> LossTerms:
+        """Puts the gradient of the loss of some samples, or all, into the network's parameters."""
+        if self._passes is not None:
+            return self._differentiate_by_hand(self._passes, samples, chosen)
         config = self.config
-        logits, values = self.network(samples.inputs)
+        if chosen is not None:
+            samples = samples.part(chosen)
+        logits, values = self.network(samples.inputs.float())
         terms = ppo_loss(
             logits,
             values,
@@ -221,16 +256,49 @@ class Learner:
             samples.masks,
         )
         loss = (
-            terms.policy + config.value_weight * terms.value - config.entropy_weight * terms.entropy
+            terms.policy + config.value_weight * terms.value - self._entropy_weight * terms.entropy
         )
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         return terms
 
-    def _step(self, samples: Samples) -> LossTerms:
-        terms = self.differentiate(samples)
+    def _differentiate_by_hand(
+        self, passes: Passes, samples: Samples, chosen: NDArray[np.int64] | None
+    ) -> LossTerms:
+        assert samples.advantages is not None
+        if chosen is None:
+            chosen = np.arange(len(samples))
+        advantages = standardised(samples.advantages.numpy()[chosen])
+        masks = np.empty((0, 0), np.bool_) if samples.masks is None else samples.masks.numpy()
+        rows, sums = samples.rows.numpy()[chosen], np.zeros(TERMS)
+        passes.gradient.zero_()
+        for first in range(0, len(chosen), CHUNK):
+            part = slice(first, first + CHUNK)
+            logits, values = passes.forward(samples.nonzeros, rows[part])
+            loss_gradient(
+                logits,
+                values,
+                masks,
+                chosen[part],
+                samples.actions.numpy(),
+                samples.old_log_probability.numpy(),
+                samples.returns.numpy(),
+                advantages[part],
+                self.config.clip,
+                self.config.value_weight,
+                self._entropy_weight,
+                len(chosen),
+                *passes.output_gradients(len(values)),
+                sums,
+            )
+            passes.backward(samples.nonzeros, rows[part])
+        return LossTerms(*torch.from_numpy(sums / len(chosen)))
+
+    def _step(self, samples: Samples, chosen: NDArray[np.int64] | None) -> LossTerms:
+        terms = self.differentiate(samples, chosen)
         if self.config.max_gradient_norm is not None:
-            nn.utils.clip_grad_norm_(self.network.parameters(), self.config.max_gradient_norm)
+            parameters = self.optimiser.param_groups[0]["params"]
+            nn.utils.clip_grad_norm_(parameters, self.config.max_gradient_norm)
         self.optimiser.step()
         return terms
 

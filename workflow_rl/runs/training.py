@@ -105,6 +105,7 @@ def _description(job: TrainJob, **measured: float) -> dict[str, Any]:
         action_space=job.train.action_space,
         episode_length=job.game.episode_length,
         hidden=list(job.train.hidden),
+        activation=job.ppo.activation,
         seed=job.seed,
         compliance_view=job.train.compliance_view,
         compliance_threshold=job.train.compliance_threshold,

@@ -99,7 +99,12 @@ class Training:
         """Plays a rollout, learns from it and returns what is to be logged."""
         train, network = self.job.train, self.learner.network
         start = time.perf_counter()
-        rollout = self.player.collect(network, self.steps, masked=self.job.ppo.mask_actions)
+        rollout = self.player.collect(
+            network,
+            self.steps,
+            masked=self.job.ppo.mask_actions,
+            distinct=self.learner.needs_distinct,
+        )
         reward, episodes = self.keeper.score(
             rollout,
             self.weight.values,
@@ -268,7 +273,11 @@ def _network(player: Player, job: TrainJob) -> ActorCritic:
     with torch.random.fork_rng():
         torch.manual_seed(job.seed)
         network = ActorCritic(
-            player.width, player.action_space.size, job.train.hidden, orthogonal=job.ppo.orthogonal
+            player.width,
+            player.action_space.size,
+            job.train.hidden,
+            orthogonal=job.ppo.orthogonal,
+            activation=job.ppo.activation,
         )
     if job.base is not None:
         load_weights(network, job.base)

@@ -134,9 +134,9 @@ def first_gradients(
             control_variate_gamma=ppo.gamma if ppo.alignment_baseline else None,
         )
         samples = samples_of([(rollout, reward)], ppo)
-        if ppo.minibatch_size is not None and ppo.minibatch_size < len(samples):
-            samples = samples.part(rng.permutation(len(samples))[: ppo.minibatch_size])
-        learner.differentiate(samples)
+        size = ppo.step_samples(len(samples))
+        first = rng.permutation(len(samples))[:size] if size < len(samples) else None
+        learner.differentiate(samples, first)
         parts = [p.grad.ravel() for p in network.actor.parameters() if p.grad is not None]
         found.append(torch.cat(parts).numpy().copy())
     return np.stack(found)
@@ -169,7 +169,7 @@ class NoiseTask:
                 job = plan.job(name, plan.seeds[0])
                 steps = job.train.rollout_steps(plan.episode_length)
                 transitions = job.train.n_envs * steps
-                size = min(job.ppo.minibatch_size or transitions, transitions)
+                size = job.ppo.step_samples(transitions)
                 shape = (job.train.n_envs, steps, size)
                 if shape not in alike:
                     ppo = replace(snapshot.job.ppo, minibatch_size=size)
