@@ -17,7 +17,7 @@ from workflow_rl.config import ACTION_SPACES, GameConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ppo.rollout import Player
-from workflow_rl.scenario.actions import NUM_ACTIONS, parse_action
+from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
 from workflow_rl.scenario.cardiff import NUM_OUTPUTS
 from workflow_rl.sim.batch import Batch
 
@@ -97,7 +97,49 @@ def test_by_default_an_output_is_an_action() -> None:
     space.load_state(space.state())
 
 
+# --- those that can matter
+
+
+def test_an_output_of_the_useful_space_is_an_action_and_masked_like_it() -> None:
+    space = make_action_space("useful", 2)
+    names = [ACTION_NAMES[a] for a in space.actions(np.arange(space.size))]
+    assert names[0] == "Sleep"
+    assert len(set(names)) == space.size == 62
+    assert not any("User0" in name or "Monitor" in name for name in names)
+    mask = np.ones((2, NUM_ACTIONS), np.bool_)
+    mask[1, parse_action("DecoyApache User1")] = False
+    allowed = space.allowed(mask)
+    assert allowed[0].all()
+    assert [names[i] for i in np.flatnonzero(~allowed[1])] == ["DecoyApache User1"]
+    assert (
+        space.best_actions(np.array([3, 3]), allowed, np.array([0, 1])).tolist()
+        == [parse_action(names[3])] * 2
+    )
+
+
+def test_every_decoy_that_is_left_out_is_refused_or_stands_where_nobody_goes() -> None:
+    space = make_action_space("useful", 1)
+    useful = set(space.actions(np.arange(space.size)).tolist())
+    batch = Batch(1, GameConfig())
+    batch.reset(0)
+    accepted = np.flatnonzero(batch.out.action_mask[0])
+    left_out = {ACTION_NAMES[a] for a in accepted if a not in useful} - {"Monitor"}
+    assert all("User0" in name or name.startswith("Decoy") for name in left_out)
+    assert all("User0" in name or "Op_Host" in name for name in left_out)
+
+
 # --- the winner's
+
+
+def test_a_macro_is_allowed_until_its_list_is_used_up() -> None:
+    space, mask = started(2), np.ones((2, NUM_ACTIONS), np.bool_)
+    assert space.allowed(mask).shape == (2, NUM_OUTPUTS)
+    assert space.allowed(mask).all()
+    space.actions(np.array([28, 0]))  # the one decoy of Enterprise1; a Restore
+    assert np.flatnonzero(~space.allowed(mask)[0]).tolist() == [28]
+    assert space.allowed(mask)[1].all()
+    space.actions(np.array([1, 0]))  # restoring Enterprise1 starts its list over
+    assert space.allowed(mask).all()
 
 
 def test_every_episode_of_the_winners_kind_begins_with_three_fixed_decoys() -> None:

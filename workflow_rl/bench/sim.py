@@ -184,7 +184,7 @@ def _ratios(rows: list[SimRow]) -> list[Ratio]:
 
 def _bytes_per_env(config: GameConfig) -> int:
     batch = Batch(1_000, config)
-    total = batch.state.nbytes + sum(array.nbytes for array in batch.out)
+    total = batch.state.nbytes + sum(array.nbytes for array in batch.out.arrays().values())
     return -(-total // batch.num_envs)
 
 
