@@ -112,7 +112,7 @@ def test_an_output_of_the_useful_space_is_an_action_and_masked_like_it() -> None
     assert allowed[0].all()
     assert [names[i] for i in np.flatnonzero(~allowed[1])] == ["DecoyApache User1"]
     assert (
-        space.best_actions(np.array([3, 3]), allowed, np.array([0, 1])).tolist()
+        space.best_actions(np.array([3, 3]), np.zeros((2, 62)), np.array([0, 1])).tolist()
         == [parse_action(names[3])] * 2
     )
 

@@ -8,6 +8,7 @@ import pytest
 from tests.runs.toy import csv_rows, tiny, without_costs
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.evaluation.selection import SELECTION_SEED, Candidate, Ranking
 from workflow_rl.runs.pool import Done, Event, Rows, Started
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.train import train_events, train_workflow, workflow_named
@@ -16,7 +17,7 @@ from workflow_rl.workflow.orders import format_order
 CONFIG = tiny()
 
 
-def trained(directory: RunDirectory, order: int | None) -> list[Event]:
+def trained(directory: RunDirectory, order: int | None) -> list[Event | Candidate | Ranking]:
     with closing(directory):
         return list(train_events(directory, order))
 
@@ -41,6 +42,20 @@ def test_one_training_tells_how_it_goes_and_leaves_its_tables_policy_and_summary
     kept = load_policy(directory.path)
     assert kept.description == policy.description
     assert all((kept._weights[k] == policy._weights[k]).all() for k in policy._weights)
+
+
+def test_where_policies_are_kept_the_best_by_games_of_their_own_is_handed_over(
+    tmp_path: Path,
+) -> None:
+    config = tiny(train={"snapshot_every": 1})
+    directory = RunDirectory.create(tmp_path, config, [], "train")
+    events = trained(directory, 7)
+    ranking = next(event for event in events if isinstance(event, Ranking))
+    assert len({event.path for event in events if isinstance(event, Candidate)}) == 4
+    best = load_policy(ranking.candidates[0].path)
+    handed_over = load_policy(directory.path)
+    assert all((handed_over._weights[k] == best._weights[k]).all() for k in best._weights)
+    assert SELECTION_SEED > 2**40  # no games that a user evaluates by
 
 
 def test_a_training_goes_on_in_its_directory(tmp_path: Path) -> None:

@@ -316,7 +316,10 @@ def test_the_episode_after_the_step_limit_starts_like_a_fresh_one(
 
 
 def bytes_of(batch: Batch, rows: slice = slice(None)) -> list[bytes]:
-    return [batch.state[rows].tobytes(), *(array[rows].tobytes() for array in batch.out)]
+    return [
+        batch.state[rows].tobytes(),
+        *(array[rows].tobytes() for array in batch.out.arrays().values()),
+    ]
 
 
 @pytest.mark.compiled

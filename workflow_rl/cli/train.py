@@ -13,7 +13,8 @@ from workflow_rl.workflow.orders import order_index, parse_order
 
 _EXAMPLES = """workflow-rl train --workflow "op_server > enterprise > op_host > user > defender"
 workflow-rl train --workflow "enterprise, op_server, op_host, user, defender" --max-episodes 500
-workflow-rl train --preset original --red-agent meander"""
+workflow-rl train --preset original --red-agent meander
+workflow-rl train --preset strongest --rules competition"""
 
 
 def add_to(commands: Commands) -> None:
@@ -37,28 +38,35 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInputError(f"the preset {args.preset} trains without a workflow")
     from workflow_rl.cli.outcome import print_start
     from workflow_rl.cli.progress import SearchProgress
+    from workflow_rl.evaluation.selection import Candidate, Ranking
     from workflow_rl.runs.pool import Done
     from workflow_rl.runs.store import RECOMMENDED, RunDirectory
     from workflow_rl.runs.train import train_events, workflow_named
 
     directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv, "train")
     console = make_console()
+    ranking: Ranking | None = None
     with closing(directory):
         print_start(console, directory)
         with SearchProgress(console, config) as progress:
             for event in train_events(directory, order):
-                progress.show(event)
-        assert isinstance(event, Done)
-        result = event.result
+                if isinstance(event, Done):
+                    result = event.result
+                if isinstance(event, Ranking):
+                    ranking = event
+                elif not isinstance(event, Candidate):
+                    progress.show(event)
         console.print(
             f"{workflow_named(config, order)}: reward of the last "
             f"episodes {result.env_reward:.2f} ± {result.env_reward_error:.2f}, compliance "
             f"{result.compliance:.3f} (true {result.compliance_true:.3f}), "
             f"{result.updates} updates, {result.stopped}"
         )
-        print_whole(
-            console,
-            f"best policy: reward {result.best_env_reward:.2f}, compliance "
-            f"{result.best_compliance:.3f}: {directory.policy(RECOMMENDED)}",
-        )
+        best = f"reward {result.best_env_reward:.2f}, compliance {result.best_compliance:.3f}"
+        if ranking is not None:
+            chosen = ranking.candidates[0]
+            best = (
+                f"the best of those kept, reward {chosen.env_reward:.2f} in {chosen.episodes} games"
+            )
+        print_whole(console, f"best policy: {best}: {directory.policy(RECOMMENDED)}")
     return 0

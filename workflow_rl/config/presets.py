@@ -10,7 +10,14 @@ from workflow_rl.config.setting import Setting, current_names, described
 from workflow_rl.config.train import TrainConfig
 
 PresetName = Literal[
-    "episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original"
+    "episode",
+    "hybrid",
+    "minibatch",
+    "standard",
+    "parallel25",
+    "parallel200",
+    "original",
+    "strongest",
 ]
 Changes = Mapping[str, Any]
 
@@ -48,6 +55,22 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
             {"epochs": 6},
             {"observation": "cardiff"},
             "documented",
+        ),
+        "strongest": Preset(
+            {
+                "n_envs": 384,
+                "max_episodes": 800,
+                "conditioned": False,
+                "alignment": "fixed",
+                "alignment_lambda": 0.0,
+                "stop_at": "budget",
+                "hidden": (128, 128),
+                "action_space": "useful",
+                "snapshot_every": 20,
+            },
+            {},
+            {"observation": "memory", "red_agent": "mixed"},
+            "modern",
         ),
     }
 )

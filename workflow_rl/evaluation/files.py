@@ -12,7 +12,7 @@ from workflow_rl import __version__
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.results import ActionLog, Cell, Evaluation
 from workflow_rl.files import write_atomically, write_json
-from workflow_rl.runs.store import git_revision, package_versions
+from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE
 

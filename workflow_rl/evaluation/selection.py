@@ -63,7 +63,7 @@ def select(
     """Plays rounds of ever more episodes, and yields what happens as it happens.
 
     Each round leaves the best quarter, until one has been played with at least `episodes`. Policies
-    that do not comply come last.
+    that do not comply come last. Episodes of policies trained on mixed red agents are mixed too.
 
     Args:
         paths: policy files.

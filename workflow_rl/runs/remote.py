@@ -16,9 +16,10 @@ from typing import Any, Final
 
 import workflow_rl
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.provenance import package_versions
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.pool import Result
-from workflow_rl.runs.store import TrainingFolder, package_versions
+from workflow_rl.runs.store import TrainingFolder
 
 _SEND_EVERY: Final = 0.5  # seconds between messages with rows
 _FOLDER: Final = "workflow-rl-training"

@@ -5,17 +5,16 @@ import itertools
 import os
 import platform
 import shutil
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import load_arrays, read_json, save_arrays, write_atomically, write_json
+from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.runs.logs import CsvLog, EpisodeLog
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
 
@@ -42,7 +41,6 @@ RECOMMENDED: Final = "recommended"  # the policy that a run hands over
 _RESULT_KIND: Final = "training result"
 _ORIGIN: Final = ("created", "command", "git_revision", "python", "packages")
 _PATIENCE: Final = 0.2  # seconds for which a look at the lock may be in the way of taking it
-_PACKAGES: Final = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch")
 
 
 class RunDirectory:
@@ -268,33 +266,6 @@ def is_held(path: Path) -> bool:
     except OSError:  # there is no lock, or none to be had on this disk
         return False
     return False
-
-
-def package_versions() -> dict[str, str]:
-    """Returns the installed version of what results depend on."""
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
-
-
-def git_revision() -> str | None:
-    """Returns the revision of these sources; None outside a git checkout."""
-    here = Path(__file__).resolve().parent
-    try:
-        result = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return None
-    return result.stdout.strip() or None
 
 
 def describe_run(path: Path) -> dict[str, Any]:

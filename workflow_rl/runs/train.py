@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 
-from workflow_rl.agents.policy import Policy
+from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
 from workflow_rl.files import write_json
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.jobs import job_of
@@ -27,8 +28,13 @@ def workflow_named(config: ExperimentConfig, order: int | None) -> str:
     return "all orders" if order is None else format_order(order)
 
 
-def train_events(directory: RunDirectory, order: int | None) -> Iterator[Event]:
-    """Trains one workflow, or all orders at once, in a directory; yields what happens."""
+def train_events(
+    directory: RunDirectory, order: int | None
+) -> Iterator[Event | Candidate | Ranking]:
+    """Trains one workflow, or all orders at once, in a directory; yields what happens.
+
+    Where policies were kept on the way, the best of them, by games of their own, is handed over.
+    """
     config = directory.config
     job = job_of(config, order)
     task = TrainTask(TRAINING, job, directory.training(TRAINING).path)
@@ -39,11 +45,23 @@ def train_events(directory: RunDirectory, order: int | None) -> Iterator[Event]:
             elif isinstance(event, Done):
                 _, best = directory.training(TRAINING).load_result()
                 save_trained(directory.policy(RECOMMENDED), job, best, event.result)
+                if config.train.snapshot_every:
+                    yield from _select(directory)
                 tables.rebuild([TRAINING])
                 workflow = None if order is None else format_order(order)
                 summary = {"rules": config.game.rules, "workflow": workflow}
                 write_json(directory.path / SUMMARY_FILE, summary | asdict(event.result))
             yield event
+
+
+def _select(directory: RunDirectory) -> Iterator[Event | Candidate | Ranking]:
+    """Hands over the best of the kept policies instead, by games that nothing else is told by."""
+    game = directory.config.game
+    kept = [directory.policy(RECOMMENDED), *snapshots_of(directory.path)]
+    for event in select(kept, steps=game.episode_length, rules=game.rules):
+        if isinstance(event, Ranking):
+            load_policy(event.candidates[0].path).save(directory.policy(RECOMMENDED))
+        yield event
 
 
 def train_workflow(
