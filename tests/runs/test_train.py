@@ -47,7 +47,7 @@ def test_one_training_tells_how_it_goes_and_leaves_its_tables_policy_and_summary
 def test_where_policies_are_kept_the_best_by_games_of_their_own_is_handed_over(
     tmp_path: Path,
 ) -> None:
-    config = tiny(train={"snapshot_every": 1})
+    config = tiny(snapshot_every=1)
     directory = RunDirectory.create(tmp_path, config, [], "train")
     events = trained(directory, 7)
     ranking = next(event for event in events if isinstance(event, Ranking))
