@@ -13,7 +13,7 @@ from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.draws import Draws, philox
-from workflow_rl.sim.memory import MEMORY_SIZE, WRITTEN_SIZE
+from workflow_rl.sim.memory import MEMORY_SIZE
 from workflow_rl.sim.observe import (
     OBSERVATION_SIZES,
     remember_step,
@@ -45,7 +45,8 @@ class Outputs(NamedTuple):
     def empty(cls, num_envs: int, observation_size: int) -> Self:
         """Allocates the outputs of a batch."""
         has_memory = observation_size >= MEMORY_SIZE
-        padded_size = WRITTEN_SIZE if has_memory else -(-observation_size // 4) * 4
+        word = 8 if has_memory else 4
+        padded_size = -(-observation_size // word) * word
         observation = np.zeros((num_envs, padded_size), np.int8)
         return cls(
             observation=observation,

@@ -21,6 +21,7 @@ from workflow_rl.scenario.tables import (
     NUM_HOSTS,
     PORTS_OF_DECOYS,
 )
+from workflow_rl.sim.draws import first
 from workflow_rl.sim.records import initial_record, record_dtype
 
 Bits = Annotated[int, np.int64, ()]
@@ -101,7 +102,7 @@ class Entry(NamedTuple):
 
 
 _PER_HOST: Final = 4 * NUM_HOSTS
-CLOCK: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60, 80, 95)
+CLOCK: Final = (1, 2, 3, 4, 5, 6, 8, 12, 20, 30, 45, 60, 80, 95)
 LAST_KINDS: Final = (
     *("Sleep", "Monitor", "Analyse", "Remove", "Restore"),
     *("a decoy that was placed", "a decoy that was refused"),
@@ -120,14 +121,15 @@ MEMORY_LAYOUT: Final = (
 MEMORY_SIZE: Final = sum(entry.size for entry in MEMORY_LAYOUT)
 TRUTH_BITS: Final = 2 * NUM_HOSTS + 4  # Red's access to each host; OT stopped; who Red is
 TRUTH_SIZE: Final = MEMORY_SIZE + TRUTH_BITS
-WRITTEN_SIZE: Final = -(-TRUTH_SIZE // 8) * 8  # bytes of a row
 
 _FIRST: Final = sum(1 << 4 * host for host in range(NUM_HOSTS))  # the first bit of every host
 _HOST: Final = 0b1111
 _NOT_FIRST: Final = _FIRST * 0b1110
 _EVER_SCANNED, _EVER_EXPLOITED, _EVER_ANALYSED, _RESTORED = 0, 1, 2, 3
 _SINCE_RESTORE: Final = 0b0110  # of `ever`, what a Restore clears
-_CLOCK_STEPS: Final = np.array(CLOCK, np.int64)
+_CLOCK_BITS: Final = np.array(  # (steps played, at most the last of CLOCK) -> a bit for each
+    [sum((step >= c) << i for i, c in enumerate(CLOCK)) for step in range(CLOCK[-1] + 1)], np.int64
+)
 _BYTES: Final = np.array(  # (8 bits,) -> the same as eight bytes
     [[bits >> i & 1 for i in range(8)] for bits in range(256)], dtype=np.int8
 ).view(np.int64)[:, 0]
@@ -207,9 +209,9 @@ def remember_activity(memory: Memory, table: int) -> None:
     exploits = table >> 1 & _FIRST
     scans = table & _FIRST & ~exploits
     new = scans & ~memory.ever
-    for host in range(NUM_HOSTS):
-        if new >> 4 * host & 1:
-            memory.scanned_decoys |= memory.decoys & DECOYS_ON[host]
+    while new:
+        memory.scanned_decoys |= memory.decoys & DECOYS_ON[first(new) >> 2]
+        new &= new - 1
     known = memory.ever >> _EVER_EXPLOITED & exploits
     memory.fixes |= (memory.fixes & known) << 1 | known
     memory.fixes &= ~(exploits << 2)
@@ -263,19 +265,11 @@ def write_memory(memory: Memory, table: int, truth: int, out: NDArray[np.int64],
     put(out, k, 14, exploits >> 8 | analyses << 44, 7)
     put(out, k, 21, analyses >> 12 | fixes << 40, 7)
     put(out, k, 28, fixes >> 16 | memory.last_action << 36, 7)
-    put(out, k, 35, memory.decoys | clock(memory.step) << len(PLACEABLE), 7)
-    put(out, k, 42, memory.scanned_decoys | truth << len(PLACEABLE), 7)
-    put(out, k, 49, truth >> 15, 2)
-
-
-@rule
-def clock(step: int) -> int:
-    """Returns a bit for each of CLOCK: whether so many steps were played."""
-    bits = 0
-    for i in range(len(_CLOCK_STEPS)):
-        if step >= _CLOCK_STEPS[i]:
-            bits |= 1 << i
-    return bits
+    clock = _CLOCK_BITS[min(memory.step, CLOCK[-1])]
+    put(out, k, 35, memory.decoys | clock << 41 | memory.scanned_decoys << 55, 7)
+    put(out, k, 42, memory.scanned_decoys >> 1, 5)
+    if truth:
+        put(out, k, 47, truth, 4)
 
 
 @rule
@@ -311,7 +305,7 @@ class BlueMemory:
     def __init__(self, num_envs: int) -> None:
         """Makes room for n episodes; `BEGIN` as the action begins one."""
         self._memories = np.zeros(num_envs, MEMORY_DTYPE)
-        self._rows = np.zeros((num_envs, WRITTEN_SIZE), np.int8)
+        self._rows = np.zeros((num_envs, MEMORY_SIZE), np.int8)
 
     def update(self, tables: NDArray[np.int8], actions: NDArray[np.int64]) -> NDArray[np.int8]:
         """Takes in a step of each episode and returns (n, MEMORY_SIZE) what is known now.
@@ -321,7 +315,7 @@ class BlueMemory:
             actions: (n,) what it did before that, or BEGIN if this is an episode's beginning.
         """
         _remember(self._memories, tables, actions, self._rows)
-        return self._rows[:, :MEMORY_SIZE]
+        return self._rows
 
     @property
     def action_mask(self) -> NDArray[np.bool_]:
