@@ -10,11 +10,13 @@ import torch
 from tests.ppo.rollouts import new_network
 from workflow_rl import Cage2Env
 from workflow_rl.agents.policy import Policy, describe_policy, load_policy, save_policy
+from workflow_rl.agents.policy_agent import policy_agent
 from workflow_rl.envs.agents import play_episodes
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import save_arrays
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE
 from workflow_rl.workflow.orders import ENCODINGS, ORDERS, format_order
 
 ORDER = 69
@@ -164,6 +166,49 @@ def test_a_policy_plays_as_a_cyborg_style_agent() -> None:
 
 
 # --- files
+
+
+def memory_policy(outputs: int, *, masked: bool) -> Policy:
+    made = new_network(MEMORY_SIZE, outputs, seed=3)
+    with torch.no_grad():
+        for parameter in made.actor.parameters():
+            parameter.mul_(4)
+    description = describe_policy(
+        order=None, conditioned=False, observation="memory", mask_actions=masked
+    )
+    return Policy(weights(made), description)
+
+
+@pytest.mark.parametrize("outputs", [NUM_ACTIONS, 62, 36])
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_policy_with_a_memory_remembers_by_itself_where_only_the_table_is_shown(
+    outputs: int, masked: bool
+) -> None:
+    policy = memory_policy(outputs, masked=masked)
+    agent = policy_agent(policy, "memory")
+    with_memory = Cage2Env(red_agent="meander", observation="memory", seed=4)
+    table_only = Cage2Env(red_agent="meander", seed=4)
+    refused = 0
+    for _ in range(2):
+        seen, info = with_memory.reset()
+        table, _ = table_only.reset()
+        agent.begin(1, 0)
+        policy.end_episode()
+        for step in range(60):
+            expected = int(agent.act(seen[None], info["action_mask"][None], step)[0])
+            assert policy.get_action(table) == expected
+            refused += not info["action_mask"][expected]
+            seen, _, _, _, info = with_memory.step(expected)
+            table, *_ = table_only.step(expected)
+    assert not (masked and outputs != 36 and refused)
+
+
+def test_a_policy_that_sees_the_truth_is_called_so() -> None:
+    made = new_network(TRUTH_SIZE, 62)
+    description = describe_policy(order=None, conditioned=False, observation="truth")
+    agent = policy_agent(Policy(weights(made), description), "mine")
+    assert agent.name == "mine (sees the truth)"
+    assert agent.observation == "truth"
 
 
 def test_a_policy_comes_back_as_it_was_saved(tmp_path: Path) -> None:
