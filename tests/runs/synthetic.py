@@ -19,9 +19,14 @@ from workflow_rl.runs.store import RunDirectory, TrainingFolder
 from workflow_rl.runs.summary import SearchOutcome
 from workflow_rl.runs.training import TrainTask
 
-WEIGHTS = {"weight": np.zeros(1, np.float32)}
 Objective = Callable[[int, int], Observation]  # of an order and the seed of its training
 PAIRS: Objective = pairs(0).trial
+
+
+def weights(seed: int) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
+    """The weights of a policy that always does the same, another thing for each seed."""
+    bias = np.random.default_rng(seed).random(145).astype(np.float32)
+    return {"actor.0.weight": np.zeros((145, 77), np.float32), "actor.0.bias": bias}
 
 
 class Valued(SideBySide):
@@ -43,7 +48,7 @@ class Valued(SideBySide):
         assert task.job.order is not None
         seen = self._of(task.job.order, task.job.seed)
         found = result(seen.order, seen.value, compliance=seen.compliance, good=seen.is_compliant)
-        TrainingFolder(task.folder).save_result(task.job, found, WEIGHTS)
+        TrainingFolder(task.folder).save_result(task.job, found, weights(task.job.seed))
         attempt.end = Done(task, found)
         yield from ()
 

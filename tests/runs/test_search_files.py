@@ -13,9 +13,10 @@ from tests.runs.toy import (
     episode_rows,
     run_tiny,
 )
-from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
+from workflow_rl.evaluation.scoring import Score, choose, score_policy
 from workflow_rl.ppo.rollout import Player
 from workflow_rl.runs.search import run_search
 from workflow_rl.runs.store import TrainingFolder
@@ -31,7 +32,9 @@ from workflow_rl.workflow.orders import format_order, parse_order
 TOY = ExperimentConfig(
     game=GameConfig(red_agent="meander", rules="competition"),
     train=TrainConfig(n_envs=20, max_episodes=6, min_updates=2, compliance_threshold=0.1),
-    search=SearchConfig(n_workflows=3, initial_design=2, base_updates=6, polish_updates=3),
+    search=SearchConfig(
+        n_workflows=3, initial_design=2, base_updates=6, polish_updates=3, score_games=20
+    ),
     seed=4,
 )
 TRAININGS = ["base", "trial_000", "trial_001", "trial_002", "polish"]
@@ -251,15 +254,32 @@ def test_the_recommended_policy_plays_as_its_description_says(toy: SearchOutcome
         assert abs(float(value.mean()) - claim) < 4 * float(value.std()) / math.sqrt(20)
 
 
-def test_the_recommended_policy_is_the_better_one_of_before_and_after_polishing(
+def test_the_handed_over_policy_is_the_better_one_of_before_and_after_polishing(
+    toy: SearchOutcome,
+) -> None:
+    of_order = [t.name for t, _ in ended(toy) if t.order == toy.recommendation.order]
+    policies = []
+    for name in (*of_order, "polish"):
+        _, weights = TrainingFolder(toy.path / "trainings" / name).load_result()
+        policies.append(Policy(weights, load_policy(toy.path).description))
+    best = policies[choose(policies, TOY.game, TOY.train.compliance_threshold, 20)]
+    handed_over = load_policy(toy.path)
+    assert all((handed_over._weights[k] == best._weights[k]).all() for k in best._weights)
+
+
+def test_terminal_summary_and_policy_tell_the_score_of_the_saved_file_on_fresh_games(
     toy: SearchOutcome,
 ) -> None:
     summary = json.loads((toy.path / "summary.json").read_text())
-    of_order = [result for t, result in ended(toy) if t.order == toy.recommendation.order]
-    best = max(r.best_env_reward for r in of_order)
-    assert summary["policy_env_reward"] >= best
-    assert toy.polished is not None
-    assert summary["policy_env_reward"] in (best, toy.polished.best_env_reward)
+    policy, game = load_policy(toy.path), TOY.game
+    again = list(score_policy(policy, game, TOY.search.score_games))
+    told = [Score.from_json(score) for score in summary["policy_scores"]]
+    assert [score.red_agent for score in told] == ["bline", "meander", "sleep"]
+    assert json.dumps([s.as_json() for s in told]) == json.dumps([s.as_json() for s in again])
+    assert summary["policy_env_reward"] == told[1].deterministic.mean
+    assert summary["policy_compliance"] == told[1].compliance
+    assert summary["policy_score_games"] == TOY.search.score_games
+    assert policy.description["scores"] == summary["policy_scores"]
 
 
 def test_without_polish_the_best_trial_is_handed_over(tmp_path: Path) -> None:

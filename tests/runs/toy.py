@@ -23,7 +23,9 @@ def tiny(seed: int = 0, **changes: Any) -> ExperimentConfig:
     config = ExperimentConfig(
         game=GameConfig(episode_length=20),
         train=TrainConfig(n_envs=6, max_episodes=3, min_updates=1, hidden=(8,)),
-        search=SearchConfig(n_workflows=3, strategy="exhaustive", base_updates=3, polish_updates=2),
+        search=SearchConfig(
+            n_workflows=3, strategy="exhaustive", base_updates=3, polish_updates=2, score_games=5
+        ),
         seed=seed,
     )
     for name in ("game", "train", "search"):

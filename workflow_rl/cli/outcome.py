@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from workflow_rl.cli.console import print_whole
+from workflow_rl.config import ExperimentConfig
 from workflow_rl.runs.store import RECOMMENDED, RunDirectory
 from workflow_rl.runs.summary import SearchOutcome, spread_of
 from workflow_rl.workflow.orders import format_order
@@ -33,17 +34,39 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     )
     _print_order_effect(console, outcome, game.red_agent)
     console.print(f"recommended: {format_order(outcome.recommendation.order)}")
-    if outcome.polished is not None:
-        console.print(
-            f"its policy after {outcome.polished.updates} more updates: reward "
-            f"{outcome.polished.best_env_reward:.2f}, compliance "
-            f"{outcome.polished.best_compliance:.3f}"
-        )
+    _print_scores(console, outcome, directory.config)
     print_whole(
         console,
         f"{outcome.transitions:,} transitions in {outcome.seconds:.0f} s; policy: "
         f"{directory.policy(RECOMMENDED)}; everything: {directory.path}",
     )
+
+
+def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
+    """Prints what the policy that is handed over is worth against each red agent."""
+    games = config.search.score_games
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
+    for heading in ("its policy", "reward", "drawing", "compliance", "true"):
+        table.add_column(heading, no_wrap=True)
+    for score in outcome.scores:
+        table.add_row(
+            score.red_agent,
+            str(score.deterministic),
+            str(score.drawn),
+            f"{score.compliance:.3f}",
+            f"{score.compliance_true:.3f}",
+        )
+    console.print(table)
+    console.print(
+        f"({games:,} fresh games each, of {config.game.episode_length} steps; the rewards of the "
+        "trials above are the documents' own measure: each environment's last 3 training episodes)"
+    )
+    for score in outcome.scores:
+        if score.is_unfit:
+            console.print(
+                f"unfit for {score.red_agent}: {score.deterministic.mean:.1f}, where repairing by "
+                f"the order without any training gets {score.untrained.mean:.1f}"
+            )
 
 
 def _ranking(outcome: SearchOutcome, title: str) -> Table:

@@ -54,6 +54,15 @@ class SearchConfig:
             high=10**7,
         ),
     ] = 200
+    score_games: Annotated[
+        int,
+        Setting(
+            "fresh games against each red agent by which the policy that is handed over is scored",
+            ("--score-games",),
+            low=2,
+            high=10**6,
+        ),
+    ] = 2_000
     parallel_workflows: Annotated[
         int,
         Setting("workflows trained side by side", ("--parallel-workflows",), low=1, high=100_000),

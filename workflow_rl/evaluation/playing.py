@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.config import (
+    MIXED,
     OBSERVATIONS,
     RED_AGENTS,
     RULE_SETS,
@@ -92,7 +93,7 @@ class Game:
         return self._seed(1)
 
     def _seed(self, purpose: int) -> int:
-        numbers = [self.seed, self.steps, RED_AGENTS.index(self.red_agent), purpose]
+        numbers = [self.seed, self.steps, (*RED_AGENTS, MIXED).index(self.red_agent), purpose]
         return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 

@@ -122,9 +122,7 @@ def recommended_of(run: RunData) -> Recommended | None:
         return None
     result = max(results, key=lambda r: (r["is_compliant"], _number(r, "best_env_reward")))
     polished = run.summary.get("polished")
-    if isinstance(polished, dict) and polished.get("best_env_reward") == run.summary.get(
-        "policy_env_reward"
-    ):
+    if isinstance(polished, dict):
         return _recommended(order, polished, bool(run.summary), reason, polished=True)
     return _recommended(order, result, bool(run.summary), reason)
 

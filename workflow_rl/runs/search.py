@@ -1,14 +1,16 @@
 """A whole search: base policy, trials, polish, summary; resumable at any point."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+from workflow_rl.agents.policy import Policy
 from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.scoring import Score, choose, score_policy
 from workflow_rl.files import json_text, read_json, write_json
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
@@ -28,9 +30,8 @@ from workflow_rl.runs.store import (
 )
 from workflow_rl.runs.summary import SearchOutcome, summarise
 from workflow_rl.runs.tables import RunTables
-from workflow_rl.runs.training import TrainTask, save_trained
+from workflow_rl.runs.training import TrainTask, describe_trained, save_trained
 from workflow_rl.runs.trial import Trial, TrialFile, with_status
-from workflow_rl.train.job import TrainResult
 from workflow_rl.workflow.orders import kendall_distance
 
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
@@ -210,22 +211,30 @@ class Search:
         seen = [trial.observation for trial in done if trial.observation is not None]
         chosen = recommend(seen)
         best = max((t for t in done if t.order == chosen.order), key=_rank)
-        task, source = trial_task(self.directory, best), best.result
-        assert source is not None
-        weights = self.directory.training(best.name).load_result()[1]
-        polished = None
+        tasks, polished = [trial_task(self.directory, best)], None
         if self.config.search.polish_updates:
-            task = polish_task(self.directory, best)
-            yield from self._train_here(task)
-            polished, of_polished = self.directory.training(POLISH).load_result()
-            if _is_better(polished, source, self.config.train.compliance_threshold):
-                source, weights = polished, of_polished
-        save_trained(self.directory.policy(RECOMMENDED), task.job, weights, source)
+            tasks.append(polish_task(self.directory, best))
+            yield from self._train_here(tasks[-1])
+            polished = self.directory.training(POLISH).load_result()[0]
+        scores = self._hand_over(tasks)
         self._rebuild()
         path, transitions = self.directory.path, self._tables.transitions
-        found = SearchOutcome(path, done, chosen, polished, self._seconds(), transitions)
-        write_json(path / SUMMARY_FILE, summarise(self.config, found, source, self.trials))
+        found = SearchOutcome(path, done, chosen, polished, scores, self._seconds(), transitions)
+        write_json(path / SUMMARY_FILE, summarise(self.config, found, self.trials))
         self.outcome = found
+
+    def _hand_over(self, tasks: Sequence[TrainTask]) -> tuple[Score, ...]:
+        """Saves the best of some trainings' policies, by games of their own; returns its scores."""
+        config, policies = self.config, []
+        for task in tasks:
+            result, weights = self.directory.training(task.name).load_result()
+            policies.append(Policy(weights, describe_trained(task.job, result)))
+        games, threshold = config.search.score_games, config.train.compliance_threshold
+        policy = policies[choose(policies, config.game, threshold, games)]
+        scores = tuple(score_policy(policy, config.game, games))
+        policy.description["scores"] = [score.as_json() for score in scores]
+        policy.save(self.directory.policy(RECOMMENDED))
+        return scores
 
 
 def _strategy(config: ExperimentConfig) -> Strategy:
@@ -242,12 +251,6 @@ def _strategy(config: ExperimentConfig) -> Strategy:
 def _rank(trial: Trial) -> tuple[bool, float]:
     assert trial.result is not None
     return trial.result.is_compliant, trial.result.best_env_reward
-
-
-def _is_better(polished: TrainResult, before: TrainResult, threshold: float) -> bool:
-    """Returns whether polishing gained reward without losing compliance that is asked for."""
-    complies = polished.best_compliance >= min(before.best_compliance, threshold)
-    return complies and polished.best_env_reward >= before.best_env_reward
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.estimates import between_and_within
+from workflow_rl.evaluation.scoring import Score
 from workflow_rl.ordersearch.recommend import Recommendation
 from workflow_rl.runs.trial import Trial, with_status
 from workflow_rl.train.job import TrainResult
@@ -21,6 +22,7 @@ class SearchOutcome:
     trials: list[Trial]  # those that gave a result
     recommendation: Recommendation
     polished: TrainResult | None
+    scores: tuple[Score, ...]  # of the policy that is handed over, against each red agent
     seconds: float
     transitions: int
 
@@ -50,10 +52,15 @@ def spread_of(trials: Sequence[Trial], red_agent: str) -> OrderSpread:
     return OrderSpread(between, within, classes=len(groups), equals=repeats)
 
 
+def _weighted(config: ExperimentConfig, by_red_agent: Sequence[float]) -> float:
+    """Returns the mean over the red agents of the search, as often as each of them attacks."""
+    weights = config.game.red_weights
+    return sum(w * value for w, value in zip(weights, by_red_agent, strict=True) if w > 0)
+
+
 def summarise(
     config: ExperimentConfig,
     outcome: SearchOutcome,
-    source: TrainResult,
     trials: Sequence[Trial],
 ) -> dict[str, Any]:
     """Returns what `summary.json` holds.
@@ -61,7 +68,6 @@ def summarise(
     Args:
         config: of the search.
         outcome: what it found.
-        source: the training whose best policy is handed over.
         trials: all, failed ones included.
     """
     done = [(trial, trial.result) for trial in outcome.trials if trial.result is not None]
@@ -70,8 +76,10 @@ def summarise(
         "red_agent": config.game.red_agent,
         "recommended": format_order(outcome.recommendation.order),
         "recommendation": asdict(outcome.recommendation),
-        "policy_env_reward": source.best_env_reward,
-        "policy_compliance": source.best_compliance,
+        "policy_env_reward": _weighted(config, [s.deterministic.mean for s in outcome.scores]),
+        "policy_compliance": _weighted(config, [s.compliance for s in outcome.scores]),
+        "policy_scores": [score.as_json() for score in outcome.scores],
+        "policy_score_games": config.search.score_games,
         "compliant_workflows": sum(result.is_compliant for _, result in done),
         "spread": asdict(spread_of(outcome.trials, config.game.red_agent)),
         "workflows": len(done),
