@@ -98,4 +98,5 @@ def install() -> None:
     """Makes every rule defined from now on an interpreted one."""
     np.seterr(over="ignore")  # hashes and random words wrap around, as in compiled code
     jit.rule = interpreted
+    jit.formula = interpreted
     jit.kernel = kernel

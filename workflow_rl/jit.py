@@ -1,5 +1,7 @@
 """How rules are compiled: `@rule` for the game's functions, `@kernel` for the loops over a batch.
 
+`@formula` is to network arithmetic what `@rule` is to the game.
+
 Kernels are cached on disk. Numba only notices a change in the file of the kernel itself, so a
 changed rule would go on running as its old machine code; here the cache folder carries a
 fingerprint of every source file that kernels are made of, and an edited rule is recompiled.
@@ -26,11 +28,19 @@ _PACKAGE = Path(__file__).resolve().parent
 _COMPILED_FOLDERS = ("scenario", "sim", "workflow", "agents", "ppo", "train")
 _MESSAGE_AFTER_SECONDS = 1.0
 _UNUSED_SECONDS = 30 * 24 * 3600.0
+# Sums may be added in another order and products be fused into them.
+_REORDERED = frozenset({"reassoc", "contract", "nsz"})
 
 
 def rule(function: _Function) -> _Function:
     """Compiles a rule of the game, written for one environment."""
     compiled: _Function = numba.njit(error_model="numpy")(function)
+    return compiled
+
+
+def formula(function: _Function) -> _Function:
+    """Compiles a piece of network arithmetic that kernels with `reorder` are made of."""
+    compiled: _Function = numba.njit(error_model="numpy", fastmath=set(_REORDERED))(function)
     return compiled
 
 
@@ -42,7 +52,7 @@ def kernel(*, parallel: bool = False, reorder: bool = False) -> Callable[[_Funct
         reorder: let sums be added in another order and products be fused into them, so that the
             processor's vector instructions can be used; for network arithmetic, never for rules.
     """
-    fastmath = {"reassoc", "contract", "nsz"} if reorder else False
+    fastmath = set(_REORDERED) if reorder else False
 
     def decorate(function: _Function) -> _Function:
         with _cache_folder(cache_folder()):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import ActivationName
-from workflow_rl.jit import kernel, rule
+from workflow_rl.jit import formula, kernel
 
 LINEAR: Final = 0  # what a layer makes of its sums
 RELU: Final = 1
@@ -43,7 +43,7 @@ _HALF, _ONE = _f(0.5), _f(1)
 _BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
 
 
-@rule
+@formula
 def tanh32(x: Any) -> Any:
     """Returns tanh(x) of a float32, to 3e-7."""
     x = min(max(x, -_TANH_ENDS), _TANH_ENDS)
@@ -53,7 +53,7 @@ def tanh32(x: Any) -> Any:
     return x * p / q
 
 
-@rule
+@formula
 def exp32(x: Any) -> Any:
     """Returns exp(x) of a float32 that is at most 88, to 2e-7 of it; at least exp(-87)."""
     x = max(x, _EXP_LEAST)
@@ -64,19 +64,25 @@ def exp32(x: Any) -> Any:
     return (p * r * r + r + _ONE) * power
 
 
+@formula
+def activate_row(sums: NDArray[Any], bias: NDArray[Any], kind: int) -> None:
+    """Turns the products of a layer for one input (units,) into its outputs, in place."""
+    if kind == TANH:
+        for j in range(len(sums)):
+            sums[j] = tanh32(sums[j] + bias[j])
+    elif kind == RELU:
+        for j in range(len(sums)):
+            sums[j] = max(sums[j] + bias[j], _f(0))
+    else:
+        for j in range(len(sums)):
+            sums[j] += bias[j]
+
+
 @kernel(reorder=True)
 def activate(sums: NDArray[Any], bias: NDArray[Any], kind: int) -> None:
     """Turns the products of a layer (n, units) into its outputs, in place."""
-    for k in range(sums.shape[0]):
-        if kind == TANH:
-            for j in range(sums.shape[1]):
-                sums[k, j] = tanh32(sums[k, j] + bias[j])
-        elif kind == RELU:
-            for j in range(sums.shape[1]):
-                sums[k, j] = max(sums[k, j] + bias[j], _f(0))
-        else:
-            for j in range(sums.shape[1]):
-                sums[k, j] += bias[j]
+    for k in range(len(sums)):
+        activate_row(sums[k], bias, kind)
 
 
 @kernel(reorder=True)

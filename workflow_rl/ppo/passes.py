@@ -5,8 +5,11 @@ Here the parameters of both networks lie in one buffer, a chunk of rows at a tim
 all layers while it is in the processor's cache, and products go to the library's matrix product.
 """
 
-from dataclasses import dataclass
-from typing import Final
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -17,140 +20,182 @@ from workflow_rl.ppo.elementary import ACTIVATIONS, LINEAR, activate, deactivate
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.nonzeros import NonZeros
 
-CHUNK: Final = 512  # rows that go through the layers together
+CHUNK: Final = 256  # rows that go through the layers together, at most
 _ALIGNED: Final = 16  # float32 of a cache line: every matrix begins with one
+
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """One layer: its parameters, their gradient, and room for a chunk's numbers."""
+    """One layer: its parameters, their gradient, and room for n rows; all of it views."""
 
-    weight: Tensor  # (inputs, outputs)
-    bias: NDArray[np.float32]  # (outputs,)
+    weight: Tensor  # (inputs, units)
     weight_gradient: Tensor
-    bias_gradient: NDArray[np.float32]
+    bias: Floats  # (units,)
+    bias_gradient: Floats
     kind: int  # LINEAR, RELU or TANH
-    outputs: Tensor  # (CHUNK, outputs)
-    output_gradient: Tensor  # (CHUNK, outputs)
+    outputs: Tensor  # (n, units)
+    gradient: Tensor  # (n, units) of the outputs, then of the sums they were made of
 
-    def part(self, columns: slice) -> "_Layer":
-        """Returns the layer of some of the outputs, over the same memory."""
+    def columns(self, which: slice) -> "_Layer":
+        """Returns the layer of some of the units."""
         return _Layer(
-            self.weight[:, columns],
-            self.bias[columns],
-            self.weight_gradient[:, columns],
-            self.bias_gradient[columns],
+            self.weight[:, which],
+            self.weight_gradient[:, which],
+            self.bias[which],
+            self.bias_gradient[which],
             self.kind,
-            self.outputs[:, columns],
-            self.output_gradient[:, columns],
+            self.outputs[:, which],
+            self.gradient[:, which],
+        )
+
+    def rows(self, n: int) -> "_Layer":
+        """Returns the layer for fewer rows."""
+        return replace(self, outputs=self.outputs[:n], gradient=self.gradient[:n])
+
+    # The same memory in other forms, made once: making a view takes as long as a small product.
+
+    @cached_property
+    def weight_across(self) -> Tensor:
+        return self.weight.T
+
+    @cached_property
+    def outputs_across(self) -> Tensor:
+        return self.outputs.T
+
+    @cached_property
+    def outputs_array(self) -> Floats:
+        array: Floats = self.outputs.numpy()
+        return array
+
+    @cached_property
+    def gradient_array(self) -> Floats:
+        array: Floats = self.gradient.numpy()
+        return array
+
+
+class _Stacks(NamedTuple):
+    """The layers for n rows."""
+
+    first: _Layer  # of both networks, side by side: they read the same inputs
+    actor: list[_Layer]  # with its part of the first
+    critic: list[_Layer]
+
+    def rows(self, n: int) -> "_Stacks":
+        """Returns the layers for fewer rows."""
+        return _Stacks(
+            self.first.rows(n),
+            [layer.rows(n) for layer in self.actor],
+            [layer.rows(n) for layer in self.critic],
         )
 
 
 class Passes:
-    """An actor and a critic of equal depth, their parameters in one buffer.
-
-    The first layers of both stand side by side: they read the same inputs.
-    """
+    """An actor and a critic of equal depth, their parameters in one buffer."""
 
     def __init__(self, network: ActorCritic) -> None:
         """Copies the network's parameters."""
-        stacks = [
+        linear = [
             [layer for layer in stack if isinstance(layer, nn.Linear)]
             for stack in (network.actor, network.critic)
         ]
-        widths = [linear[0].out_features for linear in stacks]
-        shapes = [(stacks[0][0].in_features, sum(widths))]
-        shapes += [(x.in_features, x.out_features) for linear in stacks for x in linear[1:]]
-        room = [-(-size // _ALIGNED) * _ALIGNED for i, o in shapes for size in (i * o, o)]
-        self.parameters = torch.zeros(sum(room))
-        self.gradient = torch.zeros(sum(room))
-        self._hidden = ACTIVATIONS[network.activation]
-        depth = len(stacks[0])
+        width = linear[0][0].in_features
+        units = [[layer.out_features for layer in stack] for stack in linear]
+        shapes = [(width, units[0][0] + units[1][0])]
+        for stack in units:
+            shapes += itertools.pairwise(stack)
+        self.parameters = torch.zeros(sum(_room(i * o) + _room(o) for i, o in shapes))
+        self.gradient = torch.zeros_like(self.parameters)
+        values, gradients = _views(self.parameters, shapes), _views(self.gradient, shapes)
+        depth = len(units[0])
         heads = (depth - 1, 2 * depth - 2)  # of the actor, of the critic
         layers = []
-        begin = 0
-        for number, (inputs, outputs) in enumerate(shapes):
-            views = []
-            for size, taken in (
-                (inputs * outputs, room[2 * number]),
-                (outputs, room[2 * number + 1]),
-            ):
-                views += [
-                    self.parameters[begin : begin + size],
-                    self.gradient[begin : begin + size],
-                ]
-                begin += taken
+        for number, (value, gradient) in enumerate(zip(values, gradients, strict=True)):
+            kind = LINEAR if number in heads else ACTIVATIONS[network.activation]
+            room = torch.empty(2, CHUNK, len(value[1]))
+            bias, bias_gradient = value[1].numpy(), gradient[1].numpy()
             layers.append(
-                _Layer(
-                    weight=views[0].view(inputs, outputs),
-                    weight_gradient=views[1].view(inputs, outputs),
-                    bias=views[2].numpy(),
-                    bias_gradient=views[3].numpy(),
-                    kind=LINEAR if number in heads else self._hidden,
-                    outputs=torch.empty(CHUNK, outputs),
-                    output_gradient=torch.empty(CHUNK, outputs),
-                )
+                _Layer(value[0], gradient[0], bias, bias_gradient, kind, room[0], room[1])
             )
-        self._first = layers[0]
-        sides = (slice(0, widths[0]), slice(widths[0], sum(widths)))
-        self._actor = [self._first.part(sides[0]), *layers[1:depth]]
-        self._critic = [self._first.part(sides[1]), *layers[depth:]]
-        self._linear = [
-            pair
-            for ours, theirs in zip((self._actor, self._critic), stacks, strict=True)
-            for pair in zip(ours, theirs, strict=True)
-        ]
-        with torch.no_grad():
-            for ours, theirs in self._linear:
-                ours.weight.copy_(theirs.weight.T)
-                torch.from_numpy(ours.bias).copy_(theirs.bias)
+        left, right = slice(0, units[0][0]), slice(units[0][0], None)
+        self._whole = _Stacks(
+            layers[0],
+            [layers[0].columns(left), *layers[1:depth]],
+            [layers[0].columns(right), *layers[depth:]],
+        )
+        self._by_rows = {CHUNK: self._whole}
+        self._linear = [*linear[0], *linear[1]]
+        for ours, theirs in self._pairs():
+            ours.weight.copy_(theirs.weight.detach().T)
+            ours.bias[:] = theirs.bias.detach().numpy()
 
     def bind(self) -> None:
         """Makes the network's parameters and their gradients views of the buffers."""
-        for ours, theirs in self._linear:
+        for ours, theirs in self._pairs():
             theirs.weight.data = ours.weight.T
             theirs.weight.grad = ours.weight_gradient.T
             theirs.bias.data = torch.from_numpy(ours.bias)
             theirs.bias.grad = torch.from_numpy(ours.bias_gradient)
 
-    def forward(
-        self, inputs: NonZeros, chosen: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Returns logits (n, actions) and values (n,) of at most CHUNK inputs.
+    def forward(self, inputs: NonZeros, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Returns logits (n, actions) and values (n,) of at most CHUNK of the inputs.
 
-        They are views of what `backward` and the next call use.
+        They are overwritten by the next call.
         """
-        n = len(chosen)
-        first = self._first
-        sums = first.outputs.numpy()[:n]
-        sums[:] = first.bias
-        inputs.add_product(chosen, first.weight.numpy(), sums)
-        activate(sums, np.zeros_like(first.bias), first.kind)
-        for stack in (self._actor, self._critic):
-            below = stack[0].outputs[:n]
-            for layer in stack[1:]:
-                outputs = layer.outputs[:n]
-                torch.mm(below, layer.weight, out=outputs)
-                activate(outputs.numpy(), layer.bias, layer.kind)
-                below = outputs
-        return self._actor[-1].outputs.numpy()[:n], self._critic[-1].outputs.numpy()[:n, 0]
+        first, actor, critic = self._for(len(chosen))
+        weight: Floats = first.weight.numpy()
+        inputs.layer(chosen, weight, first.bias, first.kind, first.outputs_array)
+        for stack in (actor, critic):
+            for below, layer in itertools.pairwise(stack):
+                torch.mm(below.outputs, layer.weight, out=layer.outputs)
+                activate(layer.outputs_array, layer.bias, layer.kind)
+        return actor[-1].outputs_array, critic[-1].outputs_array[:, 0]
 
-    def output_gradients(self, n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Returns where the gradients of logits (n, actions) and values (n,) are to be written."""
-        actor, critic = self._actor[-1], self._critic[-1]
-        return actor.output_gradient.numpy()[:n], critic.output_gradient.numpy()[:n, 0]
+    def output_gradients(self, n: int) -> tuple[Floats, Floats]:
+        """Returns where `backward` finds the gradients of logits (n, actions) and values (n,)."""
+        _, actor, critic = self._for(n)
+        return actor[-1].gradient_array, critic[-1].gradient_array[:, 0]
 
-    def backward(self, inputs: NonZeros, chosen: NDArray[np.int64]) -> None:
-        """Adds to the gradient, given those of the outputs of the last `forward`."""
-        n = len(chosen)
-        for stack in (self._actor, self._critic):
+    def backward(self, transposed: NonZeros) -> None:
+        """Adds to the gradient, given those of the outputs of the last `forward`.
+
+        Args:
+            transposed: the inputs of that `forward`.
+        """
+        first, actor, critic = self._for(transposed.width)
+        for stack in (actor, critic):
             for below, layer in zip(stack[-2::-1], stack[:0:-1], strict=True):
-                gradient = layer.output_gradient[:n]
-                outputs = layer.outputs[:n].numpy()
-                deactivate(gradient.numpy(), outputs, layer.kind, layer.bias_gradient)
-                layer.weight_gradient.addmm_(below.outputs[:n].T, gradient)
-                torch.mm(gradient, layer.weight.T, out=below.output_gradient[:n])
-        first = self._first
-        gradient = first.output_gradient[:n]
-        deactivate(gradient.numpy(), first.outputs[:n].numpy(), first.kind, first.bias_gradient)
-        inputs.add_transposed_product(chosen, gradient.numpy(), first.weight_gradient.numpy())
+                _deactivate(layer)
+                layer.weight_gradient.addmm_(below.outputs_across, layer.gradient)
+                torch.mm(layer.gradient, layer.weight_across, out=below.gradient)
+        _deactivate(first)
+        transposed.add_product(first.gradient_array, first.weight_gradient.numpy())
+
+    def _for(self, n: int) -> _Stacks:
+        if n not in self._by_rows:
+            self._by_rows[n] = self._whole.rows(n)
+        return self._by_rows[n]
+
+    def _pairs(self) -> Iterator[tuple[_Layer, nn.Linear]]:
+        return zip([*self._whole.actor, *self._whole.critic], self._linear, strict=True)
+
+
+def _deactivate(layer: _Layer) -> None:
+    deactivate(layer.gradient_array, layer.outputs_array, layer.kind, layer.bias_gradient)
+
+
+def _room(size: int) -> int:
+    return -(-size // _ALIGNED) * _ALIGNED
+
+
+def _views(buffer: Tensor, shapes: list[tuple[int, int]]) -> list[tuple[Tensor, Tensor]]:
+    """Returns the weight (inputs, units) and the bias (units,) of each layer."""
+    found = []
+    begin = 0
+    for inputs, units in shapes:
+        weight = buffer[begin : begin + inputs * units].view(inputs, units)
+        begin += _room(inputs * units)
+        found.append((weight, buffer[begin : begin + units]))
+        begin += _room(units)
+    return found

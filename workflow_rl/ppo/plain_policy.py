@@ -93,7 +93,7 @@ class PlainPolicy:
             probability=np.empty(n, np.float32),
             values=np.empty(n, np.float32),
         )
-        nonzeros = NonZeros(inputs)
+        nonzeros = NonZeros.of(inputs)
         for first in range(0, n, CHUNK):
             part = slice(first, min(first + CHUNK, n))
             logits, values = self._passes.forward(nonzeros, np.arange(part.start, part.stop))
@@ -105,7 +105,7 @@ class PlainPolicy:
     def values_of(self, inputs: NDArray[np.int8]) -> NDArray[np.float32]:
         """Returns (n,) the critic's values."""
         values = np.empty(len(inputs), np.float32)
-        nonzeros = NonZeros(inputs)
+        nonzeros = NonZeros.of(inputs)
         for first in range(0, len(inputs), CHUNK):
             chosen = np.arange(first, min(first + CHUNK, len(inputs)))
             values[chosen] = self._passes.forward(nonzeros, chosen)[1]

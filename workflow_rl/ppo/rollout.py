@@ -22,7 +22,8 @@ from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, NUM_ORDERS, SE
 
 _ACTIONS, _ORDERS, _FIRST_ORDERS = range(3)  # what a generator is for
 _EVERYWHERE = slice(None)
-_FEW_REPEAT = 0.5  # above this share of distinct inputs, looking them up costs more than it saves
+_FEW_REPEAT = 1 / 3  # above this share of distinct inputs, looking them up costs more than it saves
+_LOOK_EVERY = 8  # rollouts after which inputs that were run as they came are counted again
 _LEAST_PROBABILITY = np.float32(1e-30)
 
 Policy = PolicyTable | PlainPolicy
@@ -86,7 +87,7 @@ class Player:
         self._conditioned = conditioned
         self._rollouts = 0
         self._room = 1024  # distinct inputs to expect
-        self._is_plain = False  # whether inputs hardly repeat
+        self._is_plain = True  # whether inputs hardly repeat, as far as is known
         n = world.num_envs
         self.width = world.observation_size + (ENCODING_SIZE if conditioned else 0)
         self._input = np.zeros((n, self.width), np.int8)
@@ -104,7 +105,7 @@ class Player:
             steps: of each environment.
             masked: whether decoys that would be refused are never chosen.
             distinct: whether the rollout shall hold each distinct input once; otherwise it does
-                so while inputs repeat, and takes them as they come when they hardly do.
+                so where inputs repeat, and holds them as they came where they hardly do.
         """
         n = self.world.num_envs
         policy = self._policy(network, n * steps, distinct=distinct)
@@ -120,7 +121,7 @@ class Player:
         self._input[:, : self.world.observation_size] = self.world.observation
         rollout = record.rollout(policy, policy.values_of(self._input))
         self._room = len(policy.rows) * 5 // 4 + n
-        if not distinct:
+        if not self._is_plain or self._rollouts % _LOOK_EVERY == 1:
             self._is_plain = _distinct_share(policy) > _FEW_REPEAT
         return rollout
 

@@ -40,7 +40,7 @@ class UpdateStats:
     approx_kl: float
     clipfrac: float
     explained_variance: float
-    distinct_inputs: int
+    distinct_inputs: int  # or all of them, where they hardly repeat
     gradient_steps: int
 
 
@@ -63,7 +63,7 @@ class Samples:
     @cached_property
     def nonzeros(self) -> NonZeros:
         """What is not 0 in the inputs."""
-        return NonZeros(self.inputs.numpy())
+        return NonZeros.of(self.inputs.numpy())
 
     def part(self, chosen: NDArray[np.int64]) -> "Samples":
         """Returns some of the samples, over the inputs they use."""
@@ -266,14 +266,15 @@ class Learner:
         self, passes: Passes, samples: Samples, chosen: NDArray[np.int64] | None
     ) -> LossTerms:
         assert samples.advantages is not None
-        if chosen is None:
-            chosen = np.arange(len(samples))
+        # In the order in which they lie in memory: a step does not depend on the order.
+        chosen = np.arange(len(samples)) if chosen is None else np.sort(chosen)
         advantages = standardised(samples.advantages.numpy()[chosen])
         masks = np.empty((0, 0), np.bool_) if samples.masks is None else samples.masks.numpy()
         rows, sums = samples.rows.numpy()[chosen], np.zeros(TERMS)
         passes.gradient.zero_()
         for first in range(0, len(chosen), CHUNK):
             part = slice(first, first + CHUNK)
+            transposed = samples.nonzeros.transposed(rows[part])  # brings them into the cache
             logits, values = passes.forward(samples.nonzeros, rows[part])
             loss_gradient(
                 logits,
@@ -291,7 +292,7 @@ class Learner:
                 *passes.output_gradients(len(values)),
                 sums,
             )
-            passes.backward(samples.nonzeros, rows[part])
+            passes.backward(transposed)
         return LossTerms(*torch.from_numpy(sums / len(chosen)))
 
     def _step(self, samples: Samples, chosen: NDArray[np.int64] | None) -> LossTerms:
