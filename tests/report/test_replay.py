@@ -15,7 +15,7 @@ from workflow_rl.evaluation.playing import Game, play_batch
 from workflow_rl.parity.trace import Trace, load_trace
 from workflow_rl.report.replay import Replay, frames_of, play_policy, play_trace
 from workflow_rl.report.replay_page import replay_html
-from workflow_rl.sim.state import Access, Activity, Belief
+from workflow_rl.sim.state import Access, Activity, Mark
 from workflow_rl.workflow.orders import format_order
 
 WORKFLOW = "user > enterprise > op_server > op_host > defender"
@@ -167,9 +167,7 @@ def test_a_recorded_episode_is_shown_as_it_was_recorded(rules: RuleSetName, path
         assert [Activity[h["seen"].upper()] for h in hosts] == (
             bits[:, 0] + 2 * bits[:, 1]
         ).tolist()
-        assert [Belief[h["belief"].upper()] for h in hosts] == (
-            bits[:, 2] + 2 * bits[:, 3]
-        ).tolist()
+        assert [Mark[h["mark"].upper()] for h in hosts] == (bits[:, 2] + 2 * bits[:, 3]).tolist()
         assert [h["malware"] for h in hosts] == recorded["malware"].astype(bool).tolist()
         assert frame["ot"] == (not recorded["ot_down"])
         assert frame["reward"] == pytest.approx(float(recorded["reward"]))

@@ -169,7 +169,7 @@ def _host(state: Any, host: int) -> dict[str, Any]:
     view = host_view(state, host)
     return {
         "access": view.access.name.lower(),
-        "belief": view.belief.name.lower(),
+        "mark": view.mark.name.lower(),
         "seen": view.activity.name.lower(),
         "malware": view.malware,
         "decoys": list(view.decoys),

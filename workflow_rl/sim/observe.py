@@ -12,7 +12,7 @@ from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
 from workflow_rl.sim.network import open_ports, red_hosts
-from workflow_rl.sim.state import NOBODY, Activity, Belief, State
+from workflow_rl.sim.state import NOBODY, Activity, Mark, State
 from workflow_rl.sim.table import activity, clear_activity, mark, show
 
 CHALLENGE_SIZE: Final = 4 * NUM_HOSTS
@@ -26,7 +26,7 @@ OBSERVATION_SIZES: Final[dict[ObservationName, int]] = {
 }
 
 _NONE, _SCAN, _EXPLOIT = int(Activity.NONE), int(Activity.SCAN), int(Activity.EXPLOIT)
-_USER, _PRIVILEGED = int(Belief.USER), int(Belief.PRIVILEGED)
+_USER, _PRIVILEGED = int(Mark.USER), int(Mark.PRIVILEGED)
 _NUM_SLOTS = len(SCAN_SLOTS)
 _HOST_WORDS = np.array(  # (a host's bits of the table,) -> the same as four bytes
     [[bits >> i & 1 for i in range(4)] for bits in range(16)], dtype=np.int8

@@ -8,7 +8,7 @@
   const [play, scrub, speed] = ["play", "scrub", "speed"].map(byId);
   const cards = hostNames.map((_, host) => document.querySelector(`[data-host="${host}"]`));
   const accessWords = { none: "no access", user: "user access", privileged: "privileged access" };
-  const beliefWords = { no: "clean", unknown: "unknown", user: "user access", privileged: "privileged access" };
+  const markWords = { no: "clean", unknown: "unknown", user: "user access", privileged: "privileged access" };
   const seenWords = { scan: "scan seen", exploit: "exploit seen" };
   const partWords = ["hosts held by Red", "OT service down", "Restore"];
   const points = (value) => value.toFixed(1);
@@ -22,8 +22,8 @@
     card.dataset.access = host.access;
     part("access").dataset.level = host.access;
     part("access").textContent = accessWords[host.access];
-    part("belief").dataset.level = host.belief;
-    part("belief").textContent = beliefWords[host.belief];
+    part("mark").dataset.level = host.mark;
+    part("mark").textContent = markWords[host.mark];
     part("seen").hidden = host.seen === "none";
     part("seen").textContent = seenWords[host.seen] || "";
     part("malware").hidden = !host.malware;
