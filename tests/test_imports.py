@@ -17,6 +17,7 @@ LAYERS = (
     "jit",
     "scenario",
     "sim",
+    "belief",
     "envs",
     "parity",
     "workflow",
@@ -60,7 +61,7 @@ ONLY_IN = {
     "pyarrow": {"runs"},
     "tensorboard": {"runs"},
 }
-SMALL_LAYERS = {"scenario", "sim"}
+SMALL_LAYERS = {"scenario", "sim", "belief"}
 SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}
 
 

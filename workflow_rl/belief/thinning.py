@@ -24,14 +24,16 @@ def thin(weights: NDArray[np.float64], number: int, limit: int, uniform: float) 
         limit: how many may stay, 1 or more.
         uniform: what decides, in (0, 1).
     """
-    falling = -np.sort(-weights[:number])
+    rising = np.sort(weights[:number])
+    up_to = np.cumsum(rising)
     above = 0
-    rest = falling.sum()
-    while above < limit - 1 and falling[above] * (limit - above) >= rest:
+    while above < limit - 1:
+        likeliest = number - 1 - above
+        if rising[likeliest] * (limit - above) < up_to[likeliest]:
+            break
         above += 1
-        rest = falling[above:].sum()
-    threshold = rest / (limit - above)
     left = limit - above
+    threshold = up_to[number - 1 - above] / left
     passed = uniform
     for state in range(number):
         weight = weights[state]
