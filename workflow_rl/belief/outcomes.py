@@ -16,6 +16,7 @@ from workflow_rl.scenario.tables import (
     GREEN_SCAN_TARGETS,
     NUM_EXPLOITS,
     NUM_HOSTS,
+    OPERATIONAL_HOSTS,
     SERVICE_YIELD,
     SHELL_DETECTION_PROBABILITY,
     ServiceYield,
@@ -28,6 +29,7 @@ from workflow_rl.sim.turn import red_chooses
 
 _MEANDER = int(RedAgent.MEANDER)
 _SCAN, _EXPLOIT = int(RedAction.DISCOVER_NETWORK_SERVICES), int(RedAction.EXPLOIT)
+_NO_SERVICE = int(ServiceYield.NO_SERVICE)
 _USER_SHELL, _PRIVILEGED_SHELL = int(ServiceYield.USER_SHELL), int(ServiceYield.PRIVILEGED_SHELL)
 _GREEN_SLEEPS = 0.5
 _GREEN_SCANS = (1 - _GREEN_SLEEPS) / count(GREEN_SCAN_TARGETS)  # a given one of its hosts
@@ -64,7 +66,10 @@ def list_outcomes(
     green, left = CHOSE_NOBODY, shown
     number = 0
     while True:
-        number = list_targets(env, action, targets, chance, left, green, draws, chances, number)
+        silent = OPERATIONAL_HOSTS | maybe_hidden | 1 << green
+        number = list_targets(
+            env, action, targets, chance, left, silent, green, draws, chances, number
+        )
         if not scans:
             return number
         green, chance = first(scans), _GREEN_SCANS
@@ -92,12 +97,16 @@ def list_targets(
     targets: int,
     chance: float,
     shown: int,
+    silent: int,
     green: int,
     draws: NDArray[np.int64],
     chances: NDArray[np.float64],
     number: int,
 ) -> int:
-    """Lists whom Red may have chosen, if it showed itself on exactly the hosts `shown`."""
+    """Lists whom Red may have chosen, if it showed itself on exactly the hosts `shown`.
+
+    On the hosts `silent` it may have connected without being shown; elsewhere it is always shown.
+    """
     chance /= count(targets)
     if shown:  # one action shows itself on one host at most, and only these do
         is_one = not (shown & (shown - 1))
@@ -105,10 +114,13 @@ def list_targets(
     while targets:
         target = first(targets)
         targets &= targets - 1
+        has_connected = shown != 0 or (silent >> target & 1) != 0  # or may have
         if action == _EXPLOIT and env.ports_known >> target & 1:
             options = exploit_options(env.ports[target])
-            number = list_exploits(target, options, chance, green, draws, chances, number)
-        else:
+            number = list_exploits(
+                target, options, has_connected, chance, green, draws, chances, number
+            )
+        elif action != _SCAN or has_connected:
             number = note(target, TOOK_FAVOURITE, 1, green, chance, draws, chances, number)
     return number
 
@@ -117,6 +129,7 @@ def list_targets(
 def list_exploits(
     target: int,
     options: int,
+    has_connected: bool,
     chance: float,
     green: int,
     draws: NDArray[np.int64],
@@ -137,6 +150,8 @@ def list_exploits(
         else:
             share *= (1.0 - FAVOURITE_EXPLOIT_PROBABILITY) / others
         service = SERVICE_YIELD[target, exploit]
+        if service != _NO_SERVICE and not has_connected:
+            continue
         if service in (_USER_SHELL, _PRIVILEGED_SHELL):
             unseen = share * (1.0 - SHELL_DETECTION_PROBABILITY)
             number = note(target, outcome, 0, green, unseen, draws, chances, number)
