@@ -19,13 +19,13 @@ RUN = "a_run"
 COMMANDS = (
     *("search", "train", "watch", "report", "replay", "select", "evaluate", "landscape"),
     *("compare-updates", "play", "parity", "bench", "bench sim", "bench train"),
-    *("bench vector", "bench scale"),
+    *("bench vector", "bench scale", "bench belief"),
 )
 NEED_AN_EXTRA = (
     *("search", "search --executor ray", "train", "landscape", "compare-updates", "play"),
     *(f"watch {RUN}", f"report {RUN}", f"replay {RUN}", f"replay {TRACES / 'sleep.npz'}"),
     *(f"select {RUN}", "evaluate greedy", "evaluate cardiff", "parity --live"),
-    *("bench sim", "bench train", "bench vector", "bench scale"),
+    *("bench sim", "bench train", "bench vector", "bench scale", "bench belief"),
 )
 
 

@@ -18,6 +18,7 @@ LAYERS = (
     "jit",
     "scenario",
     "sim",
+    "belief",
     "envs",
     "parity",
     "workflow",
@@ -61,7 +62,7 @@ ONLY_IN = {
     "pyarrow": {"runs"},
     "tensorboard": {"runs"},
 }
-SMALL_LAYERS = {"scenario", "sim"}
+SMALL_LAYERS = {"scenario", "sim", "belief"}
 SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}
 
 

@@ -9,6 +9,7 @@ from workflow_rl.errors import explain_missing
 if TYPE_CHECKING:
     from workflow_rl.agents.agent import BlueAgent
     from workflow_rl.agents.policy import Policy, load_policy
+    from workflow_rl.belief.belief import Belief
     from workflow_rl.config import Execution, ExperimentConfig
     from workflow_rl.envs.cyborg import CyborgEnv
     from workflow_rl.envs.shared import SharedMemoryVectorEnv
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Belief",
     "BlueAgent",
     "Cage2Env",
     "Cage2VectorEnv",
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Belief": "workflow_rl.belief.belief",
     "BlueAgent": "workflow_rl.agents.agent",
     "Cage2Env": "workflow_rl.envs.single",
     "Cage2VectorEnv": "workflow_rl.envs.vector",

@@ -25,7 +25,7 @@ from numba.core import config as numba_config
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent
-_COMPILED_FOLDERS = ("scenario", "sim", "workflow", "agents", "ppo", "train")
+_COMPILED_FOLDERS = ("scenario", "sim", "belief", "workflow", "agents", "ppo", "train")
 _MESSAGE_AFTER_SECONDS = 1.0
 _UNUSED_SECONDS = 30 * 24 * 3600.0
 # Sums may be added in another order and products be fused into them.

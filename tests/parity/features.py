@@ -31,8 +31,8 @@ OPERATIONAL: Final = slice(4, 8)
 # The four bits of a host in the observation
 _ACTIVITY_SCAN = (1, 0)
 _ACTIVITY_EXPLOIT = (1, 1)
-_BELIEF_USER = (0, 1)
-_BELIEF_PRIVILEGED = (1, 1)
+_MARK_USER = (0, 1)
+_MARK_PRIVILEGED = (1, 1)
 
 
 class Steps:
@@ -85,7 +85,7 @@ def activity(observation: Array, hosts: Array, bits: tuple[int, int]) -> Array:
     return shows(observation, hosts, bits, 0)
 
 
-def belief(observation: Array, hosts: Array, bits: tuple[int, int]) -> Array:
+def marked(observation: Array, hosts: Array, bits: tuple[int, int]) -> Array:
     return shows(observation, hosts, bits, 2)
 
 
@@ -308,8 +308,8 @@ def decoy_masks_activity(s: Steps) -> Where:
 @feature
 def belief_lowered(s: Steps) -> Where:
     """A further exploit turns the mark Privileged into User."""
-    was = belief(s.before("obs"), s.red_on_host, _BELIEF_PRIVILEGED)
-    return (was & belief(s["obs"], s.red_on_host, _BELIEF_USER),)
+    was = marked(s.before("obs"), s.red_on_host, _MARK_PRIVILEGED)
+    return (was & marked(s["obs"], s.red_on_host, _MARK_USER),)
 
 
 @feature
@@ -317,7 +317,7 @@ def analyse_finds_leftover(s: Steps) -> Where:
     """Analyse finds a file on a host that Red has lost."""
     clean = at(s.before("red_access"), s.blue_host) == Access.NONE
     file = at(s.before("malware"), s.blue_host) == 1
-    found = belief(s["obs"], s.blue_host, _BELIEF_PRIVILEGED)
+    found = marked(s["obs"], s.blue_host, _MARK_PRIVILEGED)
     return (s.blue(ActionKind.ANALYSE) & clean & file & found,)
 
 

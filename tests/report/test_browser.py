@@ -1,6 +1,7 @@
 """The pages in a real browser: headless Chromium, from disk, without a network."""
 
 import json
+import math
 import os
 import shutil
 import time
@@ -424,6 +425,19 @@ def test_the_slider_and_the_timeline_go_to_a_step(replay: Opened) -> None:
     assert at(page) in (7, 8)
 
 
+def known_words(user: float, privileged: float) -> str:
+    """How a host's probabilities are written."""
+
+    def percent(chance: float) -> str:
+        return f"{min(max(math.floor(100 * chance + 0.5), 1), 99)}\xa0%"
+
+    certain = {(0.0, 0.0): "no access", (1.0, 0.0): "user access", (0.0, 1.0): "privileged access"}
+    if (user, privileged) in certain:
+        return certain[user, privileged]
+    held = "held" if user + privileged > 0.9999 else f"{percent(user + privileged)} held"
+    return held + (f", {percent(privileged)} privileged" if user and privileged else "")
+
+
 def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) -> None:
     page = replay.page
     words = {"none": "no access", "user": "user access", "privileged": "privileged access"}
@@ -438,6 +452,11 @@ def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) ->
         access = page.locator(".host [data-part=access]").all_text_contents()
         by_host = page.eval_on_selector_all(".host", HOSTS)
         assert access == [words[now["hosts"][host]["access"]] for host in by_host]
+        known = page.locator(".host [data-part=known]").all_text_contents()
+        assert known == [known_words(*now["known"][host]) for host in by_host]
+        shown = page.locator("#now-known").text_content()
+        assert ("B_line" in shown) == ("bline" in now["redKnown"])
+        assert ("is running" in shown) == (now["otStoppedKnown"] == 0)
         verdict = page.locator("#now-verdict")
         assert verdict.is_visible() == (now["verdict"] != "no fix")
         if verdict.is_visible():

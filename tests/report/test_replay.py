@@ -9,13 +9,14 @@ from tests.agents.policies import new_policy, policy_file
 from tests.parity.fixtures import FILES, file_id
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy, load_policy
+from workflow_rl.belief.belief import Belief
 from workflow_rl.config import RuleSetName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import Game, play_batch
 from workflow_rl.parity.trace import Trace, load_trace
 from workflow_rl.report.replay import Replay, frames_of, play_policy, play_trace
 from workflow_rl.report.replay_page import replay_html
-from workflow_rl.sim.state import Access, Activity, Belief
+from workflow_rl.sim.state import Access, Activity, Mark
 from workflow_rl.workflow.orders import format_order
 
 WORKFLOW = "user > enterprise > op_server > op_host > defender"
@@ -147,6 +148,24 @@ def test_drawn_actions_depend_on_the_seed_alone(tmp_path: Path) -> None:
     assert one == same != other
 
 
+def test_beside_the_truth_stands_what_blue_could_have_known() -> None:
+    replay = play_policy("greedy", Path("greedy"), seed=6, red_agent="bline")
+    belief = Belief()
+    frames = frames_of(replay)
+    assert frames[0]["redKnown"] == {"bline": 0.3333, "meander": 0.3333, "sleep": 0.3333}
+    unsure = 0
+    for frame, moment in zip(frames[1:], replay.episode.moments[1:], strict=True):
+        belief.update(moment.observation, int(moment.state["blue_action"]))
+        np.testing.assert_allclose(frame["known"], belief.access[0, :, 1:], atol=1e-4)
+        assert frame["otStoppedKnown"] == pytest.approx(belief.ot_stopped[0], abs=1e-4)
+        unsure += any(0.0 < user + privileged < 1.0 for user, privileged in frame["known"])
+        for host, (user, privileged) in zip(frame["hosts"], frame["known"], strict=True):
+            chances = {"none": 1 - user - privileged, "user": user, "privileged": privileged}
+            assert chances[host["access"]] > 0
+    assert unsure > 0
+    assert frames[-1]["redKnown"] == {"bline": 1.0}
+
+
 # --- recordings
 
 
@@ -167,9 +186,7 @@ def test_a_recorded_episode_is_shown_as_it_was_recorded(rules: RuleSetName, path
         assert [Activity[h["seen"].upper()] for h in hosts] == (
             bits[:, 0] + 2 * bits[:, 1]
         ).tolist()
-        assert [Belief[h["belief"].upper()] for h in hosts] == (
-            bits[:, 2] + 2 * bits[:, 3]
-        ).tolist()
+        assert [Mark[h["mark"].upper()] for h in hosts] == (bits[:, 2] + 2 * bits[:, 3]).tolist()
         assert [h["malware"] for h in hosts] == recorded["malware"].astype(bool).tolist()
         assert frame["ot"] == (not recorded["ot_down"])
         assert frame["reward"] == pytest.approx(float(recorded["reward"]))

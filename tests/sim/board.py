@@ -25,7 +25,7 @@ from workflow_rl.sim.state import (
     NOBODY,
     STATE_DTYPE,
     Access,
-    Belief,
+    Mark,
     Outcome,
     RedAction,
     State,
@@ -111,7 +111,7 @@ class View:
     # --- what holds
 
     def bits(self, host: str) -> str:
-        """The host's four bits as shown in the observation: activity, then belief."""
+        """The host's four bits as shown in the observation: activity, then mark."""
         nibble = int(self.state["table"]) >> 4 * host_index(host) & 0b1111
         return "".join(str(nibble >> bit & 1) for bit in range(4))
 
@@ -193,11 +193,11 @@ class View:
             self.batch.state[name] = value
         return self
 
-    def believe(self, host: str, belief: Belief) -> Self:
+    def marked(self, host: str, mark: Mark) -> Self:
         """Gives Blue's mark on a host."""
         shift = 4 * host_index(host) + 2
         self.batch.state["table"] &= ~(0b11 << shift)
-        self.batch.state["table"] |= int(belief) << shift
+        self.batch.state["table"] |= int(mark) << shift
         return self
 
     def remember(self, host: str, *ports: int) -> Self:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.sim.board import HOSTS, Board
 from workflow_rl.scenario.tables import DECOY_NAMES, PORTS
-from workflow_rl.sim.state import Access, Belief, Success
+from workflow_rl.sim.state import Access, Mark, Success
 
 # What is accepted on a fresh host: once, and again and again.
 ONCE = {
@@ -158,7 +158,7 @@ def test_remove_cannot_touch_reds_first_session() -> None:
 def test_remove_on_a_clean_host_reports_success_and_marks_only_a_marked_host() -> None:
     board = Board().turn("Remove U3")
     assert (board.blue_success, board.shown(), board.reward) == (Success.TRUE, {}, 0.0)
-    board.believe("U3", Belief.PRIVILEGED).turn("Remove U3")
+    board.marked("U3", Mark.PRIVILEGED).turn("Remove U3")
     assert board.shown() == {"U3": "0010"}
 
 
@@ -226,7 +226,7 @@ def test_restore_clears_sessions_files_and_mark_on_that_host_only(host: str) -> 
     for kind in kinds:
         board.put(kind, *HOSTS)
     for name in HOSTS:
-        board.believe(name, Belief.PRIVILEGED)
+        board.marked(name, Mark.PRIVILEGED)
     board.turn(f"Restore {host}")
     others = set(HOSTS) - {host}
     assert [board.hosts(kind) for kind in kinds] == [others | {"U0"}, others, others, others]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.sim.board import HOSTS, Board, Match, host_index
 from workflow_rl.scenario.tables import PORTS, port_set
 from workflow_rl.sim.observe import OBSERVATION_SIZES, SCAN_SLOTS
-from workflow_rl.sim.state import Access, Activity, Belief, Success
+from workflow_rl.sim.state import Access, Activity, Mark, Success
 
 # --- how events are shown
 
@@ -37,7 +37,7 @@ def expected_activity(events: list[tuple[int, int]], placed: bool, cardiff: bool
     distinct=st.integers(1, 4),
     shell=st.booleans(),
     placed=st.booleans(),
-    before=st.sampled_from(Belief),
+    before=st.sampled_from(Mark),
 )
 def test_connections_are_shown_by_their_number_and_local_ports(
     observation: str,
@@ -45,11 +45,11 @@ def test_connections_are_shown_by_their_number_and_local_ports(
     distinct: int,
     shell: bool,
     placed: bool,
-    before: Belief,
+    before: Mark,
 ) -> None:
     ports = [port for port in ports if port in sorted(set(ports))[:distinct]]
     events = [(port, 50_000) for port in ports] + [(51_234, SHELL)] * shell
-    board = Board(observation=observation).believe("Ent0", before)
+    board = Board(observation=observation).marked("Ent0", before)
     ent0 = host_index("Ent0")
     board.batch.state["event_count"][0, ent0] = len(events)
     board.batch.state["event_ports"][0, ent0] = port_set(ports)
@@ -57,8 +57,8 @@ def test_connections_are_shown_by_their_number_and_local_ports(
     board.put("shell_events", *(["Ent0"] if shell else []))
     board.turn("DecoyVsftpd Ent0" if placed else "Sleep")
     activity = expected_activity(events, placed, observation == "cardiff")
-    belief = Belief.USER if activity is Activity.EXPLOIT else before
-    bits = f"{activity & 1}{activity >> 1}{belief & 1}{belief >> 1}"
+    mark = Mark.USER if activity is Activity.EXPLOIT else before
+    bits = f"{activity & 1}{activity >> 1}{mark & 1}{mark >> 1}"
     assert board.shown() == ({"Ent0": bits} if bits != "0000" else {})
     assert [board.state[name].tolist() for name in ("event_count", "event_ports")] == [[0] * 13] * 2
     assert (board.hosts("event_hosts"), board.hosts("shell_events")) == (set(), set())
@@ -192,7 +192,7 @@ def test_activity_lasts_one_step_and_the_mark_stays() -> None:
 
 # --- Blue's marks
 
-NO, UNKNOWN, USER, PRIVILEGED = Belief.NO, Belief.UNKNOWN, Belief.USER, Belief.PRIVILEGED
+NO, UNKNOWN, USER, PRIVILEGED = Mark.NO, Mark.UNKNOWN, Mark.USER, Mark.PRIVILEGED
 TRANSITIONS = {  # from: after Restore, Remove, a shown exploit, Analyse with and without malware
     NO: (NO, NO, USER, PRIVILEGED, NO),
     UNKNOWN: (NO, UNKNOWN, USER, PRIVILEGED, UNKNOWN),
@@ -201,13 +201,13 @@ TRANSITIONS = {  # from: after Restore, Remove, a shown exploit, Analyse with an
 }
 
 
-@pytest.mark.parametrize("before", Belief)
-def test_how_blues_mark_changes(before: Belief) -> None:
-    def mark_after(blue: str, red: str = "", *, malware: bool = False) -> Belief:
-        board = Board().believe("Ent0", before).remember("Ent0", 22)
+@pytest.mark.parametrize("before", Mark)
+def test_how_blues_mark_changes(before: Mark) -> None:
+    def mark_after(blue: str, red: str = "", *, malware: bool = False) -> Mark:
+        board = Board().marked("Ent0", before).remember("Ent0", 22)
         board.put("malware", *(["Ent0"] if malware else []))
         board.turn(blue, red)
-        return Belief(int(board.bits("Ent0")[3:1:-1], base=2))
+        return Mark(int(board.bits("Ent0")[3:1:-1], base=2))
 
     assert (
         mark_after("Restore Ent0", malware=True),
@@ -230,7 +230,7 @@ def test_how_blues_mark_changes(before: Belief) -> None:
 def test_in_one_step_a_shown_exploit_beats_blues_action_and_found_malware_beats_both(
     blue: str, malware: bool, bits: str
 ) -> None:
-    board = Board().believe("Ent0", Belief.PRIVILEGED).remember("Ent0", 22)
+    board = Board().marked("Ent0", Mark.PRIVILEGED).remember("Ent0", 22)
     board.put("malware", *(["Ent0"] if malware else [])).turn(blue, "EXP Ent0")
     assert board.bits("Ent0") == bits
 

@@ -2,7 +2,7 @@ import pytest
 
 from tests.sim.board import EXPLOITS, HOSTS, Board, scanned
 from workflow_rl.scenario.tables import DECOY_NAMES, Subnet, port_set
-from workflow_rl.sim.state import NOBODY, Access, Belief, Outcome, Success
+from workflow_rl.sim.state import NOBODY, Access, Mark, Outcome, Success
 
 # --- sweep
 
@@ -148,7 +148,7 @@ def test_what_an_escalation_reveals(host: str, subnet: Subnet, linked: str, kind
 
 
 def test_impact_persistence_and_immunity() -> None:
-    board = Board().put("persistent", "Ent0", "OpS").believe("OpS", Belief.USER).remember("OpS", 22)
+    board = Board().put("persistent", "Ent0", "OpS").marked("OpS", Mark.USER).remember("OpS", 22)
     true, false, unknown = Success.TRUE, Success.FALSE, Success.UNKNOWN
     expected = [
         ("Sleep", "IMP OpS", false, 0.0, "0001", True),  # the service is not known yet

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sim.board import HOSTS, Board
-from workflow_rl.sim.state import Belief
+from workflow_rl.sim.state import Mark
 
 VALUES = {  # what a privileged red session costs per step
     "Def": 0.1,
@@ -48,7 +48,7 @@ def test_restoring_the_host_red_is_privileged_on_counts_only_the_restore() -> No
 
 
 def test_the_reward_follows_the_truth_and_not_blues_marks() -> None:
-    board = Board().believe("Ent0", Belief.PRIVILEGED).turn()
+    board = Board().marked("Ent0", Mark.PRIVILEGED).turn()
     assert (board.reward, board.bits("Ent0")) == (0.0, "0011")
 
 

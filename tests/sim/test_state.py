@@ -11,8 +11,8 @@ from workflow_rl.sim.state import (
     SETTINGS_DTYPE,
     STATE_DTYPE,
     Activity,
-    Belief,
     Flag,
+    Mark,
     RedAgent,
     Settings,
     Small,
@@ -80,7 +80,7 @@ def test_all_numbers_are_signed_so_that_compiled_arithmetic_stays_whole() -> Non
     assert kinds(STATE_DTYPE) == {"i", "b", "V"}  # V: the memory
 
 
-def test_activity_and_belief_are_numbered_by_their_bits_in_the_vector() -> None:
+def test_activity_and_mark_are_numbered_by_their_bits_in_the_vector() -> None:
     def bits(code: int) -> tuple[int, int]:
         return code & 1, code >> 1
 
@@ -89,7 +89,7 @@ def test_activity_and_belief_are_numbered_by_their_bits_in_the_vector() -> None:
         "SCAN": (1, 0),
         "EXPLOIT": (1, 1),
     }
-    assert {code.name: bits(code) for code in Belief} == {
+    assert {code.name: bits(code) for code in Mark} == {
         "NO": (0, 0),
         "UNKNOWN": (1, 0),
         "USER": (0, 1),

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_rl.sim.state import STATE_DTYPE, Activity, Belief
-from workflow_rl.sim.table import ALL_BELIEFS, activity, belief, clear_activity, mark, show
+from workflow_rl.sim.state import STATE_DTYPE, Activity, Mark
+from workflow_rl.sim.table import ALL_MARKS, activity, clear_activity, mark, mark_of, show
 
 HOST = st.integers(0, 12)
 TABLE = st.integers(0, 2**52 - 1)
@@ -23,16 +23,16 @@ def bits(table: int) -> list[int]:
 
 @settings(deadline=None)
 @given(table=TABLE, host=HOST)
-def test_activity_and_belief_are_the_hosts_own_bits(table: int, host: int) -> None:
+def test_activity_and_mark_are_the_hosts_own_bits(table: int, host: int) -> None:
     env = environment(table)
     a1, a2, c1, c2 = bits(table)[4 * host : 4 * host + 4]
     assert activity(env, host) == a1 + 2 * a2
-    assert belief(env, host) == c1 + 2 * c2
+    assert mark_of(env, host) == c1 + 2 * c2
 
 
 @settings(deadline=None)
-@given(table=TABLE, host=HOST, new=st.sampled_from(Belief))
-def test_a_mark_replaces_the_mark_of_that_host_only(table: int, host: int, new: Belief) -> None:
+@given(table=TABLE, host=HOST, new=st.sampled_from(Mark))
+def test_a_mark_replaces_the_mark_of_that_host_only(table: int, host: int, new: Mark) -> None:
     env = environment(table)
     mark(env, host, int(new))
     expected = bits(table)
@@ -54,5 +54,5 @@ def test_activities_are_taken_down_and_shown_on_that_host_only(
     assert bits(int(env["table"])) == expected
 
 
-def test_the_beliefs_are_the_last_two_bits_of_every_host() -> None:
-    assert bits(ALL_BELIEFS) == [0, 0, 1, 1] * 13
+def test_the_marks_are_the_last_two_bits_of_every_host() -> None:
+    assert bits(ALL_MARKS) == [0, 0, 1, 1] * 13

@@ -11,7 +11,7 @@ from workflow_rl.config import GameConfig, RedAgentName
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import DEFENDER, HOST_NAMES, host_set
 from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.state import Access, Belief
+from workflow_rl.sim.state import Access, Mark
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
     NOT_A_FIX,
@@ -30,8 +30,8 @@ from workflow_rl.workflow.orders import (
     parse_order,
 )
 
-MARKS = {"No": Belief.NO, "Unknown": Belief.UNKNOWN, "User": Belief.USER}
-MARKS["Privileged"] = Belief.PRIVILEGED
+MARKS = {"No": Mark.NO, "Unknown": Mark.UNKNOWN, "User": Mark.USER}
+MARKS["Privileged"] = Mark.PRIVILEGED
 ORDER = "op_server > enterprise > op_host > user > defender"
 VERDICTS = {NOT_A_FIX: "no fix", REPEAT: "repeat", VIOLATION: "violation", COMPLIANT: "compliant"}
 

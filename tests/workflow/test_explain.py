@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from workflow_rl.scenario.actions import NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import HOST_NAMES, host_set
-from workflow_rl.sim.state import Belief
+from workflow_rl.sim.state import Mark
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
     NOT_A_FIX,
@@ -20,24 +20,24 @@ from workflow_rl.workflow.orders import NUM_ORDERS, SEQUENCES, order_index, pars
 ORDER = order_index(parse_order("op_server > enterprise > op_host > user > defender"))
 
 
-def table(**beliefs: Belief) -> int:
+def table(**marks: Mark) -> int:
     """Blue's table with marks on the named hosts."""
-    return sum(belief << 4 * HOST_NAMES.index(host) + 2 for host, belief in beliefs.items())
+    return sum(mark << 4 * HOST_NAMES.index(host) + 2 for host, mark in marks.items())
 
 
-def observed(action: str, **beliefs: Belief) -> tuple[int, str, str | None]:
-    told = explain_observed(table(**beliefs), parse_action(action), ORDER)
+def observed(action: str, **marks: Mark) -> tuple[int, str, str | None]:
+    told = explain_observed(table(**marks), parse_action(action), ORDER)
     return told.verdict, told.why, told.due
 
 
 def test_an_action_that_fixes_nothing_is_none() -> None:
-    verdict, why, due = observed("Analyse User1", User1=Belief.USER)
+    verdict, why, due = observed("Analyse User1", User1=Mark.USER)
     assert (verdict, due) == (NOT_A_FIX, "user")
     assert "Remove and Restore" in why
 
 
 def test_a_compliant_fix_names_its_type() -> None:
-    verdict, why, due = observed("Restore User1", User1=Belief.PRIVILEGED)
+    verdict, why, due = observed("Restore User1", User1=Mark.PRIVILEGED)
     assert (verdict, due) == (COMPLIANT, "user")
     assert why == (
         "User1 is marked in Blue's table, and user is the first type in the order with such a host"
@@ -45,7 +45,7 @@ def test_a_compliant_fix_names_its_type() -> None:
 
 
 def test_a_fix_out_of_turn_names_who_came_first() -> None:
-    marks = {"User1": Belief.USER, "Enterprise0": Belief.UNKNOWN, "Op_Host2": Belief.USER}
+    marks = {"User1": Mark.USER, "Enterprise0": Mark.UNKNOWN, "Op_Host2": Mark.USER}
     verdict, why, due = observed("Remove User1", **marks)
     assert (verdict, due) == (VIOLATION, "enterprise")
     assert why == (
@@ -54,20 +54,20 @@ def test_a_fix_out_of_turn_names_who_came_first() -> None:
 
 
 def test_a_fix_of_a_clean_host_says_so() -> None:
-    verdict, why, _ = observed("Restore User2", User1=Belief.USER)
+    verdict, why, _ = observed("Restore User2", User1=Mark.USER)
     assert verdict == VIOLATION
     assert why == "User2 is not marked in Blue's table, and User1 would have come first"
 
 
 def test_what_does_not_count_says_why() -> None:
     assert observed("Remove User1")[:2] == (REPEAT, "no host is marked in Blue's table")
-    verdict, why, _ = observed("Remove User1", User1=Belief.UNKNOWN)
+    verdict, why, _ = observed("Remove User1", User1=Mark.UNKNOWN)
     assert verdict == REPEAT
     assert "already marked Unknown" in why
 
 
 def test_red_s_foothold_never_comes_first() -> None:
-    assert observed("Remove User1", User0=Belief.USER)[0] == REPEAT
+    assert observed("Remove User1", User0=Mark.USER)[0] == REPEAT
 
 
 def test_by_the_truth_it_is_where_red_is() -> None:

@@ -18,7 +18,7 @@ from workflow_rl.scenario.tables import (
     ServiceYield,
 )
 from workflow_rl.scenario.units import NUM_UNITS, UNIT_OF
-from workflow_rl.sim.state import Belief
+from workflow_rl.sim.state import Mark
 from workflow_rl.workflow.orders import ORDERS, SEQUENCES, Order, order_index
 
 DEFAULT_ORDER: Final = ORDERS[
@@ -38,12 +38,12 @@ DECOY_PREFERENCE: Final = np.array(
     ],
     dtype=np.int8,
 )
-_USER = int(Belief.USER)
+_USER = int(Mark.USER)
 
 
 @rule
 def mark_of(observation: NDArray[np.int8], host: int) -> int:
-    """Returns the Belief that a row of 52 bits shows of a host."""
+    """Returns the Mark that a row of 52 bits shows of a host."""
     return int(observation[4 * host + 2] | observation[4 * host + 3] << 1)
 
 

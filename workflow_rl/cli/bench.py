@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workflow_rl.bench import sim
-from workflow_rl.cli import bench_scale, bench_vector
+from workflow_rl.cli import bench_belief, bench_scale, bench_vector
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 def add_to(commands: Commands) -> None:
     """Adds the command and what can be measured."""
-    parser = commands.add_parser("bench", help="measure speed on this machine")
+    parser = commands.add_parser("bench", help="measure speed on this machine, and the belief")
     subjects = parser.add_subparsers(dest="subject", metavar="WHAT", required=True)
     _add_sim(subjects)
     _add_train(subjects)
     bench_vector.add_to(subjects)
     bench_scale.add_to(subjects)
+    bench_belief.add_to(subjects)
 
 
 def _add_sim(subjects: Commands) -> None:

@@ -48,8 +48,13 @@ def add_measuring_flags(
     )
 
 
-def checked(args: argparse.Namespace, config: GameConfig) -> Path:
+def checked(args: argparse.Namespace, config: GameConfig, *, mixed: bool = False) -> Path:
     """Checks the flags of every benchmark and returns where its figures go.
+
+    Args:
+        args: the flags.
+        config: the game.
+        mixed: whether several red agents may play.
 
     Raises:
         InvalidInputError: a flag is not allowed.
@@ -58,7 +63,7 @@ def checked(args: argparse.Namespace, config: GameConfig) -> Path:
     if getattr(args, "cyborg_path", None) is not None:
         load_cyborg(args.cyborg_path)  # says so if there is none
         os.environ[PATH_VARIABLE] = args.cyborg_path
-    if config.red_agent == MIXED:
+    if config.red_agent == MIXED and not mixed:
         raise InvalidInputError("the benchmark needs one red agent: bline, meander or sleep")
     whole_number("--repeats", args.repeats, 1, 1_000)
     whole_number("--load", args.load, 0, 1_000)

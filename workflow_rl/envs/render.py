@@ -8,7 +8,7 @@ from workflow_rl.errors import explain_missing
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOY_NAMES, EXPLOIT_NAMES, HOST_NAMES, USER0, Subnet
 from workflow_rl.sim.network import held_hosts
-from workflow_rl.sim.state import NOBODY, Access, Activity, Belief, Outcome, RedAction, Success
+from workflow_rl.sim.state import NOBODY, Access, Activity, Mark, Outcome, RedAction, Success
 
 if TYPE_CHECKING:  # an environment that is not rendered does without it
     from rich.text import Text
@@ -59,7 +59,7 @@ class HostView(NamedTuple):
     """One host at one moment: what is true of it and what Blue makes of it."""
 
     access: Access  # of Red, in truth
-    belief: Belief
+    mark: Mark
     activity: Activity  # in this step, as Blue's monitor reported it
     malware: bool
     decoys: tuple[str, ...]
@@ -72,7 +72,7 @@ def host_view(state: Any, host: int) -> HostView:
     live = int(state["decoys"][host])
     return HostView(
         access=Access((held >> host & 1) + (int(state["privileged"]) >> host & 1)),
-        belief=Belief(bits >> 2),
+        mark=Mark(bits >> 2),
         activity=Activity(bits & 0b11),
         malware=bool(int(state["malware"]) >> host & 1),
         decoys=tuple(n.removeprefix("Decoy") for d, n in enumerate(DECOY_NAMES) if live >> d & 1),
@@ -84,7 +84,7 @@ def _host_row(state: Any, host: int) -> "tuple[str | Text, ...]":
     return (
         HOST_NAMES[host] + (" (Red)" if host == USER0 else ""),  # where Red starts and stays
         _cell(_words(view.activity.name)),
-        _cell(_words(view.belief.name)),
+        _cell(_words(view.mark.name)),
         _cell(_words(view.access.name)),
         "file" if view.malware else "-",
         " ".join(view.decoys) or "-",
@@ -134,7 +134,7 @@ def frame_text(
     )
     console.print(f"return so far {total:.1f}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
-    for heading in ("host", "Blue sees", "believes", "true access", "malware", "decoys"):
+    for heading in ("host", "Blue sees", "mark", "true access", "malware", "decoys"):
         table.add_column(heading, no_wrap=heading != "decoys")
     for host in range(len(HOST_NAMES)):
         table.add_row(*_host_row(state, host))

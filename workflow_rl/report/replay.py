@@ -9,7 +9,15 @@ import numpy as np
 
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
-from workflow_rl.config import RULE_SETS, GameConfig, RuleSetName, one_of, whole_number
+from workflow_rl.belief.belief import Belief
+from workflow_rl.config import (
+    RED_AGENTS,
+    RULE_SETS,
+    GameConfig,
+    RuleSetName,
+    one_of,
+    whole_number,
+)
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
@@ -23,6 +31,7 @@ from workflow_rl.workflow.explain import explain_observed, explain_true
 from workflow_rl.workflow.orders import order_index, parse_order
 
 MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
+_DECIMALS: Final = 4  # of a probability
 # Of an agent of which no training is known.
 _DEFAULT_GAME: Final = {"red_agent": "bline", "rules": "main", "episode_length": 100}
 
@@ -104,7 +113,7 @@ def play_trace(
     config = GameConfig(
         red_agent=trace.red_agent,
         rules=rules,
-        green_agent="active",  # its recorded draws say when it really acts
+        green_agent="active" if (trace.arrays["green_type"] == 1).any() else "sleep",
         episode_length=length,
     )
     episode = Episode(config, 0)
@@ -132,14 +141,34 @@ def _pairs(episode: Episode) -> list[tuple[Any, Any]]:
 
 def frames_of(replay: Replay) -> list[dict[str, Any]]:
     """Returns every moment of an episode as plain data, the start first."""
-    moments = replay.episode.moments
-    frames = [_frame(moments[0].state, 0.0)]
+    config = replay.config
+    # Blue is not told who attacks.
+    belief = Belief(
+        rules=config.rules, observation=config.observation, green_agent=config.green_agent
+    )
+    frames = [_frame(replay.episode.moments[0].state, 0.0) | _known(belief)]
     for before, after in _pairs(replay.episode):
-        frame = _frame(after.state, after.total)
+        action = int(after.state["blue_action"])
+        belief.update(after.observation, action)
+        frame = _frame(after.state, after.total) | _known(belief)
         if replay.order is not None:
-            frame |= _judged(before.state, int(after.state["blue_action"]), replay.order)
+            frame |= _judged(before.state, action, replay.order)
         frames.append(frame)
     return frames
+
+
+def _known(belief: Belief) -> dict[str, Any]:
+    """Returns what Blue could know: probabilities, by host, of the OT service and of who Red is."""
+    _, user, privileged = np.round(belief.access[0], _DECIMALS).T.tolist()
+    return {
+        "known": list(zip(user, privileged, strict=True)),
+        "otStoppedKnown": round(float(belief.ot_stopped[0]), _DECIMALS),
+        "redKnown": {
+            name: round(float(chance), _DECIMALS)
+            for name, chance in zip(RED_AGENTS, belief.red_agent[0], strict=True)
+            if chance > 0
+        },
+    }
 
 
 def _frame(state: Any, total: float) -> dict[str, Any]:
@@ -169,7 +198,7 @@ def _host(state: Any, host: int) -> dict[str, Any]:
     view = host_view(state, host)
     return {
         "access": view.access.name.lower(),
-        "belief": view.belief.name.lower(),
+        "mark": view.mark.name.lower(),
         "seen": view.activity.name.lower(),
         "malware": view.malware,
         "decoys": list(view.decoys),

@@ -212,7 +212,7 @@ class Batch:
         self.out = Outputs.empty(num_envs, self.observation_size)
         self.state = np.zeros(num_envs, STATE_DTYPE)
         self.state["index"] = np.arange(num_envs)
-        self._settings = _settings(config, autoreset)
+        self._settings = settings_of(config, autoreset)
 
     def reset(self, seed: int | None = None) -> None:
         """Starts an episode in every environment.
@@ -274,7 +274,8 @@ def max_threads() -> int:
     return int(numba.config.NUMBA_NUM_THREADS)
 
 
-def _settings(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
+def settings_of(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
+    """Returns (1,) the record of what is the same for every environment; its key is still 0."""
     up_to = np.cumsum(config.red_weights)
     up_to[np.flatnonzero(config.red_weights)[-1] :] = 1.0  # whatever the rounding of the sum
     settings = np.zeros(1, SETTINGS_DTYPE)

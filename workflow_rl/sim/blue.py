@@ -9,8 +9,8 @@ from workflow_rl.scenario.tables import (
     USER0,
 )
 from workflow_rl.sim.network import open_ports
-from workflow_rl.sim.state import NOBODY, Belief, State, Success
-from workflow_rl.sim.table import belief, mark
+from workflow_rl.sim.state import NOBODY, Mark, State, Success
+from workflow_rl.sim.table import mark, mark_of
 
 _MONITOR = int(ActionKind.MONITOR)
 _ANALYSE = int(ActionKind.ANALYSE)
@@ -18,7 +18,7 @@ _REMOVE = int(ActionKind.REMOVE)
 _RESTORE = int(ActionKind.RESTORE)
 _FIRST_DECOY = int(ActionKind.FIRST_DECOY)
 _TRUE, _FALSE, _UNKNOWN = int(Success.TRUE), int(Success.FALSE), int(Success.UNKNOWN)
-_BELIEF_NO, _BELIEF_UNKNOWN = int(Belief.NO), int(Belief.UNKNOWN)
+_MARK_NO, _MARK_UNKNOWN = int(Mark.NO), int(Mark.UNKNOWN)
 
 
 @rule
@@ -57,8 +57,8 @@ def remove(env: State, host: int) -> None:
     Reference quirk: it reports success and marks the host whether or not anything was killed.
     """
     env.removable &= ~(1 << host)
-    if belief(env, host) != _BELIEF_NO:
-        mark(env, host, _BELIEF_UNKNOWN)
+    if mark_of(env, host) != _MARK_NO:
+        mark(env, host, _MARK_UNKNOWN)
 
 
 @rule
@@ -75,7 +75,7 @@ def restore(env: State, host: int) -> None:
     env.malware &= others
     env.decoys[host] = 0
     env.restored |= 1 << host
-    mark(env, host, _BELIEF_NO)
+    mark(env, host, _MARK_NO)
     env.action_cost = -RESTORE_COST_TENTHS
     if host == OP_SERVER0:
         env.ot_running = True

@@ -13,7 +13,7 @@ from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
 from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE, remember, write_memory
 from workflow_rl.sim.network import open_ports, red_hosts
-from workflow_rl.sim.state import NOBODY, Activity, Belief, Settings, State
+from workflow_rl.sim.state import NOBODY, Activity, Mark, Settings, State
 from workflow_rl.sim.table import activity, clear_activity, mark, show
 
 CHALLENGE_SIZE: Final = 4 * NUM_HOSTS
@@ -29,7 +29,7 @@ OBSERVATION_SIZES: Final[dict[ObservationName, int]] = {
 }
 
 _NONE, _SCAN, _EXPLOIT = int(Activity.NONE), int(Activity.SCAN), int(Activity.EXPLOIT)
-_USER, _PRIVILEGED = int(Belief.USER), int(Belief.PRIVILEGED)
+_USER, _PRIVILEGED = int(Mark.USER), int(Mark.PRIVILEGED)
 _NUM_SLOTS = len(SCAN_SLOTS)
 _HOST_WORDS = np.array(  # (a host's bits of the table,) -> the same as four bytes
     [[bits >> i & 1 for i in range(4)] for bits in range(16)], dtype=np.int8

@@ -23,33 +23,27 @@ _SWEEP_ORDER = (int(Subnet.ENTERPRISE), int(Subnet.OPERATIONAL), int(Subnet.USER
 def meander_chooses(env: State, draw: int) -> None:
     """Takes in the last result, then names the next action."""
     digest_result(env)
+    action, eligible = next_action(env)
+    if eligible:
+        act(env, action, choose(draw, eligible))
+
+
+@rule
+def next_action(env: State) -> tuple[int, int]:
+    """Returns Meander's next action and the set of targets it draws one of."""
     if env.meander_escalated >> OP_SERVER0 & 1:
-        act(env, _IMPACT, OP_SERVER0)
-        return
+        return _IMPACT, 1 << OP_SERVER0
     unswept = env.subnets_known & ~env.meander_swept
     if unswept:
-        subnet = first_to_sweep(unswept)
-        env.meander_swept |= 1 << subnet  # Reference quirk: also if the sweep then fails
-        act(env, _SWEEP, subnet)
-        return
+        return _SWEEP, 1 << first_to_sweep(unswept)
     unscanned = env.addresses_known & ~env.meander_scanned
     if unscanned:
-        host = choose(draw, unscanned)
-        env.meander_scanned |= 1 << host  # Reference quirk: never scanned again, even if unroutable
-        act(env, _SCAN, host)
-        return
+        return _SCAN, unscanned
     lost = env.meander_mapped & ~env.meander_exploited
     unescalated = env.names_known & ~env.meander_escalated & ~lost
     if unescalated:
-        host = choose(draw, unescalated)
-        env.meander_escalated |= 1 << host
-        act(env, _ESCALATE, host)
-        return
-    unexploited = env.addresses_known & ~env.meander_exploited
-    if unexploited:
-        host = choose(draw, unexploited)
-        env.meander_exploited |= 1 << host
-        act(env, _EXPLOIT, host)
+        return _ESCALATE, unescalated
+    return _EXPLOIT, env.addresses_known & ~env.meander_exploited
 
 
 @rule
@@ -95,6 +89,17 @@ def first_to_sweep(subnets: int) -> int:
 
 @rule
 def act(env: State, action: int, target: int) -> None:
-    """Names the action of this step."""
+    """Names the action of this step and notes it on its list, whatever will come of it.
+
+    Reference quirk: a sweep or scan without a route counts as done, too, and is never repeated.
+    """
     env.red_action = action
     env.red_target = target
+    if action == _SWEEP:
+        env.meander_swept |= 1 << target
+    elif action == _SCAN:
+        env.meander_scanned |= 1 << target
+    elif action == _ESCALATE:
+        env.meander_escalated |= 1 << target
+    elif action == _EXPLOIT:
+        env.meander_exploited |= 1 << target

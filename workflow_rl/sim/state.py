@@ -80,7 +80,7 @@ class Activity(IntEnum):
     EXPLOIT = 0b11
 
 
-class Belief(IntEnum):
+class Mark(IntEnum):
     """Blue's own mark on a host, kept until something changes it; its two bits of the vector."""
 
     NO = 0b00

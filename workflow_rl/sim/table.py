@@ -1,7 +1,7 @@
 """Blue's table: per host the step's activity and Blue's own mark, packed into one integer.
 
 Host h owns four bits from bit 4h, in the order of the observation vector: two of `Activity`, then
-two of `Belief`. The integer is the 52-bit observation itself.
+two of `Mark`. The integer is the 52-bit observation itself.
 """
 
 from typing import Final
@@ -11,8 +11,8 @@ from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.state import State
 
 _ACTIVITY = 0b0011
-_BELIEF = 0b1100
-ALL_BELIEFS: Final = sum(_BELIEF << 4 * host for host in range(NUM_HOSTS))
+_MARK = 0b1100
+ALL_MARKS: Final = sum(_MARK << 4 * host for host in range(NUM_HOSTS))
 
 
 @rule
@@ -22,15 +22,15 @@ def activity(env: State, host: int) -> int:
 
 
 @rule
-def belief(env: State, host: int) -> int:
-    """Returns Blue's mark on a host, a Belief."""
+def mark_of(env: State, host: int) -> int:
+    """Returns Blue's mark on a host, a Mark."""
     return env.table >> (4 * host + 2) & 0b11
 
 
 @rule
 def mark(env: State, host: int, new: int) -> None:
     """Changes Blue's mark on a host."""
-    env.table = env.table & ~(_BELIEF << 4 * host) | new << (4 * host + 2)
+    env.table = env.table & ~(_MARK << 4 * host) | new << (4 * host + 2)
 
 
 @rule
@@ -42,4 +42,4 @@ def show(env: State, host: int, new: int) -> None:
 @rule
 def clear_activity(env: State) -> None:
     """Takes down the activities of the step before."""
-    env.table &= ALL_BELIEFS
+    env.table &= ALL_MARKS

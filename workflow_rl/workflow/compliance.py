@@ -23,7 +23,7 @@ from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
 from workflow_rl.scenario.units import NUM_UNITS, UNIT_HOSTS, UNIT_OF
-from workflow_rl.sim.state import Belief
+from workflow_rl.sim.state import Mark
 
 NOT_A_FIX: Final = 0
 REPEAT: Final = 1  # a fix that does not count, or one made while no host is open
@@ -32,7 +32,7 @@ COMPLIANT: Final = 3
 
 _REMOVE = int(ActionKind.REMOVE)
 _RESTORE = int(ActionKind.RESTORE)
-_UNKNOWN = int(Belief.UNKNOWN)
+_UNKNOWN = int(Mark.UNKNOWN)
 _ALL_BUT_USER0 = ~(1 << USER0)
 
 

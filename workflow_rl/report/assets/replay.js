@@ -8,22 +8,48 @@
   const [play, scrub, speed] = ["play", "scrub", "speed"].map(byId);
   const cards = hostNames.map((_, host) => document.querySelector(`[data-host="${host}"]`));
   const accessWords = { none: "no access", user: "user access", privileged: "privileged access" };
-  const beliefWords = { no: "clean", unknown: "unknown", user: "user access", privileged: "privileged access" };
+  const markWords = { no: "clean", unknown: "unknown", user: "user access", privileged: "privileged access" };
   const seenWords = { scan: "scan seen", exploit: "exploit seen" };
   const partWords = ["hosts held by Red", "OT service down", "Restore"];
+  const redNames = { bline: "B_line", meander: "Meander", sleep: "asleep" };
   const points = (value) => value.toFixed(1);
   let position = 0;
   let timer = null;
 
   // --- one frame
 
-  const showHost = (card, host, frame) => {
+  const percent = (chance) => {
+    const whole = Math.min(Math.max(Math.round(100 * chance), 1), 99); // 0 and 100 are for what is certain
+    return `${chance <= 0 ? 0 : chance >= 1 ? 100 : whole}\u00a0%`;
+  };
+
+  const knownWords = (user, privileged) => {
+    const level = [["none", 1 - user - privileged], ["user", user], ["privileged", privileged]];
+    const [likeliest, chance] = level.reduce((a, b) => (b[1] > a[1] ? b : a));
+    if (chance > 0.9999) return [likeliest, accessWords[likeliest]];
+    const held = user + privileged;
+    const some = held > 0.9999 ? "held" : `${percent(held)} held`;
+    const most = privileged > 0 && user > 0 ? `, ${percent(privileged)} privileged` : "";
+    return [likeliest, some + most];
+  };
+
+  const showKnown = (part, [user, privileged]) => {
+    const [level, words] = knownWords(user, privileged);
+    part("known").dataset.level = level;
+    part("known").textContent = words;
+    part("chances").classList.toggle("certain", words === accessWords[level]);
+    part("user").style.width = `${100 * user}%`;
+    part("privileged").style.width = `${100 * privileged}%`;
+  };
+
+  const showHost = (card, host, known, frame) => {
     const part = (name) => card.querySelector(`[data-part="${name}"]`);
+    showKnown(part, known);
     card.dataset.access = host.access;
     part("access").dataset.level = host.access;
     part("access").textContent = accessWords[host.access];
-    part("belief").dataset.level = host.belief;
-    part("belief").textContent = beliefWords[host.belief];
+    part("mark").dataset.level = host.mark;
+    part("mark").textContent = markWords[host.mark];
     part("seen").hidden = host.seen === "none";
     part("seen").textContent = seenWords[host.seen] || "";
     part("malware").hidden = !host.malware;
@@ -47,6 +73,14 @@
     element.textContent = `${prefix}${verdict}: ${why}.`;
   };
 
+  const knownOfAll = (frame) => {
+    const agents = Object.entries(frame.redKnown).sort((a, b) => b[1] - a[1]);
+    const named = agents.map(([name, chance]) => redNames[name] + (chance < 1 ? ` (${percent(chance)})` : ""));
+    const stopped = frame.otStoppedKnown;
+    const service = stopped <= 0 ? "is running" : `is stopped${stopped < 1 ? ` (${percent(stopped)})` : ""}`;
+    return `Blue could know: Red is ${named.join(" or ")}; the OT service ${service}.`;
+  };
+
   const rewardParts = (frame) => {
     const hosts = frame.costs.map(([host, cost]) => `${hostNames[host]} ${points(cost)}`).join(", ");
     const named = frame.parts
@@ -64,10 +98,11 @@
     byId("now-reward").textContent = points(frame.reward);
     byId("now-total").textContent = points(frame.total);
     byId("now-parts").textContent = rewardParts(frame);
+    byId("now-known").textContent = knownOfAll(frame);
     showVerdict(byId("now-verdict"), "", frame.verdict, frame.why);
     showVerdict(byId("now-true"), "by the truth ", frame.trueVerdict, frame.trueWhy);
     cards.forEach((card, host) => {
-      showHost(card, frame.hosts[host], frame);
+      showHost(card, frame.hosts[host], frame.known[host], frame);
       const [byRed, byBlue] = [frame.redHost === host, frame.blueHost === host];
       card.classList.toggle("by-red", byRed);
       card.classList.toggle("by-blue", byBlue);

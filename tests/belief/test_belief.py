@@ -1,0 +1,290 @@
+"""The belief as a user meets it."""
+
+import doctest
+from typing import Any
+
+import numpy as np
+import pytest
+
+import workflow_rl
+from tests.belief.games import Games, play
+from workflow_rl.belief import belief as module
+from workflow_rl.belief.belief import Belief
+from workflow_rl.config import RED_AGENTS
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import parse_action
+from workflow_rl.scenario.tables import HOST_NAMES, USER0
+
+NOTHING = np.zeros(52, np.int8)
+SLEEP = 0
+
+
+def seen(**hosts: str) -> Any:
+    """An observation: the four bits of some hosts, such as Enterprise0="1101"."""
+    bits = NOTHING.copy()
+    for host, shown in hosts.items():
+        start = 4 * HOST_NAMES.index(host)
+        bits[start : start + 4] = [int(bit) for bit in shown]
+    return bits
+
+
+def follow(belief: Belief, games: Games) -> Belief:
+    """Takes in the games from their start to their end."""
+    for observation, action in zip(games.observations, games.actions, strict=True):
+        belief.update(observation, action)
+    return belief
+
+
+def copies(belief: Belief) -> list[np.ndarray]:
+    return [a.copy() for a in (belief.access, belief.ot_stopped, belief.red_agent)]
+
+
+def assert_equal(one: list[np.ndarray], other: list[np.ndarray]) -> None:
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_example_runs() -> None:
+    assert workflow_rl.Belief is Belief
+    result = doctest.testmod(module)
+    assert result.attempted > 3
+    assert result.failed == 0
+
+
+def test_before_the_first_step_red_holds_user0_alone() -> None:
+    belief = Belief(3)
+    assert belief.access.shape == (3, 13, 3)
+    expected = np.zeros((13, 3))
+    expected[:, 0] = 1.0
+    expected[USER0] = 0.0, 0.0, 1.0
+    np.testing.assert_allclose(belief.access, np.broadcast_to(expected, (3, 13, 3)))
+    assert belief.ot_stopped.tolist() == [0.0, 0.0, 0.0]
+    np.testing.assert_allclose(belief.red_agent, 1 / 3)
+
+
+def test_the_second_step_tells_bline_from_meander_by_chance_and_sleep_for_sure() -> None:
+    belief = Belief(2, red_agents={"bline": 1, "meander": 2, "sleep": 1})
+    belief.update([NOTHING, NOTHING], [SLEEP, SLEEP])
+    np.testing.assert_allclose(belief.red_agent, [[0.25, 0.5, 0.25]] * 2)
+    # Meander scans one of five hosts, B_line one of four: User0 is Meander's alone.
+    belief.update([seen(User0="1000"), seen(User3="1000")], [SLEEP, SLEEP])
+    np.testing.assert_allclose(belief.red_agent[0], [0.0, 1.0, 0.0])
+    bline, meander = 0.25 / 4, 0.5 / 5
+    np.testing.assert_allclose(
+        belief.red_agent[1], [bline / (bline + meander), meander / (bline + meander), 0.0]
+    )
+
+
+def test_an_exploit_that_was_seen_says_with_which_access_red_got_in() -> None:
+    belief = Belief(red_agents={"bline": 1})
+    for observation in (NOTHING, seen(User4="1000"), seen(User4="1101")):
+        belief.update(observation, SLEEP)
+    # Haraka (0.75) and SQL injection (1/16) give a privileged shell, the web services (2/16) a
+    # user-level one, all seen with 0.95; brute force (1/16) a login that is always seen.
+    privileged, shell, login = 0.95 * (12 + 1) / 16, 0.95 * 2 / 16, 1 / 16
+    total = privileged + shell + login
+    expected = [0.0, (shell + login) / total, privileged / total]
+    np.testing.assert_allclose(belief.access[0, HOST_NAMES.index("User4")], expected)
+    # Remove kills the shell; the login and the privileged shell stay, and Red escalates.
+    belief.update(seen(User4="0010"), parse_action("Remove User4"))
+    expected = [shell / total, 0.0, (login + privileged) / total]
+    np.testing.assert_allclose(belief.access[0, HOST_NAMES.index("User4")], expected)
+
+
+def test_the_stopped_ot_service_is_believed_though_nothing_shows_it() -> None:
+    games = play("sleep", 40, 30, red_agent="bline")
+    belief = follow(Belief(40), games)
+    stopped = ~games.states[-1]["ot_running"]
+    assert stopped.sum() > 0
+    assert (belief.ot_stopped[stopped] > 0.9).all()
+
+
+@pytest.mark.compiled
+def test_probabilities_are_those_of_the_outcomes_on_fresh_games() -> None:
+    n, steps = 400, 50
+    games = play("greedy", n, steps, seed=23, red_agent="mixed")
+    belief = Belief(n)
+    believed, marked, truth = [], [], []
+    for step in range(steps):
+        belief.update(games.observations[step], games.actions[step])
+        believed.append(1 - belief.access[..., 0])
+        marked.append(games.observations[step].reshape(n, 13, 4)[..., 2:].any(axis=-1))
+        truth.append(games.access[step] > 0)
+    others = np.arange(13) != USER0  # held in every game, and never marked
+    p, m, y = (np.stack(rows)[..., others] for rows in (believed, marked, truth))
+    brier, brier_of_marks = np.mean((p - y) ** 2), np.mean(m != y)
+    assert brier < brier_of_marks / 4
+    unsure = (p > 0.05) & (p < 0.95)
+    assert unsure.sum() > 800
+    for low, high in ((0.05, 0.3), (0.3, 0.7), (0.7, 0.95)):
+        some = (p > low) & (p <= high)
+        assert y[some].mean() == pytest.approx(p[some].mean(), abs=0.1)
+    assert y[p < 1e-9].sum() == 0
+    assert y[p > 1 - 1e-9].all()
+
+
+# --- the batch
+
+
+@pytest.mark.compiled
+def test_an_environments_belief_does_not_depend_on_those_beside_it() -> None:
+    games = play("greedy", 12, 40, red_agent="meander", green_agent="active")
+    together = follow(Belief(12, particles=3, green_agent="active"), games)
+    assert not together.is_exact.all()
+    few = games._replace(observations=games.observations[:, :5], actions=games.actions[:, :5])
+    fewer = follow(Belief(5, particles=3, green_agent="active"), few)
+    for whole, part in zip(copies(together), copies(fewer), strict=True):
+        np.testing.assert_array_equal(whole[:5], part)
+
+
+@pytest.mark.compiled
+def test_the_seed_decides_which_states_stay() -> None:
+    games = play("greedy", 12, 40, red_agent="meander", green_agent="active")
+
+    first, again, other = (
+        copies(follow(Belief(12, particles=3, green_agent="active", seed=seed), games))
+        for seed in (1, 1, 2)
+    )
+    assert_equal(first, again)
+    assert (first[0] != other[0]).any()
+
+
+def test_environments_that_end_begin_anew_and_the_others_go_on() -> None:
+    env = workflow_rl.Cage2VectorEnv(4, red_agent="mixed", episode_length=7, seed=2)
+    env.reset()
+    rng = np.random.default_rng(0)
+    belief, fresh = Belief(4), Belief(4)
+    for _ in range(20):
+        actions = rng.integers(0, 145, 4)
+        observation, _, _, truncated, infos = env.step(actions)
+        belief.update(observation, actions, ended=truncated)
+        if truncated.all():
+            assert_equal(copies(belief), copies(fresh))
+        truth = infos["red_access"][..., None].astype(np.int64)
+        assert np.take_along_axis(belief.access, truth, axis=2).min() > 0
+
+
+def test_reset_begins_every_episode_anew() -> None:
+    belief = Belief(red_agents={"bline": 1.0})
+    start = copies(belief)
+    belief.update(NOTHING, SLEEP)
+    belief.update(seen(User1="1000"), SLEEP)
+    belief.update(seen(User1="1101"), SLEEP)
+    assert belief.access[0, HOST_NAMES.index("User1"), 0] == 0.0
+    belief.reset()
+    assert_equal(copies(belief), start)
+
+
+def test_one_environment_takes_a_row_or_a_batch_of_one() -> None:
+    one, batch = Belief(), Belief()
+    one.update(NOTHING, SLEEP)
+    batch.update(NOTHING[None].astype(bool), np.array([SLEEP], np.uint8))
+    assert_equal(copies(one), copies(batch))
+
+
+def test_a_long_episode_is_followed_to_its_end() -> None:
+    games = play("random", 3, 300, red_agent="meander")
+    belief = follow(Belief(3, particles=1), games)
+    np.testing.assert_allclose(belief.access.sum(axis=2), 1.0)
+
+
+# --- what is refused
+
+
+IMPOSSIBLE = [
+    ([seen(User1="1000")], "step 1"),  # the first step is a sweep
+    ([NOTHING, seen(Enterprise0="1000")], "step 2"),  # not known to Red yet
+    ([NOTHING, seen(User1="1101")], "step 2"),  # not scanned yet
+    ([NOTHING, seen(User1="1000", User2="1000")], "step 2"),  # one action, two hosts
+    ([NOTHING, seen(User1="0010")], "step 2"),  # a mark out of nothing
+]
+
+
+@pytest.mark.parametrize(("history", "step"), IMPOSSIBLE)
+def test_a_history_that_cannot_be_is_refused_and_changes_nothing(
+    history: list[Any], step: str
+) -> None:
+    belief = Belief(2)
+    *before, last = history
+    for observation in before:
+        belief.update([observation] * 2, [SLEEP] * 2)
+    held = copies(belief)
+    with pytest.raises(InvalidInputError, match=f"environment 1 showed in {step} is impossible"):
+        belief.update([NOTHING, last], [SLEEP] * 2)
+    assert_equal(copies(belief), held)
+    belief.update([NOTHING] * 2, [SLEEP] * 2)
+
+
+def test_what_is_impossible_depends_on_who_may_play_and_on_the_rules() -> None:
+    belief = Belief(red_agents={"sleep": 1.0})
+    belief.update(NOTHING, SLEEP)
+    with pytest.raises(InvalidInputError, match="rules 'main', the red agents sleep and"):
+        belief.update(seen(User1="1000"), SLEEP)
+    games = play("greedy", 60, 60, red_agent="bline", rules="competition")
+    follow(Belief(60, rules="competition"), games)
+    with pytest.raises(InvalidInputError, match="impossible by the rules 'main'"):
+        follow(Belief(60, rules="main"), games)
+
+
+@pytest.mark.compiled
+def test_a_history_is_impossible_even_where_states_were_left_out() -> None:
+    games = play("greedy", 1, 40, red_agent="meander", green_agent="active")
+    belief = follow(Belief(particles=1, green_agent="active"), games)
+    assert not belief.is_exact[0]
+    with pytest.raises(InvalidInputError, match="environment 0 showed in step 41 is impossible"):
+        belief.update(np.ones(52, np.int8), SLEEP)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"num_envs": 0}, "num_envs must be a whole number from 1 to 10000000, not 0"),
+        ({"particles": 0}, "particles must be a whole number from 1 to 1000000, not 0"),
+        ({"particles": 1.5}, "particles must be a whole number from 1 to 1000000, not 1.5"),
+        ({"seed": -1}, "seed must be a whole number from 0 to"),
+        ({"rules": "other"}, "unknown rule set 'other': choose one of main, competition"),
+        ({"observation": "raw"}, "unknown observation 'raw': choose one of challenge, cardiff"),
+        ({"red_agents": {"wolf": 1}}, "unknown red agent 'wolf'"),
+        ({"red_agents": "bline"}, "red_agents must be a mapping of red agents to numbers"),
+        ({"red_agents": {"bline": -1}}, "probability of red agent 'bline' must be a number of 0"),
+        ({"red_agents": {"bline": 0}}, "at least one red agent a probability above 0"),
+    ],
+)
+def test_what_it_cannot_be_made_of_is_said_in_a_sentence(
+    arguments: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        Belief(**arguments)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("observation", "action", "sentence"),
+    [
+        (np.zeros(62), 0, "observation must have the shape (1, 52), not (62,)"),
+        (np.zeros((2, 52)), 0, "observation must have the shape (1, 52), not (2, 52)"),
+        (np.full(52, 2), 0, "the first 52 values of an observation must be bits, 0 or 1"),
+        (np.full(52, 0.5), 0, "the first 52 values of an observation must be bits, 0 or 1"),
+        (["a"] * 52, 0, "the first 52 values of an observation must be bits, 0 or 1"),
+        (NOTHING, 145, "actions must be whole numbers from 0 to 144"),
+        (NOTHING, -1, "actions must be whole numbers from 0 to 144"),
+        (NOTHING, 0.0, "actions must be whole numbers from 0 to 144"),
+        (NOTHING, [0, 0], "action must have the shape (1,), not (2,)"),
+    ],
+)
+def test_what_it_cannot_take_in_is_said_in_a_sentence(
+    observation: Any, action: Any, sentence: str
+) -> None:
+    belief = Belief()
+    with pytest.raises(InvalidInputError) as error:
+        belief.update(observation, action)
+    assert sentence in str(error.value)
+
+
+def test_cardiff_observations_are_read_by_their_own_rule() -> None:
+    games = play("cardiff", 30, 30, red_agent="meander")
+    belief = follow(Belief(30, observation="cardiff"), games)
+    assert (belief.red_agent.argmax(axis=1) == RED_AGENTS.index("meander")).all()
+    with pytest.raises(InvalidInputError, match=r"must have the shape \(30, 62\), not \(30, 52\)"):
+        belief.update(games.observations[0][:, :52], games.actions[0])

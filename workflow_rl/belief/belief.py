@@ -1,0 +1,245 @@
+"""Where Red is now: what Blue's own history tells, batched over environments."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from workflow_rl.belief.filtering import Filter, Marginals
+from workflow_rl.config import (
+    MAX_ENVS,
+    MAX_SEED,
+    MIXED,
+    RED_AGENTS,
+    GameConfig,
+    GreenAgentName,
+    ObservationName,
+    RuleSetName,
+    whole_number,
+)
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.jit import compile_message
+from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.batch import settings_of
+from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+
+MAX_PARTICLES: Final = 1_000_000
+_MORE: Final = 4  # times the states at every attempt to explain a history from its start
+_BITS: Final = np.arange(CHALLENGE_SIZE)
+
+
+class Belief:
+    """What Blue can know of Red from its own observations and actions, in `num_envs` games.
+
+    Every state of the game that explains all that Blue has seen is kept with its probability. They
+    are few, so this is Bayes' rule worked out, not an estimate, as long as `is_exact`: where more
+    than `particles` states explain a history, the likely ones stay and the others are sampled.
+
+    Example:
+        >>> import workflow_rl
+        >>> env = workflow_rl.Cage2VectorEnv(2, red_agent="mixed", seed=1)
+        >>> belief = workflow_rl.Belief(2)
+        >>> _ = env.reset()
+        >>> for action in ([132, 0], [0, 0], [0, 0]):
+        ...     observation, *_ = env.step(np.array(action))
+        ...     belief.update(observation, action)
+        >>> belief.access.shape  # hosts by none, user, privileged
+        (2, 13, 3)
+    """
+
+    access: NDArray[np.float64]
+    """(n, 13, 3) probability that Red's access to a host is none, user-level, privileged."""
+    ot_stopped: NDArray[np.float64]
+    """(n,) probability that the OT service is stopped."""
+    red_agent: NDArray[np.float64]
+    """(n, 3) probability that Red is bline, meander, sleep."""
+    effective_particles: NDArray[np.float64]
+    """(n,) 1 over the sum of the states' squared probabilities: 1.0 if Blue knows it all."""
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        rules: RuleSetName = "main",
+        red_agents: Mapping[str, float] | None = None,
+        particles: int = 1000,
+        seed: int = 0,
+        observation: ObservationName = "challenge",
+        green_agent: GreenAgentName = "sleep",
+    ) -> None:
+        """Begins an episode in every environment.
+
+        Args:
+            num_envs: how many games are followed.
+            rules: by which rule set they are played.
+            red_agents: how probable each red agent is before the first step; equally by default.
+            particles: the most states kept of one environment.
+            seed: of the sample that stays where more states than that explain a history.
+            observation: which observation Blue is shown. The scan state of `cardiff` follows from
+                the bits before it and is not read.
+            green_agent: what Green does.
+
+        Raises:
+            InvalidInputError: something is out of range or has no such name.
+        """
+        if red_agents is not None and not isinstance(red_agents, Mapping):
+            raise InvalidInputError(
+                f"red_agents must be a mapping of red agents to numbers, not {red_agents!r}"
+            )
+        self.num_envs = whole_number("num_envs", num_envs, 1, MAX_ENVS)
+        self.particles = whole_number("particles", particles, 1, MAX_PARTICLES)
+        seed = whole_number("seed", seed, 0, MAX_SEED)
+        self.config = GameConfig(
+            red_agent=MIXED,
+            rules=rules,
+            observation=observation,
+            green_agent=green_agent,
+            red_probabilities=red_agents,
+        )
+        self._settings = settings_of(self.config, autoreset=False)
+        self._settings["key"] = np.random.SeedSequence(seed).generate_state(2)
+        self._prior = np.array(self.config.red_weights)
+        self._out = Marginals.empty(self.num_envs)
+        self.access, self.ot_stopped, self.red_agent, self.effective_particles = self._out
+        self._none_ended = np.zeros(self.num_envs, np.bool_)
+        with compile_message():
+            self.reset()
+            nothing = np.zeros(self.num_envs, np.int64)
+            self._filter.advance(nothing, nothing, self._none_ended)  # compiled, never committed
+
+    def reset(self) -> None:
+        """Begins an episode in every environment."""
+        self._filter = self._new_filter(np.arange(self.num_envs), self.particles)
+        self._history = History(self.num_envs)
+        self._filter.summarise(self._out)
+
+    def update(
+        self, observation: ArrayLike, action: ArrayLike, *, ended: ArrayLike | None = None
+    ) -> None:
+        """Takes in a step of every environment.
+
+        Args:
+            observation: (n, 52) what Blue was shown after the step, as bits; (n, 62) with the
+                `cardiff` observation. Without the first axis if there is one environment.
+            action: (n,) Blue's action in the step, 0..144; a number if there is one environment.
+            ended: (n,) environments whose episode ended with this step. They begin the next one:
+                their observation, which is its first, and their action are not read.
+
+        Raises:
+            InvalidInputError: the shapes or values are not these, or the rules make an
+                environment's history impossible; the belief is what it was before.
+        """
+        tables = self._checked_tables(observation)
+        actions = self._checked_actions(action)
+        over = self._none_ended if ended is None else self._checked_ended(ended)
+        k = self._filter.advance(tables, actions, over)
+        while k < self.num_envs:
+            self._filter.put(k, self._explained_anew(k, tables[k], actions[k]))
+            k = self._filter.advance(tables, actions, over, start=k + 1)
+        self._filter.commit()
+        self._history.add(tables, actions, over)
+        self._filter.summarise(self._out)
+
+    @property
+    def is_exact(self) -> NDArray[np.bool_]:
+        """(n,) whether no state that explains the history was left out since the episode began."""
+        return self._filter.now.is_exact.copy()
+
+    @property
+    def num_states(self) -> NDArray[np.int64]:
+        """(n,) how many states are kept."""
+        return self._filter.now.number.copy()
+
+    def _new_filter(self, indices: NDArray[np.int64], limit: int) -> Filter:
+        return Filter(indices, self._settings, self._prior, limit)
+
+    def _explained_anew(self, k: int, table: int, action: int) -> Filter:
+        """Returns the states that explain environment k's whole history, kept in larger numbers.
+
+        Only needed where states were left out: the true one may have been among them.
+        """
+        tables, actions = self._history.of(k, table, action)
+        limit, is_exact = self.particles, bool(self._filter.now.is_exact[k])
+        not_over = np.zeros(1, np.bool_)
+        while not is_exact:
+            if limit >= MAX_PARTICLES:
+                raise InvalidInputError(
+                    f"step {len(tables)} of environment {k} could not be explained with "
+                    f"{limit} states: it may be impossible"
+                )
+            limit = min(limit * _MORE, MAX_PARTICLES)
+            again = self._new_filter(np.array([k]), limit)
+            for step in range(len(tables)):
+                now = slice(step, step + 1)
+                if again.advance(tables[now], actions[now], not_over) == 0:
+                    break
+                again.commit()
+            else:
+                return again
+            is_exact = bool(again.now.is_exact[0])
+        agents = [name for name, weight in zip(RED_AGENTS, self._prior, strict=True) if weight]
+        raise InvalidInputError(
+            f"what environment {k} showed in step {len(tables)} is impossible by the rules "
+            f"{self.config.rules!r}, the red agents {', '.join(agents)} and Blue's actions so far"
+        )
+
+    def _checked_tables(self, observation: ArrayLike) -> NDArray[np.int64]:
+        """Returns (n,) the observations' bits as integers (`sim.table`)."""
+        size = OBSERVATION_SIZES[self.config.observation]
+        rows = self._checked("observation", observation, (size,))[:, :CHALLENGE_SIZE]
+        if not ((rows == 0) | (rows == 1)).all():
+            raise InvalidInputError(
+                f"the first {CHALLENGE_SIZE} values of an observation must be bits, 0 or 1"
+            )
+        tables: NDArray[np.int64] = (rows.astype(np.int64) << _BITS).sum(axis=1)
+        return tables
+
+    def _checked_actions(self, action: ArrayLike) -> NDArray[np.int64]:
+        actions = self._checked("action", action, ())
+        if actions.dtype.kind not in "iu" or not ((actions >= 0) & (actions < NUM_ACTIONS)).all():
+            raise InvalidInputError(f"actions must be whole numbers from 0 to {NUM_ACTIONS - 1}")
+        return np.ascontiguousarray(actions, np.int64)
+
+    def _checked_ended(self, ended: ArrayLike) -> NDArray[np.bool_]:
+        return np.ascontiguousarray(self._checked("ended", ended, ()), np.bool_)
+
+    def _checked(self, what: str, value: ArrayLike, one: tuple[int, ...]) -> NDArray[Any]:
+        """Returns the value as an array with one row per environment."""
+        array = np.asarray(value)
+        if self.num_envs == 1 and array.shape == one:
+            array = array[None]
+        if array.shape != (self.num_envs, *one):
+            raise InvalidInputError(
+                f"{what} must have the shape {(self.num_envs, *one)}, not {array.shape}"
+            )
+        return array
+
+
+class History:
+    """What each environment showed and what Blue did since its episode began."""
+
+    def __init__(self, num_envs: int) -> None:
+        """Begins without a step."""
+        self._tables = np.zeros((num_envs, 128), np.int64)
+        self._actions = np.zeros((num_envs, 128), np.int16)
+        self._steps = np.zeros(num_envs, np.int64)
+        self._all = np.arange(num_envs)
+
+    def add(
+        self, tables: NDArray[np.int64], actions: NDArray[np.int64], ended: NDArray[np.bool_]
+    ) -> None:
+        """Notes a step of every environment; those that ended forget theirs."""
+        if self._steps.max() == self._tables.shape[1]:
+            self._tables = np.concatenate([self._tables, np.zeros_like(self._tables)], axis=1)
+            self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)], axis=1)
+        self._tables[self._all, self._steps] = tables
+        self._actions[self._all, self._steps] = actions
+        self._steps += 1
+        self._steps[ended] = 0
+
+    def of(self, k: int, table: int, action: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns environment k's tables and actions, followed by one more of each."""
+        steps = self._steps[k]
+        tables = np.append(self._tables[k, :steps], table)
+        return tables, np.append(self._actions[k, :steps], action).astype(np.int64)

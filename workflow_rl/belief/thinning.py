@@ -1,0 +1,49 @@
+"""Fewer states instead of many, without a bias: the likely ones stay, of the others a sample.
+
+After Fearnhead and Clifford, "On-line inference for hidden Markov models via particle filters",
+2003: of M weighted states N are kept such that each keeps its weight on average, and no other
+such choice changes the weights less.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.jit import rule
+
+
+@rule
+def thin(weights: NDArray[np.float64], number: int, limit: int, uniform: float) -> None:
+    """Makes the weights of all but `limit` states 0.
+
+    States above a threshold keep their weight. The others are drawn systematically: in the order
+    they stand in, one for each threshold's worth of weight, and get the threshold as weight.
+
+    Args:
+        weights: (number or more,) above 0; changed in place.
+        number: how many states there are, more than `limit`.
+        limit: how many may stay, 1 or more.
+        uniform: what decides, in (0, 1).
+    """
+    rising = np.sort(weights[:number])
+    up_to = np.cumsum(rising)
+    above = 0
+    while above < limit - 1:
+        likeliest = number - 1 - above
+        if rising[likeliest] * (limit - above) < up_to[likeliest]:
+            break
+        above += 1
+    left = limit - above
+    threshold = up_to[number - 1 - above] / left
+    passed = uniform
+    for state in range(number):
+        weight = weights[state]
+        if weight >= threshold and above:
+            above -= 1
+            continue
+        passed += weight / threshold
+        if passed >= 1.0 and left:
+            passed -= 1.0
+            left -= 1
+            weights[state] = threshold
+        else:
+            weights[state] = 0.0
