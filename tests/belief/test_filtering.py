@@ -12,7 +12,8 @@ from workflow_rl.belief.belief import Belief
 from workflow_rl.belief.hypotheses import HIDDEN
 from workflow_rl.config import RED_AGENTS, RULE_SETS
 from workflow_rl.parity.trace import load_trace
-from workflow_rl.sim.state import PADDING, STATE_DTYPE
+from workflow_rl.sim.records import PADDING
+from workflow_rl.sim.state import STATE_DTYPE
 
 
 @pytest.mark.compiled
