@@ -1,5 +1,6 @@
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,40 @@ def test_the_best_trial_counts_where_further_training_did_not_help(tmp_path: Pat
     mine = find(read_run(write_run(tmp_path / "run", trials, summary=summary))).recommended
     assert mine is not None
     assert (mine.reward.mean, mine.polished, mine.is_final) == (-20.0, False, True)
+
+
+def fresh(red_agent: str, reward: float, untrained: float) -> dict[str, Any]:
+    def estimate(mean: float) -> dict[str, float]:
+        return {"mean": mean, "half_width": 0.5}
+
+    return {
+        "red_agent": red_agent,
+        "deterministic": estimate(reward),
+        "drawn": estimate(reward - 1),
+        "compliance": 0.97,
+        "compliance_true": 0.95,
+        "untrained": estimate(untrained),
+    }
+
+
+def test_the_policy_is_what_it_is_worth_on_fresh_games(tmp_path: Path) -> None:
+    scores = [fresh("bline", -14.0, -40.0), fresh("meander", -300.0, -80.0), fresh("sleep", 0, 0)]
+    summary = {
+        "recommendation": {"order": 5, "reason": "of two"},
+        "policy_env_reward": -14.0,
+        "policy_scores": scores,
+        "policy_score_games": 2_000,
+    }
+    trials = [trial(0, 5, -30.0), trial(1, 5, -20.0)]
+    found = find(read_run(write_run(tmp_path / "run", trials, summary=summary)))
+    mine = found.recommended
+    assert mine is not None
+    assert (mine.reward.mean, mine.reward.half_width, mine.episodes) == (-14.0, 0.5, 2_000)
+    assert (mine.compliance, mine.is_compliant) == (0.97, True)
+    unfit = [text for text in about_recommendation(found) if text.startswith("Unfit")]
+    assert unfit == [
+        "Unfit for meander: -300.0, where repairing by the order without any training gets -80.0."
+    ]
 
 
 def test_without_a_trial_there_is_nothing_to_find(tmp_path: Path) -> None:

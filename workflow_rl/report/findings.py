@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.scoring import Score as FreshScore
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.report.effects import (
     OrderBeliefs,
@@ -32,11 +33,12 @@ class Recommended:
     is_final: bool  # False: the search has not come to its end
     is_compliant: bool
     reason: str
-    reward: Estimate  # of the training's last episodes, the policy drawing its actions
+    reward: Estimate  # on fresh games; else of the training's last episodes, drawing its actions
     episodes: int  # behind it
     compliance: float
     compliance_true: float
     polished: bool  # whether those are of the further training after the search
+    fresh: tuple[FreshScore, ...] = ()  # on fresh games, against each red agent
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,36 @@ def recommended_of(run: RunData) -> Recommended | None:
         return None
     result = max(results, key=lambda r: (r["is_compliant"], _number(r, "best_env_reward")))
     polished = run.summary.get("polished")
-    if isinstance(polished, dict):
-        return _recommended(order, polished, bool(run.summary), reason, polished=True)
-    return _recommended(order, result, bool(run.summary), reason)
+    if isinstance(polished, dict) and polished.get("best_env_reward") == run.summary.get(
+        "policy_env_reward"  # as runs of earlier versions tell that it was handed over
+    ):
+        mine = _recommended(order, polished, bool(run.summary), reason, polished=True)
+    else:
+        mine = _recommended(order, result, bool(run.summary), reason)
+    return _with_fresh_scores(run, mine)
+
+
+def _with_fresh_scores(run: RunData, mine: Recommended) -> Recommended:
+    """Returns the recommendation as scored on fresh games, where the run tells of such."""
+    try:
+        fresh = tuple(FreshScore.from_json(score) for score in run.summary["policy_scores"])
+        games = int(run.summary["policy_score_games"])
+        assert run.config is not None
+        by_weight = zip(run.config.game.red_weights, fresh, strict=True)
+        attacked = [(weight, score) for weight, score in by_weight if weight > 0]
+    except (KeyError, TypeError, ValueError, AssertionError):  # a run of an earlier version
+        return mine
+    half_width = math.sqrt(sum((w * s.deterministic.half_width) ** 2 for w, s in attacked))
+    compliance = sum(w * s.compliance for w, s in attacked)
+    return replace(
+        mine,
+        reward=Estimate(sum(w * s.deterministic.mean for w, s in attacked), half_width),
+        episodes=games * len(attacked),
+        compliance=compliance,
+        compliance_true=sum(w * s.compliance_true for w, s in attacked),
+        is_compliant=compliance >= run.config.train.compliance_threshold,
+        fresh=fresh,
+    )
 
 
 def _trained(run: RunData) -> Recommended | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from workflow_rl.evaluation.scoring import Score
 from workflow_rl.report.effects import OrderBeliefs
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.rundata import RunData
@@ -74,11 +75,19 @@ def about_recommendation(found: Findings) -> list[str]:
         text = [f"Why this one: {mine.reason}."]
     else:
         text = [f"The search has not ended; so far it would be this one: {mine.reason}."]
-    after = "after further training" if mine.polished else "at the end of its training"
-    text.append(
-        f"The reward is the mean of the last {mine.episodes:,} episodes {after}, the policy "
-        "drawing its actions; ± is its 95 % interval."
-    )
+    if mine.fresh:
+        text.append(
+            f"The reward is the saved policy's, the mean of {mine.episodes:,} games that were used "
+            "for nothing else, the most probable action taken; ± is its 95 % interval. The trials' "
+            "rewards below are another measure: each environment's last 3 training episodes."
+        )
+        text += [unfit_for(score) for score in mine.fresh if score.is_unfit]
+    else:
+        after = "after further training" if mine.polished else "at the end of its training"
+        text.append(
+            f"The reward is the mean of the last {mine.episodes:,} episodes {after}, the policy "
+            "drawing its actions; ± is its 95 % interval."
+        )
     if not mine.is_compliant:
         text.append("It does not reach the compliance asked for: take it with care.")
     if found.beliefs is not None and found.run.purpose == "search":
@@ -88,6 +97,14 @@ def about_recommendation(found: Findings) -> list[str]:
             f"{points(believed.mean)} ± {points(believed.half_width)}."
         )
     return text
+
+
+def unfit_for(score: Score) -> str:
+    """Says that a policy fails against a red agent."""
+    return (
+        f"Unfit for {score.red_agent}: {score.deterministic.mean:.1f}, where repairing by the "
+        f"order without any training gets {score.untrained.mean:.1f}."
+    )
 
 
 def about_scores(found: Findings) -> str:
