@@ -11,7 +11,7 @@ TORCH := $(shell sed -n 's/^torch==//p' requirements.lock)
 # The compiled rules as plain Python, whose lines can be counted, and the tests that end in time so.
 INTERPRETED := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --hypothesis-profile=interpreted \
   -m "not slow and not cyborg and not compiled"
-INTERPRETED_TESTS := tests/scenario tests/sim tests/workflow \
+INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   tests/parity/test_replay.py::test_the_recordings_replay_without_a_mismatch \
   $(addprefix tests/agents/test_,distinct.py greedy.py outputs.py probabilities.py) \
   $(addprefix tests/ppo/test_,loss.py network.py returns.py table.py) \

@@ -60,11 +60,14 @@ def used() -> dict[str, Any]:
 
     vector = workflow_rl.Cage2VectorEnv(3)
     vector.reset(seed=0)
+    belief = workflow_rl.Belief()
+    belief.update(np.zeros(52, np.int8), 0)
     single = gymnasium.make("workflow_rl/Cage2-v0")
     single.reset(seed=0)
     return {
         "vector": vector.step(np.zeros(3, np.int64))[1].tolist(),
         "single": float(single.step(0)[1]),
+        "red_agent": belief.red_agent[0].tolist(),
         "mismatches": compare(load_trace(TRACES / "sleep.npz"), "main").mismatches,
         "totals": {
             name: workflow_rl.evaluate(name, episodes=2, steps=[9], red_agents=["bline"]).total.mean

@@ -67,9 +67,10 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
     return Alone(found["used"], found["refused"], commands, left)
 
 
-def test_the_simulator_the_environments_and_parity_work(alone: Alone) -> None:
+def test_the_simulator_the_belief_the_environments_and_parity_work(alone: Alone) -> None:
     assert alone.used["vector"] == [0.0, 0.0, 0.0]
     assert alone.used["single"] == 0.0
+    assert alone.used["red_agent"] == pytest.approx([1 / 3] * 3)
     assert alone.used["mismatches"] == 0
     called = alone.commands[f"parity {TRACES}"]
     assert called.code == 0

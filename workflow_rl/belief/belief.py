@@ -37,15 +37,19 @@ class Belief:
     than `particles` states explain a history, the likely ones stay and the others are sampled.
 
     Example:
-        >>> import workflow_rl
-        >>> env = workflow_rl.Cage2VectorEnv(2, red_agent="mixed", seed=1)
-        >>> belief = workflow_rl.Belief(2)
-        >>> _ = env.reset()
-        >>> for action in ([132, 0], [0, 0], [0, 0]):
-        ...     observation, *_ = env.step(np.array(action))
-        ...     belief.update(observation, action)
-        >>> belief.access.shape  # hosts by none, user, privileged
-        (2, 13, 3)
+        >>> import numpy as np
+        >>> from workflow_rl import Belief, Cage2VectorEnv
+        >>> env, belief = Cage2VectorEnv(100, red_agent="mixed", seed=0), Belief(100)
+        >>> observation, infos = env.reset()
+        >>> for _ in range(30):
+        ...     actions = np.zeros(100, int)
+        ...     observation, *_, infos = env.step(actions)
+        ...     belief.update(observation, actions)
+        >>> belief.access.shape, belief.ot_stopped.shape, belief.red_agent.shape
+        ((100, 13, 3), (100,), (100, 3))
+        >>> right = belief.access.argmax(axis=2) == infos["red_access"]
+        >>> print(right.mean() > 0.99)
+        True
     """
 
     access: NDArray[np.float64]
