@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.ppo.rollouts import new_network
+from tests.ppo.rollouts import new_network, probabilities_of
 from workflow_rl import Cage2Env
 from workflow_rl.agents.policy import Policy, describe_policy, load_policy, save_policy
 from workflow_rl.agents.policy_agent import policy_agent
@@ -65,6 +65,24 @@ def test_probabilities_are_those_of_the_network() -> None:
         found = new_policy().probabilities(seen, ORDERS[order])
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
         np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("told", [{}, {"activation": "relu"}, {"activation": "tanh"}])
+def test_the_hidden_units_are_those_the_description_names(told: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    activation = told.get("activation", "relu")  # older files do not say
+    trained = ActorCritic(SIZE, NUM_ACTIONS, (16, 16), activation=activation)
+    policy = Policy(weights(trained), describe_policy(order=None, conditioned=False, **told))
+    seen = observations(10)
+    expected = probabilities_of(trained, seen)
+    np.testing.assert_allclose(policy.probabilities(seen), expected, rtol=1e-4, atol=1e-7)
+
+
+def test_hidden_units_that_are_not_known_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "policy.safetensors"
+    description = describe_policy(order=None, conditioned=False, activation="gelu")
+    save_policy(path, weights(network(conditioned=False)), description)
+    assert "unknown activation 'gelu': choose one of relu, tanh" in sentence(load_policy, path)
 
 
 def test_without_conditioning_the_network_sees_only_the_observation() -> None:

@@ -19,13 +19,10 @@ class Case(NamedTuple):
     actions: Tensor
     old_log_probability: Tensor
     returns: Tensor
-    advantages: Tensor | None
     masks: Tensor | None
 
 
-def make_case(
-    seed: int, distinct: int, samples: int, actions: int, given_advantages: bool, masked: bool
-) -> Case:
+def make_case(seed: int, distinct: int, samples: int, actions: int, *, masked: bool) -> Case:
     torch.manual_seed(seed)
     network = ActorCritic(5, actions, (7,)).double()
     chosen = torch.randint(actions, (samples,))
@@ -40,7 +37,6 @@ def make_case(
         chosen,
         torch.log(torch.rand(samples).double() * 0.6 + 0.05),
         torch.randn(samples).double(),
-        torch.randn(samples).double() if given_advantages else None,
         masks,
     )
 
@@ -58,7 +54,6 @@ def on_distinct_inputs(case: Case) -> LossTerms:
         case.actions,
         case.old_log_probability,
         case.returns,
-        case.advantages,
         0.2,
         case.masks,
     )
@@ -74,9 +69,7 @@ def plainly(case: Case) -> LossTerms:
         distribution: Any = Categorical(logits=logits[0, allowed])
         log_ratio = distribution.log_prob(places[case.actions[k]]) - case.old_log_probability[k]
         ratio = log_ratio.exp()
-        advantage = (
-            case.returns[k] - value[0].detach() if case.advantages is None else case.advantages[k]
-        )
+        advantage = case.returns[k] - value[0].detach()
         policy.append(-torch.minimum(ratio * advantage, torch.clamp(ratio, 0.8, 1.2) * advantage))
         value_loss.append((value[0] - case.returns[k]) ** 2)
         entropy.append(distribution.entropy())
@@ -96,13 +89,12 @@ def gradients(case: Case, terms: LossTerms) -> list[Tensor]:
     distinct=st.integers(1, 6),
     samples=st.integers(1, 20),
     actions=st.integers(2, 9),
-    given_advantages=st.booleans(),
     masked=st.booleans(),
 )
 def test_loss_and_gradients_on_distinct_inputs_equal_the_plain_computation(
-    seed: int, distinct: int, samples: int, actions: int, given_advantages: bool, masked: bool
+    seed: int, distinct: int, samples: int, actions: int, masked: bool
 ) -> None:
-    case = make_case(seed, distinct, samples, actions, given_advantages, masked)
+    case = make_case(seed, distinct, samples, actions, masked=masked)
     ours, plain = on_distinct_inputs(case), plainly(case)
     for name, got, expected in zip(LossTerms._fields, ours, plain, strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-9, msg=name)
@@ -112,7 +104,7 @@ def test_loss_and_gradients_on_distinct_inputs_equal_the_plain_computation(
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_an_input_of_its_own_for_every_sample_changes_nothing(masked: bool) -> None:
-    case = make_case(3, distinct=4, samples=50, actions=6, given_advantages=True, masked=masked)
+    case = make_case(3, distinct=4, samples=50, actions=6, masked=masked)
     expanded = case._replace(inputs=case.inputs[case.rows], rows=torch.arange(50))
     ours, plain = on_distinct_inputs(case), on_distinct_inputs(expanded)
     for got, expected in zip(ours, plain, strict=True):
@@ -122,7 +114,7 @@ def test_an_input_of_its_own_for_every_sample_changes_nothing(masked: bool) -> N
 
 
 def test_a_mask_that_allows_everything_changes_nothing() -> None:
-    case = make_case(5, distinct=4, samples=30, actions=6, given_advantages=True, masked=False)
+    case = make_case(5, distinct=4, samples=30, actions=6, masked=False)
     everything = case._replace(masks=torch.ones(30, 6, dtype=torch.bool))
     for got, expected in zip(on_distinct_inputs(everything), on_distinct_inputs(case), strict=True):
         torch.testing.assert_close(got, expected)
@@ -132,7 +124,7 @@ def test_actions_that_were_not_allowed_get_no_gradient() -> None:
     logits = torch.zeros(1, 4, requires_grad=True)
     masks = torch.tensor([[True, False, True, False]])
     zero = torch.zeros(1)
-    terms = ppo_loss(logits, zero, zero.long(), zero.long(), zero, zero, torch.ones(1), 10.0, masks)
+    terms = ppo_loss(logits, zero, zero.long(), zero.long(), zero, torch.ones(1), 10.0, masks)
     (gradient,) = torch.autograd.grad(terms.policy + terms.entropy, logits)
     assert gradient[0, [1, 3]].tolist() == [0, 0]
     assert gradient[0, 0] < 0 < gradient[0, 2]
@@ -142,9 +134,7 @@ def test_actions_that_were_not_allowed_get_no_gradient() -> None:
 def test_the_advantage_against_the_present_critic_does_not_teach_the_critic() -> None:
     values = torch.tensor([3.0], requires_grad=True)
     rows = actions = torch.zeros(1, dtype=torch.long)
-    terms = ppo_loss(
-        torch.zeros(1, 2), values, rows, actions, torch.zeros(1), torch.ones(1), None, 0.2
-    )
+    terms = ppo_loss(torch.zeros(1, 2), values, rows, actions, torch.zeros(1), torch.ones(1), 0.2)
     # The ratio is 1/2 and the advantage 1 - 3 = -2: the pessimistic surrogate is 0.8 * -2.
     assert terms.policy.item() == pytest.approx(1.6)
     (gradient,) = torch.autograd.grad(terms.policy + terms.value, values)
@@ -208,7 +198,7 @@ def test_the_entropy_is_averaged_over_samples_and_not_over_distinct_inputs() -> 
     logits = torch.tensor([[0.0, 0.0], [1000.0, 0.0]])
     rows = torch.tensor([0, 0, 0, 1])
     zero = torch.zeros(4)
-    terms = ppo_loss(logits, torch.zeros(2), rows, rows * 0, zero, zero, zero, 0.2)
+    terms = ppo_loss(logits, torch.zeros(2), rows, rows * 0, zero, zero, 0.2)
     assert terms.entropy.item() == pytest.approx(0.75 * math.log(2))
 
 
@@ -223,7 +213,7 @@ def test_an_unchanged_policy_has_no_divergence_and_clips_nothing() -> None:
         torch.tensor([1, 0, 3, 1]),
     )
     old = torch.log_softmax(logits, -1)[rows, actions]
-    terms = ppo_loss(logits, torch.zeros(3), rows, actions, old, torch.zeros(4), torch.ones(4), 0.2)
+    terms = ppo_loss(logits, torch.zeros(3), rows, actions, old, torch.ones(4), 0.2)
     assert terms.policy.item() == pytest.approx(-1)
     assert terms.approx_kl.item() == pytest.approx(0, abs=1e-6)
     assert terms.clipfrac.item() == 0
@@ -233,8 +223,6 @@ def test_clipfrac_is_the_share_of_ratios_outside_the_clip() -> None:
     ratios = torch.tensor([1.0, 1.1, 1.3, 0.7, 0.9])
     old = math.log(0.5) - torch.log(ratios)
     rows = torch.zeros(5, dtype=torch.long)
-    terms = ppo_loss(
-        torch.zeros(1, 2), torch.zeros(1), rows, rows, old, torch.zeros(5), torch.ones(5), 0.2
-    )
+    terms = ppo_loss(torch.zeros(1, 2), torch.zeros(1), rows, rows, old, torch.zeros(5), 0.2)
     assert terms.clipfrac.item() == pytest.approx(2 / 5)
     assert terms.approx_kl.item() == pytest.approx((ratios - 1 - ratios.log()).mean().item())

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from workflow_rl.config import ActivationName
 from workflow_rl.ppo.network import ActorCritic, apply_layers, layers_of
 
 
@@ -37,16 +38,19 @@ def test_sizes_are_settable_and_shapes_come_out(hidden: tuple[int, ...]) -> None
     assert (logits.shape, values.shape) == ((5, 7), (5,))
 
 
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("hidden", [(), (8,), (64, 64), (16, 12, 9)])
-def test_applying_the_layers_equals_torchs_forward(hidden: tuple[int, ...]) -> None:
+def test_applying_the_layers_equals_torchs_forward(
+    hidden: tuple[int, ...], activation: ActivationName
+) -> None:
     torch.manual_seed(0)
-    network = ActorCritic(23, 31, hidden)
+    network = ActorCritic(23, 31, hidden, activation=activation)
     inputs = np.random.default_rng(0).integers(-1, 3, (50, 23)).astype(np.int8)
     inputs[0] = 0
     with torch.no_grad():
         logits, values = network(torch.from_numpy(inputs).float())
-    got_logits = apply_layers(layers_of(network.actor), inputs)
-    got_values = apply_layers(layers_of(network.critic), inputs)
+    got_logits = apply_layers(layers_of(network.actor, activation), inputs)
+    got_values = apply_layers(layers_of(network.critic, activation), inputs)
     assert got_logits.dtype == np.float32
     np.testing.assert_allclose(got_logits, logits.numpy(), atol=2e-6, rtol=1e-5)
     np.testing.assert_allclose(got_values[:, 0], values.numpy(), atol=2e-6, rtol=1e-5)
@@ -57,9 +61,10 @@ def test_applying_the_layers_to_nothing_gives_nothing() -> None:
     assert apply_layers(layers_of(network.actor), np.empty((0, 23), np.int8)).shape == (0, 31)
 
 
-def test_an_input_is_computed_alike_alone_and_among_others() -> None:
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_an_input_is_computed_alike_alone_and_among_others(activation: ActivationName) -> None:
     torch.manual_seed(0)
-    layers = layers_of(ActorCritic(23, 31).actor)
+    layers = layers_of(ActorCritic(23, 31).actor, activation)
     inputs = np.random.default_rng(0).integers(0, 2, (20, 23)).astype(np.int8)
     together = apply_layers(layers, inputs)
     for k in range(20):

@@ -239,19 +239,64 @@ def test_unmasked_rollouts_do_try_refused_decoys() -> None:
     assert np.any(refused)
 
 
+# --- inputs as they come
+
+
+def long_episodes(**arguments: Any) -> Player:
+    """Inputs of drawn orders hardly repeat in a few steps."""
+    return new_player(12, order=None, episode_length=100, **arguments)
+
+
+def test_inputs_that_hardly_repeat_are_held_as_they_came_and_played_alike() -> None:
+    by_table, plainly = long_episodes(), long_episodes()
+    network = new_network(by_table.width)
+    for steps in (30, 20):
+        expected = by_table.collect(network, steps, masked=True)
+        rollout = plainly.collect(network, steps, masked=True, distinct=False)
+        assert len(expected.inputs) < len(rollout.inputs) == 12 * steps
+        assert rollout.rows.tolist() == np.arange(12 * steps).reshape(steps, 12).tolist()
+        for name in ("actions", "env_reward", "ends", "orders", "any_open", "verdict", "masks"):
+            np.testing.assert_array_equal(getattr(rollout, name), getattr(expected, name), name)
+        shown = rollout.inputs[rollout.rows]
+        np.testing.assert_array_equal(shown, expected.inputs[expected.rows])
+        for name in ("values", "last_values", "log_probability"):
+            ours, theirs = getattr(rollout, name), getattr(expected, name)
+            np.testing.assert_allclose(ours, theirs, atol=1e-5, err_msg=name)
+
+
+def test_inputs_that_turn_out_to_repeat_are_looked_up() -> None:
+    player, resumed = (new_player(50, red_agent="sleep", episode_length=100) for _ in range(2))
+    network = new_network(player.width)
+    first = player.collect(network, 20, distinct=False)
+    assert len(first.inputs) == 1_000
+    resumed.load_state(player.state())
+    second = player.collect(network, 20, distinct=False)
+    assert len(second.inputs) < 300
+    assert len(np.unique(second.inputs, axis=0)) == len(second.inputs)
+    assert_same(resumed.collect(network, 20, distinct=False), second)
+
+
+def test_environments_that_get_ready_one_by_one_use_the_table() -> None:
+    player = python_player("shared", "async", None)
+    with closing(player.world):
+        rollout = player.collect(new_network(player.width), 20, distinct=False)
+    assert len(np.unique(rollout.inputs, axis=0)) == len(rollout.inputs) < 100
+
+
 # --- going on later
 
 
 @pytest.mark.parametrize("order", [None, 5])
-def test_a_kept_state_goes_on_identically(order: int | None) -> None:
+@pytest.mark.parametrize("distinct", [False, True])
+def test_a_kept_state_goes_on_identically(order: int | None, distinct: bool) -> None:
     player, _ = two_rollouts(order=order, seed=6)
     kept = {name: array.copy() for name, array in player.state().items()}
     network = new_network(player.width, seed=1)
-    expected = [player.collect(network, 25, masked=True) for _ in range(2)]
+    played = [player.collect(network, 25, masked=True, distinct=distinct) for _ in range(2)]
     resumed = new_player(order=order, seed=6)
     resumed.load_state(kept)
-    for rollout in expected:
-        assert_same(resumed.collect(network, 25, masked=True), rollout)
+    for rollout in played:
+        assert_same(resumed.collect(network, 25, masked=True, distinct=distinct), rollout)
 
 
 # --- episodes that are lost

@@ -1,4 +1,4 @@
-"""PPO's loss, as pure functions of tensors.
+"""PPO's loss against the present critic, as pure functions of tensors.
 
 Networks run on U distinct inputs; N samples point to them by `rows`. With rows = 0..N-1 this is
 the plain computation, so there is one implementation and equal gradients, up to rounding.
@@ -100,7 +100,6 @@ def ppo_loss(
     actions: Tensor,
     old_log_probability: Tensor,
     returns: Tensor,
-    advantages: Tensor | None,
     clip: float,
     masks: Tensor | None = None,
 ) -> LossTerms:
@@ -112,8 +111,7 @@ def ppo_loss(
         rows: (N,) which input a sample has.
         actions: (N,) what was done.
         old_log_probability: (N,) of it, under the policy that played.
-        returns: (N,) the critic's targets.
-        advantages: (N,), or None for returns minus the critic's present values.
+        returns: (N,) the critic's targets; minus its present values they are the advantages.
         clip: how far the ratio may move.
         masks: (N, actions) what was allowed, if actions were masked.
     """
@@ -125,8 +123,7 @@ def ppo_loss(
         allowed, own_rows, actions
     )
     value = values[rows]
-    if advantages is None:
-        advantages = returns - value.detach()
+    advantages = returns - value.detach()
     log_ratio = log_probability - old_log_probability
     ratio = log_ratio.exp()
     with torch.no_grad():

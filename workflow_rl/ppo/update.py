@@ -251,7 +251,6 @@ class Learner:
             samples.actions,
             samples.old_log_probability,
             samples.returns,
-            samples.advantages,
             config.clip,
             samples.masks,
         )
