@@ -166,6 +166,7 @@ def test_every_figure_draws(report: Opened) -> None:
     assert titles == ["regret"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_the_report_is_readable(report: Opened, width: int, scheme: str) -> None:
     page = report.page
@@ -197,6 +198,7 @@ def column(page: Any, number: int) -> list[str]:
     return values
 
 
+@pytest.mark.slow
 def test_the_table_sorts_by_every_column_both_ways(report: Opened) -> None:
     page = report.page
     screen(page, 1280, "light")
@@ -218,6 +220,7 @@ def test_the_table_sorts_by_every_column_both_ways(report: Opened) -> None:
     headings.nth(0).click()
 
 
+@pytest.mark.slow
 def test_the_table_is_filtered_by_words_by_precedence_and_by_status(report: Opened) -> None:
     page = report.page
     search, count = page.locator("[data-filter]"), page.locator("[data-count]")
@@ -240,6 +243,7 @@ def test_the_table_is_filtered_by_words_by_precedence_and_by_status(report: Open
     assert len(shown_orders(page)) == 120
 
 
+@pytest.mark.slow
 def test_one_training_is_highlighted_and_another_on_request(report: Opened) -> None:
     page = report.page
     select = page.locator("select[data-highlight]")
@@ -256,6 +260,7 @@ def test_one_training_is_highlighted_and_another_on_request(report: Opened) -> N
     assert bold() == {"trial_003"}
 
 
+@pytest.mark.slow
 def test_the_theme_can_be_chosen_and_figures_follow(report: Opened) -> None:
     page = report.page
     screen(page, 1280, "light")
@@ -278,6 +283,7 @@ def test_the_theme_can_be_chosen_and_figures_follow(report: Opened) -> None:
     page.evaluate("delete document.documentElement.dataset.theme; localStorage.clear()")
 
 
+@pytest.mark.slow
 def test_the_command_is_copied_or_selected(report: Opened) -> None:
     page = report.page
     assert page.locator(".command code").text_content() == "workflow-rl search --n-workflows 6"
@@ -290,6 +296,7 @@ def test_the_command_is_copied_or_selected(report: Opened) -> None:
 # --- several runs, one hostile, one empty
 
 
+@pytest.mark.slow
 def test_markup_in_run_data_is_shown_as_text_and_runs_nothing(compared: Opened) -> None:
     page = compared.page
     page.locator("#run2-tab").click()
@@ -304,6 +311,7 @@ def test_markup_in_run_data_is_shown_as_text_and_runs_nothing(compared: Opened) 
     assert len(compared.asked) == 1
 
 
+@pytest.mark.slow
 def test_tabs_show_one_run_at_a_time_by_mouse_and_by_key(compared: Opened) -> None:
     page = compared.page
     screen(page, 1280, "light")
@@ -332,6 +340,7 @@ def test_tabs_show_one_run_at_a_time_by_mouse_and_by_key(compared: Opened) -> No
     assert visible() == ["run2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), SCREENS[1:3])
 @pytest.mark.parametrize("number", [2, 3])
 def test_compared_runs_are_readable(compared: Opened, number: int, width: int, scheme: str) -> None:
@@ -363,6 +372,7 @@ def test_the_replay_loads_silently_and_asks_for_nothing(replay: Opened) -> None:
     assert replay.page.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_keys_step_jump_play_and_pause(replay: Opened) -> None:
     page = replay.page
     last = len(page.evaluate("pageData.frames")) - 1
@@ -391,6 +401,7 @@ def test_keys_step_jump_play_and_pause(replay: Opened) -> None:
     assert at(page) == stopped
 
 
+@pytest.mark.slow
 def test_playing_ends_with_the_episode_and_starts_again(replay: Opened) -> None:
     page = replay.page
     last = len(page.evaluate("pageData.frames")) - 1
@@ -404,6 +415,7 @@ def test_playing_ends_with_the_episode_and_starts_again(replay: Opened) -> None:
     page.locator("#play").click()
 
 
+@pytest.mark.slow
 def test_the_slider_and_the_timeline_go_to_a_step(replay: Opened) -> None:
     page = replay.page
     page.locator("#scrub").fill("17")
@@ -424,6 +436,7 @@ def test_the_slider_and_the_timeline_go_to_a_step(replay: Opened) -> None:
     assert at(page) in (7, 8)
 
 
+@pytest.mark.slow
 def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) -> None:
     page = replay.page
     words = {"none": "no access", "user": "user access", "privileged": "privileged access"}
@@ -448,6 +461,7 @@ def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) ->
     assert judged > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_the_replay_is_readable(replay: Opened, width: int, scheme: str) -> None:
     page = replay.page
