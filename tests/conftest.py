@@ -8,6 +8,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Before numpy, torch and numba are loaded, here and in every process that a test starts: tests run
+# side by side, and threads that wait for each other on busy cores cost more than they compute.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # where a test does use several
+
 from tests import interpreted
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"

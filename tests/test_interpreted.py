@@ -1,6 +1,7 @@
 """The tools that the tests themselves rely on."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,16 @@ def test_the_rules_are_the_same_interpreted() -> None:
         check=False,
     )
     assert result.returncode == 0, result.stdout
+
+
+def test_the_tests_that_count_coverage_interpreted_are_there() -> None:
+    commands = subprocess.run(
+        ["make", "--dry-run", "coverage"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    (interpreted,) = (line for line in commands.splitlines() if "NUMBA_DISABLE_JIT" in line)
+    named = re.findall(r"tests/[\w/.]+", interpreted)
+    assert {"tests/sim", "tests/ppo/test_loss.py"} <= set(named)
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_what_was_skipped_is_one_line_with_the_command_that_would_run_it() -> None:

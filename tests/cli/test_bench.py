@@ -1,4 +1,5 @@
 import importlib.util
+import io
 import json
 import os
 import re
@@ -6,111 +7,90 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.cli.run import refusal, run, terminal
-from workflow_rl.bench.sim import BATCH_SIZES, MINI_CAGE_SIZES
+from workflow_rl.bench import sim, train
+from workflow_rl.bench.measure import describe_machine
 from workflow_rl.cli import main
-from workflow_rl.sim.batch import max_threads
+from workflow_rl.cli.bench import print_sim, print_train
+from workflow_rl.config import GameConfig
 
-CONTENDERS = {"CybORG": "CybORG", "mini_CAGE": "mini_CAGE"}  # row -> module
-
-
-Outcome = tuple[str, dict[str, Any], Path]  # what was printed, what was written, and where
-
-
-def shortest(subject: str, folder: Path, *more: str) -> Outcome:
-    """Runs a benchmark as short as it can be."""
-    flags = ["--repeats", "1", "--seconds", "0.01", "--rules", "competition", *more]
-    result = run("bench", subject, "--red-agent", "meander", *flags, cwd=folder)
-    assert result.returncode == 0, result.stderr
-    assert "Traceback" not in result.stderr
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(files) == 1
-    return result.stdout, json.loads(files[0].read_text()), files[0].relative_to(folder)
+GAME = GameConfig(red_agent="meander", rules="competition")
+Shown = tuple[str, dict[str, Any]]  # what is printed of a report, and what is written of it
 
 
 @pytest.fixture(scope="module")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    return shortest("sim", tmp_path_factory.mktemp("bench"))
+def simulated() -> Shown:
+    """All that `bench sim` shows; but for start-up, which takes long, it is measured."""
+    rows, skipped = sim.measure_rows(GAME, repeats=1, seconds=0.01)
+    report = sim.SimReport(
+        config=GAME,
+        machine=describe_machine(),
+        load=3,
+        rows=rows,
+        skipped=skipped,
+        ratios=sim.ratios_of(rows),
+        bytes_per_env=456,
+        cold_start_seconds=23.45,
+        warm_reset_seconds=0.678,
+        settings={"repeat_count": 1, "seconds_per_repeat": 0.01},
+    )
+    out = io.StringIO()
+    print_sim(Console(file=out, width=200), report)
+    return out.getvalue(), json.loads(json.dumps(report.as_json()))
 
 
 @pytest.fixture(scope="module")
-def tiny_training(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    return shortest("train", tmp_path_factory.mktemp("bench"), "--settle", "2")
+def trained() -> Shown:
+    """All that `bench train` shows, of few environments."""
+    report = train.run(GAME, repeats=1, seconds=0.01, settle=2, num_envs=4)
+    out = io.StringIO()
+    print_train(Console(file=out, width=200), report)
+    return out.getvalue(), json.loads(json.dumps(report.as_json()))
 
 
-def test_the_table_names_the_game(tiny_run: Outcome) -> None:
-    out, figures, path = tiny_run
-    assert "red meander, rules competition; " in out
-    assert f"{os.cpu_count()} cores" in out
-    assert f"figures: {path}" in out
-    assert re.fullmatch(r"logs/bench_sim_\d{8}_\d{6}\.json", path.as_posix())
+@pytest.mark.parametrize("shown", ["simulated", "trained"])
+def test_the_game_and_the_machine_are_named(shown: str, request: pytest.FixtureRequest) -> None:
+    out, figures = request.getfixturevalue(shown)
+    told = " ".join(out.split())  # a title goes over several lines
+    assert f"red meander, rules competition; {os.cpu_count()} cores" in told
+    assert "; medians of 1" in told
+    assert ("; 3 busy processes beside it" in told) == (shown == "simulated")
     assert (figures["rules"], figures["red_agent"]) == ("competition", "meander")
-    assert (figures["repeat_count"], figures["seconds_per_repeat"]) == (1, 0.01)
+    assert figures["machine"]["cores"] == os.cpu_count()
+    assert figures["repeat_count"] == 1
 
 
-def test_every_row_is_printed_and_written(tiny_run: Outcome) -> None:
-    out, figures, _ = tiny_run
-    rows = {(row["name"], row["num_envs"], row["threads"]) for row in figures["rows"]}
-    expected = {("simulator", n, threads) for n in BATCH_SIZES for threads in {1, max_threads()}}
-    expected |= {("memory copy", n, 1) for n in BATCH_SIZES}
-    expected |= {("Cage2VectorEnv.step", 200, 1), ("Cage2Env.step", 1, 1)}
-    measured = {name for name, _, _ in rows}
-    if "CybORG" in measured:
-        expected |= {("CybORG", 1, 1)}
-    if "mini_CAGE" in measured:
-        expected |= {("mini_CAGE", n, 1) for n in MINI_CAGE_SIZES}
-    assert rows == expected
-    assert len(figures["rows"]) == len(rows)
-    for row in figures["rows"]:
-        assert row["steps_per_second"] > 0
-        assert len(row["repeats"]) == 1
-        threads = f", {row['threads']} threads" if row["threads"] > 1 else ""
-        envs = f"{row['num_envs']:,} env" + ("s" if row["num_envs"] > 1 else "")
-        line = re.search(rf"{re.escape(row['name'])}, {envs}{threads} .*", out)
-        assert line
-        assert f" {row['steps_per_second']:,.0f} " in line[0]
-
-
-def test_what_cannot_be_imported_is_named(tiny_run: Outcome) -> None:
-    out, figures, _ = tiny_run
-    measured = {row["name"] for row in figures["rows"]}
-    for row, module in CONTENDERS.items():
-        reasons = [reason for reason in figures["skipped"] if row in reason]
-        if row in measured:
-            assert not reasons
-        else:
-            assert len(reasons) == 1
-            assert f"not measured: {reasons[0]}" in out
-        if importlib.util.find_spec(module) is None:
-            assert row not in measured
-
-
-def test_ratios_memory_and_start_up_are_there(
-    tiny_run: Outcome,
-) -> None:
-    out, figures, _ = tiny_run
-    assert [ratio["name"] for ratio in figures["ratios"]][-1] == "time per step, 20,000 / 200 envs"
+@pytest.mark.parametrize("shown", ["simulated", "trained"])
+def test_ratios_and_what_is_missing_are_printed(shown: str, request: pytest.FixtureRequest) -> None:
+    out, figures = request.getfixturevalue(shown)
     for ratio in figures["ratios"]:
         assert set(ratio) == {"name", "value"}
         line = re.search(rf"{re.escape(ratio['name'])} .*", out)
         assert line
         assert f"{ratio['value']:,.2f}x" in line[0]
+    for reason in figures["skipped"]:
+        assert f"not measured: {reason}" in out
     assert not re.search(r"\b(aim|met|missed)\b", out)  # what is measured, not what was hoped
-    assert 0 < figures["bytes_per_env"] < 10_000
-    assert figures["cold_start_seconds"] > figures["warm_reset_seconds"] > 0
-    assert f"{figures['bytes_per_env']} bytes per environment" in out
-    assert figures["machine"]["cores"] == os.cpu_count()
 
 
-def test_training_is_measured_beside_the_others(tiny_training: Outcome) -> None:
-    out, figures, path = tiny_training
-    assert "red meander, rules competition; " in out
-    assert f"figures: {path}" in out
-    assert re.fullmatch(r"logs/bench_train_\d{8}_\d{6}\.json", path.as_posix())
-    assert (figures["rules"], figures["red_agent"]) == ("competition", "meander")
-    assert (figures["num_envs"], figures["transitions_per_update"]) == (200, 20_000)
-    assert (figures["repeat_count"], figures["settle_updates"]) == (1, 2)
+def test_every_simulator_is_a_row(simulated: Shown) -> None:
+    out, figures = simulated
+    for row in figures["rows"]:
+        threads = f", {row['threads']} threads" if row["threads"] > 1 else ""
+        envs = f"{row['num_envs']:,} env" + ("s" if row["num_envs"] > 1 else "")
+        line = re.search(rf"{re.escape(row['name'])}, {envs}{threads} .*", out)
+        assert line
+        assert f" {row['steps_per_second']:,.0f} " in line[0]
+    assert (
+        "memory: 456 bytes per environment; first step without a compile cache: 23.4 s; "
+        "import and reset with it: 0.68 s"
+    ) in out
+
+
+def test_every_trainer_is_a_row(trained: Shown) -> None:
+    out, figures = trained
     for row in figures["rows"]:
         line = re.search(rf"{re.escape(row['name'])} .*", out)
         assert line
@@ -119,12 +99,10 @@ def test_training_is_measured_beside_the_others(tiny_training: Outcome) -> None:
     installed = importlib.util.find_spec("stable_baselines3") is not None
     assert ("Stable-Baselines3 PPO" in measured) == installed
     assert ("CybORG, one process" in measured) == (importlib.util.find_spec("CybORG") is not None)
-    for reason in figures["skipped"]:
-        assert f"not measured: {reason}" in out
 
 
-def test_training_shows_phases_arithmetic_and_ratios(tiny_training: Outcome) -> None:
-    out, figures, _ = tiny_training
+def test_training_shows_phases_and_arithmetic(trained: Shown) -> None:
+    out, figures = trained
     for stage in figures["stages"]:
         line = re.search(rf"{stage['name']} \({stage['updates']} updates\) .*", out)
         assert line
@@ -133,10 +111,34 @@ def test_training_shows_phases_arithmetic_and_ratios(tiny_training: Outcome) -> 
         assert f"update, {stage['name']}: {stage['update_flop'] / 1e9:.2f} GFLOP" in out
     assert f"sgemm 1024^3: {figures['sgemm_flops'] / 1e9:,.1f} GFLOP/s on one thread" in out
     assert [stage["updates"] for stage in figures["stages"]] == [0, 2]
-    for ratio in figures["ratios"]:
-        line = re.search(rf"{re.escape(ratio['name'])} .*", out)
-        assert line
-        assert f"{ratio['value']:,.2f}x" in line[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("subject", "flags"), [("sim", ()), ("train", ("--settle", "2"))], ids=["sim", "train"]
+)
+def test_the_command_measures_shows_and_writes(
+    subject: str, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    flags += ("--repeats", "1", "--seconds", "0.01", "--red-agent", "meander")
+    result = run("bench", subject, *flags, "--rules", "competition", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
+    assert "red meander, rules competition; " in result.stdout
+    (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    name = path.relative_to(tmp_path).as_posix()
+    assert re.fullmatch(rf"logs/bench_{subject}_\d{{8}}_\d{{6}}\.json", name)
+    assert f"figures: {name}" in result.stdout
+    figures = json.loads(path.read_text())
+    assert (figures["benchmark"], figures["repeat_count"]) == (subject, 1)
+    assert len(figures["rows"]) > 5
+    if subject == "sim":
+        assert figures["seconds_per_repeat"] == 0.01
+        assert 0 < figures["bytes_per_env"] < 10_000
+        assert figures["cold_start_seconds"] > figures["warm_reset_seconds"] > 0
+    else:
+        assert (figures["num_envs"], figures["transitions_per_update"]) == (200, 20_000)
+        assert figures["settle_updates"] == 2
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,11 @@ def test_flags_of_another_kind_are_refused(
 
 @pytest.mark.parametrize(
     ("args", "shown"),
-    [(["sim", "--seconds", "60"], "measuring"), (["train", "--settle", "100000"], "settling")],
+    [
+        (["sim", "--seconds", "60"], "measuring"),
+        pytest.param(["train", "--settle", "100000"], "settling", marks=pytest.mark.slow),
+    ],
+    ids=["sim", "train"],
 )
 def test_ctrl_c_ends_a_measurement_without_a_traceback(
     args: list[str], shown: str, tmp_path: Path

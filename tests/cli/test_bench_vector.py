@@ -11,29 +11,35 @@ from tests.cli.run import WIDE, refusal, run, terminal
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import MissingDependencyError
 
-Outcome = tuple[str, dict[str, Any], Path]
+# What was measured, what was printed of it, what was written, and where.
+Outcome = tuple[list[str], str, dict[str, Any], Path]
+ALL = "single,apart,serial,sync,async,gym-pipes,gym-shared,sb3"
 SHORT = ("--repeats", "2", "--seconds", "0.01", "--red-agent", "meander")
 
 
-@pytest.fixture(scope="module")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+@pytest.fixture(
+    scope="module",
+    params=["single,sync,gym-pipes", pytest.param(ALL, marks=pytest.mark.slow)],
+    ids=["some", "all"],
+)
+def tiny_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     folder = tmp_path_factory.mktemp("bench")
-    flags = ("--envs", "3", "--process-limit", "2")
+    flags = ("--envs", "3", "--process-limit", "2", "--contenders", request.param)
     result = run("bench", "vector", *SHORT, *flags, cwd=folder)
     assert result.returncode == 0, result.stderr
     (path,) = (path for path in folder.rglob("*") if path.is_file())
-    return result.stdout, json.loads(path.read_text()), path.relative_to(folder)
+    contenders = request.param.split(",")
+    return contenders, result.stdout, json.loads(path.read_text()), path.relative_to(folder)
 
 
 def test_every_contender_is_printed_and_written(tiny_run: Outcome) -> None:
-    out, figures, path = tiny_run
+    expected, out, figures, path = tiny_run
     assert f"figures: {path}" in out
     assert re.fullmatch(r"logs/bench_vector_\d{8}_\d{6}\.json", path.as_posix())
     assert (figures["benchmark"], figures["red_agent"]) == ("vector", "meander")
     assert (figures["repeat_count"], figures["seconds_per_repeat"]) == (2, 0.01)
-    expected = ["single", "apart", "serial", "sync", "async", "gym-pipes", "gym-shared"]
-    if importlib.util.find_spec("stable_baselines3") is not None:
-        expected.append("sb3")
+    if importlib.util.find_spec("stable_baselines3") is None:
+        expected = [name for name in expected if name != "sb3"]
     zero = [row for row in figures["rows"] if row["work"] == "zero"]
     assert [row["contender"] for row in zero] == expected
     for row in figures["rows"]:
@@ -56,7 +62,7 @@ def test_every_contender_is_printed_and_written(tiny_run: Outcome) -> None:
 
 
 def test_cyborg_is_measured_where_it_can_be_imported(tiny_run: Outcome) -> None:
-    out, figures, _ = tiny_run
+    asked, out, figures, _ = tiny_run
     found = {row["contender"] for row in figures["rows"] if row["work"] == "cyborg"}
     try:
         load_cyborg()
@@ -65,7 +71,7 @@ def test_cyborg_is_measured_where_it_can_be_imported(tiny_run: Outcome) -> None:
         assert len(figures["skipped"]) == 1
         assert "not measured: CybORG is not installed" in out
         return
-    assert found == {"single", "apart", "serial", "sync", "async"}
+    assert found == {"single", "apart", "serial", "sync", "async"} & set(asked)
     assert "cyborg: sync / " in out
     assert "pipes, 3 envs of cyborg: more than 2 processes (--process-limit)" in out
 

@@ -167,6 +167,7 @@ def test_every_figure_draws(report: Opened) -> None:
     assert titles == ["regret"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_the_report_is_readable(report: Opened, width: int, scheme: str) -> None:
     page = report.page
@@ -198,6 +199,7 @@ def column(page: Any, number: int) -> list[str]:
     return values
 
 
+@pytest.mark.slow
 def test_the_table_sorts_by_every_column_both_ways(report: Opened) -> None:
     page = report.page
     screen(page, 1280, "light")
@@ -219,6 +221,7 @@ def test_the_table_sorts_by_every_column_both_ways(report: Opened) -> None:
     headings.nth(0).click()
 
 
+@pytest.mark.slow
 def test_the_table_is_filtered_by_words_by_precedence_and_by_status(report: Opened) -> None:
     page = report.page
     search, count = page.locator("[data-filter]"), page.locator("[data-count]")
@@ -241,6 +244,7 @@ def test_the_table_is_filtered_by_words_by_precedence_and_by_status(report: Open
     assert len(shown_orders(page)) == 120
 
 
+@pytest.mark.slow
 def test_one_training_is_highlighted_and_another_on_request(report: Opened) -> None:
     page = report.page
     select = page.locator("select[data-highlight]")
@@ -257,6 +261,7 @@ def test_one_training_is_highlighted_and_another_on_request(report: Opened) -> N
     assert bold() == {"trial_003"}
 
 
+@pytest.mark.slow
 def test_the_theme_can_be_chosen_and_figures_follow(report: Opened) -> None:
     page = report.page
     screen(page, 1280, "light")
@@ -279,6 +284,7 @@ def test_the_theme_can_be_chosen_and_figures_follow(report: Opened) -> None:
     page.evaluate("delete document.documentElement.dataset.theme; localStorage.clear()")
 
 
+@pytest.mark.slow
 def test_the_command_is_copied_or_selected(report: Opened) -> None:
     page = report.page
     assert page.locator(".command code").text_content() == "workflow-rl search --n-workflows 6"
@@ -291,6 +297,7 @@ def test_the_command_is_copied_or_selected(report: Opened) -> None:
 # --- several runs, one hostile, one empty
 
 
+@pytest.mark.slow
 def test_markup_in_run_data_is_shown_as_text_and_runs_nothing(compared: Opened) -> None:
     page = compared.page
     page.locator("#run2-tab").click()
@@ -305,6 +312,7 @@ def test_markup_in_run_data_is_shown_as_text_and_runs_nothing(compared: Opened) 
     assert len(compared.asked) == 1
 
 
+@pytest.mark.slow
 def test_tabs_show_one_run_at_a_time_by_mouse_and_by_key(compared: Opened) -> None:
     page = compared.page
     screen(page, 1280, "light")
@@ -333,6 +341,7 @@ def test_tabs_show_one_run_at_a_time_by_mouse_and_by_key(compared: Opened) -> No
     assert visible() == ["run2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), SCREENS[1:3])
 @pytest.mark.parametrize("number", [2, 3])
 def test_compared_runs_are_readable(compared: Opened, number: int, width: int, scheme: str) -> None:
@@ -364,6 +373,7 @@ def test_the_replay_loads_silently_and_asks_for_nothing(replay: Opened) -> None:
     assert replay.page.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_keys_step_jump_play_and_pause(replay: Opened) -> None:
     page = replay.page
     last = len(page.evaluate("pageData.frames")) - 1
@@ -392,6 +402,7 @@ def test_keys_step_jump_play_and_pause(replay: Opened) -> None:
     assert at(page) == stopped
 
 
+@pytest.mark.slow
 def test_playing_ends_with_the_episode_and_starts_again(replay: Opened) -> None:
     page = replay.page
     last = len(page.evaluate("pageData.frames")) - 1
@@ -405,6 +416,7 @@ def test_playing_ends_with_the_episode_and_starts_again(replay: Opened) -> None:
     page.locator("#play").click()
 
 
+@pytest.mark.slow
 def test_the_slider_and_the_timeline_go_to_a_step(replay: Opened) -> None:
     page = replay.page
     page.locator("#scrub").fill("17")
@@ -438,6 +450,7 @@ def known_words(user: float, privileged: float) -> str:
     return held + (f", {percent(privileged)} privileged" if user and privileged else "")
 
 
+@pytest.mark.slow
 def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) -> None:
     page = replay.page
     words = {"none": "no access", "user": "user access", "privileged": "privileged access"}
@@ -467,6 +480,7 @@ def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) ->
     assert judged > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_the_replay_is_readable(replay: Opened, width: int, scheme: str) -> None:
     page = replay.page

@@ -80,6 +80,7 @@ def test_a_run_stopped_in_every_phase_and_every_way_goes_on_exactly(
     assert_same(run, uninterrupted)
 
 
+@pytest.mark.slow
 def test_killed_side_by_side_nothing_stays_behind_and_the_run_goes_on_exactly(
     tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

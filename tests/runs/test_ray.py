@@ -98,6 +98,7 @@ def test_tasks_tell_how_they_go_and_leave_their_files_here(tmp_path: Path) -> No
         assert told(list(pool.events([writer]))) == [("writer", Started), ("writer", Done)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
 def test_fresh_processes_are_of_one_task_and_a_mistake_is_raised_here() -> None:
     from workflow_rl.runs.ray import RayPool
@@ -114,6 +115,7 @@ def test_fresh_processes_are_of_one_task_and_a_mistake_is_raised_here() -> None:
             list(pool.events([Mistaken("c")]))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
 def test_a_task_whose_process_dies_runs_again_but_not_any_number_of_times(tmp_path: Path) -> None:
     from workflow_rl.runs.ray import RayPool
@@ -129,6 +131,7 @@ def test_a_task_whose_process_dies_runs_again_but_not_any_number_of_times(tmp_pa
     assert len(always.notes.read_text()) == MAX_LOSSES
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
 def test_the_disk_of_a_node_is_the_nodes_fault_and_costs_an_attempt() -> None:
     from workflow_rl.runs.ray import RayPool
@@ -144,6 +147,7 @@ def test_the_disk_of_a_node_is_the_nodes_fault_and_costs_an_attempt() -> None:
     assert sum(isinstance(event, Retried) for event in events) == MAX_LOSSES - 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
 def test_a_straggler_is_begun_anew_once_and_then_given_up_and_closing_ends_the_rest() -> None:
     from workflow_rl.runs.ray import RayPool
@@ -164,6 +168,7 @@ def test_a_straggler_is_begun_anew_once_and_then_given_up_and_closing_ends_the_r
     wait_until(lambda: trainers(os.getpid()) == [])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
 def test_a_search_picks_and_finds_the_same_on_ray_as_here(tmp_path: Path) -> None:
     changes = {"n_workflows": 2, "base_updates": 1, "polish_updates": 0}

@@ -100,15 +100,9 @@ def run(
     progress: Callable[[str], None] = lambda name: None,
 ) -> SimReport:
     """Measures everything that can be measured here."""
-    works, skipped = _works(config)
-    with busy_processes(load) if load else nullcontext():
-        rates = measure(
-            {row_name(key): work for key, work in works.items()},
-            repeats=repeats,
-            seconds=seconds,
-            progress=progress,
-        )
-    rows = [SimRow(*key, rates[row_name(key)]) for key in works]
+    rows, skipped = measure_rows(
+        config, repeats=repeats, seconds=seconds, load=load, progress=progress
+    )
     progress("start-up")
     cold, warm = start_up_seconds()
     return SimReport(
@@ -117,7 +111,7 @@ def run(
         load=load,
         rows=rows,
         skipped=skipped,
-        ratios=_ratios(rows),
+        ratios=ratios_of(rows),
         bytes_per_env=_bytes_per_env(config),
         cold_start_seconds=cold,
         warm_reset_seconds=warm,
@@ -125,10 +119,30 @@ def run(
     )
 
 
+def measure_rows(
+    config: GameConfig,
+    *,
+    repeats: int,
+    seconds: float,
+    load: int = 0,
+    progress: Callable[[str], None] = lambda name: None,
+) -> tuple[list[SimRow], list[str]]:
+    """Returns the rate of every simulator that is here, and why the others are not measured."""
+    works, skipped = _works(config)
+    with busy_processes(load) if load else nullcontext():
+        rates = measure(
+            {_row_name(key): work for key, work in works.items()},
+            repeats=repeats,
+            seconds=seconds,
+            progress=progress,
+        )
+    return [SimRow(*key, rates[_row_name(key)]) for key in works], skipped
+
+
 _Key = tuple[str, int, int]  # name, environments, threads
 
 
-def row_name(key: _Key) -> str:
+def _row_name(key: _Key) -> str:
     """Returns a row's name while it is measured."""
     return f"{key[0]} {key[1]} envs, {key[2]} threads"
 
@@ -156,7 +170,9 @@ def _works(config: GameConfig) -> tuple[dict[_Key, Work], list[str]]:
     return works, skipped
 
 
-def _ratios(rows: list[SimRow]) -> list[Ratio]:
+def ratios_of(rows: list[SimRow]) -> list[Ratio]:
+    """Returns what can be compared: ours over the others', and large batches over small ones."""
+
     def best(name: str, num_envs: int | None = None, threads: int | None = None) -> float:
         rates = [
             row.rate.median

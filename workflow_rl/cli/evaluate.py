@@ -44,6 +44,13 @@ def add_to(commands: Commands) -> None:
         "policy for each red agent), or a baseline: sleep, random, react-restore, greedy, "
         "cardiff (the winner's method, trained here), ppo (145 actions, no workflow)",
     )
+    _add_game(parser)
+    _add_files(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_game(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags of what is played, and how."""
     add_setting(parser, GAME["rules"])
     parser.add_argument(
         "--episodes", type=int, default=1_000, metavar="N", help="episodes of each cell"
@@ -76,6 +83,10 @@ def add_to(commands: Commands) -> None:
     add_setting(parser, SEED)
     add_setting(parser, BACKEND["name"], dest="backend")
     add_setting(parser, BACKEND["cyborg_path"])
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags of what is written, and where."""
     parser.add_argument(
         "--output",
         type=Path,
@@ -93,7 +104,6 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("--author", default="", help="for the text file", metavar="NAME")
     parser.add_argument("--team", default="", help="for the text file", metavar="NAME")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

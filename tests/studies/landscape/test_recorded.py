@@ -21,6 +21,7 @@ from workflow_rl.studies.landscape.regret import regrets
 from workflow_rl.workflow.orders import POSITIONS
 
 DATA = Path(__file__).parent / "data"
+SLOW = pytest.mark.slow
 
 
 @cache
@@ -60,12 +61,17 @@ def test_against_meander_the_order_matters_less_and_most_by_defenders_false_alar
     assert second.worth.mean < 0.5
 
 
-@pytest.mark.parametrize("red_agent", ["bline", "meander"])
-def test_gp_ucb_spends_its_trials_on_better_orders_than_random(red_agent: str) -> None:
+@pytest.mark.parametrize(
+    ("red_agent", "replays"),
+    [("bline", 3), pytest.param("bline", 6, marks=SLOW), pytest.param("meander", 6, marks=SLOW)],
+)
+def test_gp_ucb_spends_its_trials_on_better_orders_than_random(
+    red_agent: str, replays: int
+) -> None:
     gp, random = regrets(
         recorded(red_agent),
         SearchConfig(),
-        replays=6,
+        replays=replays,
         strategies=["gp-ucb", "random"],
         checkpoints=(16,),
     )
