@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_atomically
 from workflow_rl.train.usage import Usage
 from workflow_rl.workflow.orders import ORDERS, format_order
@@ -52,13 +53,20 @@ class CsvLog:
             file.write(_as_csv(list(rows), header=file.tell() == 0))
 
     def rows(self) -> list[dict[str, str]]:
-        """Returns the rows; one that was cut off is left out."""
+        """Returns the rows; one that was cut off is left out.
+
+        Raises:
+            InvalidInputError: it is no table.
+        """
         if not self.path.exists():
             return []
-        text = self.path.read_text(encoding="utf-8")
-        complete = text[: text.rfind("\n") + 1]
-        reader = csv.DictReader(io.StringIO(complete))
-        return [row for row in reader if None not in row and None not in row.values()]
+        content = self.path.read_bytes()
+        try:
+            complete = content[: content.rfind(b"\n") + 1].decode()
+            rows = list(csv.DictReader(io.StringIO(complete)))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise InvalidInputError(f"{self.path} is damaged: it is not a table") from error
+        return [row for row in rows if None not in row and None not in row.values()]
 
     def rewrite(self, rows: Iterable[Row]) -> None:
         """Replaces the table by the given rows, atomically."""
@@ -128,9 +136,12 @@ class EpisodeLog:
             return found
         try:
             for batch in pa.ipc.open_stream(self.path.read_bytes()):
+                batch.validate(full=True)
+                if batch.schema != _episode_schema() or not len(batch):
+                    break
                 found.append(batch)
-        except (pa.ArrowInvalid, OSError):  # OSError: the end is missing
-            pass
+        except (pa.ArrowException, OSError, ValueError, IndexError):
+            pass  # OSError: the end is missing; the others: these bytes are no episodes
         return found
 
 

@@ -1,6 +1,8 @@
 """A run on disk: its directory, who may use it, its file names, and what is kept of a training."""
 
+import contextlib
 import fcntl
+import hashlib
 import itertools
 import os
 import platform
@@ -158,6 +160,11 @@ class TrainingFolder:
         """A record per episode."""
         return EpisodeLog(self.path / "episodes.arrow")
 
+    @property
+    def noted(self) -> Path:
+        """How many rows the raw logs hold, and their digests, once it is over."""
+        return self.path / "logs.json"
+
     def clear(self) -> None:
         """Drops what an attempt left that nobody can go on with."""
         self.checkpoint.unlink(missing_ok=True)  # first: without the rest it must not be taken up
@@ -175,7 +182,11 @@ class TrainingFolder:
             write_atomically(self.path / name, files[name])
 
     def save_result(self, job: TrainJob, result: TrainResult, best: Weights) -> None:
-        """Writes what the training of a job found, and the weights of its best policy."""
+        """Writes what the training of a job found, and the weights of its best policy.
+
+        What its raw logs hold is noted before, so that a later look can tell whether they still do.
+        """
+        write_json(self.noted, self._logged())
         description = {"job": job.identity(), "numbers": asdict(result)}
         save_arrays(self.result, _RESULT_KIND, dict(best), description)
 
@@ -194,6 +205,48 @@ class TrainingFolder:
             return TrainResult.from_json(description["numbers"]), weights
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{self.result} is not a result of this version") from error
+
+    def check_logs(self) -> None:
+        """Checks that the raw logs of a finished training hold what it wrote.
+
+        Raises:
+            InvalidInputError: they do not; the sentence says what can be done.
+        """
+        if not self.result.exists() or not self.noted.exists():
+            return
+        then, now = read_json(self.noted), self._logged()
+        if then == now:
+            return
+        for name, log in now.items():
+            before = then.get(name) if isinstance(then, dict) else None
+            if not isinstance(before, dict):
+                raise InvalidInputError(f"{self.noted} is damaged: {self.remedy(self.noted)}")
+            if log != before:
+                held = f"it holds {log['rows']} of {before.get('rows')} rows"
+                if log["rows"] == before.get("rows"):
+                    held = "its content is not what was written"
+                path = self.path / name
+                raise InvalidInputError(f"{path} is damaged: {held}; {self.remedy(path)}")
+
+    def remedy(self, path: Path) -> str:
+        """Says what can be done about a damaged file of this training."""
+        return (
+            f"bring back a copy of {path.name}, or remove {self.path}: --resume then trains it "
+            "again, with the same result"
+        )
+
+    def _logged(self) -> dict[str, dict[str, Any]]:
+        """Returns how many rows each raw log holds, and its digest."""
+        counts = {self.episodes.path: len(self.episodes.read()), self.updates.path: 0}
+        with contextlib.suppress(InvalidInputError):  # no table at all: no rows
+            counts[self.updates.path] = len(self.updates.rows())
+        return {
+            path.name: {
+                "rows": rows,
+                "sha256": hashlib.sha256(path.read_bytes() if path.exists() else b"").hexdigest(),
+            }
+            for path, rows in counts.items()
+        }
 
 
 def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
