@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import write_atomically
+from workflow_rl.files import append, open_unlinked, write_atomically
 from workflow_rl.train.usage import Usage
 from workflow_rl.workflow.orders import ORDERS, format_order
 
@@ -48,9 +48,7 @@ class CsvLog:
         """Adds rows at the end."""
         if not rows:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8", newline="") as file:
-            file.write(_as_csv(list(rows), header=file.tell() == 0))
+        append(self.path, _as_csv(list(rows), header=_is_new(self.path)).encode())
 
     def rows(self) -> list[dict[str, str]]:
         """Returns the rows; one that was cut off is left out.
@@ -90,6 +88,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _is_new(path: Path) -> bool:
+    """Returns whether a log has nothing in it yet."""
+    return not path.exists() or path.stat().st_size == 0
+
+
 class EpisodeLog:
     """A growing Arrow stream of episodes, one record batch per update; may be cut off anywhere."""
 
@@ -109,10 +112,8 @@ class EpisodeLog:
             [pa.array(columns[f.name].astype(f.type.to_pandas_dtype())) for f in schema],
             schema=schema,
         )
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as file:
-            begin = schema.serialize().to_pybytes() if file.tell() == 0 else b""
-            file.write(begin + batch.serialize().to_pybytes())
+        begin = schema.serialize().to_pybytes() if _is_new(self.path) else b""
+        append(self.path, begin + batch.serialize().to_pybytes())
 
     def read(self) -> "pa.Table":
         """Returns the episodes; a batch that was cut off is left out."""
@@ -210,9 +211,10 @@ class TensorBoardLog:
         from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
-        self._file = (folder / name).open("ab", buffering=0)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._file = open_unlinked(folder / name, flags, buffering=0)
         self._records: Any = RecordWriter(self._file)
         self._event: Any = event_pb2.Event
         self._summary: Any = summary_pb2.Summary

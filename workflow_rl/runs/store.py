@@ -13,11 +13,20 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import load_arrays, read_json, save_arrays, write_atomically, write_json
+from workflow_rl.files import (
+    load_arrays,
+    open_unlinked,
+    read_json,
+    refuse_links_out_of,
+    save_arrays,
+    sweep,
+    write_atomically,
+    write_json,
+)
 from workflow_rl.runs.logs import CsvLog, EpisodeLog
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
 
@@ -50,7 +59,7 @@ _PACKAGES: Final = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "boto
 class RunDirectory:
     """A run's directory, held by one live process at a time."""
 
-    def __init__(self, path: Path, config: ExperimentConfig, lock: IO[str]) -> None:
+    def __init__(self, path: Path, config: ExperimentConfig, lock: BinaryIO) -> None:
         """Use `create` or `open`."""
         self.path = path
         self.config = config
@@ -105,17 +114,21 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path, purpose: str = SEARCH) -> Self:
-        """Locks an earlier run's directory.
+        """Locks an earlier run's directory, and clears away what a killed process left half done.
 
         Args:
             path: the directory.
             purpose: the command whose run it must be.
 
         Raises:
-            InvalidInputError: it is none, it is damaged, or a live process holds it.
+            InvalidInputError: it is none, it is damaged, a live process holds it, or a link in it
+                leads out of it, where we would write.
         """
         config = stored_config(path, purpose)
-        return cls(path, config, _take_lock(path))
+        refuse_links_out_of(path)
+        lock = _take_lock(path)
+        sweep(path)
+        return cls(path, config, lock)
 
     def close(self) -> None:
         """Releases the directory."""
@@ -178,6 +191,7 @@ class TrainingFolder:
 
     def complete(self, files: Mapping[str, bytes]) -> None:
         """Puts here what a training done elsewhere has left; the result, which ends it, last."""
+        self.path.mkdir(exist_ok=True)
         for name in sorted(files, key=lambda name: name == self.result.name):
             write_atomically(self.path / name, files[name])
 
@@ -297,8 +311,8 @@ def _named_directory(path: Path) -> Path:
     return path
 
 
-def _take_lock(path: Path) -> IO[str]:
-    lock = (path / _LOCK).open("w", encoding="utf-8")
+def _take_lock(path: Path) -> BinaryIO:
+    lock = open_unlinked(path / _LOCK, os.O_RDWR | os.O_CREAT)
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -314,11 +328,11 @@ def _take_lock(path: Path) -> IO[str]:
 def is_held(path: Path) -> bool:
     """Returns whether a live process holds a run's directory."""
     try:
-        with (path / _LOCK).open(encoding="utf-8") as lock:
+        with open_unlinked(path / _LOCK, os.O_RDONLY) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # there is no lock, or none to be had on this disk
+    except (OSError, InvalidInputError):  # there is no lock, or none to be had on this disk
         return False
     return False
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.logs import CsvLog, Row, TensorBoardLog, write_episodes
-from workflow_rl.runs.store import EPISODES_FILE, TENSORBOARD, TRAINING_LOG, RunDirectory
+from workflow_rl.runs.store import EPISODES_FILE, TENSORBOARD, TRAINING_LOG, TRAININGS, RunDirectory
 
 
 class RunTables:
@@ -14,6 +14,7 @@ class RunTables:
     def __init__(self, directory: RunDirectory) -> None:
         """Opens the run's tables; `rebuild` takes in what earlier attempts left."""
         self._directory = directory
+        (directory.path / TRAININGS).mkdir(exist_ok=True)
         self._log = CsvLog(directory.path / TRAINING_LOG)
         self._board = TensorBoardLog(directory.path / TENSORBOARD)
         self._opened = time.perf_counter()
