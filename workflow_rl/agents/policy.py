@@ -151,6 +151,7 @@ def save_policy(path: Path, weights: Weights, description: dict[str, Any]) -> No
     """Writes a policy, and its description beside it."""
     from workflow_rl.files import save_arrays, write_json  # needs safetensors
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     save_arrays(path, POLICY_KIND, dict(weights), description)
     write_json(path.with_suffix(".json"), description)
 
