@@ -314,3 +314,53 @@ def test_a_folder_that_was_removed_is_not_made_again(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             write(tmp_path / "removed" / "trainings" / "file", b"")
     assert not (tmp_path / "removed").exists()
+
+
+# --- files that are made to be trouble
+
+
+def nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def test_brackets_in_brackets_are_no_json_of_ours(tmp_path: Path) -> None:
+    for text in ("[" * 200_000, nested(200_000)):
+        (tmp_path / "deep.json").write_text(text)
+        with pytest.raises(InvalidInputError, match="is damaged: it is not JSON"):
+            read_json(tmp_path / "deep.json")
+
+
+@pytest.mark.parametrize("description", [nested(100_000), "null", "[1]", '"text"', "3"])
+def test_a_description_is_plain_data_of_a_reasonable_depth(
+    tmp_path: Path, description: str
+) -> None:
+    arrays = {"a": np.zeros(3, np.float32)}
+    text = f'{{"format": {FORMAT}, "kind": "{KIND}", "description": {description}}}'
+    header = json.dumps({"content": text, "digest": digest_of(arrays, text)})
+    path = tmp_path / "file.safetensors"
+    path.write_bytes(save(arrays, metadata={"workflow_rl": header}))
+    assert "was not written by workflow-rl" in refusal(path)
+    path.write_bytes(save(arrays, metadata={"workflow_rl": nested(200_000)}))
+    assert "was not written by workflow-rl" in refusal(path)
+
+
+def test_numbers_that_numpy_does_not_have_are_refused(tmp_path: Path) -> None:
+    header = b'{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
+    path = tmp_path / "file.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    refusal(path)
+
+
+def test_only_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # which would wait for ever
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(InvalidInputError, match="is not a file"):
+            read_json(path)
+        refusal(path)
+    with pytest.raises(InvalidInputError, match="cannot be read: File name too long"):
+        read_json(tmp_path / ("x" * 5_000))
+    huge = tmp_path / "huge"
+    huge.touch()
+    os.truncate(huge, 5_000_000_000)
+    with pytest.raises(InvalidInputError, match="5,000,000,000 bytes"):
+        read_json(huge)

@@ -13,6 +13,7 @@ from workflow_rl.agents.action_space import (
     draw,
     make_action_space,
 )
+from workflow_rl.agents.policy_check import check_policy
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.workflow.orders import (
@@ -36,7 +37,12 @@ class Policy:
     """
 
     def __init__(self, weights: Weights, description: dict[str, Any]) -> None:
-        """Makes a policy of a network's weights and the description saved with them."""
+        """Makes a policy of a network's weights and the description saved with them.
+
+        Raises:
+            InvalidInputError: they make no policy, or its weights are not finite.
+        """
+        check_policy(weights, description)
         self.description = description
         order = description.get("order")
         self.order: Order | None = None if order is None else parse_order(order)
@@ -45,8 +51,6 @@ class Policy:
         numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
         layers = sorted(numbers)
         self._layers = [(weights[f"actor.{i}.weight"], weights[f"actor.{i}.bias"]) for i in layers]
-        if not layers:
-            raise InvalidInputError("a policy needs the weights of an actor")
         self._rng = np.random.default_rng(0)
         self._episode: ActionSpace | None = None  # what get_action remembers
 

@@ -25,6 +25,7 @@ from workflow_rl.cli import (
 from workflow_rl.errors import (
     EnvironmentFailedError,
     InvalidInputError,
+    TrainingFailedError,
     WorkerDiedError,
     explain_missing,
 )
@@ -73,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InvalidInputError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _USER_ERROR
-    except (EnvironmentFailedError, WorkerDiedError) as error:
+    except (EnvironmentFailedError, TrainingFailedError, WorkerDiedError) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _SYSTEM_ERROR
     except KeyboardInterrupt:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config import Execution, ExperimentConfig
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import json_text, read_json, write_json
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
@@ -32,7 +32,7 @@ from workflow_rl.runs.summary import SearchOutcome, summarise
 from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, check_begun, save_trained
 from workflow_rl.runs.trial import Trial, TrialFile, with_status
-from workflow_rl.train.job import TrainResult
+from workflow_rl.train.job import TrainResult, Weights
 from workflow_rl.workflow.orders import kendall_distance
 
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
@@ -85,7 +85,10 @@ class Search:
         with one_thread(), closing(RunTables(self.directory)) as self._tables:
             self._rebuild()
             if self.config.search.warm_start == "common":
-                yield from self._train_here(base_task(self.directory))
+                for event in self._train_here(base_task(self.directory)):
+                    yield event
+                    if isinstance(event, Failed):
+                        raise TrainingFailedError(f"there is no base policy: {event.reason}")
             strategy = _strategy(self.config)
             ordered = self.config.search.ordered_results
             with closing(self._pool.events(self._tasks(strategy), ordered=ordered)) as events:
@@ -234,6 +237,13 @@ class Search:
 
     # --- the end
 
+    def _polished(self) -> tuple[TrainResult, Weights] | tuple[None, None]:
+        """Returns what polishing gave, unless it failed or was not asked for."""
+        folder = self.directory.training(POLISH)
+        if not self.config.search.polish_updates or not folder.result.exists():
+            return None, None
+        return folder.load_result()
+
     def _stored_outcome(self) -> SearchOutcome:
         """Returns what the finished search found."""
         path = self.directory.path / SUMMARY_FILE
@@ -243,9 +253,7 @@ class Search:
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{path} is not of this version") from error
         seen = [trial.observation for trial in self.done if trial.observation is not None]
-        polished = None
-        if self.config.search.polish_updates:
-            polished = self.directory.training(POLISH).load_result()[0]
+        polished = self._polished()[0]
         seconds = self._seconds_noted()
         path = self.directory.path
         return SearchOutcome(path, self.done, recommend(seen), polished, seconds, transitions)
@@ -255,7 +263,7 @@ class Search:
         done = self.done
         if not done:
             failed = with_status(self.trials, "failed")
-            raise InvalidInputError(f"every workflow failed; the last: {failed[-1].failure}")
+            raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
         seen = [trial.observation for trial in done if trial.observation is not None]
         chosen = recommend(seen)
         best = max((t for t in done if t.order == chosen.order), key=_rank)
@@ -266,8 +274,12 @@ class Search:
         if self.config.search.polish_updates:
             task = polish_task(self.directory, best)
             yield from self._train_here(task)
-            polished, of_polished = self.directory.training(POLISH).load_result()
-            if _is_better(polished, source, self.config.train.compliance_threshold):
+            polished, of_polished = self._polished()
+            if (
+                polished
+                and of_polished
+                and _is_better(polished, source, self.config.train.compliance_threshold)
+            ):
                 source, weights = polished, of_polished
         save_trained(self.directory.policy(RECOMMENDED), task.job, weights, source)
         self._rebuild()
