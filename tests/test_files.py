@@ -14,10 +14,15 @@ from safetensors.numpy import save
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import (
     FORMAT,
+    append,
+    check_folder,
     digest_of,
     load_arrays,
+    named_output,
     read_json,
+    refuse_links_out_of,
     save_arrays,
+    sweep,
     write_atomically,
     write_json,
 )
@@ -170,7 +175,7 @@ def test_a_file_with_a_changed_byte_is_refused(good: Path, data: st.DataObject) 
 
 
 def test_a_write_replaces_the_old_file_makes_folders_and_leaves_no_litter(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "er" / "file"
+    path = tmp_path / "deep" / "file"
     write_atomically(path, b"old")
     write_atomically(path, b"new")
     assert path.read_bytes() == b"new"
@@ -224,3 +229,138 @@ def test_damaged_json_is_one_sentence(tmp_path: Path, damage: bytes) -> None:
 def test_missing_json_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no file"):
         read_json(tmp_path / "nothing")
+
+
+# --- where things may be written
+
+
+def test_an_output_goes_where_links_lead(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real/file")
+    (tmp_path / "folder").symlink_to("real")
+    assert named_output(tmp_path / "link") == tmp_path / "real" / "file"
+    assert named_output(tmp_path / "folder" / "other") == tmp_path / "real" / "other"
+    write_atomically(named_output(tmp_path / "link"), b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "file").read_bytes() == b"new"
+    assert named_output(tmp_path / "not" / "yet" / "made") == tmp_path / "not" / "yet" / "made"
+
+
+def test_nothing_but_a_file_is_taken_for_an_output(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "ring").symlink_to("ring")
+    (tmp_path / "file").write_text("")
+    for path, reason in (
+        (Path("/dev/null"), "is a device or the like: name a file"),
+        (tmp_path / "pipe", "is a device or the like: name a file"),
+        (tmp_path, "is a directory: name a file"),
+        (tmp_path / "ring", "is a link that leads nowhere"),
+        (tmp_path / "file" / "below", "is not writable"),
+        (tmp_path / ("x" * 5_000), "File name too long"),
+    ):
+        with pytest.raises(InvalidInputError, match=reason):
+            named_output(path)
+    with pytest.raises(InvalidInputError, match="File name too long"):
+        check_folder(tmp_path / ("x" * 5_000) / "y")
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(InvalidInputError, match="is not a file that can be replaced"):
+            write_atomically(tmp_path / name, b"x")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_no_write_follows_a_link(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("dear")
+    temporary = tmp_path / f".file.{os.getpid()}.tmp"
+    for link in (temporary, tmp_path / "file", tmp_path / "log"):
+        link.symlink_to(victim)
+    write_atomically(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+    with pytest.raises(InvalidInputError, match="log is a link"):
+        append(tmp_path / "log", b"more")
+    assert victim.read_text() == "dear"
+    assert not temporary.exists()
+
+
+def test_links_out_of_a_folder_are_refused_and_those_within_are_not(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "below").mkdir(parents=True)
+    (run / "below" / "inside").symlink_to("..")
+    refuse_links_out_of(run)
+    (run / "below" / "out").symlink_to("../../elsewhere")
+    with pytest.raises(InvalidInputError, match="below/out leads out of"):
+        refuse_links_out_of(run)
+
+
+def test_only_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    gone = tmp_path / "below" / ".trials.json.4194999.tmp"  # beyond the largest process number
+    kept = [tmp_path / f".log.{os.getpid()}.tmp", tmp_path / ".mine.tmp", tmp_path / "x.1.tmp"]
+    for path in (gone, *kept):
+        path.write_text("")
+    sweep(tmp_path)
+    assert not gone.exists()
+    assert all(path.exists() for path in kept)
+
+
+def test_a_folder_that_was_removed_is_not_made_again(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "run" / "file", b"")
+    for write in (write_atomically, append):
+        with pytest.raises(FileNotFoundError):
+            write(tmp_path / "removed" / "trainings" / "file", b"")
+    assert not (tmp_path / "removed").exists()
+
+
+# --- files that are made to be trouble
+
+
+def nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def test_brackets_in_brackets_are_no_json_of_ours(tmp_path: Path) -> None:
+    for text in ("[" * 200_000, nested(200_000)):
+        (tmp_path / "deep.json").write_text(text)
+        with pytest.raises(InvalidInputError, match="is damaged: it is not JSON"):
+            read_json(tmp_path / "deep.json")
+
+
+@pytest.mark.parametrize("description", [nested(100_000), "null", "[1]", '"text"', "3"])
+def test_a_description_is_plain_data_of_a_reasonable_depth(
+    tmp_path: Path, description: str
+) -> None:
+    arrays = {"a": np.zeros(3, np.float32)}
+    text = f'{{"format": {FORMAT}, "kind": "{KIND}", "description": {description}}}'
+    header = json.dumps({"content": text, "digest": digest_of(arrays, text)})
+    path = tmp_path / "file.safetensors"
+    path.write_bytes(save(arrays, metadata={"workflow_rl": header}))
+    assert "was not written by workflow-rl" in refusal(path)
+    path.write_bytes(save(arrays, metadata={"workflow_rl": nested(200_000)}))
+    assert "was not written by workflow-rl" in refusal(path)
+
+
+def test_numbers_that_numpy_does_not_have_are_refused(tmp_path: Path) -> None:
+    header = b'{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
+    path = tmp_path / "file.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    refusal(path)
+
+
+def test_only_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # which would wait for ever
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(InvalidInputError, match="is not a file"):
+            read_json(path)
+        refusal(path)
+    with pytest.raises(InvalidInputError, match="cannot be read: File name too long"):
+        read_json(tmp_path / ("x" * 5_000))
+    huge = tmp_path / "huge"
+    huge.touch()
+    os.truncate(huge, 5_000_000_000)
+    with pytest.raises(InvalidInputError, match="5,000,000,000 bytes"):
+        read_json(huge)

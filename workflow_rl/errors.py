@@ -60,6 +60,13 @@ def explain_missing(what: str) -> Iterator[None]:
         ) from error
 
 
+class TrainingFailedError(RuntimeError):
+    """A training cannot come to an end, here or anywhere else; the message says why.
+
+    The command line prints the message as one sentence and exits with code 1.
+    """
+
+
 class WorkerDiedError(RuntimeError):
     """A worker process died and is not, or no more, replaced; the message has its last output."""
 

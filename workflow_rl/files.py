@@ -1,31 +1,152 @@
 """Files: written atomically, with their description inside, and checked when read."""
 
+import contextlib
+import errno
 import hashlib
 import json
 import math
 import os
+import re
+import stat
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError, explain_missing
+from workflow_rl.processes import is_running
 
 FORMAT: Final = 1
 _KEY: Final = "workflow_rl"
+_LARGEST: Final = 4_000_000_000  # bytes of a file that is read whole
+_TEMPORARY: Final = re.compile(r"\..+\.(\d+)\.tmp")  # the process that writes it
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file so that a reader sees the old or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Writes a file so that a reader sees the old or the new one, never half of it.
+
+    A link is replaced, not followed. The folder is made, but not the one that holds it: where a
+    run's directory was removed, it is not made again.
+
+    Raises:
+        InvalidInputError: something is there that is no file.
+    """
+    if is_something_else(path):
+        raise InvalidInputError(f"{path} is not a file that can be replaced")
+    path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(data)
+        temporary.unlink(missing_ok=True)
+        with open(os.open(temporary, _NEW, 0o666), "wb") as file:
+            file.write(data)
         os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise
+
+
+def append(path: Path, data: bytes) -> None:
+    """Adds to the end of a file, which is made with its folder if need be; follows no link."""
+    path.parent.mkdir(exist_ok=True)
+    with open_unlinked(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
+        file.write(data)
+
+
+def open_unlinked(path: Path, flags: int, buffering: int = -1) -> BinaryIO:
+    """Opens a file of a run: no link, no device, and nothing that would block.
+
+    Raises:
+        InvalidInputError: it is such a thing.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise InvalidInputError(f"{path} is a link, or no file at all") from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InvalidInputError(f"{path} is no file")
+    mode = "rb" if flags & os.O_ACCMODE == os.O_RDONLY else "wb"
+    return cast(BinaryIO, open(descriptor, mode, buffering=buffering))
+
+
+def is_something_else(path: Path) -> bool:
+    """Returns whether there is something that is neither a file nor a link: a device, a folder."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISLNK(mode)
+
+
+def write_named(path: Path, data: bytes) -> None:
+    """Writes an output named by the user: makes the folders that hold it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, data)
+
+
+def named_output(path: Path) -> Path:
+    """Returns the file that an output named by the user goes to, behind all links.
+
+    To be asked before any work.
+
+    Raises:
+        InvalidInputError: nothing can be written there.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        if target.is_symlink():  # a ring of them
+            raise InvalidInputError(f"{path} is a link that leads nowhere")
+        if is_something_else(target):
+            kind = "a directory" if target.is_dir() else "a device or the like"
+            raise InvalidInputError(f"{path} is {kind}: name a file")
+        check_folder(target.parent)
+    except OSError as error:
+        raise InvalidInputError(f"nothing can be written to {path}: {error.strerror}") from error
+    return target
+
+
+def check_folder(path: Path) -> None:
+    """Checks that files can be written to a folder, which may yet have to be made.
+
+    Raises:
+        InvalidInputError: they cannot.
+    """
+    there = path
+    try:
+        while not there.exists():
+            there = there.parent
+    except OSError as error:
+        raise InvalidInputError(f"nothing can be written to {path}: {error.strerror}") from error
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise InvalidInputError(f"nothing can be written to {path}: {there} is not writable")
+
+
+def refuse_links_out_of(folder: Path) -> None:
+    """Checks that no link below a folder leads out of it, where we would then write.
+
+    Raises:
+        InvalidInputError: one does.
+    """
+    home = os.path.realpath(folder)
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            target = os.path.realpath(path) if path.is_symlink() else home
+            if not Path(target).is_relative_to(home):
+                raise InvalidInputError(f"{path} leads out of {folder}, to {target}: remove it")
+
+
+def sweep(folder: Path) -> None:
+    """Deletes what processes that were killed while they wrote have left below a folder."""
+    for path in folder.rglob(".*.tmp"):
+        found = _TEMPORARY.fullmatch(path.name)
+        if found and not is_running(int(found[1])):
+            path.unlink(missing_ok=True)
 
 
 def save_arrays(
@@ -56,20 +177,20 @@ def load_arrays(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[st
     with explain_missing(str(path)):
         from safetensors import SafetensorError, safe_open
 
+    check_file(path)
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError as error:
-        raise InvalidInputError(f"there is no file {path}") from error
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
+        # TypeError, AttributeError: numbers of a kind that numpy does not have
         raise InvalidInputError(f"{path} is damaged or not a {kind} file") from error
     try:
         outer = json.loads(metadata[_KEY])
         text, digest = str(outer["content"]), outer["digest"]
         header = json.loads(text)
-        description = header["description"]
-    except (KeyError, ValueError, TypeError) as error:
+        description = dict(header["description"])
+    except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise InvalidInputError(f"{path} was not written by workflow-rl") from error
     if digest != digest_of(arrays, text):
         raise InvalidInputError(f"{path} is damaged: its content is not what was written")
@@ -118,9 +239,28 @@ def read_json(path: Path) -> Any:
     Raises:
         InvalidInputError: the file is missing or damaged.
     """
+    check_file(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_bytes().decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # of brackets in brackets in ...
+        raise InvalidInputError(f"{path} is damaged: it is not JSON") from error
+
+
+def check_file(path: Path) -> None:
+    """Checks that there is a file to be read, of a size that memory has room for.
+
+    Raises:
+        InvalidInputError: there is none, or something else: a folder, a device, a pipe.
+    """
+    try:
+        found = path.stat()
     except FileNotFoundError as error:
         raise InvalidInputError(f"there is no file {path}") from error
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{path} is damaged: it is not JSON") from error
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidInputError(f"{path} is not a file")
+    if found.st_size > _LARGEST:
+        raise InvalidInputError(
+            f"{path} has {found.st_size:,} bytes; no file of ours has more than {_LARGEST:,}"
+        )

@@ -27,6 +27,17 @@ def interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def is_running(process: int) -> bool:
+    """Returns whether a process of this machine with that number is there."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
+
+
 def leave_interrupts_to_parent() -> None:
     """In a worker: ignores Ctrl-C, and ends by SIGTERM whatever its parent does at one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -297,3 +297,37 @@ def test_a_policy_file_that_lacks_something_is_refused(
     kept = {k: v for k, v in weights(network()).items() if lost is None or not k.startswith(lost)}
     save_policy(path, kept, description)
     assert str(path) in sentence(load_policy, path)
+
+
+def changed(**change: Any) -> dict[str, Any]:
+    return weights(network()) | {f"actor.{name}": value for name, value in change.items()}
+
+
+ZEROS = np.zeros((8, 77), np.float32)
+KNOWN = {"order": TEXT, "conditioned": True}
+
+
+@pytest.mark.parametrize(
+    ("kept", "description", "reason"),
+    [
+        (changed(**{"0.weight": np.zeros((2, 2, 2), np.float32)}), KNOWN, "is no layer"),
+        (changed(**{"0.weight": np.float32(3)}), KNOWN, "is no layer"),
+        (changed(**{"0.weight": ZEROS.astype(np.int8)}), KNOWN, "is no layer"),
+        (changed(**{"0.weight": ZEROS, "0.bias": ZEROS[:, 0]}), KNOWN, "the layer before it"),
+        (changed(**{"0.weight": ZEROS[:0], "0.bias": ZEROS[:0, 0]}), KNOWN, "does not fit"),
+        (changed(**{"0.bias": np.full(16, np.nan, np.float32)}), KNOWN, "diverged"),
+        (changed(**{"0.bias": np.full(16, np.inf, np.float32)}), KNOWN, "diverged"),
+        (changed(**{"7.weight": ZEROS}), KNOWN, "is no layer"),
+        ({"actor.0.weight": ZEROS[:, :25], "actor.0.bias": ZEROS[:, 0]}, KNOWN, "more than"),
+        (changed(), KNOWN | {"order": 3}, "order of a policy cannot be 3"),
+        (changed(), KNOWN | {"conditioned": "yes"}, "conditioned of a policy cannot be 'yes'"),
+        (changed(), KNOWN | {"conditioned": None}, "must be true or false"),
+        (changed(), KNOWN | {"episode_length": []}, "episode_length of a policy cannot be"),
+        (changed(), None, "needs a description"),
+        (None, KNOWN, "needs its weights"),
+    ],
+)
+def test_what_makes_no_policy_is_refused_before_anything_is_computed(
+    kept: Any, description: Any, reason: str
+) -> None:
+    assert reason in sentence(Policy, kept, description)

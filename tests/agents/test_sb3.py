@@ -1,4 +1,8 @@
-import sys
+import base64
+import io
+import json
+import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +12,20 @@ import pytest
 from workflow_rl import Cage2VectorEnv
 from workflow_rl.agents.sb3 import sb3_agent
 from workflow_rl.config import ObservationName
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import InvalidInputError
 
 SEEN = np.random.default_rng(0).integers(0, 2, (30, 52)).astype(np.int8)
 ALLOWED = np.ones((30, 145), np.bool_)
 
 
-def model(observation: ObservationName = "challenge") -> Any:
+def model(observation: ObservationName = "challenge", **more: Any) -> Any:
     pytest.importorskip("stable_baselines3")
     from stable_baselines3 import PPO
 
     from workflow_rl.envs.sb3 import Sb3VecEnv
 
     env = Sb3VecEnv(Cage2VectorEnv(2, observation=observation))
-    return PPO("MlpPolicy", env, n_steps=8, batch_size=16, seed=0, device="cpu")
+    return PPO("MlpPolicy", env, n_steps=8, batch_size=16, seed=0, device="cpu", **more)
 
 
 def test_it_takes_the_models_actions(tmp_path: Path) -> None:
@@ -65,9 +69,80 @@ def test_a_model_of_another_game_is_refused(tmp_path: Path) -> None:
         sb3_agent(tmp_path / "cart.zip", "cart")
 
 
-def test_without_the_library_the_error_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[sb3\]'"):
-        sb3_agent(tmp_path / "model.zip", "model")
+@pytest.mark.parametrize("settings", [{"activation_fn": "ReLU", "net_arch": [8]}, {"net_arch": []}])
+def test_it_reads_what_the_network_is_made_of(tmp_path: Path, settings: dict[str, Any]) -> None:
+    import torch
+
+    settings = dict(settings)
+    if "activation_fn" in settings:
+        settings["activation_fn"] = getattr(torch.nn, settings["activation_fn"])
+    made = model(policy_kwargs=settings)
+    made.policy.action_net.weight.data *= 100  # no near ties
+    made.save(tmp_path / "model.zip")
+    agent = sb3_agent(tmp_path / "model.zip", "model")
+    agent.begin(30, seed=0)
+    expected, _ = made.predict(SEEN, deterministic=True)
+    assert (agent.act(SEEN, ALLOWED, 0) == expected).all()
+
+
+class Trap:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self._mark,)
+
+
+def rewritten(path: Path, **parts: bytes) -> Path:
+    """A copy of a model file, some of whose parts are others."""
+    copy = path.with_name("copy.zip")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, parts.get(name.replace(".", "_"), old.read(name)))
+    return copy
+
+
+def test_nothing_in_a_model_file_is_run(tmp_path: Path) -> None:
+    import torch
+
+    made, mark = model(), tmp_path / "mark"
+    made.save(tmp_path / "model.zip")
+    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+        data = json.loads(archive.read("data"))
+    trap = base64.b64encode(pickle.dumps(Trap(mark))).decode()
+    for entry in data.values():
+        if isinstance(entry, dict) and ":serialized:" in entry:
+            entry[":serialized:"] = trap
+    path = rewritten(tmp_path / "model.zip", data=json.dumps(data).encode())
+    agent = sb3_agent(path, "model")
+    agent.begin(30, seed=0)
+    agent.act(SEEN, ALLOWED, 0)
+    assert not mark.exists()
+    tensors = io.BytesIO()
+    torch.save({"action_net.weight": Trap(mark)}, tensors)
+    path = rewritten(tmp_path / "model.zip", policy_pth=tensors.getvalue())
+    with pytest.raises(InvalidInputError, match="without running it"):
+        sb3_agent(path, "model")
+    assert not mark.exists()
+
+
+def test_networks_that_do_not_fit_or_are_not_finite_are_refused(tmp_path: Path) -> None:
+    import torch
+
+    made = model()
+    made.save(tmp_path / "model.zip")
+    for change, reason in (
+        ({"action_net.bias": torch.zeros(3)}, "do not fit each other"),
+        ({"action_net.weight": torch.zeros(3, 64), "action_net.bias": torch.zeros(3)}, "spaces"),
+        ({"action_net.bias": torch.full((145,), torch.nan)}, "not finite"),
+        ({"action_net.bias": torch.zeros(145, dtype=torch.bfloat16)}, "do not fit each other"),
+        ({"action_net.weight": torch.zeros(())}, "do not fit each other"),
+        ({"features_extractor.cnn.0.weight": torch.zeros(3)}, "network of another kind"),
+    ):
+        tensors = io.BytesIO()
+        torch.save(made.policy.state_dict() | change, tensors)
+        path = rewritten(tmp_path / "model.zip", policy_pth=tensors.getvalue())
+        with pytest.raises(InvalidInputError, match=reason):
+            sb3_agent(path, "model")

@@ -124,7 +124,7 @@ def test_a_reader_that_goes_away_does_not_cost_the_files(here: Path) -> None:
         (["sleep", "--backend", "real"], "choose one of cage2, cyborg"),
         (["greedy", "--workflow", "user"], "is not a workflow"),
         (["sleep", "--seed", "-1"], "seed must be"),
-        (["sleep", "--output", "file"], "no evaluation can be written to file"),
+        (["sleep", "--output", "file"], "nothing can be written to file"),
         (["file"], "damaged or not a policy file"),
     ],
 )

@@ -124,3 +124,37 @@ def test_an_unknown_choice_is_answered_with_the_known_ones(
 
 def test_a_mistake_is_one_line_of_a_process() -> None:
     assert "--seed" in complaint(run("play", "--seed", "-1"))
+
+
+def test_help_tells_the_exit_codes() -> None:
+    told = " ".join(build_parser().format_help().split())
+    for code in ("0 done", "1 the work failed", "2 the request was wrong", "130 interrupted"):
+        assert code in told
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("evaluate", "x" * 5_000),
+        ("replay", "x" * 5_000),
+        ("report", "x" * 5_000),
+        ("watch", "x" * 5_000),
+        ("select", "x" * 5_000),
+        ("search", "--resume", "x" * 5_000),
+        ("search", "--checkpoint-dir", "x" * 5_000),
+        ("evaluate", "sleep", "--output", "x" * 5_000),
+        ("report", ".", "--output", "x" * 5_000),
+        ("report", ".", "--landscape", "x" * 5_000),
+        ("parity", "x" * 5_000),
+        ("bench", "sim", "--json", "x" * 5_000),
+    ],
+    ids=lambda args: " ".join(args[:2]).strip("x"),
+)
+def test_a_path_too_long_is_a_wrong_request(
+    args: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(args) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("workflow-rl: error: ")
+    assert err.count("\n") == 1

@@ -59,8 +59,8 @@ def test_as_a_process_a_mistake_is_one_line(tmp_path: Path) -> None:
     assert "no run directory" in complaint(run("report", "nowhere", cwd=tmp_path))
 
 
-def test_a_file_that_cannot_be_written_is_a_system_s_error(
+def test_a_file_that_cannot_be_written_is_a_wrong_request(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", str(made), "--output", f"{made}/trials.json/report.html"]) == 1
+    assert main(["report", str(made), "--output", f"{made}/trials.json/report.html"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -74,7 +74,7 @@ def test_an_evaluation_is_never_overwritten(found: Evaluation, tmp_path: Path) -
 def test_a_place_that_is_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(InvalidInputError, match="no evaluation can be written"):
+        with pytest.raises(InvalidInputError, match="nothing can be written"):
             checked_directory(path)
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workflow_rl
-from tests.runs.toys import NEVER, Deaf, Mistaken, Mortal, Toy
+from tests.runs.toys import NEVER, Deaf, Diverging, Mistaken, Mortal, Toy
 from tests.runs.work import SideBySide
 from workflow_rl.config import Execution
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
@@ -113,6 +113,12 @@ def test_a_mistake_ends_everything_with_its_error(pool: Pool) -> None:
     with pytest.raises(InvalidInputError, match="this cannot be"):
         list(pool.events(made()))
     assert names in (["a_0"], ["a_0", "b_1"])
+
+
+def test_a_training_that_cannot_go_on_has_failed_and_the_others_go_on() -> None:
+    events = list(SerialPool().events([Diverging("a"), Toy("b", 1)]))
+    assert told(iter(events)) == ["+a", ".a", "xa", "+b", ".b", "-b"]
+    assert events[2] == Failed(Diverging("a"), "the training diverged")
 
 
 @pytest.mark.parametrize("pool", [SerialPool(), SideBySide(2), ProcessPool(2)])
@@ -234,8 +240,9 @@ def test_a_process_is_used_again_outlived_replaced_and_its_errors_are_raised_her
     one: ProcessPool,
 ) -> None:
     """One process after the other: warm for two tasks, dead when idle, met by a mistake."""
-    events = list(one.events([Toy("a"), Toy("b"), Deaf("c")]))
-    assert told(iter(events)) == ["+a", ".a", ".a", "-a", "+b", ".b", ".b", "-b", "+c", "-c"]
+    events = list(one.events([Toy("a"), Toy("b"), Diverging("x"), Deaf("c")]))
+    assert told(iter(events[:-5])) == ["+a", ".a", ".a", "-a", "+b", ".b", ".b", "-b"]
+    assert told(iter(events[-5:])) == ["+x", ".x", "xx", "+c", "-c"]
     found = ended(iter(events))
     assert found["a"] == found["b"] != os.getpid()
     assert found["c"]  # Ctrl-C is for the parent to answer

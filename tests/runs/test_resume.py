@@ -206,7 +206,7 @@ def refused(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.fixture(scope="module")
 def died(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that died in its first trial, after a checkpoint."""
-    run = crashed(tmp_path_factory.mktemp("logs"), 23)
+    run = crashed(tmp_path_factory.mktemp("logs"), 24)
     assert (run / "trainings" / "trial_000" / "checkpoint.safetensors").exists()
     return run
 
@@ -248,7 +248,7 @@ def test_a_checkpoint_cut_off_is_refused(
 def test_a_checkpoint_of_another_training_is_refused(
     in_a_trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = crashed(tmp_path / "other", 23, replace(SMALL, seed=9))
+    other = crashed(tmp_path / "other", 24, replace(SMALL, seed=9))
     name = Path("trainings") / "trial_000" / "checkpoint.safetensors"
     shutil.copy(other / name, in_a_trial / name)
     assert "another configuration" in refused(in_a_trial, capsys)
@@ -276,7 +276,7 @@ def test_a_policy_in_the_place_of_a_checkpoint_is_refused(
 def test_a_base_policy_of_another_run_is_refused(
     in_a_trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = crashed(tmp_path / "other", 23, replace(SMALL, seed=9))
+    other = crashed(tmp_path / "other", 24, replace(SMALL, seed=9))
     name = Path("trainings") / "base" / "result.safetensors"
     shutil.copy(other / name, in_a_trial / name)
     assert "another configuration" in refused(in_a_trial, capsys)
@@ -366,7 +366,7 @@ def test_a_run_on_a_disk_that_became_read_only_is_left_as_it_is(
 ) -> None:
     disk = tmp_path / "disk"
     with small_disk(disk, "20m"):
-        run = crashed(disk, 23)
+        run = crashed(disk, 24)
         before = snapshot(run)
         remount(disk, "ro")
         assert main(["search", "--resume", str(run)]) in (1, 2)

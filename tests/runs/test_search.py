@@ -24,7 +24,7 @@ from tests.runs.toy import (
 from tests.runs.work import SideBySide
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli.progress import notice_of
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.ordersearch.strategies import Decision, Observation, make_strategy
 from workflow_rl.runs.pool import Attempt, Done, Event, Failed, Pool, Retried, SerialPool, Started
 from workflow_rl.runs.search import run_search
@@ -220,7 +220,7 @@ def test_what_failed_is_left_out_and_noted_with_its_reason(tmp_path: Path) -> No
 
 def test_where_every_trial_fails_there_is_nothing_to_recommend(tmp_path: Path) -> None:
     for fails in ({0, 1, 2}, set[int]()):  # nor is there when it is resumed
-        with pytest.raises(InvalidInputError, match="every workflow failed; the last: it rained"):
+        with pytest.raises(TrainingFailedError, match="every workflow failed; the last: it rained"):
             searched(tmp_path, settings(3), Valued(fails=fails), Recorder())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import write_atomically
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.pool import Result
@@ -71,6 +71,23 @@ class Mistaken:
     def run(self) -> Generator[Row | Result]:
         if self.name:
             raise InvalidInputError("this cannot be")
+        yield Result(None)
+
+
+@dataclass(frozen=True)
+class Diverging:
+    """Gives a row, and then cannot go on, wherever it is tried."""
+
+    name: str
+    folder: Path | None = None
+
+    def stored(self) -> None:
+        pass
+
+    def run(self) -> Generator[Row | Result]:
+        yield {"training": self.name, "update": 1}
+        if self.name:
+            raise TrainingFailedError("the training diverged")
         yield Result(None)
 
 

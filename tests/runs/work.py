@@ -39,6 +39,7 @@ def job(order: int, updates: int = 3, base: bool = False) -> TrainJob:
 
 def task(folder: Path, order: int, updates: int = 3, base: bool = False) -> TrainTask:
     name = f"order_{order}"
+    folder.mkdir(exist_ok=True)
     return TrainTask(name, job(order, updates, base), folder / name)
 
 
@@ -71,6 +72,7 @@ def results(pool: Pool, tasks: Sequence[Task]) -> dict[str, TrainResult]:
 
 def expected(folder: Path, tasks: Sequence[TrainTask]) -> dict[str, TrainResult]:
     """What trainings give one by one in this process."""
+    folder.mkdir(exist_ok=True)
     return results(SerialPool(), [replace(t, folder=folder / t.name) for t in tasks])
 
 

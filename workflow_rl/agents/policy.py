@@ -14,6 +14,7 @@ from workflow_rl.agents.action_space import (
     draw,
     make_action_space,
 )
+from workflow_rl.agents.policy_check import check_policy
 from workflow_rl.config import one_of
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
@@ -44,7 +45,12 @@ class Policy:
     """
 
     def __init__(self, weights: Weights, description: dict[str, Any]) -> None:
-        """Makes a policy of a network's weights and the description saved with them."""
+        """Makes a policy of a network's weights and the description saved with them.
+
+        Raises:
+            InvalidInputError: they make no policy, or its weights are not finite.
+        """
+        check_policy(weights, description)
         self.description = description
         order = description.get("order")
         self.order: Order | None = None if order is None else parse_order(order)
@@ -53,8 +59,6 @@ class Policy:
         numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
         layers = sorted(numbers)
         self._layers = [(weights[f"actor.{i}.weight"], weights[f"actor.{i}.bias"]) for i in layers]
-        if not layers:
-            raise InvalidInputError("a policy needs the weights of an actor")
         activation = description.get("activation", "relu")  # files from before say nothing
         self._activation = _ACTIVATIONS[one_of("activation", activation, tuple(_ACTIVATIONS))]
         self._rng = np.random.default_rng(0)
@@ -180,6 +184,7 @@ def save_policy(path: Path, weights: Weights, description: dict[str, Any]) -> No
     """Writes a policy, and its description beside it."""
     from workflow_rl.files import save_arrays, write_json  # needs safetensors
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     save_arrays(path, POLICY_KIND, dict(weights), description)
     write_json(path.with_suffix(".json"), description)
 

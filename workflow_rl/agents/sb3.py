@@ -1,48 +1,157 @@
-"""A PPO model saved by Stable-Baselines3 as an agent; the library is imported when it is needed."""
+"""A PPO model saved by Stable-Baselines3 as an agent; nothing in the file is run.
 
+Such a file is a zip archive. Its `data` is JSON whose entries also hold pickled objects, which run
+whatever they were made to run when they are loaded: they are not. What a network is made of stands
+beside them in plain text, and its weights are read by torch as tensors and nothing else.
+"""
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.errors import InvalidInputError, explain_missing
+from workflow_rl.files import check_file
 from workflow_rl.scenario.actions import NUM_ACTIONS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_LARGEST: Final = 500_000_000  # bytes of a part of the archive
+_POLICY: Final = "ActorCriticPolicy.__init__"  # of the class that `MlpPolicy` stands for
+_BOX: Final = "<class 'gymnasium.spaces.box.Box'>"
+_BITS: Final = "<class 'gymnasium.spaces.multi_binary.MultiBinary'>"
+_DISCRETE: Final = "<class 'gymnasium.spaces.discrete.Discrete'>"
+_ACTIVATION: Final = re.compile(r"<class 'torch\.nn\.modules\.activation\.(\w+)'>")
+_HIDDEN: Final = re.compile(r"mlp_extractor\.policy_net\.(\d+)\.weight")
+_UNUSED: Final = re.compile(r"(mlp_extractor\.value_net|value_net)\..*|log_std")  # by an actor
 
 
 def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
-    """Returns the agent of a model file that SB3's `PPO.save` wrote.
-
-    Such files hold pickled objects: load only those you trust.
+    """Returns the agent of a model file that `save` of SB3's PPO wrote, with its `MlpPolicy`.
 
     Raises:
-        MissingDependencyError: Stable-Baselines3 is not installed.
-        InvalidInputError: the file is none, or its spaces are not this game's.
+        MissingDependencyError: torch is not installed.
+        InvalidInputError: the file is none, its network is of another kind, or its spaces are not
+            this game's.
     """
     with explain_missing(str(path)):
         import torch
-        from stable_baselines3 import PPO
-
-    if not path.is_file():
-        raise InvalidInputError(f"there is no file {path}")
-    try:
-        model = PPO.load(path, device="cpu")
-    except Exception as error:  # whatever a damaged zip or a foreign pickle makes it raise
-        raise InvalidInputError(f"{path} is damaged or not a PPO model of SB3") from error
-    shape = getattr(model.observation_space, "shape", None)
-    actions = getattr(model.action_space, "n", None)
-    if shape is None or len(shape) != 1 or actions != NUM_ACTIONS:
+    check_file(path)
+    data, weights = _read(path)
+    observation, action = (
+        _space(path, data, f"{what}_space") for what in ("observation", "action")
+    )
+    shape = observation.get("_shape")
+    sizes = shape if isinstance(shape, list) else []
+    is_ours = observation[":type:"] in (_BOX, _BITS) and len(sizes) == 1
+    if not is_ours or (action[":type:"], str(action.get("n"))) != (_DISCRETE, str(NUM_ACTIONS)):
         raise InvalidInputError(
-            f"{path} plays another game: it sees {model.observation_space} and chooses from "
-            f"{model.action_space}"
+            f"{path} plays another game: it sees {observation[':type:']} of shape {shape} and "
+            f"chooses from {action[':type:']} of {action.get('n')}"
         )
+    policy = data.get("policy_class")
+    if not isinstance(policy, dict) or _POLICY not in str(policy.get("__init__")):
+        raise InvalidInputError(f"{path} is no model with SB3's MlpPolicy, the only one read here")
+    layers, size = _layers(path, weights), int(sizes[0])
+    if layers[0][0].shape[1] != size or layers[-1][0].shape[0] != NUM_ACTIONS:
+        raise InvalidInputError(f"{path} is damaged: its network does not fit its spaces")
+    activation = _activation(path, data.get("policy_kwargs"))
 
-    def probabilities(observation: NDArray[np.int8]) -> NDArray[np.float32]:
+    def probabilities(seen: NDArray[np.int8]) -> NDArray[np.float32]:
         with torch.no_grad():
-            tensor, _ = model.policy.obs_to_tensor(observation)
-            chosen_from: NDArray[np.float32] = model.policy.get_distribution(
-                tensor
-            ).distribution.probs.numpy()
-        return chosen_from
+            x = torch.from_numpy(np.asarray(seen, np.float32))
+            for i, (weight, bias) in enumerate(layers):
+                x = torch.nn.functional.linear(activation(x) if i else x, weight, bias)
+            found: NDArray[np.float32] = torch.softmax(x, dim=-1).numpy()
+        return found
 
-    return PolicyAgent(name, probabilities, int(shape[0]), sampled=sampled)
+    return PolicyAgent(name, probabilities, size, sampled=sampled)
+
+
+def _read(path: Path) -> "tuple[dict[str, Any], dict[str, Tensor]]":
+    """Returns what the archive says in plain text, and its tensors."""
+    import torch
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = [archive.getinfo(part) for part in ("data", "policy.pth")]
+            if any(part.file_size > _LARGEST for part in parts):
+                raise ValueError("too large")
+            text, tensors = (archive.read(part) for part in parts)
+        data = json.loads(text)
+        weights = torch.load(io.BytesIO(tensors), map_location="cpu", weights_only=True)
+        if not isinstance(data, dict) or not isinstance(weights, dict):
+            raise TypeError("no such parts")
+    except Exception as error:  # whatever a damaged zip, other JSON or foreign tensors raise
+        raise InvalidInputError(
+            f"{path} is damaged or not a PPO model of SB3 that can be read without running it"
+        ) from error
+    return data, weights
+
+
+def _space(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
+    space = data.get(name)
+    if not isinstance(space, dict) or not isinstance(space.get(":type:"), str):
+        raise InvalidInputError(f"{path} is damaged or not a PPO model of SB3: it has no {name}")
+    return space
+
+
+def _layers(path: Path, weights: "dict[str, Tensor]") -> "list[tuple[Tensor, Tensor]]":
+    """Returns weight and bias of each layer of the actor."""
+    import torch
+
+    numbers = sorted(int(found[1]) for key in weights if (found := _HIDDEN.fullmatch(str(key))))
+    names = [*(f"mlp_extractor.policy_net.{number}" for number in numbers), "action_net"]
+    known = {f"{name}.{part}" for name in names for part in ("weight", "bias")}
+    others = [key for key in weights if key not in known and not _UNUSED.fullmatch(str(key))]
+    if others:
+        raise InvalidInputError(f"{path} has a network of another kind: it has {others[0]}")
+    layers = [(weights.get(f"{name}.weight"), weights.get(f"{name}.bias")) for name in names]
+    checked: list[tuple[Tensor, Tensor]] = []
+    for weight, bias in layers:
+        if (
+            not isinstance(weight, torch.Tensor)
+            or not isinstance(bias, torch.Tensor)
+            or weight.dtype != torch.float32
+            or bias.dtype != torch.float32
+            or weight.ndim != 2
+            or bias.shape != weight.shape[:1]
+            or (checked and weight.shape[1] != checked[-1][0].shape[0])
+        ):
+            raise InvalidInputError(f"{path} is damaged: its layers do not fit each other")
+        if not torch.isfinite(weight).all() or not torch.isfinite(bias).all():
+            raise InvalidInputError(
+                f"{path} holds weights that are not finite: its training failed"
+            )
+        checked.append((weight, bias))
+    return checked
+
+
+def _activation(path: Path, settings: Any) -> "Callable[[Tensor], Tensor]":
+    import torch
+
+    known: dict[str, Callable[[Tensor], Tensor]] = {
+        "Tanh": torch.tanh,  # SB3's own choice
+        "ReLU": torch.relu,
+        "ELU": torch.nn.functional.elu,
+        "GELU": torch.nn.functional.gelu,
+        "SiLU": torch.nn.functional.silu,
+        "Sigmoid": torch.sigmoid,
+        "LeakyReLU": torch.nn.functional.leaky_relu,
+    }
+    chosen = settings.get("activation_fn") if isinstance(settings, dict) else None
+    found = _ACTIVATION.fullmatch(str(chosen))
+    name = "Tanh" if chosen is None else found[1] if found else str(chosen)
+    if name not in known:
+        raise InvalidInputError(
+            f"{path} has the activation {name}; those that are read are {', '.join(known)}"
+        )
+    return known[name]

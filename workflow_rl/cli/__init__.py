@@ -1,6 +1,7 @@
 """The command line: `workflow-rl COMMAND`."""
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -22,9 +23,11 @@ from workflow_rl.cli import (
     train,
     watch,
 )
+from workflow_rl.cli.streams import open_streams, outlive_reader, output_failure
 from workflow_rl.errors import (
     EnvironmentFailedError,
     InvalidInputError,
+    TrainingFailedError,
     WorkerDiedError,
     explain_missing,
 )
@@ -33,6 +36,7 @@ PROGRAM = "workflow-rl"
 _SYSTEM_ERROR = 1
 _USER_ERROR = 2
 _INTERRUPTED = 130
+_SHOWING = ("watch", "play")  # commands that end when nobody reads what they show
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -40,7 +44,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Autonomous cyber defence on CAGE Challenge 2 (CybORG Scenario2).",
-        epilog=f"`{PROGRAM} COMMAND --help` explains a command and shows examples.",
+        epilog=f"`{PROGRAM} COMMAND --help` explains a command and shows examples. Exit codes: "
+        "0 done; 1 the work failed (a full disk, a training that diverged, a worker that died); "
+        "2 the request was wrong, nothing was begun; 130 interrupted, a run goes on with --resume.",
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -62,18 +68,24 @@ def _interrupt(signum: int, frame: object) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a user's mistake is one sentence and code 2."""
+    open_streams()
     args = build_parser().parse_args(argv)
+    if args.command not in _SHOWING:
+        outlive_reader()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _interrupt)
     try:
         with explain_missing(_name_of(args)):
             code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
+        if (failure := output_failure()) is not None:
+            print(f"{PROGRAM}: error: standard output: {failure}", file=sys.stderr)
+            return code or _SYSTEM_ERROR
         return code
     except InvalidInputError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _USER_ERROR
-    except (EnvironmentFailedError, WorkerDiedError) as error:
+    except (EnvironmentFailedError, TrainingFailedError, WorkerDiedError) as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return _SYSTEM_ERROR
     except KeyboardInterrupt:
@@ -84,4 +96,4 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)  # a full or read-only disk, say
-        return _SYSTEM_ERROR
+        return _USER_ERROR if error.errno == errno.ENAMETOOLONG else _SYSTEM_ERROR

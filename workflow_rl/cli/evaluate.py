@@ -117,9 +117,12 @@ def run(args: argparse.Namespace) -> int:
         write_evaluation,
     )
     from workflow_rl.evaluation.protocol import Settings
+    from workflow_rl.files import refuse_links_out_of
 
     if args.output is not None:
         checked_directory(args.output)
+    elif Path(args.what).is_dir():
+        refuse_links_out_of(Path(args.what))
     console = make_console()
     settings = Settings(
         episodes=args.episodes,

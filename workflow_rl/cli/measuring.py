@@ -1,7 +1,6 @@
 """What the benchmarks share on the command line: flags, progress, ratios, the file of figures."""
 
 import argparse
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from workflow_rl.cli.arguments import BACKEND, GAME, add_setting
 from workflow_rl.config import MIXED, GameConfig, whole_number
 from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import json_text, named_output, write_named
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,9 +70,7 @@ def checked(args: argparse.Namespace, config: GameConfig, *, mixed: bool = False
     if not 0.01 <= args.seconds <= 60:
         raise InvalidInputError(f"--seconds must be from 0.01 to 60, not {args.seconds}")
     path = args.json or Path("logs") / time.strftime(f"bench_{args.subject}_%Y%m%d_%H%M%S.json")
-    if path.is_dir():
-        raise InvalidInputError(f"--json must name a file; {path} is a folder")
-    return path
+    return named_output(path) if args.json else path
 
 
 def parts_of(text: str) -> Sequence[str]:
@@ -143,11 +141,7 @@ def measure_and_show(
 
 def _write_figures(console: "Console", path: Path, figures: dict[str, Any]) -> None:
     """Writes the figures and prints the file's name."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"the figures cannot be written: {error}") from error
+    write_named(path, (json_text(figures, indent=2) + "\n").encode())
     console.print(f"figures: {path}")
 
 

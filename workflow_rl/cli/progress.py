@@ -28,7 +28,7 @@ def notice_of(event: Event) -> str | None:
     if isinstance(event, Retried):
         return f"{event.task.name} is done again: {event.reason}"
     if isinstance(event, Failed):
-        order = format_order(event.task.job.order)
+        order = "all orders" if event.task.job.order is None else format_order(event.task.job.order)
         return f"{event.task.name} failed and is left out: {event.reason} ({order})"
     return None
 

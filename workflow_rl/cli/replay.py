@@ -63,12 +63,14 @@ def add_to(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plays the episode, writes the page and says where it is."""
     # Imported here: the networks take seconds that no other command needs.
+    from workflow_rl.files import named_output
     from workflow_rl.report.replay_page import write_replay
     from workflow_rl.runs.store import REPLAY_FILE
 
-    replay = _recorded(args) if args.source.suffix == _TRACE else _played(args)
     folder = args.source if args.source.is_dir() else Path()
-    written = write_replay(replay, getattr(args, "output", folder / REPLAY_FILE))
+    output = named_output(args.output) if "output" in args else folder / REPLAY_FILE
+    replay = _recorded(args) if args.source.suffix == _TRACE else _played(args)
+    written = write_replay(replay, output)
     print(f"{replay.episode.length} steps, return {replay.episode.moments[-1].total:.1f}")
     print(f"replay: {written}")
     return 0

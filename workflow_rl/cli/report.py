@@ -37,11 +37,12 @@ def add_to(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the page and says where it is and what was missing."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
+    from workflow_rl.files import named_output
     from workflow_rl.report.report import write_report
     from workflow_rl.runs.store import REPORT_FILE
 
     folder = args.runs[0] if len(args.runs) == 1 else Path()
-    output = getattr(args, "output", folder / REPORT_FILE)
+    output = named_output(args.output) if "output" in args else folder / REPORT_FILE
     written = write_report(args.runs, output, getattr(args, "landscape", None))
     print(f"report: {written}")
     return 0

@@ -39,7 +39,9 @@ def resume_hint(console: "Console", command: str, path: Path) -> Iterator[None]:
     """Says, when the block is interrupted or cannot write, how to go on with a run."""
     try:
         yield
-    except (KeyboardInterrupt, OSError):  # OSError: a full disk, say
+    except (KeyboardInterrupt, OSError) as error:  # OSError: a full disk, say
+        if isinstance(error, OSError) and not path.exists():
+            raise OSError(f"the run directory {path} was removed while the run went on") from error
         again = f"workflow-rl {command} --resume {shlex.quote(str(path))}"
         print_whole(console, f"stopped; go on with: {again}")
         raise

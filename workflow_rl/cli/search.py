@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         resume=resume,
         execution=execution_of(args),
     ) as search:
-        directory = search.directory
+        directory, was_finished = search.directory, search.is_finished
         report = LiveReport(directory.path, partial(print_whole, console))
         with resume_hint(console, "search", directory.path):
             print_start(console, directory)
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
             assert search.outcome is not None
             print_outcome(console, search.outcome, directory)
         if not args.no_report:
-            for file in report.conclude():
+            for file in report.conclude(only_missing=was_finished):
                 print_whole(console, f"{file.stem}: {file}")
     return 0
 

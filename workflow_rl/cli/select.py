@@ -6,6 +6,7 @@ from pathlib import Path
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
 from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.config import RED_AGENTS, RULE_SETS, one_of, red_agent_name, whole_number
+from workflow_rl.files import refuse_links_out_of
 
 _EXAMPLES = """workflow-rl train --preset original --red-agent meander
 workflow-rl select logs/train_20260101_120000_4242
@@ -50,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
     if red is not None:
         one_of("red agent", red, RED_AGENTS)
     rules = one_of("rule set", args.rules, RULE_SETS) if "rules" in args else None
+    for directory in args.directories:
+        refuse_links_out_of(directory)
     paths = [path for directory in args.directories for path in snapshots_of(directory)[-last:]]
     console = make_console()
     console.print(f"{len(paths)} kept policies")

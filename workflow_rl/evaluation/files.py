@@ -11,7 +11,7 @@ from typing import Final
 from workflow_rl import __version__
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.results import ActionLog, Cell, Evaluation
-from workflow_rl.files import write_atomically, write_json
+from workflow_rl.files import check_folder, write_json, write_named
 from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE
@@ -45,14 +45,10 @@ def checked_directory(path: Path) -> Path:
     Raises:
         InvalidInputError: it cannot; nothing was written.
     """
+    check_folder(path)
     for name in (JSON_NAME, TEXT_NAME):
         if (path / name).exists():
             raise InvalidInputError(f"{path} already holds an evaluation: choose another directory")
-    there = path
-    while not there.exists():
-        there = there.parent
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise InvalidInputError(f"no evaluation can be written to {path}: {there} is not writable")
     return path
 
 
@@ -75,7 +71,7 @@ def write_evaluation(
         "packages": package_versions(),
     }
     paths = directory / JSON_NAME, directory / TEXT_NAME
-    write_atomically(paths[1], text.encode())
+    write_named(paths[1], text.encode())
     write_json(paths[0], evaluation.as_json() | noted)
     return paths
 

@@ -58,14 +58,21 @@ class LiveReport:
         end = self._clock()
         self._due = end + max(self._every, _PATIENCE * (end - start))
 
-    def conclude(self) -> list[Path]:
-        """Writes the report of the ended run and a replay beside it; returns what was written."""
+    def conclude(self, *, only_missing: bool = False) -> list[Path]:
+        """Writes the report of the ended run and a replay beside it; returns those that are there.
+
+        Args:
+            only_missing: whether pages that are there stay as they are.
+        """
         self._complaints.clear()
+        report, replay = self._path / REPORT_FILE, self._path / REPLAY_FILE
         files = []
-        if self._attempt("replay", lambda: write_recommended_replay(self._path)):
-            files.append(self._path / REPLAY_FILE)
-        if self._attempt("report", lambda: write_report([self._path], self._path / REPORT_FILE)):
-            files.insert(0, self._path / REPORT_FILE)
+        kept = only_missing and replay.exists()
+        if kept or self._attempt("replay", lambda: write_recommended_replay(self._path)):
+            files.append(replay)
+        kept = only_missing and report.exists()
+        if kept or self._attempt("report", lambda: write_report([self._path], report)):
+            files.insert(0, report)
         return files
 
     def _attempt(self, what: str, write: Callable[[], object]) -> bool:
@@ -111,9 +118,9 @@ def search(
         resume=None if resume is None else Path(resume),
         execution=execution,
     ) as run:
-        report = LiveReport(run.directory.path, warnings.warn)
+        report, was_finished = LiveReport(run.directory.path, warnings.warn), run.is_finished
         for _ in run.events():
             report.refresh()
     assert run.outcome is not None
-    report.conclude()
+    report.conclude(only_missing=was_finished)
     return run.outcome

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config import RED_AGENTS
-from workflow_rl.files import write_atomically
+from workflow_rl.files import write_named
 from workflow_rl.report.figures.timeline import timeline_figure
 from workflow_rl.report.page import PLOTLY, render
 from workflow_rl.report.replay import Replay, frames_of
@@ -17,7 +17,7 @@ _ORDER_OF_SUBNETS: Final = (Subnet.USER, Subnet.ENTERPRISE, Subnet.OPERATIONAL)
 
 def write_replay(replay: Replay, output: Path) -> Path:
     """Writes the replay as one HTML file."""
-    write_atomically(output, replay_html(replay).encode())
+    write_named(output, replay_html(replay).encode())
     return output
 
 

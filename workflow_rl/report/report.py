@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import write_atomically
+from workflow_rl.files import write_named
 from workflow_rl.report import words
 from workflow_rl.report.figures.compare import effects_figure, paths_figure, rewards_figure
 from workflow_rl.report.figures.history import cost_figure, curves_figure, path_figure
@@ -68,7 +68,7 @@ def write_report(runs: Sequence[Path], output: Path, landscape: Path | None = No
     if not 1 <= len(runs) <= _MOST_RUNS:
         raise InvalidInputError(f"a report shows 1 to {_MOST_RUNS} runs, not {len(runs)}")
     found = [find(read_run(path, landscape)) for path in runs]
-    write_atomically(output, report_html(found, output.parent).encode())
+    write_named(output, report_html(found, output.parent).encode())
     return output
 
 

@@ -1,6 +1,5 @@
 """Scores to set a policy beside: evaluations found in the run, and published or recorded ones."""
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from workflow_rl.config import RULE_SETS
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN, Row
 from workflow_rl.evaluation.results import OFFICIAL_STEPS
+from workflow_rl.files import read_json
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ def evaluated_scores(run: Path) -> list[Score]:
     scores = []
     for path in sorted((run / "evaluations").rglob("*.json")):
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = read_json(path)
             scores += [_evaluated(path, data, cell) for cell in data["cells"]]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):  # ValueError: also a damaged file
             continue
     return scores
 

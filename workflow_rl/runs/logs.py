@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from workflow_rl.files import write_atomically
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import append, open_unlinked, write_atomically
 from workflow_rl.train.usage import Usage
 from workflow_rl.workflow.orders import ORDERS, format_order
 
@@ -47,18 +48,23 @@ class CsvLog:
         """Adds rows at the end."""
         if not rows:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8", newline="") as file:
-            file.write(_as_csv(list(rows), header=file.tell() == 0))
+        append(self.path, _as_csv(list(rows), header=_is_new(self.path)).encode())
 
     def rows(self) -> list[dict[str, str]]:
-        """Returns the rows; one that was cut off is left out."""
+        """Returns the rows; one that was cut off is left out.
+
+        Raises:
+            InvalidInputError: it is no table.
+        """
         if not self.path.exists():
             return []
-        text = self.path.read_text(encoding="utf-8")
-        complete = text[: text.rfind("\n") + 1]
-        reader = csv.DictReader(io.StringIO(complete))
-        return [row for row in reader if None not in row and None not in row.values()]
+        content = self.path.read_bytes()
+        try:
+            complete = content[: content.rfind(b"\n") + 1].decode()
+            rows = list(csv.DictReader(io.StringIO(complete)))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise InvalidInputError(f"{self.path} is damaged: it is not a table") from error
+        return [row for row in rows if None not in row and None not in row.values()]
 
     def rewrite(self, rows: Iterable[Row]) -> None:
         """Replaces the table by the given rows, atomically."""
@@ -82,6 +88,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _is_new(path: Path) -> bool:
+    """Returns whether a log has nothing in it yet."""
+    return not path.exists() or path.stat().st_size == 0
+
+
 class EpisodeLog:
     """A growing Arrow stream of episodes, one record batch per update; may be cut off anywhere."""
 
@@ -101,10 +112,8 @@ class EpisodeLog:
             [pa.array(columns[f.name].astype(f.type.to_pandas_dtype())) for f in schema],
             schema=schema,
         )
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as file:
-            begin = schema.serialize().to_pybytes() if file.tell() == 0 else b""
-            file.write(begin + batch.serialize().to_pybytes())
+        begin = schema.serialize().to_pybytes() if _is_new(self.path) else b""
+        append(self.path, begin + batch.serialize().to_pybytes())
 
     def read(self) -> "pa.Table":
         """Returns the episodes; a batch that was cut off is left out."""
@@ -128,9 +137,12 @@ class EpisodeLog:
             return found
         try:
             for batch in pa.ipc.open_stream(self.path.read_bytes()):
+                batch.validate(full=True)
+                if batch.schema != _episode_schema() or not len(batch):
+                    break
                 found.append(batch)
-        except (pa.ArrowInvalid, OSError):  # OSError: the end is missing
-            pass
+        except (pa.ArrowException, OSError, ValueError, IndexError):
+            pass  # OSError: the end is missing; the others: these bytes are no episodes
         return found
 
 
@@ -199,9 +211,10 @@ class TensorBoardLog:
         from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
-        self._file = (folder / name).open("ab", buffering=0)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._file = open_unlinked(folder / name, flags, buffering=0)
         self._records: Any = RecordWriter(self._file)
         self._event: Any = event_pb2.Event
         self._summary: Any = summary_pb2.Summary

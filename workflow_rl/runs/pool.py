@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from workflow_rl.config import Execution
-from workflow_rl.errors import explain_missing
+from workflow_rl.errors import TrainingFailedError, explain_missing
 from workflow_rl.processes import end_with_parent, interrupts_blocked
 from workflow_rl.runs.logs import Row
 
@@ -127,12 +127,22 @@ class SerialPool:
         """Runs tasks one by one; see `Pool`."""
         for task in tasks:
             yield Started(task)
+            failure = None
             with closing(task.run()) as steps:
-                for step in steps:
+                while True:
+                    try:
+                        step = next(steps, None)
+                    except TrainingFailedError as error:
+                        failure = Failed(task, str(error))
+                        break
+                    if step is None:
+                        break
                     if isinstance(step, Result):
                         yield Done(task, step.value)
                     else:
                         yield Rows(task, [step])
+            if failure is not None:
+                yield failure
 
     def close(self) -> None:
         """Has nothing to end."""
@@ -329,6 +339,9 @@ class ProcessPool(ParallelPool):
                 worker.end()
             else:
                 self._idle.append(worker)
+            if isinstance(message, TrainingFailedError):
+                attempt.end = Failed(attempt.task, str(message))
+                return
             if isinstance(message, Exception):
                 raise message
             attempt.end = Done(attempt.task, message.value)

@@ -28,9 +28,9 @@ from ray.exceptions import (
 )
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import InvalidInputError, MissingDependencyError, TrainingFailedError
 from workflow_rl.processes import interrupts_blocked
-from workflow_rl.runs.pool import Attempt, Done, Event, ParallelPool, Rows
+from workflow_rl.runs.pool import Attempt, Done, Event, Failed, ParallelPool, Rows
 from workflow_rl.runs.remote import Begun, Finished, Installed, difference, installed, run_remotely
 from workflow_rl.runs.store import TrainingFolder
 
@@ -103,6 +103,9 @@ class RayPool(ParallelPool):
             message = ray.get(next(self._streams[attempt]))
         except RayTaskError as error:
             cause = cause_of(error, host)
+            if isinstance(cause, TrainingFailedError):
+                attempt.end = Failed(attempt.task, str(cause))
+                return
             if not isinstance(cause, OSError):
                 raise cause from error
             reason = f"{host} says: {cause}"

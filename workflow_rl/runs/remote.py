@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import workflow_rl
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.processes import is_running
 from workflow_rl.provenance import package_versions
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.pool import Result
@@ -124,7 +125,7 @@ def _folder_of_its_own() -> Iterator[Path]:
     """Gives a temporary folder, and deletes those that killed processes have left."""
     for old in Path(tempfile.gettempdir()).glob(f"{_FOLDER}-*-*"):
         owner = old.name.split("-")[-2]
-        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
+        if owner.isdecimal() and not is_running(int(owner)):
             shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}-{os.getpid()}-") as path:
         yield Path(path)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from workflow_rl.agents.policy import Policy
 from workflow_rl.config import Execution, ExperimentConfig
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.scoring import Score, choose, score_policy
 from workflow_rl.files import json_text, read_json, write_json
 from workflow_rl.ordersearch.recommend import recommend
@@ -22,16 +22,19 @@ from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, Rows, Seri
 from workflow_rl.runs.store import (
     BASE,
     DECISION_LOG,
+    EPISODES_FILE,
     POLISH,
     RECOMMENDED,
     SUMMARY_FILE,
+    TRAINING_LOG,
     TRIALS_FILE,
     RunDirectory,
 )
 from workflow_rl.runs.summary import SearchOutcome, summarise
 from workflow_rl.runs.tables import RunTables
-from workflow_rl.runs.training import TrainTask, describe_trained, save_trained
+from workflow_rl.runs.training import TrainTask, check_begun, describe_trained, save_trained
 from workflow_rl.runs.trial import Trial, TrialFile, with_status
+from workflow_rl.train.job import TrainResult
 from workflow_rl.workflow.orders import kendall_distance
 
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
@@ -58,6 +61,7 @@ class Search:
         self._file = TrialFile(directory.path / TRIALS_FILE)
         self._file.read(retry_failed)
         self._check_results()
+        self._check_logs()
         self._arrived = [trial.number for trial in self.done]  # in which results came in
         self._decisions = CsvLog(directory.path / DECISION_LOG)
         self._started = time.perf_counter() - self._seconds_noted()
@@ -73,11 +77,20 @@ class Search:
         return with_status(self.trials, "done")
 
     def events(self) -> Iterator[Event]:
-        """Runs, or goes on with, the whole search, and yields what happens once it is noted."""
+        """Runs, or goes on with, the whole search, and yields what happens once it is noted.
+
+        Nothing happens to a finished one.
+        """
+        if self.is_finished:
+            self.outcome = self._stored_outcome()
+            return
         with one_thread(), closing(RunTables(self.directory)) as self._tables:
             self._rebuild()
             if self.config.search.warm_start == "common":
-                yield from self._train_here(base_task(self.directory))
+                for event in self._train_here(base_task(self.directory)):
+                    yield event
+                    if isinstance(event, Failed):
+                        raise TrainingFailedError(f"there is no base policy: {event.reason}")
             strategy = _strategy(self.config)
             ordered = self.config.search.ordered_results
             with closing(self._pool.events(self._tasks(strategy), ordered=ordered)) as events:
@@ -85,6 +98,18 @@ class Search:
                     self._note(event)
                     yield event
             yield from self._conclude()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to train, and everything that a search hands over."""
+        path = self.directory.path
+        files = (path / name for name in (SUMMARY_FILE, TRAINING_LOG, EPISODES_FILE, DECISION_LOG))
+        return (
+            all(file.exists() for file in (*files, self.directory.policy(RECOMMENDED)))
+            and bool(self.done)
+            and not with_status(self.trials, "running")
+            and not (len(self.trials) < self.config.search.n_workflows and self._has_budget())
+        )
 
     # --- what is trained
 
@@ -172,19 +197,31 @@ class Search:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        self._tables.rebuild([BASE, *(trial.name for trial in self.trials), POLISH])
+        self._tables.rebuild(self._trainings())
         if self.trials:
             self._decisions.rewrite(trial.decision_row() for trial in self.trials)
+
+    def _trainings(self) -> list[str]:
+        return [BASE, *(trial.name for trial in self.trials), POLISH]
 
     def _check_results(self) -> None:
         for trial in self.done:
             assert trial.result is not None
             folder = self.directory.training(trial.name)
+            if not folder.path.exists():  # taken away because it was damaged: trained again
+                self._file.put(replace(trial, result=None))
+                continue
             found = folder.load_result()[0]
             if json_text(asdict(found)) != json_text(asdict(trial.result)):
                 raise InvalidInputError(
                     f"{folder.result} is not the result that {TRIALS_FILE} tells of"
                 )
+
+    def _check_logs(self) -> None:
+        for name in self._trainings():
+            folder = self.directory.training(name)
+            folder.check_logs()
+            check_begun(folder)
 
     def _seconds(self) -> float:
         """Returns how long the run has taken, all attempts together."""
@@ -202,20 +239,43 @@ class Search:
 
     # --- the end
 
+    def _polished(self) -> TrainResult | None:
+        """Returns what polishing gave, unless it failed or was not asked for."""
+        folder = self.directory.training(POLISH)
+        if not self.config.search.polish_updates or not folder.result.exists():
+            return None
+        return folder.load_result()[0]
+
+    def _stored_outcome(self) -> SearchOutcome:
+        """Returns what the finished search found."""
+        path = self.directory.path / SUMMARY_FILE
+        summary = read_json(path)
+        try:
+            transitions = int(summary["transitions"])
+            scores = tuple(Score.from_json(score) for score in summary["policy_scores"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"{path} is not of this version") from error
+        seen = [trial.observation for trial in self.done if trial.observation is not None]
+        polished, seconds = self._polished(), self._seconds_noted()
+        found = recommend(seen)
+        return SearchOutcome(path.parent, self.done, found, polished, scores, seconds, transitions)
+
     def _conclude(self) -> Iterator[Event]:
         """Recommends an order, polishes its policy, and sums everything up."""
         done = self.done
         if not done:
             failed = with_status(self.trials, "failed")
-            raise InvalidInputError(f"every workflow failed; the last: {failed[-1].failure}")
+            raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
         seen = [trial.observation for trial in done if trial.observation is not None]
         chosen = recommend(seen)
         best = max((t for t in done if t.order == chosen.order), key=_rank)
         tasks, polished = [trial_task(self.directory, best)], None
         if self.config.search.polish_updates:
-            tasks.append(polish_task(self.directory, best))
-            yield from self._train_here(tasks[-1])
-            polished = self.directory.training(POLISH).load_result()[0]
+            task = polish_task(self.directory, best)
+            yield from self._train_here(task)
+            polished = self._polished()
+            if polished is not None:
+                tasks.append(task)
         scores = self._hand_over(tasks)
         self._rebuild()
         path, transitions = self.directory.path, self._tables.transitions

@@ -1,6 +1,8 @@
 """A run on disk: its directory, who may use it, its file names, and what is kept of a training."""
 
+import contextlib
 import fcntl
+import hashlib
 import itertools
 import os
 import platform
@@ -9,11 +11,20 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import load_arrays, read_json, save_arrays, write_atomically, write_json
+from workflow_rl.files import (
+    load_arrays,
+    open_unlinked,
+    read_json,
+    refuse_links_out_of,
+    save_arrays,
+    sweep,
+    write_atomically,
+    write_json,
+)
 from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.runs.logs import CsvLog, EpisodeLog
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
@@ -46,7 +57,7 @@ _PATIENCE: Final = 0.2  # seconds for which a look at the lock may be in the way
 class RunDirectory:
     """A run's directory, held by one live process at a time."""
 
-    def __init__(self, path: Path, config: ExperimentConfig, lock: IO[str]) -> None:
+    def __init__(self, path: Path, config: ExperimentConfig, lock: BinaryIO) -> None:
         """Use `create` or `open`."""
         self.path = path
         self.config = config
@@ -101,17 +112,21 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path, purpose: str = SEARCH) -> Self:
-        """Locks an earlier run's directory.
+        """Locks an earlier run's directory, and clears away what a killed process left half done.
 
         Args:
             path: the directory.
             purpose: the command whose run it must be.
 
         Raises:
-            InvalidInputError: it is none, it is damaged, or a live process holds it.
+            InvalidInputError: it is none, it is damaged, a live process holds it, or a link in it
+                leads out of it, where we would write.
         """
         config = stored_config(path, purpose)
-        return cls(path, config, _take_lock(path))
+        refuse_links_out_of(path)
+        lock = _take_lock(path)
+        sweep(path)
+        return cls(path, config, lock)
 
     def close(self) -> None:
         """Releases the directory."""
@@ -156,6 +171,11 @@ class TrainingFolder:
         """A record per episode."""
         return EpisodeLog(self.path / "episodes.arrow")
 
+    @property
+    def noted(self) -> Path:
+        """How many rows the raw logs hold, and their digests, once it is over."""
+        return self.path / "logs.json"
+
     def clear(self) -> None:
         """Drops what an attempt left that nobody can go on with."""
         self.checkpoint.unlink(missing_ok=True)  # first: without the rest it must not be taken up
@@ -169,11 +189,16 @@ class TrainingFolder:
 
     def complete(self, files: Mapping[str, bytes]) -> None:
         """Puts here what a training done elsewhere has left; the result, which ends it, last."""
+        self.path.mkdir(exist_ok=True)
         for name in sorted(files, key=lambda name: name == self.result.name):
             write_atomically(self.path / name, files[name])
 
     def save_result(self, job: TrainJob, result: TrainResult, best: Weights) -> None:
-        """Writes what the training of a job found, and the weights of its best policy."""
+        """Writes what the training of a job found, and the weights of its best policy.
+
+        What its raw logs hold is noted before, so that a later look can tell whether they still do.
+        """
+        write_json(self.noted, self._logged())
         description = {"job": job.identity(), "numbers": asdict(result)}
         save_arrays(self.result, _RESULT_KIND, dict(best), description)
 
@@ -192,6 +217,48 @@ class TrainingFolder:
             return TrainResult.from_json(description["numbers"]), weights
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{self.result} is not a result of this version") from error
+
+    def check_logs(self) -> None:
+        """Checks that the raw logs of a finished training hold what it wrote.
+
+        Raises:
+            InvalidInputError: they do not; the sentence says what can be done.
+        """
+        if not self.result.exists() or not self.noted.exists():
+            return
+        then, now = read_json(self.noted), self._logged()
+        if then == now:
+            return
+        for name, log in now.items():
+            before = then.get(name) if isinstance(then, dict) else None
+            if not isinstance(before, dict):
+                raise InvalidInputError(f"{self.noted} is damaged: {self.remedy(self.noted)}")
+            if log != before:
+                held = f"it holds {log['rows']} of {before.get('rows')} rows"
+                if log["rows"] == before.get("rows"):
+                    held = "its content is not what was written"
+                path = self.path / name
+                raise InvalidInputError(f"{path} is damaged: {held}; {self.remedy(path)}")
+
+    def remedy(self, path: Path) -> str:
+        """Says what can be done about a damaged file of this training."""
+        return (
+            f"bring back a copy of {path.name}, or remove {self.path}: --resume then trains it "
+            "again, with the same result"
+        )
+
+    def _logged(self) -> dict[str, dict[str, Any]]:
+        """Returns how many rows each raw log holds, and its digest."""
+        counts = {self.episodes.path: len(self.episodes.read()), self.updates.path: 0}
+        with contextlib.suppress(InvalidInputError):  # no table at all: no rows
+            counts[self.updates.path] = len(self.updates.rows())
+        return {
+            path.name: {
+                "rows": rows,
+                "sha256": hashlib.sha256(path.read_bytes() if path.exists() else b"").hexdigest(),
+            }
+            for path, rows in counts.items()
+        }
 
 
 def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
@@ -242,8 +309,8 @@ def _named_directory(path: Path) -> Path:
     return path
 
 
-def _take_lock(path: Path) -> IO[str]:
-    lock = (path / _LOCK).open("w", encoding="utf-8")
+def _take_lock(path: Path) -> BinaryIO:
+    lock = open_unlinked(path / _LOCK, os.O_RDWR | os.O_CREAT)
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -259,11 +326,11 @@ def _take_lock(path: Path) -> IO[str]:
 def is_held(path: Path) -> bool:
     """Returns whether a live process holds a run's directory."""
     try:
-        with (path / _LOCK).open(encoding="utf-8") as lock:
+        with open_unlinked(path / _LOCK, os.O_RDONLY) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # there is no lock, or none to be had on this disk
+    except (OSError, InvalidInputError):  # there is no lock, or none to be had on this disk
         return False
     return False
 

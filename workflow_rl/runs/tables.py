@@ -3,8 +3,9 @@
 import time
 from collections.abc import Iterable, Sequence
 
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.logs import CsvLog, Row, TensorBoardLog, write_episodes
-from workflow_rl.runs.store import EPISODES_FILE, TENSORBOARD, TRAINING_LOG, RunDirectory
+from workflow_rl.runs.store import EPISODES_FILE, TENSORBOARD, TRAINING_LOG, TRAININGS, RunDirectory
 
 
 class RunTables:
@@ -13,6 +14,7 @@ class RunTables:
     def __init__(self, directory: RunDirectory) -> None:
         """Opens the run's tables; `rebuild` takes in what earlier attempts left."""
         self._directory = directory
+        (directory.path / TRAININGS).mkdir(exist_ok=True)
         self._log = CsvLog(directory.path / TRAINING_LOG)
         self._board = TensorBoardLog(directory.path / TENSORBOARD)
         self._opened = time.perf_counter()
@@ -39,15 +41,24 @@ class RunTables:
             self._board.add(row, self.transitions, speed)
 
     def rebuild(self, trainings: Iterable[str]) -> None:
-        """Makes the tables out of the raw logs of the named trainings, in that order."""
+        """Makes the tables out of the raw logs of the named trainings, in that order.
+
+        Raises:
+            InvalidInputError: a raw log is damaged; the tables stay as they are.
+        """
         rows: list[Row] = []
         parts = {}
         self.transitions = 0
         for name in trainings:
             folder = self._directory.training(name)
+            folder.check_logs()
             updates = folder.updates.rows()
             rows += updates
-            self.transitions += int(updates[-1]["transitions"]) if updates else 0
+            try:
+                self.transitions += int(updates[-1]["transitions"]) if updates else 0
+            except (KeyError, ValueError) as error:
+                path = folder.updates.path
+                raise InvalidInputError(f"{path} is damaged: {folder.remedy(path)}") from error
             parts[name] = folder.episodes.read()
         self._rebuilt = time.perf_counter()
         if rows:

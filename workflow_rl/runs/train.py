@@ -6,11 +6,12 @@ from dataclasses import asdict
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.errors import TrainingFailedError
 from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
 from workflow_rl.files import write_json
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.jobs import job_of
-from workflow_rl.runs.pool import Done, Event, Rows, SerialPool
+from workflow_rl.runs.pool import Done, Event, Failed, Rows, SerialPool
 from workflow_rl.runs.store import RECOMMENDED, SUMMARY_FILE, RunDirectory
 from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, describe_trained, save_trained
@@ -52,6 +53,8 @@ def train_events(
                 summary = {"rules": config.game.rules, "workflow": workflow}
                 write_json(directory.path / SUMMARY_FILE, summary | asdict(event.result))
             yield event
+            if isinstance(event, Failed):
+                raise TrainingFailedError(event.reason)
 
 
 def _select(directory: RunDirectory) -> Iterator[Event | Candidate | Ranking]:
@@ -75,6 +78,9 @@ def train_workflow(
 
     Returns:
         The best policy met, and how the training went.
+
+    Raises:
+        TrainingFailedError: its losses or weights stopped being finite.
     """
     order = None
     if workflow is not None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from workflow_rl.agents.policy import describe_policy, save_policy
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import load_arrays
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.logs import Row, update_row
 from workflow_rl.runs.pool import Result
 from workflow_rl.runs.store import TrainingFolder
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
-from workflow_rl.train.loop import Training, UpdateRecord, weights_of
+from workflow_rl.train.loop import CHECKPOINT_KIND, Training, UpdateRecord, weights_of
 from workflow_rl.train.usage import UsageMeter
 
 
@@ -51,6 +53,8 @@ class TrainTask:
             begun = folder.checkpoint.exists()
             training = Training.load(folder.checkpoint, job) if begun else Training(job)
             with closing(training):
+                if begun:
+                    _check_rows(folder, training.updates_made, int(training.episodes_played.sum()))
                 _drop_rows_after(folder, training.updates_made)
                 meter = UsageMeter()
                 for record, episodes in training.updates():
@@ -76,6 +80,38 @@ def _keep_snapshot(folder: TrainingFolder, training: Training, record: UpdateRec
         weights_of(training.learner.network),
         description | {"update": record.update},
     )
+
+
+def check_begun(folder: TrainingFolder) -> None:
+    """Checks that the raw logs of a training under way hold what its checkpoint knows of.
+
+    Raises:
+        InvalidInputError: they do not, or the checkpoint is damaged.
+    """
+    if folder.checkpoint.exists() and not folder.result.exists():
+        arrays, description = load_arrays(folder.checkpoint, CHECKPOINT_KIND)
+        try:
+            updates = int(description["numbers"]["updates"])
+            episodes = int(arrays["episodes_played"].sum())
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"{folder.checkpoint} is not a checkpoint of this version"
+            ) from error
+        _check_rows(folder, updates, episodes)
+
+
+def _check_rows(folder: TrainingFolder, updates: int, episodes: int) -> None:
+    """Checks that a row for each of so many updates is there, and for each of their episodes."""
+    numbers = [row.get("update") for row in folder.updates.rows()]
+    kept = folder.episodes.read()["update"].to_numpy()
+    for path, held, expected in (
+        (folder.updates.path, sum(str(u) in numbers for u in range(1, updates + 1)), updates),
+        (folder.episodes.path, int((kept <= updates).sum()), episodes),
+    ):
+        if held != expected:
+            raise InvalidInputError(
+                f"{path} is damaged: it holds {held} of {expected} rows; {folder.remedy(path)}"
+            )
 
 
 def _drop_rows_after(folder: TrainingFolder, update: int) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import make_action_space
 from workflow_rl.envs.python_world import make_world
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import load_arrays, save_arrays
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
@@ -119,6 +119,7 @@ class Training:
         progress = self.updates_made / self.rule.max_updates
         stats = self.learner.update(self._earlier, rng, progress)
         del self._earlier[: len(self._earlier) - train.replay_rollouts]
+        self._check_finite(stats)
         self.updates_made += 1
         self.transitions += rollout.transitions
         record = UpdateRecord(
@@ -136,6 +137,20 @@ class Training:
             stats=stats,
         )
         return record, episodes
+
+    def _check_finite(self, stats: UpdateStats) -> None:
+        """Checks that the network still computes something.
+
+        Raises:
+            TrainingFailedError: its losses or weights are not finite any more.
+        """
+        weights = (p.detach().numpy() for p in self.learner.network.parameters())
+        losses = (stats.policy_loss, stats.value_loss)
+        if not (np.isfinite(losses).all() and all(np.isfinite(w).all() for w in weights)):
+            raise TrainingFailedError(
+                f"the training diverged: losses or weights are not finite after update "
+                f"{self.updates_made + 1}; a smaller --learning-rate may help"
+            )
 
     def _take_in(self, episodes: Episodes) -> None:
         """Notes the ended episodes; they were played by the weights before this update."""
@@ -199,17 +214,7 @@ class Training:
 
     def save(self, path: Path) -> None:
         """Writes a checkpoint from which the training goes on exactly."""
-        arrays: dict[str, NDArray[Any]] = {"last": self.last}
-        arrays["episodes_played"] = self.episodes_played
-        arrays["alignment_weights"] = self.weight.values
-        arrays |= {f"network.{k}": v for k, v in weights_of(self.learner.network).items()}
-        arrays |= {f"best.{k}": v for k, v in self.best.items()}
-        arrays |= {f"adam.{k}": v for k, v in self.learner.state().items()}
-        arrays |= {f"keeper.{k}": v for k, v in self.keeper.state().items()}
-        arrays |= {f"player.{k}": v for k, v in self.player.state().items()}
-        for i, (rollout, reward) in enumerate(self._earlier):
-            arrays |= {f"earlier.{i}.{k}": v for k, v in rollout.arrays().items()}
-            arrays[f"earlier.{i}.reward"] = reward
+        arrays = self._arrays()
         numbers = {
             "updates": self.updates_made,
             "transitions": self.transitions,
@@ -227,6 +232,21 @@ class Training:
             {"job": self.job.identity(), "numbers": numbers},
         )
 
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Returns the arrays of a checkpoint."""
+        arrays: dict[str, NDArray[Any]] = {"last": self.last}
+        arrays["episodes_played"] = self.episodes_played
+        arrays["alignment_weights"] = self.weight.values
+        arrays |= {f"network.{k}": v for k, v in weights_of(self.learner.network).items()}
+        arrays |= {f"best.{k}": v for k, v in self.best.items()}
+        arrays |= {f"adam.{k}": v for k, v in self.learner.state().items()}
+        arrays |= {f"keeper.{k}": v for k, v in self.keeper.state().items()}
+        arrays |= {f"player.{k}": v for k, v in self.player.state().items()}
+        for i, (rollout, reward) in enumerate(self._earlier):
+            arrays |= {f"earlier.{i}.{k}": v for k, v in rollout.arrays().items()}
+            arrays[f"earlier.{i}.reward"] = reward
+        return arrays
+
     @classmethod
     def load(cls, path: Path, job: TrainJob) -> Self:
         """Returns the training as it was when the checkpoint was written.
@@ -238,35 +258,48 @@ class Training:
         if description.get("job") != job.identity():
             raise InvalidInputError(f"{path} belongs to a training with another configuration")
         training = cls(job)
+        for name, array in training._arrays().items():
+            kept = arrays.get(name)
+            if kept is None or (kept.shape, kept.dtype) != (array.shape, array.dtype):
+                training.close()
+                raise InvalidInputError(f"{path} is damaged: {name} is not of this training")
+        try:
+            training._take_up(arrays, description["numbers"])
+        except (KeyError, TypeError, ValueError, IndexError, RuntimeError) as error:
+            training.close()
+            raise InvalidInputError(f"{path} is not a checkpoint of this version") from error
+        return training
+
+    def _take_up(self, arrays: dict[str, NDArray[Any]], numbers: dict[str, Any]) -> None:
+        """Becomes the training that a checkpoint was written of."""
 
         def group(name: str) -> dict[str, NDArray[Any]]:
             prefix = f"{name}."
             return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
-        load_weights(training.learner.network, group("network"))
-        training.best = group("best")
-        training.learner.load_state(group("adam"))
-        training.player.load_state(group("player"))
-        if training.player.world.is_exact:  # else new episodes have begun
-            training.keeper = Scorekeeper.from_state(group("keeper"))
-        for i in range(job.train.replay_rollouts):
-            kept: dict[str, Any] = group(f"earlier.{i}")
+        load_weights(self.learner.network, group("network"))
+        self.best = group("best")
+        self.learner.load_state(group("adam"))
+        self.player.load_state(group("player"))
+        if self.player.world.is_exact:  # else new episodes have begun
+            self.keeper = Scorekeeper.from_state(group("keeper"))
+        for i in range(self.job.train.replay_rollouts):
+            kept = group(f"earlier.{i}")
             if kept:
                 reward = kept.pop("reward")
-                training._earlier.append((Rollout(**kept), reward))
-        training.last = arrays["last"].copy()
-        training.episodes_played = arrays["episodes_played"].copy()
-        numbers = description["numbers"]
-        training.updates_made = numbers["updates"]
-        training.transitions = numbers["transitions"]
-        training.compliance = numbers["compliance"]
-        training.compliance_true = numbers["compliance_true"]
-        training._is_fresh = numbers["is_fresh"]
-        training.best_score = tuple(numbers["best_score"])
-        training.best_env_reward = numbers["best_env_reward"]
-        training.best_compliance = numbers["best_compliance"]
-        training.weight.values = arrays["alignment_weights"].copy()
-        return training
+                self._earlier.append((Rollout(**dict[str, Any](kept)), reward))
+        self.last = arrays["last"].copy()
+        self.episodes_played = arrays["episodes_played"].copy()
+        self.updates_made = numbers["updates"]
+        self.transitions = numbers["transitions"]
+        self.compliance = numbers["compliance"]
+        self.compliance_true = numbers["compliance_true"]
+        self._is_fresh = numbers["is_fresh"]
+        met, reward_mean = numbers["best_score"]
+        self.best_score = (float(met), float(reward_mean))
+        self.best_env_reward = numbers["best_env_reward"]
+        self.best_compliance = numbers["best_compliance"]
+        self.weight.values = arrays["alignment_weights"].copy()
 
 
 def _network(player: Player, job: TrainJob) -> ActorCritic:

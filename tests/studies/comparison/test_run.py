@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.studies.comparison.quick import make_quick
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.runs.pool import Done, Event, Failed, SerialPool, Started, Task
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.run import ComparisonRun, open_comparison
@@ -72,7 +72,7 @@ def test_a_training_given_up_is_one_sentence_and_what_is_finished_is_kept(tmp_pa
             "^parallel25, seed 6: lost 3 times, at last because its process was ended by SIGKILL; "
             "nothing finished is lost: continue with --resume$"
         )
-        with pytest.raises(InvalidInputError, match=said):
+        with pytest.raises(TrainingFailedError, match=said):
             list(losing.events())
         missing = [task.name for task in comparison.missing()]
     assert missing == ["parallel25, seed 6", "gradients"]

@@ -12,7 +12,7 @@ import pytest
 from tests.runs.synthetic import Valued
 from tests.runs.toy import tiny, without_costs
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.runs.pool import Done, Pool
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.studies.landscape.analysis import analyse_landscape
@@ -163,7 +163,7 @@ def test_an_order_that_failed_is_named_and_tried_again_when_resumed(
 ) -> None:
     path = new(tmp_path)
     said = f"needs every order, but {format_order(7)} of seed 7 failed: it rained; try it again"
-    with pytest.raises(InvalidInputError, match=said):
+    with pytest.raises(TrainingFailedError, match=said):
         trained(path, Valued(fails={7}))
     assert np.array_equal(trained(path).reward, whole[1].reward)
     assert found(path) == found(whole[0])

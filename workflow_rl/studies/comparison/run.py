@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from workflow_rl.config import PPO_FORMS, Execution, ExperimentConfig
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import read_json, write_json
 from workflow_rl.runs.opening import open_run
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Task
@@ -60,13 +60,13 @@ class ComparisonRun:
         """Measures what is not measured yet; yields what happens.
 
         Raises:
-            InvalidInputError: a task was given up.
+            TrainingFailedError: a task was given up.
         """
         for event in self._pool.events(self.missing()):
             if isinstance(event, Done):
                 self._keep(event.task, event.result)
             elif isinstance(event, Failed):
-                raise InvalidInputError(
+                raise TrainingFailedError(
                     f"{event.task.name}: {event.reason}; nothing finished is lost: continue with "
                     "--resume"
                 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config import Execution, ExperimentConfig, whole_number
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import read_json, write_json
 from workflow_rl.runs.opening import open_run
 from workflow_rl.runs.pool import Event, Pool
@@ -57,7 +57,7 @@ class LandscapeRun:
                     self.done = number * NUM_ORDERS + len(search.done)
                     yield number, event
             for failure in read_json(summary).get("failed", ()):
-                raise InvalidInputError(
+                raise TrainingFailedError(
                     f"a landscape needs every order, but {failure['workflow']} of seed {seed} "
                     f"failed: {failure['reason']}; try it again with --resume"
                 )
