@@ -62,7 +62,16 @@ def test_training_is_the_same_whatever_carries_the_environments(tmp_path: Path) 
 
 @pytest.mark.cyborg
 def test_a_search_runs_on_cyborg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["--n-workflows", "2", "--base-updates", "1", "--polish-updates", "1"]
+    flags = [
+        "--score-games",
+        "5",
+        "--n-workflows",
+        "2",
+        "--base-updates",
+        "1",
+        "--polish-updates",
+        "1",
+    ]
     assert main(["search", *QUICK, *flags, "--checkpoint-dir", str(tmp_path / "logs")]) == 0
     assert "recommended: " in capsys.readouterr().out
     directory = the_run(tmp_path / "logs")

@@ -21,7 +21,18 @@ LANDSCAPE: tuple[str, ...] = (
     "--max-episodes",
     "2",
 )
-LANDSCAPE += ("--min-episodes", "1", "--base-updates", "2", "--hidden", "8", "--seeds", "1")
+LANDSCAPE += (
+    "--score-games",
+    "5",
+    "--min-episodes",
+    "1",
+    "--base-updates",
+    "2",
+    "--hidden",
+    "8",
+    "--seeds",
+    "1",
+)
 LANDSCAPE += ("--replays", "2")
 COMPARISON: tuple[str, ...] = (
     "compare-updates",

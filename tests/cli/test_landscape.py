@@ -14,6 +14,8 @@ QUICK: tuple[str, ...] = (
     "5",
     "--max-episodes",
     "1",
+    "--score-games",
+    "5",
     "--base-updates",
     "1",
 )

@@ -25,7 +25,16 @@ TOY: tuple[str, ...] = (
     "--min-episodes",
     "2",
 )
-TOY += ("--base-updates", "6", "--polish-updates", "3", "--compliance-threshold", "0.1")
+TOY += (
+    "--score-games",
+    "5",
+    "--base-updates",
+    "6",
+    "--polish-updates",
+    "3",
+    "--compliance-threshold",
+    "0.1",
+)
 TOY += ("--initial-design", "2")  # the third pick is the Gaussian process's
 QUICK: tuple[str, ...] = (
     "--n-envs",
@@ -37,7 +46,7 @@ QUICK: tuple[str, ...] = (
     "--max-steps",
     "20",
 )
-QUICK += ("--base-updates", "2", "--polish-updates", "1", "--hidden", "8")
+QUICK += ("--score-games", "5", "--base-updates", "2", "--polish-updates", "1", "--hidden", "8")
 
 
 # --- mistakes

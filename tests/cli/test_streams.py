@@ -10,7 +10,7 @@ import pytest
 from tests.runs.toy import the_run
 
 COMMAND = f"{sys.executable} -m workflow_rl"
-TOY = "--n-envs 4 --max-steps 10 --max-episodes 1 --n-workflows 1 --base-updates 1"
+TOY = "--n-envs 4 --max-steps 10 --max-episodes 1 --n-workflows 1 --base-updates 1 --score-games 5"
 SEARCH = f"{COMMAND} search {TOY} --polish-updates 0 --hidden 8 --no-report --checkpoint-dir runs"
 
 

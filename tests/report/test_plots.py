@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from workflow_rl.config import PRESETS
+from workflow_rl.config import UPDATE_STRATEGIES
 from workflow_rl.report.plots import Plot, trace_colour, write_page
 
 BAR = {"type": "bar", "x": ["a", "b"], "y": [1.5, 2.5]}
@@ -58,5 +58,9 @@ def test_a_figure_that_plotly_does_not_know_is_refused(tmp_path: Path) -> None:
 
 
 def test_there_are_colours_for_all_presets() -> None:
-    assert len({trace_colour(number) for number in range(len(PRESETS))}) == len(PRESETS) == 7
+    assert (
+        len({trace_colour(number) for number in range(len(UPDATE_STRATEGIES))})
+        == len(UPDATE_STRATEGIES)
+        == 7
+    )
     assert trace_colour(7) == trace_colour(0)

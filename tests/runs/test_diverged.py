@@ -9,7 +9,7 @@ from tests.runs.toy import the_run
 from workflow_rl.cli import main
 
 TOY = "--n-envs 4 --max-steps 10 --max-episodes 2 --hidden 8 --learning-rate 1e30".split()  # noqa: SIM905
-SEARCH = ["--n-workflows", "2", "--base-updates", "3", "--no-report"]
+SEARCH = ["--score-games", "5", "--n-workflows", "2", "--base-updates", "3", "--no-report"]
 
 
 def failure(args: list[str], capsys: pytest.CaptureFixture[str]) -> str:

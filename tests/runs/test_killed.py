@@ -31,7 +31,16 @@ FLAGS: tuple[str, ...] = (
     "1",
 )
 FLAGS += ("--compliance-threshold", "1", "--hidden", "8", "--n-workflows", "3")
-FLAGS += ("--strategy", "exhaustive", "--base-updates", "40", "--polish-updates", "40")
+FLAGS += (
+    "--score-games",
+    "5",
+    "--strategy",
+    "exhaustive",
+    "--base-updates",
+    "40",
+    "--polish-updates",
+    "40",
+)
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,16 @@ LONG = tiny(
 FLAGS: tuple[str, ...] = ("--n-envs", "20", "--max-steps", "30", "--max-episodes", str(UPDATES))
 FLAGS += ("--min-episodes", "1", "--compliance-threshold", "1", "--hidden", "8")
 FLAGS += ("--n-workflows", "3", "--strategy", "exhaustive")
-FLAGS += ("--base-updates", "5", "--polish-updates", "5", "--parallel-workflows", "2")
+FLAGS += (
+    "--score-games",
+    "5",
+    "--base-updates",
+    "5",
+    "--polish-updates",
+    "5",
+    "--parallel-workflows",
+    "2",
+)
 QUICK: tuple[str, ...] = (
     "--n-envs",
     "6",
@@ -54,7 +63,18 @@ QUICK: tuple[str, ...] = (
     "--max-steps",
     "20",
 )
-QUICK += ("--base-updates", "3", "--polish-updates", "2", "--hidden", "8", "--min-episodes", "1")
+QUICK += (
+    "--score-games",
+    "5",
+    "--base-updates",
+    "3",
+    "--polish-updates",
+    "2",
+    "--hidden",
+    "8",
+    "--min-episodes",
+    "1",
+)
 QUICK += ("--strategy", "exhaustive", "--parallel-workflows", "2")
 
 

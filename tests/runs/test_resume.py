@@ -306,7 +306,16 @@ def test_a_damaged_list_of_trials_is_refused(
 
 
 ROOMY = ["--n-envs", "10", "--max-steps", "20", "--hidden", "16", "--n-workflows", "3"]
-ROOMY += ["--max-episodes", "6", "--base-updates", "6", "--polish-updates", "3"]
+ROOMY += [
+    "--score-games",
+    "5",
+    "--max-episodes",
+    "6",
+    "--base-updates",
+    "6",
+    "--polish-updates",
+    "3",
+]
 ROOMY += ["--no-report"]  # larger than everything else of so small a run
 
 

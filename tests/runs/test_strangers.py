@@ -77,7 +77,7 @@ def test_a_run_that_is_removed_while_it_goes_on_is_not_made_again_half(
 
     monkeypatch.setattr(Training, "update", update)
     args = ["--n-envs", "4", "--max-steps", "10", "--max-episodes", "1"]
-    args += ["--n-workflows", "1", "--base-updates", "2"]
+    args += ["--score-games", "5", "--n-workflows", "1", "--base-updates", "2"]
     assert main(["search", *args, "--no-report", "--checkpoint-dir", str(tmp_path)]) == 1
     out, err = capsys.readouterr()
     assert "was removed while the run went on" in err

@@ -455,7 +455,8 @@ def test_every_rollout_strategy_of_the_documents_is_a_preset(
 
 def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
     assert set(PRESETS) == {
-        *("episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original")
+        *("episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original"),
+        "strongest",
     }
     assert PRESETS["parallel200"] == Preset()
     assert TrainConfig(**PRESETS["parallel25"].train).max_episodes == 400

@@ -11,7 +11,12 @@ from workflow_rl.config.game import (
     RuleSetSetting,
 )
 from workflow_rl.config.ppo import DEFAULT_PPO, PPOFormSetting
-from workflow_rl.config.presets import PRESETS, PresetName, chosen_settings
+from workflow_rl.config.presets import (
+    PRESETS,
+    UPDATE_STRATEGIES,
+    PresetName,
+    chosen_settings,
+)
 from workflow_rl.config.setting import Setting, restored, settings, stored
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
@@ -49,7 +54,7 @@ class ComparisonConfig:
     presets: Annotated[
         tuple[PresetName, ...],
         Setting("rollout strategies to compare", ("--presets",), called="preset"),
-    ] = tuple(PRESETS)
+    ] = UPDATE_STRATEGIES
     seeds: Annotated[
         tuple[int, ...],
         Setting(

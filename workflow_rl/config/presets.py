@@ -74,6 +74,8 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
         ),
     }
 )
+# The documented ones, which `compare-updates` sets side by side.
+UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if name != "strongest")
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
 PRESET: Final = described(
     "preset", Annotated[PresetName, Setting("rollout strategy", ("--preset",))], DEFAULT_PRESET

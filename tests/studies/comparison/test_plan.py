@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from workflow_rl.config import PPO_FORMS, PRESETS, PresetName, setting_fields
+from workflow_rl.config import PPO_FORMS, UPDATE_STRATEGIES, PresetName, setting_fields
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", UPDATE_STRATEGIES)
 @pytest.mark.parametrize("transitions", [1_000_000, 60_000, 20_000])
 def test_every_preset_plays_the_same_number_of_transitions_to_within_an_update(
     preset: PresetName, transitions: int
