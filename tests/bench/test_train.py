@@ -7,9 +7,11 @@ import torch
 from workflow_rl.bench.measure import Rate
 from workflow_rl.bench.train import (
     CYBORG,
+    MODERN,
     PEAK,
     PHASES,
     SB3,
+    SB3_MODERN,
     SIMULATOR,
     STAGES,
     Subject,
@@ -25,6 +27,7 @@ from workflow_rl.processes import one_thread
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 ENVS = 4
+OTHERS = (SB3, SB3_MODERN, CYBORG)
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +40,17 @@ def tiny_run() -> tuple[TrainReport, list[str]]:
 
 def test_every_part_is_measured_at_both_stages(tiny_run: tuple[TrainReport, list[str]]) -> None:
     report, _ = tiny_run
-    parts = {f"{what}, {stage}" for what in ("rollout", "update", "training") for stage in STAGES}
-    assert set(report.rates) - {SB3, CYBORG} == {SIMULATOR, PEAK} | parts
+    stages = (*STAGES, MODERN)
+    parts = {f"{what}, {stage}" for what in ("rollout", "update", "training") for stage in stages}
+    assert set(report.rates) - set(OTHERS) == {SIMULATOR, PEAK} | parts
     assert all(len(rate.repeats) == 2 and rate.median > 0 for rate in report.rates.values())
-    assert len(report.skipped) == sum(name not in report.rates for name in (SB3, CYBORG))
+    assert len(report.skipped) == sum(name not in report.rates for name in OTHERS)
 
 
 def test_settling_is_shown_and_counted(tiny_run: tuple[TrainReport, list[str]]) -> None:
     report, told = tiny_run
     assert told[:3] == [f"settling the policy, update {n} of 3" for n in (1, 2, 3)]
-    assert [stage.updates for stage in report.stages] == [0, 3]
+    assert [stage.updates for stage in report.stages] == [0, 3, 0]
     assert told.count("training, settled") == 2
 
 
@@ -72,7 +76,8 @@ def test_figures_are_plain_data_and_name_the_game(tiny_run: tuple[TrainReport, l
     assert PEAK not in {row["name"] for row in figures["rows"]}
     assert figures["sgemm_flops"] > 1e8
     assert "torch" in figures["machine"]["packages"]
-    assert [stage["name"] for stage in figures["stages"]] == list(STAGES)
+    assert [stage["name"] for stage in figures["stages"]] == [*STAGES, MODERN]
+    assert figures["modern_observation"] == "challenge"
     assert all(set(ratio) == {"name", "value"} for ratio in figures["ratios"])
 
 
@@ -83,8 +88,16 @@ def test_the_documented_update_is_11_6_gflop() -> None:
     assert 4 * 20_000 * per_input == pytest.approx(11.6e9, rel=0.01)
 
 
-def test_measuring_leaves_the_stage_as_it_was() -> None:
-    subject = Subject("settled", GameConfig(), ENVS)
+def test_in_the_first_layer_of_the_modern_form_counts_what_is_not_0() -> None:
+    network = ActorCritic(300, NUM_ACTIONS, (128, 128))
+    assert flop_per_input(network, 300) == flop_per_input(network)
+    fewer = flop_per_input(network) - flop_per_input(network, 45)
+    assert fewer == 4 * (300 - 45) * 2 * 128
+
+
+@pytest.mark.parametrize(("name", "updates"), [("settled", 5), (MODERN, 1)])
+def test_measuring_leaves_the_stage_as_it_was(name: str, updates: int) -> None:
+    subject = Subject(name, GameConfig(), ENVS)
     for _ in range(2):
         subject.training.update()
     network = subject.training.learner.network
@@ -92,7 +105,7 @@ def test_measuring_leaves_the_stage_as_it_was() -> None:
     memory = {k: v.copy() for k, v in subject.training.learner.state().items()}
     subject.save()
     works = subject.works()
-    assert works["training, settled"]() == 5 * 100 * ENVS
+    assert works[f"training, {name}"]() == updates * 100 * ENVS
     assert any(not torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
     subject.restore()
     assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
@@ -127,15 +140,18 @@ def test_a_matrix_product_counts_its_operations() -> None:
 
 
 def rates(**given: float) -> dict[str, Rate]:
-    names = {f"{what}, {stage}" for what in ("rollout", "training") for stage in STAGES}
+    stages = (*STAGES, MODERN)
+    names = {f"{what}, {stage}" for what in ("rollout", "training") for stage in stages}
+    others = {"sb3": SB3, "sb3_modern": SB3_MODERN, "cyborg": CYBORG}
     return {name: Rate((1e6,)) for name in names} | {
-        {"sb3": SB3, "cyborg": CYBORG}[name]: Rate((value,)) for name, value in given.items()
+        others[name]: Rate((value,)) for name, value in given.items()
     }
 
 
-def test_ratios_are_ours_over_cyborgs_at_both_stages() -> None:
+def test_ratios_are_ours_over_cyborgs_at_every_stage() -> None:
     ratios = ratios_of(rates(cyborg=500.0))
-    parts = [f"{what}, {stage}" for stage in STAGES for what in ("rollout", "training")]
+    stages = (*STAGES, MODERN)
+    parts = [f"{what}, {stage}" for stage in stages for what in ("rollout", "training")]
     assert [ratio.name for ratio in ratios] == [f"{part} / {CYBORG}" for part in parts]
     assert all(math.isclose(ratio.value, 2000.0) for ratio in ratios)
 
@@ -145,3 +161,6 @@ def test_ratios_need_the_other_side() -> None:
     ratios = ratios_of(rates(sb3=4e4))
     assert [ratio.name for ratio in ratios] == [f"training, {stage} / {SB3}" for stage in STAGES]
     assert all(math.isclose(ratio.value, 25.0) for ratio in ratios)
+    (ratio,) = ratios_of(rates(sb3_modern=2e5))
+    assert ratio.name == f"training, modern / {SB3_MODERN}"
+    assert ratio.value == pytest.approx(5)

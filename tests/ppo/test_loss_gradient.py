@@ -46,15 +46,19 @@ def case(seed: int, *, masked: bool, scale: float = 1.0) -> dict[str, Any]:
     }
 
 
-def ours(given: dict[str, Any], chosen: Any) -> tuple[Any, Any, Any]:
-    logits = given["logits"][chosen].copy()
-    gradient, of_values, terms = np.empty_like(logits), np.empty(len(chosen), "f4"), np.zeros(TERMS)
+def ours(given: dict[str, Any], chosen: Any, starts: Any = None) -> tuple[Any, Any, Any]:
+    if starts is None:  # an input for each sample
+        starts = np.arange(len(chosen) + 1)
+    first = chosen[starts[:-1]]
+    logits = given["logits"][first]
+    gradient, of_values, terms = np.empty_like(logits), np.empty(len(first), "f4"), np.zeros(TERMS)
     masks = np.empty((0, 0), np.bool_) if given["masks"] is None else given["masks"]
     loss_gradient(
         logits,
-        given["values"][chosen],
-        masks,
+        given["values"][first],
+        starts,
         chosen,
+        masks,
         given["actions"],
         given["old_log_probability"],
         given["returns"],
@@ -111,6 +115,19 @@ def test_samples_are_told_apart_by_their_number() -> None:
         np.testing.assert_array_equal(whole[chosen], part)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_samples_of_one_input_add_up(masked: bool) -> None:
+    given = case(3, masked=masked)
+    shared = np.repeat(np.arange(0, N, 4), 4)  # four samples each
+    given["logits"], given["values"] = given["logits"][shared], given["values"][shared]
+    alone = ours(given, np.arange(N))
+    together = ours(given, np.arange(N), np.arange(0, N + 1, 4))
+    for one, other in zip(alone[:2], together[:2], strict=True):
+        summed = one.reshape(N // 4, 4, *one.shape[1:]).sum(axis=1)
+        np.testing.assert_allclose(other, summed, atol=1e-7)
+    np.testing.assert_allclose(alone[2], together[2])
+
+
 @pytest.mark.parametrize(
     ("ratio", "advantage", "is_pulled"),
     [(1.3, 1.0, False), (1.3, -1.0, True), (0.7, 1.0, True), (0.7, -1.0, False), (1.1, 1.0, True)],
@@ -123,8 +140,9 @@ def test_a_ratio_that_went_far_enough_is_not_pulled_further(
     loss_gradient(
         np.zeros((1, 2), np.float32),
         np.zeros(1, np.float32),
-        np.empty((0, 0), np.bool_),
+        np.arange(2),
         one,
+        np.empty((0, 0), np.bool_),
         one,
         np.array([np.log(0.5 / ratio)], "f4"),
         np.zeros(1, "f4"),

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -147,11 +147,20 @@ def cyborg_env(config: GameConfig) -> Work:
     return work
 
 
-def sb3_ppo(num_envs: int, config: GameConfig, order: int) -> Work:
-    """Whole iterations of Stable-Baselines3's PPO: the documented update on our vector environment.
+def sb3_ppo(
+    num_envs: int, config: GameConfig, order: int, settings: PPOConfig, hidden: Sequence[int]
+) -> Work:
+    """Whole iterations of Stable-Baselines3's PPO on our vector environment, with equal settings.
 
     The order is appended to its observations, so that its networks have the size of ours; what
-    does not exist there (compliance) is not done.
+    does not exist there (compliance, masked actions) is not done.
+
+    Args:
+        num_envs: environments; each plays an episode per update.
+        config: the game.
+        order: shown to the policy.
+        settings: of PPO.
+        hidden: units of the hidden layers.
 
     Raises:
         MissingDependencyError: it is not installed.
@@ -163,23 +172,26 @@ def sb3_ppo(num_envs: int, config: GameConfig, order: int) -> Work:
         raise MissingDependencyError(f"Stable-Baselines3 cannot be imported ({error})") from error
     from torch import nn
 
-    settings = PPOConfig()
     transitions = EPISODE_LENGTH * num_envs
+    longest = settings.max_gradient_norm
     model = PPO(
         "MlpPolicy",
         env,
         learning_rate=settings.learning_rate,
         n_steps=EPISODE_LENGTH,
-        batch_size=transitions,
+        batch_size=settings.step_samples(transitions),
         n_epochs=settings.epochs,
         gamma=settings.gamma,
-        gae_lambda=1.0,
+        gae_lambda=1.0 if settings.gae_lambda is None else settings.gae_lambda,
         clip_range=settings.clip,
-        normalize_advantage=False,
+        normalize_advantage=settings.gae_lambda is not None,
         ent_coef=settings.entropy_weight,
         vf_coef=settings.value_weight,
-        max_grad_norm=math.inf,
-        policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}, "activation_fn": nn.ReLU},
+        max_grad_norm=math.inf if longest is None else longest,
+        policy_kwargs={
+            "net_arch": {"pi": list(hidden), "vf": list(hidden)},
+            "activation_fn": nn.Tanh if settings.activation == "tanh" else nn.ReLU,
+        },
         seed=0,
         device="cpu",
     )

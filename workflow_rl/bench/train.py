@@ -3,13 +3,14 @@
 Everything runs on one thread. What an update costs depends on how many different inputs its
 transitions hold, so rollout, update and training are measured twice: *fresh*, in the first updates
 of a policy, and *settled*, after some training. To stay there, the weights are restored every few
-updates; environments play on.
+updates; environments play on. Both are the documented form; *modern* is the modern form with larger
+networks, in its first updates.
 """
 
 import copy
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -25,11 +26,11 @@ from workflow_rl.bench.measure import (
     describe_machine,
     measure,
 )
-from workflow_rl.config import GameConfig, PPOConfig, TrainConfig
+from workflow_rl.config import PPO_FORMS, GameConfig, ObservationName, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.rollout import Player
+from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import samples_of
 from workflow_rl.processes import one_thread
 from workflow_rl.sim.batch import Batch
@@ -42,7 +43,10 @@ from workflow_rl.workflow.orders import SEQUENCES, order_index
 
 NUM_ENVS: Final = 200
 ORDER: Final = ("op_server", "enterprise", "op_host", "user", "defender")
-STAGES: Final = ("fresh", "settled")
+STAGES: Final = ("fresh", "settled")  # of the documented form
+MODERN: Final = "modern"
+MODERN_HIDDEN: Final = (128, 128)
+MODERN_OBSERVATION: Final[ObservationName] = "challenge"
 PHASES: Final = ("simulate", "infer and sample", "compliance", "update")
 _VIEW: Final = TrainConfig.compliance_view
 _UPDATES_PER_RESTORE: Final = 5  # updates after which the stage's weights are restored
@@ -51,6 +55,7 @@ _PEAK_SIZE: Final = 1024
 SIMULATOR: Final = "simulator"
 PEAK: Final = f"sgemm {_PEAK_SIZE}^3"
 SB3: Final = "Stable-Baselines3 PPO"
+SB3_MODERN: Final = "Stable-Baselines3 PPO, modern"
 CYBORG: Final = "CybORG, one process"
 
 
@@ -62,7 +67,7 @@ class Stage:
     updates: int  # of training before it
     distinct_inputs: int  # among the transitions of a rollout
     update_flop: int  # multiplications and additions of an update, on the inputs it runs on
-    naive_flop: int  # the same with every transition's input run for itself
+    naive_flop: int  # the same with every transition's whole input run for itself
     env_reward: float
     compliance: float
     phase_seconds: dict[str, float] = field(default_factory=dict)  # of an update, by PHASES
@@ -137,6 +142,7 @@ def run(
     settle: int,
     load: int = 0,
     num_envs: int = NUM_ENVS,
+    modern_observation: ObservationName = MODERN_OBSERVATION,
     progress: Callable[[str], None] = lambda name: None,
 ) -> TrainReport:
     """Measures everything that can be measured here.
@@ -148,21 +154,24 @@ def run(
         settle: updates before a policy counts as settled.
         load: busy processes to run beside it.
         num_envs: environments; each plays an episode per update.
+        modern_observation: what the modern form sees.
         progress: called with what is being done.
     """
+    modern = replace(config, observation=modern_observation)
     with one_thread():
         subjects = [
             _subject_at(stage, updates, config, num_envs, progress)
             for stage, updates in zip(STAGES, (0, settle), strict=True)
         ]
+        subjects.append(_subject_at(MODERN, 0, modern, num_envs, progress))
         progress("preparing")
         works: dict[str, Work] = {SIMULATOR: contenders.simulator(num_envs, 1, config)}
         for subject in subjects:
             works |= subject.works()
-        others, skipped = _others(config, num_envs)
+        others, skipped = _others(config, modern, num_envs)
         with busy_processes(load) if load else nullcontext():
             measured = measure(works | others, repeats=repeats, seconds=seconds, progress=progress)
-        shown = [f"{what}, {stage}" for what in _SHOWN for stage in STAGES]
+        shown = [f"{what}, {stage}" for what in _SHOWN for stage in (*STAGES, MODERN)]
         rates = {name: measured[name] for name in (SIMULATOR, *shown, *others)}
         stages = [subject.stage(measured) for subject in subjects]
     return TrainReport(
@@ -178,6 +187,8 @@ def run(
             "repeat_count": repeats,
             "seconds_per_repeat": seconds,
             "settle_updates": settle,
+            "modern_observation": modern_observation,
+            "modern_hidden": list(MODERN_HIDDEN),
         },
     )
 
@@ -186,16 +197,20 @@ class Subject:
     """A training that is measured at one stage."""
 
     def __init__(self, name: str, config: GameConfig, num_envs: int) -> None:
-        """Starts a training in the documented form."""
+        """Starts a training in the form that the stage is of."""
         self.name = name
         train = TrainConfig(n_envs=num_envs, max_episodes=10**9, stop_at="budget")
-        self.training = Training(TrainJob(config, PPOConfig(), train, 0, order_index(ORDER)))
+        ppo = PPO_FORMS["documented"]
+        if name == MODERN:
+            ppo, train = PPO_FORMS["modern"], replace(train, hidden=MODERN_HIDDEN)
+        self.training = Training(TrainJob(config, ppo, train, 0, order_index(ORDER)))
+        self._updates_per_restore = 1 if name == MODERN else _UPDATES_PER_RESTORE
 
     def save(self) -> None:
         """Saves the present policy and optimiser as the stage, and collects one rollout of it."""
         training, learner = self.training, self.training.learner
         self._updates = training.updates_made
-        self._rollout = training.player.collect(learner.network, training.steps)
+        self._rollout = self._collect(training.player, learner.network)
         scorekeeper = Scorekeeper(training.job.train.n_envs)
         self._reward, self._episodes = scorekeeper.score(
             self._rollout, training.weight.values, _VIEW
@@ -225,7 +240,7 @@ class Subject:
         rng = np.random.default_rng(0)
 
         def collect() -> int:
-            return player.collect(network, training.steps).transitions
+            return self._collect(player, network).transitions
 
         def update() -> int:
             self.restore()
@@ -234,9 +249,9 @@ class Subject:
 
         def train() -> int:
             self.restore()
-            for _ in range(_UPDATES_PER_RESTORE):
+            for _ in range(self._updates_per_restore):
                 training.update()
-            return _UPDATES_PER_RESTORE * size
+            return self._updates_per_restore * size
 
         def simulate() -> int:
             for row in actions:
@@ -263,8 +278,13 @@ class Subject:
     def stage(self, rates: dict[str, Rate]) -> Stage:
         """Returns the stage's description, given the rates measured at it."""
         learner, rollout = self.training.learner, self._rollout
-        used = len(samples_of([(rollout, self._reward)], learner.config).inputs)
-        flop = learner.config.epochs * flop_per_input(learner.network)
+        inputs = samples_of([(rollout, self._reward)], learner.config).inputs
+        every = rollout.transitions * flop_per_input(learner.network)
+        if learner.needs_distinct:
+            run = len(inputs) * flop_per_input(learner.network)
+        else:  # every transition, in the first layer what is not 0
+            nonzero = np.count_nonzero(rollout.inputs, axis=1)[rollout.rows].mean()
+            run = rollout.transitions * flop_per_input(learner.network, nonzero)
         seconds = {
             what: rollout.transitions / rates[f"{what}, {self.name}"].median
             for what in ("rollout", "update", "simulate", "judge", "score")
@@ -276,11 +296,20 @@ class Subject:
             name=self.name,
             updates=self._updates,
             distinct_inputs=len(rollout.inputs),
-            update_flop=flop * used,
-            naive_flop=flop * rollout.transitions,
+            update_flop=round(learner.config.epochs * run),
+            naive_flop=round(learner.config.epochs * every),
             env_reward=float(self._episodes.env_reward.mean()),
             compliance=float(self._episodes.compliance(_VIEW).mean()),
             phase_seconds=dict(zip(PHASES, shares, strict=True)),
+        )
+
+    def _collect(self, player: Player, network: ActorCritic) -> Rollout:
+        training = self.training
+        return player.collect(
+            network,
+            training.steps,
+            masked=training.job.ppo.mask_actions,
+            distinct=training.learner.needs_distinct,
         )
 
     def restore(self) -> None:
@@ -306,16 +335,21 @@ def _subject_at(
     return subject
 
 
-def flop_per_input(network: ActorCritic) -> int:
+def flop_per_input(network: ActorCritic, nonzero: float | None = None) -> float:
     """Returns the multiplications and additions of one input's forward and backward pass.
 
     Of each linear layer: its outputs, the gradient of its weights and, but for the first layer,
     that of its inputs, with two operations for each weight.
+
+    Args:
+        network: actor and critic.
+        nonzero: how many of an input's numbers count; None: all.
     """
-    total = 0
+    total = 0.0
     for stack in (network.actor, network.critic):
-        weights = [layer.weight.numel() for layer in stack if isinstance(layer, nn.Linear)]
-        total += 6 * sum(weights) - 2 * weights[0]
+        first, *rest = [layer for layer in stack if isinstance(layer, nn.Linear)]
+        counted = first.in_features if nonzero is None else nonzero
+        total += 4 * counted * first.out_features + 6 * sum(x.weight.numel() for x in rest)
     return total
 
 
@@ -332,12 +366,19 @@ def sgemm_peak() -> Work:
     return work
 
 
-def _others(config: GameConfig, num_envs: int) -> tuple[dict[str, Work], list[str]]:
+def _others(
+    config: GameConfig, modern: GameConfig, num_envs: int
+) -> tuple[dict[str, Work], list[str]]:
     works: dict[str, Work] = {PEAK: sgemm_peak()}
     skipped = []
     order = order_index(ORDER)
     makers: dict[str, Callable[[], Work]] = {
-        SB3: lambda: contenders.sb3_ppo(num_envs, config, order),
+        SB3: lambda: contenders.sb3_ppo(
+            num_envs, config, order, PPO_FORMS["documented"], TrainConfig.hidden
+        ),
+        SB3_MODERN: lambda: contenders.sb3_ppo(
+            num_envs, modern, order, PPO_FORMS["modern"], MODERN_HIDDEN
+        ),
         CYBORG: lambda: contenders.cyborg(config),
     }
     for name, make in makers.items():
@@ -348,14 +389,20 @@ def _others(config: GameConfig, num_envs: int) -> tuple[dict[str, Work], list[st
     return works, skipped
 
 
+def sb3_beside(name: str) -> str:
+    """Returns which rate of Stable-Baselines3 has the settings of a row."""
+    return SB3_MODERN if name.endswith(MODERN) else SB3
+
+
 def ratios_of(rates: dict[str, Rate]) -> list[Ratio]:
     """Returns our rates over the others', of those that were measured."""
     pairs = []
-    for stage in STAGES:
+    for stage in (*STAGES, MODERN):
         if CYBORG in rates:
             pairs += [(f"rollout, {stage}", CYBORG), (f"training, {stage}", CYBORG)]
-        if SB3 in rates:
-            pairs.append((f"training, {stage}", SB3))
+        beside = sb3_beside(stage)
+        if beside in rates:
+            pairs.append((f"training, {stage}", beside))
     return [
         Ratio(f"{ours} / {theirs}", rates[ours].median / rates[theirs].median)
         for ours, theirs in pairs

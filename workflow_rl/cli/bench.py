@@ -150,7 +150,7 @@ def print_train(console: "Console", report: "train.TrainReport") -> None:
     """Prints training's tables: rates, phases, arithmetic and ratios."""
     from rich.table import Table
 
-    from workflow_rl.bench.train import CYBORG, PEAK, PHASES, SB3
+    from workflow_rl.bench.train import CYBORG, PEAK, PHASES, sb3_beside
 
     size = report.transitions
     table = Table(title=f"{_title(report)}; one thread")
@@ -162,7 +162,7 @@ def print_train(console: "Console", report: "train.TrainReport") -> None:
             continue
         ratios = [
             f"{rate.median / report.rates[other].median:,.1f}" if other in report.rates else "-"
-            for other in (SB3, CYBORG)
+            for other in (sb3_beside(name), CYBORG)
         ]
         table.add_row(name, f"{rate.median:,.0f}", f"{1e3 * size / rate.median:,.1f}", *ratios)
     console.print(table)
@@ -185,7 +185,7 @@ def print_train(console: "Console", report: "train.TrainReport") -> None:
         done, plain = report.update_flops(stage), report.update_flops(stage, naive=True)
         console.print(
             f"update, {stage.name}: {stage.update_flop / 1e9:.2f} GFLOP at {done / 1e9:,.1f} "
-            f"GFLOP/s, {done / peak:.0%} of it; done for every transition it would be "
+            f"GFLOP/s, {done / peak:.0%} of it; with every transition's whole input it would be "
             f"{stage.naive_flop / 1e9:.2f} GFLOP at {plain / 1e9:,.1f} GFLOP/s, {plain / peak:.0%}"
         )
     print_ratios(console, report.ratios)

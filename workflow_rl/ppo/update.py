@@ -5,8 +5,8 @@ batch and advantages against the present critic (documented form), or generalise
 normalised over the minibatch, gradient clipping, a learning rate and an entropy bonus that fall to
 0 (modern form); one Adam for actor and critic; no value clipping.
 
-The documented form runs the networks once for each distinct input and leaves the gradient to
-autograd; with generalised advantages every sample is run, and the gradient is written out by hand.
+Networks run once for each input of a step, however many samples share it. The documented form
+leaves the gradient to autograd; with generalised advantages it is written out by hand.
 """
 
 from collections.abc import Iterable, Sequence
@@ -265,30 +265,34 @@ class Learner:
         self, passes: Passes, samples: Samples, chosen: NDArray[np.int64] | None
     ) -> LossTerms:
         assert samples.advantages is not None
-        # In the order in which they lie in memory: a step does not depend on the order.
-        chosen = np.arange(len(samples)) if chosen is None else np.sort(chosen)
+        if chosen is None:
+            chosen = np.arange(len(samples))
+        # By input and in the order of memory; a step does not depend on the order of its samples.
+        keys = np.sort(samples.rows.numpy()[chosen] * len(samples) + chosen)
+        chosen, rows = keys % len(samples), keys // len(samples)
+        starts = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
+        inputs = rows[starts[:-1]]
         advantages = standardised(samples.advantages.numpy()[chosen])
         masks = np.empty((0, 0), np.bool_) if samples.masks is None else samples.masks.numpy()
-        rows, sums = samples.rows.numpy()[chosen], np.zeros(TERMS)
+        sums = np.zeros(TERMS)
         passes.gradient.zero_()
-        for first in range(0, len(chosen), CHUNK):
-            part = slice(first, first + CHUNK)
-            transposed = samples.nonzeros.transposed(rows[part])  # brings them into the cache
-            logits, values = passes.forward(samples.nonzeros, rows[part])
+        for first in range(0, len(inputs), CHUNK):
+            part = inputs[first : first + CHUNK]
+            transposed = samples.nonzeros.transposed(part)  # brings them into the cache
             loss_gradient(
-                logits,
-                values,
+                *passes.forward(samples.nonzeros, part),
+                starts[first : first + len(part) + 1],
+                chosen,
                 masks,
-                chosen[part],
                 samples.actions.numpy(),
                 samples.old_log_probability.numpy(),
                 samples.returns.numpy(),
-                advantages[part],
+                advantages,
                 self.config.clip,
                 self.config.value_weight,
                 self._entropy_weight,
                 len(chosen),
-                *passes.output_gradients(len(values)),
+                *passes.output_gradients(len(part)),
                 sums,
             )
             passes.backward(transposed)
