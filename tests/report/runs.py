@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.runs.toy import tiny
+from tests.runs.toy import run_search, tiny
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.runs.search import run_search
 from workflow_rl.workflow.orders import PRECEDENCE, format_order
 
 HOSTILE = "<img src=x onerror=alert(1)>"  # may stand in a file name, too

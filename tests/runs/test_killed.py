@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.runs.processes import group, running, updates, wait_until
-from tests.runs.toy import assert_same, the_run, tiny
+from tests.runs.toy import assert_same, run_search, the_run, tiny
 from tests.runs.work import do_without_processes
-from workflow_rl.runs.search import run_search
 
 LONG = tiny(  # threshold 1: every training uses its whole budget
     n_envs=4,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.runs.processes import trainers, wait_until
-from tests.runs.toy import findings, run_tiny, tiny
+from tests.runs.toy import findings, run_search, run_tiny, tiny
 from tests.runs.toys import Mistaken, Mortal, Toy, Writer
 from workflow_rl.cli import main
 from workflow_rl.config import Execution
@@ -27,7 +27,6 @@ from workflow_rl.runs.pool import (
     Started,
     open_pool,
 )
-from workflow_rl.runs.search import run_search
 
 pytestmark = [
     pytest.mark.ray,

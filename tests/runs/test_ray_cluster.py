@@ -17,11 +17,10 @@ from tests.cli.run import run as run_command
 from tests.runs.disk import remount, small_disk
 from tests.runs.processes import children, running, trainers, updates, wait_until
 from tests.runs.ray_host import RayHost, ray_host
-from tests.runs.toy import assert_same, csv_rows, the_run, tiny
+from tests.runs.toy import assert_same, csv_rows, run_search, the_run, tiny
 from tests.runs.work import assert_same_folder, expected, task
 from workflow_rl.config import Execution
 from workflow_rl.runs.pool import Done, Retried, Rows
-from workflow_rl.runs.search import run_search
 from workflow_rl.workflow.orders import format_order
 
 pytestmark = [

@@ -13,11 +13,10 @@ import pytest
 
 from tests.runs.crash import Crash, crashing
 from tests.runs.disk import remount, small_disk
-from tests.runs.toy import assert_same, csv_rows, findings, the_run, tiny
+from tests.runs.toy import assert_same, csv_rows, findings, run_search, the_run, tiny
 from tests.runs.work import do_without_processes
 from workflow_rl.cli import main
 from workflow_rl.config import PPO_FORMS, ExperimentConfig
-from workflow_rl.runs.search import run_search
 
 SMALL = tiny(n_workflows=2, base_updates=2, max_episodes=2)
 

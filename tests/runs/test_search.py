@@ -16,6 +16,7 @@ from tests.runs.toy import (
     assert_same,
     csv_rows,
     findings,
+    run_search,
     run_tiny,
     the_run,
     tiny,
@@ -27,7 +28,6 @@ from workflow_rl.cli.progress import notice_of
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.ordersearch.strategies import Decision, Observation, make_strategy
 from workflow_rl.runs.pool import Attempt, Done, Event, Failed, Pool, Retried, SerialPool, Started
-from workflow_rl.runs.search import run_search
 from workflow_rl.runs.store import TrainingFolder
 from workflow_rl.runs.summary import SearchOutcome
 from workflow_rl.runs.trial import Trial

@@ -7,18 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.runs.toy import (
-    board_of,
-    csv_rows,
-    episode_rows,
-    run_tiny,
-)
+from tests.runs.toy import board_of, csv_rows, episode_rows, run_search, run_tiny
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.evaluation.scoring import Score, choose, score_policy
 from workflow_rl.ppo.rollout import Player
-from workflow_rl.runs.search import run_search
 from workflow_rl.runs.store import TrainingFolder
 from workflow_rl.runs.summary import SearchOutcome
 from workflow_rl.runs.trial import Trial

@@ -8,8 +8,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig
-from workflow_rl.runs.search import run_search
+from workflow_rl.config import (
+    Execution,
+    ExperimentConfig,
+    GameConfig,
+    SearchConfig,
+    TrainConfig,
+)
+from workflow_rl.runs.search import open_search
 from workflow_rl.runs.summary import SearchOutcome
 
 # What a run may do differently each time: how long it took, and what it cost.
@@ -92,6 +98,23 @@ def the_run(folder: Path) -> Path:
     """The only run directory in a folder."""
     (run,) = folder.glob("exp_*")
     return run
+
+
+def run_search(
+    config: ExperimentConfig | None = None,
+    *,
+    checkpoint_dir: Path = Path("logs"),
+    resume: Path | None = None,
+    execution: Execution | None = None,
+) -> SearchOutcome:
+    """Runs a whole search that nobody watches and that writes no report."""
+    with open_search(
+        config, checkpoint_dir=checkpoint_dir, resume=resume, execution=execution
+    ) as search:
+        for _ in search.events():
+            pass
+    assert search.outcome is not None
+    return search.outcome
 
 
 def run_tiny(folder: Path, **changes: Any) -> SearchOutcome:

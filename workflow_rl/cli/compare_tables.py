@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from workflow_rl.cli.table_style import number_text, titled_table
+from workflow_rl.cli.console import number_text, titled_table
 from workflow_rl.estimates import MeanAndDeviation
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.summary import (

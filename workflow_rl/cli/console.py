@@ -1,10 +1,12 @@
-"""The console that commands print to."""
+"""The console that commands print to, and what their bars and tables have in common."""
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # `--help` does without it
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
+    from rich.table import Table
 
 _PLAIN_WIDTH = 130  # where there is no terminal whose width counts
 
@@ -42,3 +44,15 @@ def make_bars(console: "Console", clock: "ProgressColumn | None" = None) -> "Pro
         console=console,
         disable=not console.is_terminal,
     )
+
+
+def titled_table(title: str) -> "Table":
+    """Returns an empty table under a title."""
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+
+
+def number_text(value: float, decimals: int = 2) -> str:
+    """Writes a number; a dash if it is not known."""
+    return "-" if math.isnan(value) else f"{value:.{decimals}f}"

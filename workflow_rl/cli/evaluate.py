@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workflow_rl.cli.arguments import BACKEND, GAME, SEED, Commands, add_command, add_setting
-from workflow_rl.cli.console import make_console, print_whole
+from workflow_rl.cli.console import make_console, print_whole, titled_table
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from workflow_rl.agents import BlueAgent
     from workflow_rl.evaluation.protocol import Settings
@@ -185,7 +184,7 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     from workflow_rl.workflow.orders import format_order
 
     choice = "sampled" if evaluation.is_sampled else "deterministic"
-    table = _table(
+    table = titled_table(
         f"{evaluation.agent}: rules {evaluation.rules}, {evaluation.backend}, {choice}, "
         f"{evaluation.episodes:,} episodes a cell, seed {evaluation.seed}"
     )
@@ -225,7 +224,7 @@ def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:
     cells = [f"{n}\n{red}" for n in OFFICIAL_STEPS for red in RED_AGENTS]
     if console.width < _WIDE:
         cells = []
-    table = _table("beside the published scores; those of different rules are not comparable")
+    table = titled_table("beside the published scores; those of different rules are not comparable")
     table.add_column("\nagent", no_wrap=True, max_width=_AGENT_WIDTH)
     for heading in ("\ntotal", *cells):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -249,9 +248,3 @@ def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:
         f"{LEADERBOARD[0].rules}: {LEADERBOARD_SOURCE}; {RERUN.team}: {RERUN.source}",
         soft_wrap=True,
     )
-
-
-def _table(title: str) -> "Table":
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from rich.console import Console
 
-from workflow_rl.cli.table_style import number_text, titled_table
+from workflow_rl.cli.console import number_text, titled_table
 from workflow_rl.estimates import Estimate
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.order_effects import EqualsEffect, OrderEffect

@@ -336,20 +336,3 @@ def open_search(
         pool,
     ):
         yield Search(directory, pool)
-
-
-def run_search(
-    config: ExperimentConfig | None = None,
-    *,
-    checkpoint_dir: Path = Path("logs"),
-    resume: Path | None = None,
-    execution: Execution | None = None,
-) -> SearchOutcome:
-    """Runs a whole search that nobody watches; see `open_search`."""
-    with open_search(
-        config, checkpoint_dir=checkpoint_dir, resume=resume, execution=execution
-    ) as search:
-        for _ in search.events():
-            pass
-    assert search.outcome is not None
-    return search.outcome
