@@ -264,6 +264,7 @@ def test_what_it_cannot_be_made_of_is_said_in_a_sentence(
     [
         (np.zeros(62), 0, "observation must have the shape (1, 52), not (62,)"),
         (np.zeros((2, 52)), 0, "observation must have the shape (1, 52), not (2, 52)"),
+        ([[0] * 52, [0]], 0, "the shape (1, 52), not rows of different lengths"),
         (np.full(52, 2), 0, "the first 52 values of an observation must be bits, 0 or 1"),
         (np.full(52, 0.5), 0, "the first 52 values of an observation must be bits, 0 or 1"),
         (["a"] * 52, 0, "the first 52 values of an observation must be bits, 0 or 1"),
