@@ -91,6 +91,18 @@ def test_an_exploit_that_was_seen_says_with_which_access_red_got_in() -> None:
     np.testing.assert_allclose(belief.access[0, HOST_NAMES.index("User4")], expected)
 
 
+def test_a_scan_that_was_seen_may_be_greens_and_greens_may_be_hidden_by_a_decoy() -> None:
+    belief = Belief(red_agents={"bline": 1, "sleep": 1}, green_agent="active")
+    belief.update(NOTHING, SLEEP)
+    belief.update(seen(User1="1000"), parse_action("DecoyApache Enterprise0"))
+    # Green slept, or scanned User1 as well, or Enterprise0, which the decoy hides.
+    bline = (1 / 2 + 1 / 16 + 1 / 16) / 4
+    sleep = 1 / 16
+    np.testing.assert_allclose(
+        belief.red_agent[0], [bline / (bline + sleep), 0.0, sleep / (bline + sleep)]
+    )
+
+
 def test_the_stopped_ot_service_is_believed_though_nothing_shows_it() -> None:
     games = play("sleep", 40, 30, red_agent="bline")
     belief = follow(Belief(40), games)
@@ -264,6 +276,7 @@ def test_what_it_cannot_be_made_of_is_said_in_a_sentence(
     [
         (np.zeros(62), 0, "observation must have the shape (1, 52), not (62,)"),
         (np.zeros((2, 52)), 0, "observation must have the shape (1, 52), not (2, 52)"),
+        ([[0] * 52, [0]], 0, "the shape (1, 52), not rows of different lengths"),
         (np.full(52, 2), 0, "the first 52 values of an observation must be bits, 0 or 1"),
         (np.full(52, 0.5), 0, "the first 52 values of an observation must be bits, 0 or 1"),
         (["a"] * 52, 0, "the first 52 values of an observation must be bits, 0 or 1"),

@@ -210,13 +210,17 @@ class Belief:
 
     def _checked(self, what: str, value: ArrayLike, one: tuple[int, ...]) -> NDArray[Any]:
         """Returns the value as an array with one row per environment."""
-        array = np.asarray(value)
+        shape = (self.num_envs, *one)
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise InvalidInputError(
+                f"{what} must have the shape {shape}, not rows of different lengths"
+            ) from None
         if self.num_envs == 1 and array.shape == one:
             array = array[None]
-        if array.shape != (self.num_envs, *one):
-            raise InvalidInputError(
-                f"{what} must have the shape {(self.num_envs, *one)}, not {array.shape}"
-            )
+        if array.shape != shape:
+            raise InvalidInputError(f"{what} must have the shape {shape}, not {array.shape}")
         return array
 
 

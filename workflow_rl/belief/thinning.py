@@ -24,16 +24,21 @@ def thin(weights: NDArray[np.float64], number: int, limit: int, uniform: float) 
         limit: how many may stay, 1 or more.
         uniform: what decides, in (0, 1).
     """
-    rising = np.sort(weights[:number])
-    up_to = np.cumsum(rising)
-    above = 0
-    while above < limit - 1:
-        likeliest = number - 1 - above
-        if rising[likeliest] * (limit - above) < up_to[likeliest]:
+    above, rest = 0, 0.0
+    for state in range(number):
+        rest += weights[state]
+    threshold = rest / limit
+    while True:  # what lies above leaves less to the others, which lowers the threshold
+        likely, others = 0, 0.0
+        for state in range(number):
+            if weights[state] >= threshold:
+                likely += 1
+            else:
+                others += weights[state]
+        if likely == above or likely >= limit:
             break
-        above += 1
+        above, threshold = likely, others / (limit - likely)
     left = limit - above
-    threshold = up_to[number - 1 - above] / left
     passed = uniform
     for state in range(number):
         weight = weights[state]

@@ -13,6 +13,7 @@ from workflow_rl.belief.belief import Belief
 from workflow_rl.bench.calibration import Forecasts, brier_of_groups
 from workflow_rl.bench.measure import Rate, Work, busy_processes, describe_machine, measure
 from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.envs.spaces import derived_seed
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.observe import CHALLENGE_SIZE
@@ -211,10 +212,11 @@ def run(
     """Measures the belief in the games of every Blue agent."""
     calibrations = []
     works: dict[tuple[str, int], tuple[Work, float]] = {}
-    for blue in plan.blue:
+    for number, blue in enumerate(plan.blue):
         progress(f"games of {blue}")
-        calibrations.append(calibrate(blue, config, plan.games, plan.seed))
-        seen, steps = play(blue, config, TIMED_ENVS, plan.seed + 1)
+        seed, another = derived_seed(plan.seed, 2 * number), derived_seed(plan.seed, 2 * number + 1)
+        calibrations.append(calibrate(blue, config, plan.games, seed))
+        seen, steps = play(blue, config, TIMED_ENVS, another)
         played = list(steps)
         for particles in TIMED_PARTICLES:
             works[blue, particles] = _timed(seen, played, particles)

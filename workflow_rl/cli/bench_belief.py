@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     )
     path = checked(args, config, mixed=True)
     games = whole_number("--games", args.games, 2, _MAX_GAMES)
-    seed = whole_number("--seed", args.seed, 0, MAX_SEED - 1)
+    seed = whole_number("--seed", args.seed, 0, MAX_SEED)
     from workflow_rl.agents.named import make_agent
     from workflow_rl.bench import belief
 
