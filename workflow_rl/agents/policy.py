@@ -14,6 +14,7 @@ from workflow_rl.agents.action_space import (
     make_action_space,
 )
 from workflow_rl.agents.policy_check import check_policy
+from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.workflow.orders import (
@@ -168,7 +169,7 @@ def load_policy(path: str | Path) -> Policy:
     """
     from workflow_rl.files import load_arrays  # needs safetensors
 
-    path = Path(path)
+    path = file_path("a policy", path)
     if path.is_dir():
         path = path / "policies" / "recommended.safetensors"
     weights, description = load_arrays(path, POLICY_KIND)
