@@ -1,6 +1,7 @@
 import argparse
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +159,29 @@ def test_a_path_too_long_is_a_wrong_request(
     assert out == ""
     assert err.startswith("workflow-rl: error: ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        (("search", "--hidden", ","), "write values with commas between, not ','"),
+        (("search", "--hidden", "64,,32"), "write values with commas between, not '64,,32'"),
+        (("evaluate", "bline=A,meander=B,junk"), "does not name a policy per red agent"),
+        (("evaluate", "bline=A,meander=B,bline=C"), "does not name a policy per red agent"),
+    ],
+)
+def test_nonsense_is_not_accepted(
+    args: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(args)
+    except SystemExit as stop:  # of the parser
+        code = int(stop.code or 0)
+    assert code == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_an_empty_folder_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path)]) == 2
+    assert f"{tmp_path} is not a run directory" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -18,6 +18,7 @@ from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
 from workflow_rl.agents.react_restore import ReactRestoreAgent
 from workflow_rl.agents.sb3 import sb3_agent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
+from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import Order
 
@@ -53,6 +54,8 @@ def make_agent(
     Raises:
         InvalidInputError: it stands for nothing, or a file is no policy.
     """
+    if not isinstance(what, str | Path | Policy):
+        raise not_allowed("an agent", what, "a name, a path or a policy")
     if isinstance(what, Policy):
         return policy_agent(what, "policy", order, sampled=sampled)
     text = str(what)
@@ -85,8 +88,10 @@ def _from_path(path: Path, order: Order | None, sampled: bool) -> PolicyAgent:
 
 
 def _per_red_agent(text: str, order: Order | None, sampled: bool) -> FingerprintAgent:
-    parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
-    if set(parts) != set(_TRAINED_AGAINST) or not all(parts.values()):
+    pairs = [part.partition("=") for part in text.split(",")]
+    parts = {red: path for red, _, path in pairs}
+    named = sorted(red for red, _, _ in pairs)
+    if named != sorted(_TRAINED_AGAINST) or not all(parts.values()):
         raise InvalidInputError(f"{text!r} does not name a policy per red agent: write {_PAIR}")
     bline, meander = (_from_path(Path(parts[red]), order, sampled) for red in _TRAINED_AGAINST)
     is_cardiff = bline.action_space == meander.action_space == CARDIFF

@@ -16,6 +16,7 @@ from workflow_rl.agents.action_space import (
 )
 from workflow_rl.agents.policy_check import check_policy
 from workflow_rl.config import one_of
+from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE
@@ -197,7 +198,7 @@ def load_policy(path: str | Path) -> Policy:
     """
     from workflow_rl.files import load_arrays  # needs safetensors
 
-    path = Path(path)
+    path = file_path("a policy", path)
     if path.is_dir():
         path = path / "policies" / "recommended.safetensors"
     weights, description = load_arrays(path, POLICY_KIND)

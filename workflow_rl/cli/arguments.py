@@ -56,7 +56,10 @@ def list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
 
     def read(text: str) -> list[Any]:
         plain = text.replace("x", ",") if kind is int else text
-        return [kind(part.strip()) for part in plain.split(",") if part.strip()]
+        parts = [part.strip() for part in plain.strip().removesuffix(",").split(",")]
+        if not all(parts):
+            raise argparse.ArgumentTypeError(f"write values with commas between, not {text!r}")
+        return [kind(part) for part in parts]
 
     read.__name__ = f"list of {kind.__name__}"  # argparse names it so when it fails
     return read

@@ -6,11 +6,13 @@ functions are for other arguments, and for ranges that depend on another setting
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from workflow_rl.errors import InvalidInputError
 
 Name = TypeVar("Name", bound=str)
+T = TypeVar("T")
 
 
 def unknown(what: str, value: object, allowed: Iterable[str]) -> InvalidInputError:
@@ -56,6 +58,27 @@ def whole_number(what: str, value: object, low: int, high: int) -> int:
     if number is None or not low <= number <= high:
         raise not_allowed(what, value, numbers_allowed("whole number", low, high))
     return number
+
+
+def instance(what: str, value: object, kind: type[T]) -> T:
+    """Returns the value if it is of a class, else raises a sentence naming the class."""
+    if isinstance(value, kind):
+        return value
+    raise not_allowed(what, value, f"a {kind.__name__}")
+
+
+def file_path(what: str, value: object) -> Path:
+    """Returns text or a path as a path, else raises a sentence saying so."""
+    if isinstance(value, str | Path):
+        return Path(value)
+    raise not_allowed(what, value, "a path")
+
+
+def several(what: str, value: object) -> list[Any]:
+    """Returns the parts of a list or the like, else raises a sentence saying so."""
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return list(value)
+    raise not_allowed(what, value, "a list")
 
 
 def fraction(what: str, value: float) -> float:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
+from workflow_rl.config.checks import not_allowed
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOFormName
 from workflow_rl.config.setting import Setting, current_names, described
 from workflow_rl.config.train import TrainConfig
@@ -107,6 +108,9 @@ def chosen_settings(
     strategy = Preset() if preset is None else PRESETS[PRESET.check(preset)]
     if form is None and preset is not None:
         form = strategy.form or DEFAULT_PPO
+    for name, changes in given.items():
+        if not isinstance(changes, Mapping):
+            raise not_allowed(name, changes, "a table of settings")
     sections = {name: dict(changes) for name, changes in given.items()}
     learns = {} if form is None else asdict(PPO_FORMS[PPO_FORM.check(form)])
     sections["ppo"] = learns | dict(strategy.ppo) | sections.get("ppo", {})

@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from workflow_rl.config import MAX_ENVS, one_of, positive, whole_number
+from workflow_rl.config.checks import several
 from workflow_rl.envs.shared_block import Field, InfoArrays, array_of, info_fields
 from workflow_rl.envs.shared_exchange import ALL, Exchange, Infos, StepResult
 from workflow_rl.envs.shared_pool import EnvFn
@@ -83,7 +84,9 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         """
         self.closed = True  # until there is something to close
         self._owner = os.getpid()
-        self.num_envs = whole_number("the number of environments", len(env_fns), 1, MAX_ENVS)
+        self.num_envs = whole_number(
+            "the number of environments", len(several("env_fns", env_fns)), 1, MAX_ENVS
+        )
         workers = usable_cores() if num_workers is None else num_workers
         workers = min(whole_number("num_workers", workers, 1, MAX_ENVS), self.num_envs)
         _check_settings(start_method, timeout, start_timeout, max_restarts)

@@ -154,6 +154,10 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
             raise NotResetError("call reset() before render()")
         return frame_text(self.batch.state[0], self.config, self._total)
 
+    def close(self) -> None:
+        """Ends the episode: the next step needs a `reset`."""
+        self._was_reset, self._ended = False, True
+
     def _info(self) -> Info:
         out = self.batch.out
         return {"red_access": out.red_access[0].copy(), "action_mask": out.action_mask[0].copy()}

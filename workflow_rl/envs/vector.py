@@ -141,8 +141,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             NotResetError: there was no `reset` yet.
             InvalidInputError: the actions are not allowed; nothing was played.
         """
-        if not self._was_reset:
-            raise NotResetError("call reset() before step()")
+        if not self._was_reset or self.closed:
+            raise NotResetError("call reset() before step(), and neither after close()")
         ended = self.batch.step(self._checked(actions))
         out = self.batch.out
         reward = self._output(out.reward)

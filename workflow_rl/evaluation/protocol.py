@@ -20,6 +20,7 @@ from workflow_rl.config import (
     red_agent_name,
     whole_number,
 )
+from workflow_rl.config.checks import not_allowed, several
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import (
     EnvFactory,
@@ -75,9 +76,12 @@ class Settings:
         logged = whole_number("logged_episodes", self.logged_episodes, 0, _MAX_EPISODES)
         put("logged_episodes", logged)
         put("seed", whole_number("seed", self.seed, 0, 2**63 - 1))
-        steps = [whole_number("steps", n, 1, MAX_EPISODE_LENGTH) for n in self.steps]
+        steps = [
+            whole_number("steps", n, 1, MAX_EPISODE_LENGTH) for n in several("steps", self.steps)
+        ]
         put("steps", _distinct("steps", steps))
-        reds = [one_of("red agent", red_agent_name(name), RED_AGENTS) for name in self.red_agents]
+        names = several("red_agents", self.red_agents)
+        reds = [one_of("red agent", red_agent_name(name), RED_AGENTS) for name in names]
         put("red_agents", _distinct("red agents", reds))
         put("workflow", None if self.workflow is None else _order(self.workflow))
 
@@ -99,6 +103,8 @@ class Settings:
         """Returns the agent that is to be evaluated."""
         if isinstance(what, str | Path | Policy):
             return make_agent(what, self.order, sampled=self.sampled, rules=self.rules)
+        if not all(hasattr(what, name) for name in ("name", "begin", "act")):
+            raise not_allowed("an agent", what, "a name, a path, a policy or a BlueAgent")
         return what
 
     def games(self, order: Order | None) -> Iterator[Game]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import Execution, ExperimentConfig
+from workflow_rl.config.checks import file_path
 from workflow_rl.report.replay import MOST_STEPS, play_policy
 from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import write_report
@@ -114,8 +115,8 @@ def search(
     """
     with open_search(
         config,
-        checkpoint_dir=Path(checkpoint_dir),
-        resume=None if resume is None else Path(resume),
+        checkpoint_dir=file_path("checkpoint_dir", checkpoint_dir),
+        resume=None if resume is None else file_path("resume", resume),
         execution=execution,
     ) as run:
         report, was_finished = LiveReport(run.directory.path, warnings.warn), run.is_finished

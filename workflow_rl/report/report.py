@@ -23,7 +23,7 @@ from workflow_rl.report.figures.orders import (
 from workflow_rl.report.findings import Findings, find
 from workflow_rl.report.page import PLOTLY, render
 from workflow_rl.report.path import Step
-from workflow_rl.report.rundata import Curve, read_run
+from workflow_rl.report.rundata import Curve, read_run, refuse_no_run
 from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE
 
 # What keeps any report within 8 MB; most runs are far below.
@@ -63,10 +63,12 @@ def write_report(runs: Sequence[Path], output: Path, landscape: Path | None = No
         landscape: a file with every order's mean, to tell regret by.
 
     Raises:
-        InvalidInputError: a directory does not exist, or there are too many.
+        InvalidInputError: a directory does not exist or holds no run, or there are too many.
     """
     if not 1 <= len(runs) <= _MOST_RUNS:
         raise InvalidInputError(f"a report shows 1 to {_MOST_RUNS} runs, not {len(runs)}")
+    for path in runs:
+        refuse_no_run(path)
     found = [find(read_run(path, landscape)) for path in runs]
     write_named(output, report_html(found, output.parent).encode())
     return output

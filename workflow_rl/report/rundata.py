@@ -15,6 +15,7 @@ from workflow_rl.files import read_json
 from workflow_rl.ordersearch.strategies import Observation
 from workflow_rl.runs.logs import CsvLog
 from workflow_rl.runs.store import (
+    CONFIG_FILE,
     LANDSCAPE_FILE,
     SEARCH,
     SUMMARY_FILE,
@@ -27,6 +28,7 @@ from workflow_rl.runs.store import (
 from workflow_rl.runs.trial import Trial, with_status
 from workflow_rl.workflow.orders import NUM_ORDERS, order_index, parse_order
 
+_ANY_OF: Final = (CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, SUMMARY_FILE, TRAININGS)
 _COLUMNS: Final = (
     "update",
     "transitions",
@@ -93,6 +95,16 @@ class RunData:
     def seen(self) -> list[Observation]:
         """What the search has learnt so far."""
         return [o for trial in self.trials if (o := trial.observation) is not None]
+
+
+def refuse_no_run(path: Path) -> None:
+    """Checks that a directory has anything of a run in it.
+
+    Raises:
+        InvalidInputError: it has nothing.
+    """
+    if path.is_dir() and not any((path / name).exists() for name in _ANY_OF):
+        raise InvalidInputError(f"{path} is not a run directory: it has no {CONFIG_FILE}")
 
 
 def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) -> RunData:

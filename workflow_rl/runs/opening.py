@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_rl.config import Execution, ExperimentConfig
+from workflow_rl.config.checks import instance
 from workflow_rl.envs.python_world import check_backend
 from workflow_rl.runs.pool import Pool, open_pool
 from workflow_rl.runs.store import SEARCH, RunDirectory
@@ -47,10 +48,11 @@ def open_run(
             directory = stack.enter_context(closing(RunDirectory.open(resume, purpose)))
             config = directory.config
         else:
-            config = config or ExperimentConfig()
+            config = instance("config", config or ExperimentConfig(), ExperimentConfig)
             check_backend(config.game, config.backend)
         number = parallel or config.search.parallel_workflows
-        pool = stack.enter_context(open_pool(execution or Execution(), number, fresh=fresh))
+        chosen = instance("execution", execution or Execution(), Execution)
+        pool = stack.enter_context(open_pool(chosen, number, fresh=fresh))
         if directory is None:
             made = RunDirectory.create(checkpoint_dir, config, sys.argv, purpose, plan=plan)
             directory = stack.enter_context(closing(made))

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.config.checks import instance
 from workflow_rl.errors import TrainingFailedError
 from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
 from workflow_rl.files import write_json
@@ -85,7 +86,7 @@ def train_workflow(
     order = None
     if workflow is not None:
         order = order_index(parse_order(workflow) if isinstance(workflow, str) else workflow)
-    job = job_of(config or ExperimentConfig(), order)
+    job = job_of(instance("config", config or ExperimentConfig(), ExperimentConfig), order)
     with one_thread(), closing(Training(job)) as training:
         for _ in training.updates():
             pass

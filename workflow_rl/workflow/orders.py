@@ -5,7 +5,7 @@ In public a workflow is a tuple of five unit names; inside it is its index in `O
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -46,7 +46,11 @@ def order_index(order: Sequence[str]) -> int:
     Raises:
         InvalidInputError: it is not an order of the five unit types.
     """
-    index = _INDEX.get(tuple(order))
+    if not isinstance(order, Iterable):
+        raise InvalidInputError(
+            f"{order!r} is not a workflow: name each of {', '.join(UNITS)} once"
+        )
+    index = _INDEX.get(tuple(map(str, order)))
     if index is None:
         raise InvalidInputError(
             f"{' > '.join(map(str, order)) or 'nothing'} is not a workflow: "
