@@ -9,9 +9,8 @@ import pytest
 
 from tests.runs.crash import Crash, crashing
 from tests.runs.test_resume import snapshot
-from tests.runs.toy import assert_same, the_run, tiny
+from tests.runs.toy import assert_same, run_search, the_run, tiny
 from workflow_rl.cli import main
-from workflow_rl.runs.search import run_search
 
 SMALL = tiny(n_workflows=2, base_updates=2, max_episodes=2, polish_updates=1)
 

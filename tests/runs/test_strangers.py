@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.toy import the_run, tiny
+from tests.runs.toy import run_search, the_run, tiny
 from workflow_rl.cli import main
-from workflow_rl.runs.search import run_search
 from workflow_rl.runs.store import RunDirectory, is_held
 
 SMALL = tiny(n_workflows=1, base_updates=1, max_episodes=1, polish_updates=0)
