@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from workflow_rl.bench import contenders
@@ -24,6 +24,7 @@ from workflow_rl.sim.batch import Batch, max_threads
 
 BATCH_SIZES: Final = (1, 25, 200, 2_000, 20_000)
 MINI_CAGE_SIZES: Final = (200, 1_000, 5_000)
+WITH_MEMORY: Final = "Cage2VectorEnv.step, memory"
 _START = (
     "import time; t = time.perf_counter(); import workflow_rl; "
     "env = workflow_rl.Cage2VectorEnv(200); env.reset(seed=0); "
@@ -154,6 +155,8 @@ def _works(config: GameConfig) -> tuple[dict[_Key, Work], list[str]]:
         for n in BATCH_SIZES:
             works["simulator", n, threads] = contenders.simulator(n, threads, config)
     works["Cage2VectorEnv.step", 200, 1] = contenders.vector_env(200, config)
+    remembering = replace(config, observation="memory")
+    works[WITH_MEMORY, 200, 1] = contenders.vector_env(200, remembering)
     works["Cage2Env.step", 1, 1] = contenders.single_env(config)
     for n in BATCH_SIZES:
         works["memory copy", n, 1] = contenders.memory_copy(n, config)
@@ -189,6 +192,8 @@ def ratios_of(rows: list[SimRow]) -> list[Ratio]:
     ratios = []
     if original:
         ratios.append(Ratio("simulator at 200 envs / CybORG", ours / original))
+        for name in ("Cage2VectorEnv.step", WITH_MEMORY):
+            ratios.append(Ratio(f"{name} at 200 envs / CybORG", best(name, 200) / original))
         ratios.append(Ratio("Cage2Env.step / CybORG", single / original))
     if adapted:
         ratios.append(Ratio("CyborgEnv.step / CybORG", adapted / original))
