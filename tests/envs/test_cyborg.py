@@ -17,6 +17,7 @@ from workflow_rl import Cage2Env, CyborgEnv
 from workflow_rl.config import RED_AGENTS, RULE_SETS, ObservationName, RuleSetName
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.scenario.actions import (
     ACTION_HOST,
     ACTION_KIND,
@@ -340,6 +341,15 @@ def test_memory_is_what_the_shown_tables_and_the_actions_say() -> None:
 def test_what_only_the_simulator_knows_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="'truth' is the simulator's"):
         cyborg_env(observation="truth")
+
+
+def test_an_evaluation_plays_the_original_by_the_rules_it_has() -> None:
+    rules = installed_rules()
+    played: Any = {"episodes": 2, "steps": (5,), "red_agents": ("sleep",), "backend": "cyborg"}
+    assert evaluate("sleep", rules=rules, **played).cells[0].mean == 0.0
+    (other,) = set(RULE_SETS) - {rules}
+    with pytest.raises(InvalidInputError, match="plays the rule set"):
+        evaluate("sleep", rules=other, **played)
 
 
 # --- what the documents show

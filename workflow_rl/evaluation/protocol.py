@@ -97,7 +97,7 @@ class Settings:
             return self.make_env
         from workflow_rl.envs.cyborg import CyborgEnv
 
-        return partial(CyborgEnv, cyborg_path=self.cyborg_path)
+        return partial(CyborgEnv, cyborg_path=self.cyborg_path, rules=self.rules)
 
     def agent(self, what: str | Path | Policy | BlueAgent) -> BlueAgent:
         """Returns the agent that is to be evaluated."""
@@ -174,8 +174,7 @@ def evaluate(
             policy's own.
         sampled: whether policies draw their actions; by default they take the most probable.
         seed: of everything; agents evaluated with the same seed meet the same games.
-        backend: cage2 (our simulator) or cyborg (the original, which has its own rules: `rules`
-            is then only what the result is labelled with).
+        backend: cage2 (our simulator) or cyborg (the original, which must play the rules named).
         cyborg_path: with cyborg, where the original is.
         make_env: makes another single environment to play on, by the keywords red_agent,
             episode_length, observation and seed.
