@@ -97,7 +97,8 @@ class Settings:
             return self.make_env
         from workflow_rl.envs.cyborg import CyborgEnv
 
-        return partial(CyborgEnv, cyborg_path=self.cyborg_path, rules=self.rules)
+        rules = one_of("rule set", self.rules, RULE_SETS)
+        return partial(CyborgEnv, cyborg_path=self.cyborg_path, rules=rules)
 
     def agent(self, what: str | Path | Policy | BlueAgent) -> BlueAgent:
         """Returns the agent that is to be evaluated."""
