@@ -17,7 +17,7 @@ INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   $(addprefix tests/ppo/test_,elementary.py loss.py loss_gradient.py network.py nonzeros.py passes.py policy_table.py returns.py) \
   $(addprefix tests/train/test_,control_variate.py episodes.py)
 
-.PHONY: search test test-slow coverage mutation lint lock clean
+.PHONY: search test test-slow coverage mutation chaos fuzz lint lock clean
 
 search: $(VENV)/.installed
 	$(BIN)/python workflow_rl/parallel_train_workflow_rl.py \
@@ -43,6 +43,14 @@ coverage: $(VENV)/.installed-dev
 # Hours: tries every small change of the rules. Goes on where it was stopped.
 mutation: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.mutation $(MUTATION)
+
+# Faults of the disk at random points of toy searches, which then go on; CHAOS=N points.
+chaos: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.chaos $(CHAOS)
+
+# Malformed command lines, configurations and files; FUZZ=N cases of each kind.
+fuzz: $(VENV)/.installed-dev
+	FUZZ=$(or $(FUZZ),500) $(BIN)/python -m pytest tests/fuzz
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -1,9 +1,12 @@
 """Tasks on a Ray that is started here; what may befall a cluster is in test_ray_cluster."""
 
+import contextlib
 import importlib.util
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -218,3 +221,69 @@ def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.Mo
             open_pool(execution, 2),
         ):
             pass
+
+
+def listening() -> set[str]:
+    """The addresses on which this process and those below it listen."""
+    import psutil
+
+    found = set()
+    here = psutil.Process()
+    for process in (here, *here.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):
+            for one in process.net_connections(kind="inet"):
+                if one.status == psutil.CONN_LISTEN:
+                    found.add(one.laddr.ip)
+    return found
+
+
+def test_a_ray_that_is_started_here_listens_to_this_machine_only(on_ray: None) -> None:
+    addresses = {address.removeprefix("::ffff:") for address in listening()}
+    assert addresses
+    assert addresses <= {"127.0.0.1", "::1"}
+
+
+ENDED = """
+import os, signal, sys, tempfile, time
+tempfile.tempdir = sys.argv[1]
+from workflow_rl.cli import main
+from workflow_rl.runs import ray as ours
+import ray, threading
+
+def strike():
+    while not list(__import__("pathlib").Path(sys.argv[1]).glob("workflow-rl-training-*/*")):
+        time.sleep(0.05)
+    node = ray._private.worker._global_node
+    raylet = node.all_processes["raylet"][0].process
+    os.kill(raylet.pid if sys.argv[2] == "raylet" else os.getpid(), int(sys.argv[3]))
+
+threading.Thread(target=strike, daemon=True).start()
+args = "--n-envs 50 --max-episodes 500 --n-workflows 1 --warm-start none --stop-at budget".split()
+sys.exit(main(["search", "--executor", "ray", *args, "--checkpoint-dir", sys.argv[1] + "/runs"]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("whom", "by", "code", "said"),
+    [
+        ("raylet", signal.SIGKILL, 1, "the Ray that was started here has died"),
+        ("driver", signal.SIGTERM, 130, "interrupted"),
+    ],
+)
+def test_a_ray_that_dies_and_a_search_that_is_ended_say_so_and_leave_nothing(
+    tmp_path: Path, whom: str, by: signal.Signals, code: int, said: str
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDED, str(tmp_path), whom, str(int(by))],
+        env={k: v for k, v in os.environ.items() if k != "WORKFLOW_RL_FOLDERS"},  # of on_ray
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == code
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    if whom == "driver":  # killed as by kill -9, it leaves them for the next one to sweep
+        assert list(tmp_path.glob("workflow-rl-training-*")) == []

@@ -31,7 +31,15 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from workflow_rl.errors import InvalidInputError, MissingDependencyError, TrainingFailedError
 from workflow_rl.processes import interrupts_blocked
 from workflow_rl.runs.pool import Attempt, Done, Event, Failed, ParallelPool, Rows
-from workflow_rl.runs.remote import Begun, Finished, Installed, difference, installed, run_remotely
+from workflow_rl.runs.remote import (
+    Begun,
+    Finished,
+    Installed,
+    difference,
+    folder_of_trainings,
+    installed,
+    run_remotely,
+)
 from workflow_rl.runs.store import TrainingFolder
 
 _POLL_SECONDS: Final = 1.0  # between looks at the clock
@@ -42,6 +50,11 @@ ANSWER_SECONDS: Final = 120.0  # for every node to say what is installed there
 _OBJECT_STORE: Final = 200_000_000  # bytes, of a Ray started here: a base policy is 40 kB
 _SIMULATED_STORE: Final = 80_000_000  # bytes, of each node of a simulated cluster
 _AUTO: Final = "auto"
+_LOOPBACK: Final = "127.0.0.1"
+_RAY_DIED: Final = (
+    "workflow-rl: error: the Ray that was started here has died; what is finished is kept: go on "
+    "with --resume RUN\n"
+)
 _JOIN: Final = (
     "import ray, sys\nray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')\n"
 )
@@ -162,9 +175,13 @@ def connected(address: str | None, number: int) -> Iterator[None]:
     if address is not None:
         _rehearse(address)
     with _quiet(), contextlib.ExitStack() as stack:
+        if address is None:
+            stack.enter_context(folder_of_trainings())
         with _own_sigterm():
             _start(number) if address is None else _join(address)
         stack.callback(ray.shutdown)
+        if address is None:
+            stack.enter_context(_end_with_ray())
         _check_nodes()
         yield
 
@@ -172,9 +189,10 @@ def connected(address: str | None, number: int) -> Iterator[None]:
 def _start(number: int) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        with interrupts_blocked():
+        with interrupts_blocked(), _on_loopback():
             ray.init(
                 address="local",
+                _node_ip_address=_LOOPBACK,
                 num_cpus=number,
                 include_dashboard=False,
                 object_store_memory=_OBJECT_STORE,
@@ -305,6 +323,50 @@ def simulated_cluster(nodes: int) -> Iterator[str]:
         yield cluster.address
     finally:
         cluster.shutdown()
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Lets a Ray that is started in the block listen to this machine only.
+
+    On Linux Ray turns the loopback address into one that others can reach, unless clusters are off.
+    """
+    constants: Any = sys.modules.get("ray._private.ray_constants")
+    before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
+    if before is None:  # another version of Ray
+        yield
+        return
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+
+
+@contextmanager
+def _end_with_ray() -> Iterator[None]:
+    """Says so when the Ray that was started here dies, and ends: nothing else would be said.
+
+    Ray itself ends a process whose raylet is gone, by a line of its log. What is finished is on
+    disk, and what is under way is as after kill -9.
+    """
+    worker: Any = sys.modules.get("ray._private.worker")
+    node = getattr(worker, "_global_node", None)
+    raylets = getattr(node, "all_processes", {}).get("raylet", [])
+    over = threading.Event()
+
+    def watch(process: Any) -> None:
+        process.wait()
+        if not over.is_set():
+            os.write(2, _RAY_DIED.encode())
+            os._exit(1)
+
+    for raylet in raylets:
+        threading.Thread(target=watch, args=(raylet.process,), daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 @contextmanager

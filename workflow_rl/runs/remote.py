@@ -24,6 +24,7 @@ from workflow_rl.runs.store import TrainingFolder
 
 _SEND_EVERY: Final = 0.5  # seconds between messages with rows
 _FOLDER: Final = "workflow-rl-training"
+_VARIABLE: Final = "WORKFLOW_RL_FOLDERS"  # where a Ray that was started here keeps them
 _MATTER: Final = ("numpy", "numba", "torch")  # besides our sources, for the bits of a result
 
 
@@ -121,11 +122,27 @@ def run_remotely(task: Any, asked_by: Installed) -> Iterator[Message]:
 
 
 @contextmanager
+def folder_of_trainings() -> Iterator[None]:
+    """Keeps the folders of tasks on this machine in one that goes with the block.
+
+    Workers that are ended by force clear nothing away; this process does so for all that it starts.
+    """
+    with _folder_of_its_own() as path:
+        os.environ[_VARIABLE] = str(path)
+        try:
+            yield
+        finally:
+            del os.environ[_VARIABLE]
+
+
+@contextmanager
 def _folder_of_its_own() -> Iterator[Path]:
     """Gives a temporary folder, and deletes those that killed processes have left."""
-    for old in Path(tempfile.gettempdir()).glob(f"{_FOLDER}-*-*"):
+    home = os.environ.get(_VARIABLE) or tempfile.gettempdir()
+    for old in Path(home).glob(f"{_FOLDER}-*-*"):
         owner = old.name.split("-")[-2]
         if owner.isdecimal() and not is_running(int(owner)):
             shutil.rmtree(old, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}-{os.getpid()}-") as path:
+    prefix = f"{_FOLDER}-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=home, ignore_cleanup_errors=True) as path:
         yield Path(path)

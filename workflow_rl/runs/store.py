@@ -89,7 +89,12 @@ class RunDirectory:
             InvalidInputError: no directory can be made there.
         """
         path = _new_directory(parent) if name is None else _named_directory(parent / name)
-        lock = _take_lock(path)
+        try:
+            lock = _take_lock(path)
+        except BaseException:
+            if name is None:  # nobody else's
+                shutil.rmtree(path, ignore_errors=True)
+            raise
         noted = {
             "rules": config.game.rules,
             "purpose": purpose,
