@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.chaos.faults import Crash, failing_disk
-from tests.runs.toy import assert_same, tiny
+from tests.runs.toy import assert_same, run_search, tiny
 from workflow_rl.config import Execution, ExperimentConfig
-from workflow_rl.runs.search import run_search
 
 SERIAL = tiny(n_workflows=2, base_updates=2, max_episodes=2, polish_updates=1)
 SIDE_BY_SIDE = replace(
