@@ -279,11 +279,10 @@ def test_a_ray_that_dies_and_a_search_that_is_ended_say_so_and_leave_nothing(
         env={k: v for k, v in os.environ.items() if k != "WORKFLOW_RL_FOLDERS"},  # of on_ray
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert ended.returncode == code
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
-    if whom == "driver":  # killed as by kill -9, it leaves them for the next one to sweep
-        assert list(tmp_path.glob("workflow-rl-training-*")) == []
+    assert list(tmp_path.glob("workflow-rl-training-*")) == []

@@ -129,7 +129,7 @@ def _cpu_seconds(pids: list[int]) -> float:
     return time.process_time() + others
 
 
-def _memory_bytes(pids: list[int]) -> int | None:
+def memory_bytes(pids: list[int]) -> int | None:
     """Returns the sum of proportional set sizes, in which a shared page counts once.
 
     None where the system does not tell them: only Linux does.
@@ -163,7 +163,7 @@ def main(argument: str) -> None:
     for line in sys.stdin:
         command, *arguments = json.loads(line)
         if command == "memory":
-            _write_answer(out, bytes=_memory_bytes(contender.pids))
+            _write_answer(out, bytes=memory_bytes(contender.pids))
             continue
         start, cpu = time.perf_counter(), _cpu_seconds(contender.pids)
         steps = contender.play(*arguments)

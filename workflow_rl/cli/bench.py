@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workflow_rl.bench import sim
-from workflow_rl.cli import bench_belief, bench_scale, bench_vector
+from workflow_rl.cli import bench_belief, bench_scale, bench_soak, bench_vector
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
 from workflow_rl.cli.measuring import (
     add_measuring_flags,
@@ -30,6 +30,7 @@ def add_to(commands: Commands) -> None:
     bench_vector.add_to(subjects)
     bench_scale.add_to(subjects)
     bench_belief.add_to(subjects)
+    bench_soak.add_to(subjects)
 
 
 def _add_sim(subjects: Commands) -> None:

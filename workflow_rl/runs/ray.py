@@ -35,6 +35,7 @@ from workflow_rl.runs.remote import (
     Begun,
     Finished,
     Installed,
+    clear_folder_of_trainings,
     difference,
     folder_of_trainings,
     installed,
@@ -358,6 +359,7 @@ def _end_with_ray() -> Iterator[None]:
     def watch(process: Any) -> None:
         process.wait()
         if not over.is_set():
+            clear_folder_of_trainings()
             os.write(2, _RAY_DIED.encode())
             os._exit(1)
 

@@ -1,0 +1,233 @@
+"""Malformed requests and files: every outcome is a result or one sentence.
+
+`make fuzz` takes 500 cases of each kind, `make test` 50.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.agents.policies import weights
+from tests.runs.toy import tiny
+from workflow_rl.agents.policy import describe_policy, load_policy
+from workflow_rl.agents.policy_agent import policy_agent
+from workflow_rl.cli import build_parser, main
+from workflow_rl.cli.experiment import experiment_config
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import save_arrays
+from workflow_rl.report.findings import find
+from workflow_rl.report.rundata import read_run
+from workflow_rl.runs.search import open_search, run_search
+
+FUZZED = settings(
+    max_examples=int(os.environ.get("FUZZ", "50")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 2**63, 1e308, -0.0])
+PLAIN = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def outcome(call: Callable[[], Any]) -> str:
+    """What came of a call: a result, or the one sentence with which it was refused."""
+    try:
+        call()
+    except InvalidInputError as error:
+        said = str(error)
+    else:
+        return "a result"
+    assert "\n" not in said, said
+    return said
+
+
+# --- command lines
+
+COMMANDS = ("evaluate", "replay", "report", "select", "watch", "parity", "play", "nonsense")
+TRAINING = ("search", "train", "landscape")
+
+
+def flags_of(command: str) -> list[str]:
+    """Every flag of a command."""
+    parser = build_parser()
+    (commands,) = (action for action in parser._actions if isinstance(action.choices, dict))
+    assert isinstance(commands.choices, dict)
+    return [flag for action in commands.choices[command]._actions for flag in action.option_strings]
+
+
+VALUES = st.sampled_from(
+    [
+        "",
+        ",",
+        "0",
+        "-1",
+        "1e999",
+        "nan",
+        "64,64",
+        "user",
+        "bline",
+        "all",
+        "x" * 300,
+        "é",
+        "1,,2",
+        "/",
+    ]
+) | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
+
+
+@FUZZED
+@given(data=st.data())
+def test_flags_make_a_configuration_or_a_sentence(data: st.DataObject) -> None:
+    command = data.draw(st.sampled_from(TRAINING))
+    names = [flag for flag in flags_of(command) if flag not in ("-h", "--help")]
+    words = [command]
+    for flag in data.draw(st.lists(st.sampled_from(names), max_size=4)):
+        words += [flag, data.draw(VALUES)] if data.draw(st.booleans()) else [flag]
+    try:
+        args = build_parser().parse_args(words)
+    except SystemExit as stop:
+        code = stop.code
+    else:
+        outcome(lambda: experiment_config(args))
+        return
+    assert code in (0, 2)
+
+
+@FUZZED
+@given(command=st.sampled_from(COMMANDS), words=st.lists(VALUES, min_size=1, max_size=3))
+def test_commands_end_with_a_documented_code(
+    tmp_path_factory: pytest.TempPathFactory, command: str, words: list[str]
+) -> None:
+    words = [word for word in words if word not in ("/", "user", "bline")]
+    with contextlib.chdir(tmp_path_factory.mktemp("here")):
+        try:
+            code = main([command, *words])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    assert code in (0, 1, 2)
+
+
+# --- configurations
+
+
+@FUZZED
+@given(data=st.data())
+def test_a_stored_configuration_is_restored_or_refused(data: st.DataObject) -> None:
+    stored: dict[str, Any] = json.loads(json.dumps(ExperimentConfig().as_json()))
+    for _ in range(data.draw(st.integers(1, 3))):
+        section = data.draw(st.sampled_from([None, *stored]))
+        table = stored if section is None else stored[section]
+        if isinstance(table, dict) and table:
+            name = data.draw(st.sampled_from(list(table)) | st.text(max_size=5))
+            table[name] = data.draw(PLAIN)
+    outcome(lambda: ExperimentConfig.from_json(stored))
+
+
+# --- policies
+
+
+@pytest.fixture(scope="module")
+def policy_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("policies") / "policy.safetensors"
+
+
+def mutated(content: bytes, data: st.DataObject) -> bytes:
+    """Some bytes that were others: cut, flipped, inserted or replaced."""
+    how = data.draw(st.sampled_from(["cut", "flip", "insert", "noise"]))
+    at = data.draw(st.integers(0, max(len(content) - 1, 0)))
+    if how == "cut":
+        return content[:at]
+    if how == "flip":
+        return (
+            content[:at] + bytes([content[at] ^ data.draw(st.integers(1, 255))]) + content[at + 1 :]
+        )
+    if how == "insert":
+        return content[:at] + data.draw(st.binary(max_size=20)) + content[at:]
+    return data.draw(st.binary(max_size=200))
+
+
+@FUZZED
+@given(data=st.data())
+def test_a_policy_plays_or_is_refused(data: st.DataObject, policy_path: Path) -> None:
+    description = describe_policy(order=3, conditioned=True, rules="main", episode_length=30)
+    arrays: dict[str, Any] = weights(52 + 25, 145)
+    if data.draw(st.booleans()):  # with a digest that fits what it holds
+        name = data.draw(st.sampled_from([*arrays, "actor.9.weight", "other"]))
+        shape = data.draw(st.sampled_from([(), (0,), (3,), (16, 77), (145, 16), (2, 2, 2)]))
+        kind = data.draw(st.sampled_from([np.float32, np.float64, np.int8, np.bool_]))
+        value = data.draw(st.sampled_from([0, 1, np.nan, np.inf]))
+        arrays[name] = np.zeros(shape, kind)
+        if kind in (np.float32, np.float64):
+            arrays[name] = np.full(shape, value, kind)
+        description[data.draw(st.sampled_from([*description, "other"]))] = data.draw(PLAIN)
+    save_arrays(policy_path, "policy", arrays, description)
+    if data.draw(st.booleans()):
+        policy_path.write_bytes(mutated(policy_path.read_bytes(), data))
+
+    def play() -> None:
+        agent = policy_agent(load_policy(policy_path), "fuzzed")
+        agent.begin(2, seed=0)
+        size = 52 if agent.observation == "challenge" else 62
+        agent.act(np.zeros((2, size), np.int8), np.ones((2, 145), np.bool_), 0)
+
+    outcome(play)
+
+
+# --- runs
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = tiny(n_workflows=1, base_updates=1, max_episodes=1, polish_updates=0)
+    return run_search(config, checkpoint_dir=tmp_path_factory.mktemp("whole")).path
+
+
+def replaced(data: st.DataObject, path: Path) -> bytes:
+    """Other content of a file of a run: other bytes, or of JSON other values."""
+    content = path.read_bytes()
+    if path.suffix != ".json" or data.draw(st.booleans()):
+        return mutated(content, data)
+    found: Any = json.loads(content)
+    table = found
+    while isinstance(table, (dict, list)) and table:
+        keys = list(table) if isinstance(table, dict) else list(range(len(table)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(table[key], (dict, list)) or data.draw(st.booleans()):
+            table[key] = data.draw(PLAIN)
+            break
+        table = table[key]
+    return json.dumps(found).encode()
+
+
+@FUZZED
+@given(data=st.data())
+def test_a_run_is_read_and_gone_on_with_or_refused(data: st.DataObject, whole: Path) -> None:
+    run = whole.with_name("fuzzed")
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(whole, run)
+    files = sorted(path for path in run.rglob("*") if path.is_file() and path.name != ".lock")
+    path = data.draw(st.sampled_from(files))
+    path.write_bytes(replaced(data, path))
+    outcome(lambda: find(read_run(run)))
+
+    def go_on() -> None:
+        with open_search(resume=run) as search:
+            if search.is_finished:
+                list(search.events())
+
+    outcome(go_on)
