@@ -14,7 +14,7 @@ INTERPRETED := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --hypothesis-profile=
 INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   tests/parity/test_replay.py::test_the_recordings_replay_without_a_mismatch \
   $(addprefix tests/agents/test_,action_space.py distinct.py greedy.py) \
-  $(addprefix tests/ppo/test_,elementary.py loss.py loss_gradient.py network.py nonzeros.py passes.py policy_table.py returns.py) \
+  $(addprefix tests/ppo/test_,elementary.py loss.py loss_gradient.py network.py passes.py policy_table.py returns.py sparse_rows.py) \
   $(addprefix tests/train/test_,control_variate.py episodes.py)
 
 .PHONY: search test test-slow coverage mutation chaos fuzz lint lock clean

@@ -30,11 +30,14 @@ def test_several_runs_go_into_one_file_here_or_where_it_is_said(
     assert not (made / "report.html").exists()
 
 
-def test_an_empty_run_has_a_report_too(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_run_has_no_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
-    assert main(["report", str(folder)]) == 0
-    assert "What is missing" in (folder / "report.html").read_text()
+    assert main(["report", str(folder)]) == 2
+    assert f"{folder} is not a run directory" in capsys.readouterr().err
+    assert not list(folder.iterdir())
 
 
 def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(

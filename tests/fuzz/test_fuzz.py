@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.policies import weights
-from tests.runs.toy import tiny
+from tests.runs.toy import run_search, tiny
 from workflow_rl.agents.policy import describe_policy, load_policy
 from workflow_rl.agents.policy_agent import policy_agent
 from workflow_rl.cli import build_parser, main
@@ -27,7 +27,7 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import save_arrays
 from workflow_rl.report.findings import find
 from workflow_rl.report.rundata import read_run
-from workflow_rl.runs.search import open_search, run_search
+from workflow_rl.runs.search import open_search
 
 FUZZED = settings(
     max_examples=int(os.environ.get("FUZZ", "50")),

@@ -254,7 +254,7 @@ def test_inputs_that_hardly_repeat_are_held_as_they_came_and_played_alike() -> N
         expected = by_table.collect(network, steps, masked=True)
         rollout = plainly.collect(network, steps, masked=True, distinct=False)
         assert len(expected.inputs) < len(rollout.inputs) == 12 * steps
-        assert rollout.rows.tolist() == np.arange(12 * steps).reshape(steps, 12).tolist()
+        assert rollout.rows.T.tolist() == np.arange(12 * steps).reshape(12, steps).tolist()
         for name in ("actions", "env_reward", "ends", "orders", "any_open", "verdict", "masks"):
             np.testing.assert_array_equal(getattr(rollout, name), getattr(expected, name), name)
         shown = rollout.inputs[rollout.rows]

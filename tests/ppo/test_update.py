@@ -72,10 +72,11 @@ def test_modern_samples_hold_advantages_and_targets_in_the_critics_unit() -> Non
     values, last = rollout.values * 5, rollout.last_values * 5
     advantages = generalised_advantages(reward, values, last, rollout.ends, config.gamma, 0.9)
     assert samples.advantages is not None
-    np.testing.assert_allclose(samples.advantages.numpy(), advantages.ravel(), atol=1e-5)
-    np.testing.assert_allclose(
-        samples.returns.numpy(), ((advantages + values) / 5).ravel(), atol=1e-5
-    )
+    by_env: dict[str, Any] = {"advantages": advantages, "returns": (advantages + values) / 5}
+    for name, array in by_env.items():
+        np.testing.assert_allclose(getattr(samples, name).numpy(), array.T.ravel(), atol=1e-5)
+    shown = samples.inputs[samples.rows].numpy()
+    np.testing.assert_array_equal(shown, rollout.inputs[rollout.rows.T.ravel()])
 
 
 def test_the_old_probability_of_a_masked_action_is_among_what_was_allowed() -> None:
@@ -271,15 +272,17 @@ def test_a_whole_update_is_the_textbooks_with_the_same_minibatches(
     reward = reward_of(rollout)
     values, last = rollout.values * 2, rollout.last_values * 2
     advantages = generalised_advantages(reward, values, last, rollout.ends, 0.99, 0.95)
-    arrays = {
-        "inputs": rollout.inputs[rollout.rows].reshape(200, 77),
-        "actions": rollout.actions.ravel(),
-        "old_log_probability": rollout.log_probability.ravel(),
-        "returns": ((advantages + values) / 2).ravel(),
-        "advantages": advantages.ravel(),
+    arrays: dict[str, Any] = {
+        "inputs": rollout.inputs[rollout.rows],
+        "actions": rollout.actions,
+        "old_log_probability": rollout.log_probability,
+        "returns": (advantages + values) / 2,
+        "advantages": advantages,
     }
     if rollout.masks is not None:
-        arrays["masks"] = rollout.masks.reshape(200, 145)
+        arrays["masks"] = rollout.masks
+    # One environment's steps after another's.
+    arrays = {k: a.swapaxes(0, 1).reshape(200, *a.shape[2:]) for k, a in arrays.items()}
     generator = np.random.default_rng(7)
     minibatches = [
         part

@@ -121,9 +121,10 @@ def test_the_most_and_longest_runs_stay_within_the_report_s_size(tmp_path: Path)
 # --- what is broken, half-written or empty
 
 
-def test_an_empty_run_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_run_that_has_only_begun_says_what_is_missing(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
+    (run / "experiment_config.json").write_text("{}")
     text = report(run)
     told = visible(text)
     assert "What is missing" in told

@@ -20,6 +20,7 @@ WEIGHTS = {"weight": np.arange(3, dtype=np.float32)}
 def directory(tmp_path: Path) -> Iterator[RunDirectory]:
     with closing(RunDirectory.create(tmp_path, tiny(seed=3), [])) as made:
         for name in ("base", "trial_000"):
+            made.training(name).path.mkdir(parents=True)
             made.training(name).save_result(job(7), result(7, -3.0), WEIGHTS)
         yield made
 
@@ -63,6 +64,7 @@ def test_an_adaptive_weight_of_compliance_goes_on_where_it_was(
 ) -> None:
     config = tiny(alignment=alignment, alignment_lambda=8.0)
     with closing(RunDirectory.create(tmp_path, config, [])) as directory:
+        directory.training("base").path.mkdir(parents=True)
         directory.training("base").save_result(job(7), result(7, -3.0), WEIGHTS)
         train = trial_task(directory, trial(start="base")).job.train
         assert train.alignment_lambda == weight
@@ -80,6 +82,7 @@ def test_base_and_polish_are_as_long_as_asked_for_and_never_end_early(
 ) -> None:
     changes = changes | {"polish_updates": changes["base_updates"]}
     with closing(RunDirectory.create(tmp_path, tiny(**changes), [])) as directory:
+        directory.training("trial_000").path.mkdir(parents=True)
         directory.training("trial_000").save_result(job(7), result(7, -3.0), WEIGHTS)
         tasks = [base_task(directory), polish_task(directory, trial())]
     for task in tasks:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from workflow_rl.ppo.elementary import ACTIVATIONS, LINEAR, activate, deactivate
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.nonzeros import NonZeros
+from workflow_rl.ppo.sparse_rows import SparseRows
 
 CHUNK: Final = 256  # rows that go through the layers together, at most
 _ALIGNED: Final = 16  # float32 of a cache line: every matrix begins with one
@@ -138,14 +138,14 @@ class Passes:
             theirs.bias.data = torch.from_numpy(ours.bias)
             theirs.bias.grad = torch.from_numpy(ours.bias_gradient)
 
-    def forward(self, inputs: NonZeros, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """Returns logits (n, actions) and values (n,) of at most CHUNK of the inputs.
+    def forward(self, inputs: SparseRows) -> tuple[Floats, Floats]:
+        """Returns logits (n, actions) and values (n,) of at most CHUNK inputs.
 
         They are overwritten by the next call.
         """
-        first, actor, critic = self._for(len(chosen))
+        first, actor, critic = self._for(len(inputs))
         weight: Floats = first.weight.numpy()
-        inputs.layer(chosen, weight, first.bias, first.kind, first.outputs_array)
+        inputs.layer(weight, first.bias, first.kind, first.outputs_array)
         for stack in (actor, critic):
             for below, layer in itertools.pairwise(stack):
                 torch.mm(below.outputs, layer.weight, out=layer.outputs)
@@ -157,20 +157,16 @@ class Passes:
         _, actor, critic = self._for(n)
         return actor[-1].gradient_array, critic[-1].gradient_array[:, 0]
 
-    def backward(self, transposed: NonZeros) -> None:
-        """Adds to the gradient, given those of the outputs of the last `forward`.
-
-        Args:
-            transposed: the inputs of that `forward`.
-        """
-        first, actor, critic = self._for(transposed.width)
+    def backward(self, inputs: SparseRows) -> None:
+        """Adds to the gradient, given the last `forward`'s inputs and its outputs' gradients."""
+        first, actor, critic = self._for(len(inputs))
         for stack in (actor, critic):
             for below, layer in zip(stack[-2::-1], stack[:0:-1], strict=True):
                 _deactivate(layer)
                 layer.weight_gradient.addmm_(below.outputs_across, layer.gradient)
                 torch.mm(layer.gradient, layer.weight_across, out=below.gradient)
         _deactivate(first)
-        transposed.add_product(first.gradient_array, first.weight_gradient.numpy())
+        inputs.add_weight_gradient(first.gradient_array, first.weight_gradient.numpy())
 
     def _for(self, n: int) -> _Stacks:
         if n not in self._by_rows:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.elementary import exp32
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.nonzeros import NonZeros
 from workflow_rl.ppo.passes import CHUNK, Passes
 from workflow_rl.ppo.policy_table import Choice
+from workflow_rl.ppo.sparse_rows import SparseRows, in_words
 
 _LEAST = np.float32(-1e30)
 _ZERO = np.float32(0)
@@ -60,22 +60,24 @@ def _draw(
 class PlainPolicy:
     """A network's present weights, and the inputs it has chosen for."""
 
-    def __init__(self, network: ActorCritic, width: int, capacity: int) -> None:
+    def __init__(self, network: ActorCritic, width: int, envs: int, steps: int) -> None:
         """Copies the weights.
 
         Args:
             network: actor and critic.
             width: of an input.
-            capacity: inputs to come at most.
+            envs: inputs of a step.
+            steps: to come.
         """
         self._passes = Passes(network)
-        self._inputs = np.empty((capacity, width), np.int8)
-        self._size = 0
+        self._inputs = np.empty((envs, steps, width), np.int8)
+        self._step = 0
 
     @property
     def rows(self) -> NDArray[np.int8]:
-        """(u, width) the inputs that choices point to."""
-        return self._inputs[: self._size]
+        """(envs * steps, width) the inputs, an environment's one after the other."""
+        envs, steps, width = self._inputs.shape
+        return self._inputs.reshape(envs * steps, width)
 
     def choose(
         self,
@@ -83,21 +85,21 @@ class PlainPolicy:
         masks: NDArray[np.bool_] | None,
         uniforms: NDArray[np.float32],
     ) -> Choice:
-        """Draws an action for each input (n, width), among those allowed (n, actions)."""
-        n = len(inputs)
-        begin, self._size = self._size, self._size + n
-        self._inputs[begin : self._size] = inputs
+        """Draws an action for each input (envs, width), among those allowed (envs, actions)."""
+        n, steps, _ = self._inputs.shape
+        self._inputs[:, self._step] = inputs
         choice = Choice(
-            rows=np.arange(begin, self._size, dtype=np.int32),
+            rows=np.arange(self._step, n * steps, steps, dtype=np.int32),
             actions=np.empty(n, np.int64),
             probability=np.empty(n, np.float32),
             values=np.empty(n, np.float32),
         )
-        nonzeros = NonZeros.of(inputs)
+        self._step += 1
+        words = in_words(inputs)
         for first in range(0, n, CHUNK):
             part = slice(first, min(first + CHUNK, n))
-            logits, values = self._passes.forward(nonzeros, np.arange(part.start, part.stop))
-            choice.values[part] = values
+            chosen = np.arange(part.start, part.stop)
+            logits, choice.values[part] = self._passes.forward(SparseRows(words, chosen))
             allowed = np.empty((0, 0), np.bool_) if masks is None else masks[part]
             _draw(logits, allowed, uniforms[part], choice.actions[part], choice.probability[part])
         return choice
@@ -105,8 +107,8 @@ class PlainPolicy:
     def values_of(self, inputs: NDArray[np.int8]) -> NDArray[np.float32]:
         """Returns (n,) the critic's values."""
         values = np.empty(len(inputs), np.float32)
-        nonzeros = NonZeros.of(inputs)
+        words = in_words(inputs)
         for first in range(0, len(inputs), CHUNK):
             chosen = np.arange(first, min(first + CHUNK, len(inputs)))
-            values[chosen] = self._passes.forward(nonzeros, chosen)[1]
+            _, values[chosen] = self._passes.forward(SparseRows(words, chosen))
         return values

@@ -108,7 +108,7 @@ class Player:
                 so where inputs repeat, and holds them as they came where they hardly do.
         """
         n = self.world.num_envs
-        policy = self._policy(network, n * steps, distinct=distinct)
+        policy = self._policy(network, steps, distinct=distinct)
         plan = _Plan(
             steps=steps,
             uniforms=self._generator(_ACTIONS).random((steps, n), np.float32),
@@ -125,7 +125,7 @@ class Player:
             self._is_plain = _distinct_share(policy) > _FEW_REPEAT
         return rollout
 
-    def _policy(self, network: ActorCritic, inputs: int, *, distinct: bool) -> Policy:
+    def _policy(self, network: ActorCritic, steps: int, *, distinct: bool) -> Policy:
         """Returns what chooses actions: the one place that decides between the two ways.
 
         Where environments are ready one by one, the table's answer to an input does not depend on
@@ -133,7 +133,7 @@ class Player:
         """
         if distinct or self.world.asynchronous or not self._is_plain:
             return PolicyTable(network, self.width, self._room)
-        return PlainPolicy(network, self.width, inputs)
+        return PlainPolicy(network, self.width, self.world.num_envs, steps)
 
     def _play_together(self, policy: Policy, plan: "_Plan", record: "_Record") -> None:
         """Plays step after step in all environments."""

@@ -12,6 +12,7 @@ leaves the gradient to autograd; with generalised advantages it is written out b
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,10 +23,10 @@ from workflow_rl.config import PPOConfig
 from workflow_rl.ppo.loss import LossTerms, ppo_loss
 from workflow_rl.ppo.loss_gradient import TERMS, loss_gradient
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.nonzeros import NonZeros
 from workflow_rl.ppo.passes import CHUNK, Passes
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages, standardised
 from workflow_rl.ppo.rollout import Rollout
+from workflow_rl.ppo.sparse_rows import SparseRows, in_words
 
 _WORTH_IT = 0.7  # above this share of distinct inputs, gathering costs more than it saves
 
@@ -61,9 +62,9 @@ class Samples:
         return len(self.rows)
 
     @cached_property
-    def nonzeros(self) -> NonZeros:
-        """What is not 0 in the inputs."""
-        return NonZeros.of(self.inputs.numpy())
+    def words(self) -> NDArray[np.uint64]:
+        """The inputs in whole words."""
+        return in_words(self.inputs.numpy())
 
     def part(self, chosen: NDArray[np.int64]) -> "Samples":
         """Returns some of the samples, over the inputs they use."""
@@ -98,17 +99,17 @@ def samples_of(
     """Turns rollouts, each with its (T, B) training reward, into samples."""
     offset = 0
     parts: dict[str, list[NDArray[np.generic]]] = {
-        name: [] for name in ("inputs", "rows", "actions", "old", "returns", "advantages", "masks")
+        name: [] for name in ("rows", "actions", "old", "returns", "advantages", "masks")
     }
     for rollout, reward in rollouts:
-        parts["inputs"].append(rollout.inputs)
-        parts["rows"].append(rollout.rows.ravel().astype(np.int64) + offset)
-        parts["actions"].append(rollout.actions.ravel())
-        if rollout.masks is not None:
-            parts["masks"].append(rollout.masks.reshape(rollout.transitions, -1))
-        parts["old"].append(rollout.log_probability.ravel())
+        told: dict[str, NDArray[np.generic] | None] = {
+            "rows": rollout.rows.astype(np.int64) + offset,
+            "actions": rollout.actions,
+            "old": rollout.log_probability,
+            "masks": rollout.masks,
+        }
         if config.gae_lambda is None:
-            returns = discounted_returns(reward, rollout.ends, config.gamma)
+            told["returns"] = discounted_returns(reward, rollout.ends, config.gamma)
         else:
             values = rollout.values * config.value_scale
             advantages = generalised_advantages(
@@ -119,13 +120,10 @@ def samples_of(
                 config.gamma,
                 config.gae_lambda,
             )
-            returns = advantages + values
-            parts["advantages"].append(advantages.ravel())
-        parts["returns"].append(returns.ravel())
-        if rollout.left_out is not None:
-            for name, arrays in parts.items():
-                if name != "inputs" and arrays:
-                    arrays[-1] = arrays[-1][~rollout.left_out.ravel()]
+            told |= {"advantages": advantages, "returns": advantages + values}
+        for name, array in told.items():
+            if array is not None:
+                parts[name].append(_sampled(rollout, array, config))
         offset += len(rollout.inputs)
     joined = {name: np.concatenate(arrays) for name, arrays in parts.items() if arrays}
     if config.gae_lambda is None:
@@ -134,7 +132,7 @@ def samples_of(
         joined["returns"] = joined["returns"] / np.float32(config.value_scale)
     tensors = {name: torch.from_numpy(array) for name, array in joined.items()}
     samples = Samples(
-        inputs=tensors["inputs"],
+        inputs=torch.from_numpy(np.concatenate([rollout.inputs for rollout, _ in rollouts])),
         rows=tensors["rows"],
         actions=tensors["actions"],
         old_log_probability=tensors["old"],
@@ -145,6 +143,20 @@ def samples_of(
     if config.gae_lambda is None and len(samples.inputs) > _WORTH_IT * len(samples):
         return samples.plain()
     return samples
+
+
+def _sampled(rollout: Rollout, array: NDArray[Any], config: PPOConfig) -> NDArray[Any]:
+    """Returns what samples have of an array (T, B, ...): (N, ...), without steps left out.
+
+    With generalised advantages the steps of an environment come one after the other, as their
+    inputs do where they hardly repeat.
+    """
+
+    def flat(some: NDArray[Any]) -> NDArray[Any]:
+        ordered = some if config.gae_lambda is None else some.swapaxes(0, 1)
+        return ordered.reshape(rollout.transitions, *some.shape[2:])
+
+    return flat(array) if rollout.left_out is None else flat(array)[~flat(rollout.left_out)]
 
 
 class Learner:
@@ -200,7 +212,7 @@ class Learner:
             for chosen in self._parts(len(samples), rng):
                 totals.append(torch.stack([t.detach() for t in self._step(samples, chosen)]))
         means = torch.stack(totals).mean(0).tolist()
-        values = np.concatenate([_kept(r, r.values) for r, _ in rollouts])
+        values = np.concatenate([_sampled(r, r.values, config) for r, _ in rollouts])
         return UpdateStats(
             policy_loss=means[0],
             value_loss=means[1],
@@ -277,10 +289,9 @@ class Learner:
         sums = np.zeros(TERMS)
         passes.gradient.zero_()
         for first in range(0, len(inputs), CHUNK):
-            part = inputs[first : first + CHUNK]
-            transposed = samples.nonzeros.transposed(part)  # brings them into the cache
+            part = SparseRows(samples.words, inputs[first : first + CHUNK])
             loss_gradient(
-                *passes.forward(samples.nonzeros, part),
+                *passes.forward(part),
                 starts[first : first + len(part) + 1],
                 chosen,
                 masks,
@@ -295,7 +306,7 @@ class Learner:
                 *passes.output_gradients(len(part)),
                 sums,
             )
-            passes.backward(transposed)
+            passes.backward(part)
         return LossTerms(*torch.from_numpy(sums / len(chosen)))
 
     def _step(self, samples: Samples, chosen: NDArray[np.int64] | None) -> LossTerms:
@@ -305,10 +316,6 @@ class Learner:
             nn.utils.clip_grad_norm_(parameters, self.config.max_gradient_norm)
         self.optimiser.step()
         return terms
-
-
-def _kept(rollout: Rollout, values: NDArray[np.float32]) -> NDArray[np.float32]:
-    return values.ravel() if rollout.left_out is None else values[~rollout.left_out]
 
 
 def _explained_variance(values: NDArray[np.float32], returns: NDArray[np.float32]) -> float:

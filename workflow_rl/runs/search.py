@@ -326,7 +326,7 @@ def open_search(
     Raises:
         InvalidInputError: what it would recommend sees the truth, which no defender can.
     """
-    if config is not None and config.game.observation == "truth":
+    if isinstance(config, ExperimentConfig) and config.game.observation == "truth":
         raise InvalidInputError(
             "a search recommends policies that can be used, so none that sees the truth: choose "
             "another observation than truth (train and evaluate take it, for measuring)"
