@@ -26,6 +26,12 @@ from workflow_rl.errors import InvalidInputError  # noqa: E402
 # interrupt a command would then wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# How long an example takes is the machine's affair.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
+
 # For rules that are interpreted (docs/testing.md): fewer examples, the same in every run, and a
 # limit of processor time, since a changed rule may loop for ever.
 CPU_SECONDS = 20.0
