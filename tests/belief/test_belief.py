@@ -8,6 +8,7 @@ import pytest
 
 import workflow_rl
 from tests.belief.games import Games, play
+from workflow_rl.agents.named import make_agent
 from workflow_rl.belief import belief as module
 from workflow_rl.belief.belief import Belief
 from workflow_rl.config import RED_AGENTS
@@ -174,6 +175,22 @@ def test_environments_that_end_begin_anew_and_the_others_go_on() -> None:
             assert_equal(copies(belief), copies(fresh))
         truth = infos["red_access"][..., None].astype(np.int64)
         assert np.take_along_axis(belief.access, truth, axis=2).min() > 0
+
+
+@pytest.mark.compiled
+def test_a_history_that_is_explained_anew_is_that_of_its_own_episode() -> None:
+    game: dict[str, Any] = {"red_agent": "meander", "green_agent": "active"}
+    env = workflow_rl.Cage2VectorEnv(20, episode_length=40, seed=2, **game)
+    observation, infos = env.reset()
+    blue = make_agent("greedy")
+    belief = Belief(20, particles=2, green_agent="active")
+    explained_anew = 0
+    for step in range(120):
+        actions = blue.act(observation, infos["action_mask"], step % 40)
+        observation, _, _, truncated, infos = env.step(actions)
+        belief.update(observation, actions, ended=truncated)
+        explained_anew += int(step > 40 and (belief.num_states[~truncated] > 2).any())
+    assert explained_anew > 0
 
 
 def test_reset_begins_every_episode_anew() -> None:

@@ -167,7 +167,7 @@ def calibrate(blue: str, config: GameConfig, games: int, seed: int) -> Calibrati
         )
         ot_stopped.add(belief.ot_stopped, step.ot_stopped)
         shown = step.observation[:, :CHALLENGE_SIZE].reshape(games, NUM_HOSTS, 4)[:, _OTHERS]
-        bits.append(shown @ (1 << np.arange(4)))
+        bits.append((shown @ (1 << np.arange(4))).astype(np.int8))
         truths.append(is_held)
         states.append(belief.num_states)
     shown_bits, truth = np.stack(bits), np.stack(truths)
