@@ -49,7 +49,7 @@ def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
     observation, action = (
         _space(path, data, f"{what}_space") for what in ("observation", "action")
     )
-    shape = observation.get("_shape")
+    shape: Any = observation.get("_shape")
     is_ours = observation[":type:"] in (_BOX, _BITS) and isinstance(shape, list) and len(shape) == 1
     if not is_ours or (action[":type:"], str(action.get("n"))) != (_DISCRETE, str(NUM_ACTIONS)):
         raise InvalidInputError(
@@ -107,7 +107,7 @@ def _layers(path: Path, weights: "dict[str, Tensor]") -> "list[tuple[Tensor, Ten
     """Returns weight and bias of each layer of the actor."""
     import torch
 
-    numbers = sorted(int(found[1]) for key in weights if (found := _HIDDEN.fullmatch(str(key))))
+    numbers = sorted(int(match[1]) for key in weights if (match := _HIDDEN.fullmatch(str(key))))
     names = [*(f"mlp_extractor.policy_net.{number}" for number in numbers), "action_net"]
     known = {f"{name}.{part}" for name in names for part in ("weight", "bias")}
     others = [key for key in weights if key not in known and not _UNUSED.fullmatch(str(key))]
