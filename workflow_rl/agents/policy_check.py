@@ -49,7 +49,8 @@ def check_policy(weights: Any, description: Any) -> None:
     width = None
     for number in sorted(numbers):
         name = f"actor.{number}"
-        weight, bias = (weights.get(f"{name}.{part}") for part in ("weight", "bias"))
+        weight: Any = weights.get(f"{name}.weight")
+        bias: Any = weights.get(f"{name}.bias")
         if not _is_array(weight, 2) or not _is_array(bias, 1) or len(bias) != len(weight):
             raise InvalidInputError(
                 f"{name} of a policy is no layer: {_seen(weight)}, {_seen(bias)}"
