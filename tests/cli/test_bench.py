@@ -172,7 +172,7 @@ def test_figures_do_not_go_into_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", "sim", "--json", str(tmp_path)]) == 2
-    assert f"{tmp_path} is a folder" in capsys.readouterr().err
+    assert f"{tmp_path} is a directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("args", [["--repeats", "many"], ["--seconds", ""], ["--fast"]])

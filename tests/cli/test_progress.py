@@ -8,14 +8,15 @@ import pytest
 from rich.console import Console
 
 from tests.runs.toy import tiny
-from tests.runs.work import result, task
+from tests.runs.work import job, result
 from workflow_rl.cli.progress import LandscapeProgress, SearchProgress, notice_of
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
+from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trial import Trial
 from workflow_rl.workflow.orders import format_order
 
-TRIAL = task(Path("nowhere"), 7)
+TRIAL = TrainTask("order_7", job(7), Path("nowhere"))
 ROW: dict[str, Any] = {
     "training": "base",
     "update": 3,

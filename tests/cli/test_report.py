@@ -30,9 +30,9 @@ def test_several_runs_go_into_one_file_here_or_where_it_is_said(
     assert not (made / "report.html").exists()
 
 
-def test_an_empty_run_has_a_report_too(tmp_path: Path) -> None:
-    folder = tmp_path / "empty"
-    folder.mkdir()
+def test_a_run_that_has_only_begun_has_a_report_too(tmp_path: Path) -> None:
+    folder = tmp_path / "begun"
+    (folder / "trainings").mkdir(parents=True)
     assert main(["report", str(folder)]) == 0
     assert "What is missing" in (folder / "report.html").read_text()
 
