@@ -40,6 +40,13 @@ def test_a_folder_that_is_no_run_has_no_report(
     assert not list(folder.iterdir())
 
 
+def test_a_run_that_has_only_begun_has_a_report_too(tmp_path: Path) -> None:
+    folder = tmp_path / "begun"
+    (folder / "trainings").mkdir(parents=True)
+    assert main(["report", str(folder)]) == 0
+    assert "What is missing" in (folder / "report.html").read_text()
+
+
 def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

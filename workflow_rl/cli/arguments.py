@@ -57,6 +57,8 @@ def list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
     def read(text: str) -> list[Any]:
         plain = text.replace("x", ",") if kind is int else text
         parts = [part.strip() for part in plain.strip().removesuffix(",").split(",")]
+        if not text.strip():
+            return []
         if not all(parts):
             raise argparse.ArgumentTypeError(f"write values with commas between, not {text!r}")
         return [kind(part) for part in parts]
