@@ -123,6 +123,15 @@ def test_the_trainings_own_logs_stand_in_for_the_run_s(tmp_path: Path) -> None:
     assert "own logs are shown instead" in read.problems[0]
 
 
+def test_a_log_that_is_no_text_is_as_good_as_none(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", TRIALS, ROWS, SUMMARY)
+    (run / "training_log.csv").write_bytes(b"training,update\n\xff\xfe,1\n")
+    read = read_run(run)
+    assert read.curves == ()
+    assert read.problems == ("There is no training_log.csv: no update has been made yet.",)
+    assert len(read.trials) == len(TRIALS)
+
+
 def test_a_log_of_other_columns_leaves_gaps(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", TRIALS, summary=SUMMARY)
     (run / "training_log.csv").write_text("training,update\nbase,1\nbase,2\n")

@@ -436,6 +436,16 @@ def test_a_finished_run_stays_as_it_is_when_resumed(tmp_path: Path, serial: Sear
     assert [t.result for t in again.trials] == [t.result for t in serial.trials]
 
 
+@pytest.mark.parametrize("summary", ["{}", "[]", '{"seconds": "long"}', '{"seconds": null}'])
+def test_a_summary_that_is_not_ours_is_refused(
+    tmp_path: Path, serial: SearchOutcome, summary: str
+) -> None:
+    run = Path(shutil.copytree(serial.path, tmp_path / "run"))
+    (run / "summary.json").write_text(summary)
+    with pytest.raises(InvalidInputError, match=r"summary\.json is not of this version$"):
+        run_search(resume=run)
+
+
 def test_a_budget_of_episodes_counts_what_was_trained(tmp_path: Path) -> None:
     # Every trial takes 6 environments x 3 episodes; the third is begun with 36 of 37 used.
     small: dict[str, Any] = {"base_updates": 1, "polish_updates": 0}

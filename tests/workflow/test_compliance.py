@@ -301,6 +301,7 @@ def test_against_bline_the_120_orders_fall_into_24_classes_of_equal_verdicts() -
             np.testing.assert_array_equal(verdicts, verdicts[representatives[classes]])
 
 
+@pytest.mark.compiled
 def test_against_bline_only_the_places_of_enterprise_op_server_and_user_matter() -> None:
     steps = play("bline", envs=16, steps=120, fixes=0.4)  # its chain passes no Op_Host either
     by_rest: dict[tuple[str, ...], set[bytes]] = {}

@@ -230,12 +230,13 @@ class Search:
     def _seconds_noted(self) -> float:
         """Returns how long earlier attempts took."""
         path = self.directory.path / SUMMARY_FILE
+        if not path.exists():
+            return max((trial.run_seconds for trial in self.trials), default=0.0)
+        summary = read_json(path)
         try:
-            if path.exists():
-                return float(read_json(path)["seconds"])
-        except (KeyError, TypeError) as error:
+            return float(summary["seconds"])
+        except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{path} is not of this version") from error
-        return max((trial.run_seconds for trial in self.trials), default=0.0)
 
     # --- the end
 

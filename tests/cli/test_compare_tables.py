@@ -1,0 +1,45 @@
+import io
+import re
+
+from rich.console import Console
+
+from tests.studies.comparison.test_summary import measured, two_presets
+from workflow_rl.cli.compare_tables import print_comparison
+from workflow_rl.studies.comparison.plan import Plan
+from workflow_rl.studies.comparison.summary import Summary, summarise
+
+
+def told(found: tuple[list[Summary], float]) -> list[str]:
+    """The lines that are printed of a comparison, with one space between words."""
+    out = io.StringIO()
+    print_comparison(Console(file=out, width=250), Plan(seeds=(0, 1, 2)), *found)
+    return [re.sub(" +", " ", line.strip()) for line in out.getvalue().splitlines()]
+
+
+def rows_of(preset: str, lines: list[str]) -> list[str]:
+    return [line for line in lines if line.startswith(f"{preset} ")]
+
+
+def test_figures_come_with_their_spread_and_what_is_unknown_is_a_dash() -> None:
+    lines = told(two_presets())
+    outcome, cost, course, _ = rows_of("quick", lines)
+    assert outcome == "quick 500 20 80 -21.0 ± 1.0 0.722 ± 0.000"
+    assert cost.startswith("quick 2 (1.5 to 2.6) ")
+    assert course.endswith(" - -")  # no seed ever reached -10
+    outcome, cost, course, _ = rows_of("slow", lines)
+    assert cost.startswith("slow - - 100 ")  # whose gradients were not measured
+    assert course.endswith(" - -")
+
+
+def test_a_threshold_that_some_seeds_reach_says_how_many() -> None:
+    trainings = [
+        measured("mixed", seed, [-50.0, last], rate=100.0) for seed, last in ((0, -5.0), (1, -40.0))
+    ]
+    (_, _, course, _) = rows_of("mixed", told(summarise(trainings, {}, [-10.0])))
+    assert " (1 of 2) " in course
+
+
+def test_one_seed_has_no_spread() -> None:
+    trainings = [measured("alone", 0, [-50.0, -20.0], rate=100.0)]
+    outcome, *_ = rows_of("alone", told(summarise(trainings, {}, [-30.0])))
+    assert "±" not in outcome
