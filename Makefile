@@ -14,7 +14,7 @@ INTERPRETED := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --hypothesis-profile=
 INTERPRETED_TESTS := tests/scenario tests/sim tests/workflow \
   tests/parity/test_replay.py::test_the_recordings_replay_without_a_mismatch \
   $(addprefix tests/agents/test_,distinct.py greedy.py outputs.py probabilities.py) \
-  $(addprefix tests/ppo/test_,elementary.py loss.py loss_gradient.py network.py passes.py returns.py sparse_rows.py table.py) \
+  $(addprefix tests/ppo/test_,loss.py network.py returns.py table.py) \
   $(addprefix tests/train/test_,alignment.py baseline.py episodes.py)
 
 .PHONY: search test test-slow coverage mutation lint lock clean
