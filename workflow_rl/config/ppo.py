@@ -121,7 +121,10 @@ PPOFormSetting = Annotated[
         "form of PPO",
         ("--ppo",),
         called="form of PPO",
-        meanings={"tuned": "documented, with gamma 0.95 and a baseline for alignment"},
+        meanings={
+            "tuned": "documented, with gamma 0.95 and a baseline for alignment",
+            "modern": "generalised advantages, minibatches, masked actions, tanh",
+        },
     ),
 ]
 PPO_FORM: Final = described("ppo", PPOFormSetting, DEFAULT_PPO)

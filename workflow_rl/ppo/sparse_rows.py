@@ -41,9 +41,10 @@ def _number_of_changes(words: NDArray[Any], other: NDArray[Any]) -> int:
     """Returns in how many bytes two rows differ."""
     number = 0
     for first in range(0, len(words), _BLOCK):
+        some, others = words[first : first + _BLOCK], other[first : first + _BLOCK]
         marks = np.uint64(0)  # in each byte, how often it differed
-        for w in range(first, min(first + _BLOCK, len(words))):
-            change = words[w] ^ other[w]
+        for w in range(len(some)):
+            change = some[w] ^ others[w]
             marks += ((change & _LOW_BITS) + _LOW_BITS | change) >> _SEVEN & _MARKS
         pairs = (marks & _EVERY_OTHER) + (marks >> _EIGHT & _EVERY_OTHER)
         number += int(pairs * _SUM >> _LAST)
