@@ -108,6 +108,7 @@ def compared(browser: Any, real_run: Path, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("compared")
     empty = folder / "empty"
     empty.mkdir()
+    (empty / "experiment_config.json").write_text("{}")  # it has only begun
     runs = [real_run, hostile_run(folder), empty]
     return open_file(browser, write_report(runs, folder / "compared.html"))
 
