@@ -13,6 +13,7 @@ from workflow_rl.scenario.actions import (
     NO_HOST,
     NUM_ACTIONS,
     SLEEP,
+    USEFUL_ACTIONS,
     ActionKind,
     parse_action,
 )
@@ -79,3 +80,27 @@ def test_an_unknown_action_is_refused_with_what_is_allowed(text: str) -> None:
 def test_a_number_of_any_length_is_answered_with_the_allowed_actions() -> None:
     with pytest.raises(InvalidInputError, match="0 to 144"):
         parse_action("9" * 10_000)
+
+
+def test_no_host_is_none_of_the_hosts() -> None:
+    assert NO_HOST not in range(len(HOST_NAMES))
+
+
+def test_the_useful_actions_are_fixes_and_the_decoys_that_a_host_takes() -> None:
+    decoys = {
+        "Defender": ("Apache", "HarakaSMPT", "Tomcat", "Vsftpd"),
+        "Enterprise0": ("Apache", "HarakaSMPT", "Tomcat", "Vsftpd"),
+        "Enterprise1": ("Femitter",),
+        "Enterprise2": ("Femitter",),
+        "Op_Server0": ("Apache", "HarakaSMPT", "Tomcat", "Vsftpd"),
+        "User1": ("Apache", "Smss", "Svchost", "Tomcat"),
+        "User2": ("Apache", "Femitter", "SSHD", "Tomcat"),
+        "User3": ("SSHD", "Vsftpd"),
+        "User4": ("Vsftpd",),
+    }
+    expected = {"Sleep"}
+    expected |= {f"Decoy{name} {host}" for host, names in decoys.items() for name in names}
+    for host in set(HOST_NAMES) - {"User0"}:
+        expected |= {f"{kind} {host}" for kind in ("Analyse", "Remove", "Restore")}
+    assert {ACTION_NAMES[action] for action in USEFUL_ACTIONS} == expected
+    assert len(USEFUL_ACTIONS) == 62
