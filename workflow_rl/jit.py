@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import config as numba_config
+from numba.core.dispatcher import Dispatcher
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -66,6 +67,20 @@ def kernel(*, parallel: bool = False, reorder: bool = False) -> Callable[[_Funct
         return compiled
 
     return decorate
+
+
+def entry_of(function: _Function, *arguments: Any) -> _Function:
+    """Returns a kernel's machine code for arguments of these types.
+
+    Numba looks at the types in every call, which takes longer than a step of one environment. Who
+    calls with arrays of the same types again and again need not wait for that.
+    """
+    if not isinstance(function, Dispatcher):  # interpreted
+        return function
+    types = tuple(map(function.typeof_pyval, arguments))
+    function.compile(types)
+    entry: _Function = function.overloads[types].entry_point
+    return entry
 
 
 @functools.cache

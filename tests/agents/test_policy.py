@@ -11,12 +11,14 @@ from tests.ppo.rollouts import new_network, probabilities_of
 from workflow_rl import Cage2Env
 from workflow_rl.agents.policy import Policy, describe_policy, load_policy, save_policy
 from workflow_rl.agents.policy_agent import policy_agent
+from workflow_rl.belief.observation import observation_size
+from workflow_rl.config import ObservationName
 from workflow_rl.envs.agents import play_episodes
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import save_arrays
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE
+from workflow_rl.sim.memory import TRUTH_SIZE
 from workflow_rl.workflow.orders import ENCODINGS, ORDERS, format_order
 
 ORDER = 69
@@ -186,25 +188,26 @@ def test_a_policy_plays_as_a_cyborg_style_agent() -> None:
 # --- files
 
 
-def memory_policy(outputs: int, *, masked: bool) -> Policy:
-    made = new_network(MEMORY_SIZE, outputs, seed=3)
+def knowing_policy(known: ObservationName, outputs: int, *, masked: bool) -> Policy:
+    made = new_network(observation_size(known), outputs, seed=3)
     with torch.no_grad():
         for parameter in made.actor.parameters():
             parameter.mul_(4)
     description = describe_policy(
-        order=None, conditioned=False, observation="memory", mask_actions=masked
+        order=None, conditioned=False, observation=known, rules="main", mask_actions=masked
     )
     return Policy(weights(made), description)
 
 
 @pytest.mark.parametrize("outputs", [NUM_ACTIONS, 62, 36])
 @pytest.mark.parametrize("masked", [True, False])
-def test_a_policy_with_a_memory_remembers_by_itself_where_only_the_table_is_shown(
-    outputs: int, masked: bool
+@pytest.mark.parametrize("known", ["memory", "belief"])
+def test_a_policy_remembers_and_believes_by_itself_where_only_the_table_is_shown(
+    known: ObservationName, outputs: int, masked: bool
 ) -> None:
-    policy = memory_policy(outputs, masked=masked)
-    agent = policy_agent(policy, "memory")
-    with_memory = Cage2Env(red_agent="meander", observation="memory", seed=4)
+    policy = knowing_policy(known, outputs, masked=masked)
+    agent = policy_agent(policy, "mine")
+    with_memory = Cage2Env(red_agent="meander", observation=known, seed=4)
     table_only = Cage2Env(red_agent="meander", seed=4)
     refused = 0
     for _ in range(2):

@@ -11,10 +11,11 @@ from tests.belief.games import Games, play
 from workflow_rl.agents.named import make_agent
 from workflow_rl.belief import belief as module
 from workflow_rl.belief.belief import Belief
-from workflow_rl.config import RED_AGENTS
+from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import parse_action
 from workflow_rl.scenario.tables import HOST_NAMES, USER0
+from workflow_rl.sim.batch import Batch
 
 NOTHING = np.zeros(52, np.int8)
 SLEEP = 0
@@ -318,3 +319,41 @@ def test_cardiff_observations_are_read_by_their_own_rule() -> None:
     assert (belief.red_agent.argmax(axis=1) == RED_AGENTS.index("meander")).all()
     with pytest.raises(InvalidInputError, match=r"must have the shape \(30, 62\), not \(30, 52\)"):
         belief.update(games.observations[0][:, :52], games.actions[0])
+
+
+def test_episodes_of_different_ages_go_on_from_what_was_saved() -> None:
+    lengths = (17, 25)
+    batches = [Batch(20, GameConfig(red_agent="mixed", episode_length=n)) for n in lengths]
+    for batch in batches:
+        batch.reset(3)
+    belief, other = Belief(40), Belief(40)
+    rng = np.random.default_rng(0)
+    for step in range(60):
+        actions = rng.integers(0, 145, 40)
+        for i, batch in enumerate(batches):
+            batch.step(actions[20 * i : 20 * i + 20])
+        shown = np.concatenate([batch.observation for batch in batches])
+        ended = np.concatenate([batch.out.truncated for batch in batches])
+        belief.update(shown, actions, ended=ended)
+        if step == 29:  # 13 and 5 steps since the last beginning
+            other.load(belief.saved())
+            assert_equal(copies(belief), copies(other))
+        if step > 29:
+            other.update(shown, actions, ended=ended)
+            assert_equal(copies(belief), copies(other))
+
+
+def test_some_environments_begin_again_and_the_others_go_on() -> None:
+    belief, twin = Belief(2), Belief(1)
+    exploited = seen(User1="1101")
+    for table in (NOTHING, seen(User1="1000"), exploited):
+        belief.update(np.stack([table, table]), [SLEEP, SLEEP])
+        twin.update(table, SLEEP)
+    belief.restart(np.array([True, False]))
+    np.testing.assert_array_equal(belief.access[0], Belief(1).access[0])
+    np.testing.assert_array_equal(belief.access[1], twin.access[0])
+
+
+def test_its_own_observation_is_no_observation_to_believe_from() -> None:
+    with pytest.raises(InvalidInputError, match="challenge"):
+        Belief(1, observation="belief")

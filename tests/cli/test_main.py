@@ -109,7 +109,7 @@ def test_unknown_words_are_refused(args: list[str], capsys: pytest.CaptureFixtur
     [
         ("--red-agent", "nobody", "bline, meander, sleep, mixed"),
         ("--rules", "house", "main, competition"),
-        ("--observation", "all", "challenge, cardiff, memory, truth"),
+        ("--observation", "all", "challenge, cardiff, memory, belief, truth"),
     ],
 )
 def test_an_unknown_choice_is_answered_with_the_known_ones(

@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from tests.envs.installed import cyborg_env, installed_rules
 from workflow_rl import Cage2Env, CyborgEnv
+from workflow_rl.belief.observation import BlueBelief
 from workflow_rl.config import RED_AGENTS, RULE_SETS, ObservationName, RuleSetName
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import InvalidInputError, NotResetError
@@ -51,7 +52,7 @@ def game(env: CyborgEnv, actions: list[int], seed: int | None) -> list[tuple[byt
 # --- the interface
 
 
-SHOWN: tuple[ObservationName, ...] = ("challenge", "cardiff", "memory")
+SHOWN: tuple[ObservationName, ...] = ("challenge", "cardiff", "memory", "belief")
 
 
 def test_the_arguments_are_those_of_our_environment_and_a_path() -> None:
@@ -336,6 +337,18 @@ def test_memory_is_what_the_shown_tables_and_the_actions_say() -> None:
             action = int(rng.integers(0, 145))
             seen, _, _, _, info = env.step(action)
             assert (seen == memory.update(seen[None, :52].copy(), np.array([action]))).all()
+
+
+def test_belief_is_what_the_shown_tables_and_the_actions_say() -> None:
+    env = cyborg_env(red_agent="mixed", observation="belief")
+    belief, rng = BlueBelief(1, env.config.rules), np.random.default_rng(0)
+    for seed in (0, 1, 2):
+        seen, _ = env.reset(seed=seed)
+        assert (seen == belief.update(seen[None, :52].copy(), np.array([BEGIN]))).all()
+        for _ in range(100):
+            action = int(rng.integers(0, 145))
+            seen, *_ = env.step(action)
+            assert (seen == belief.update(seen[None, :52].copy(), np.array([action]))).all()
 
 
 def test_what_only_the_simulator_knows_is_refused() -> None:

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
+from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.single import Cage2Env
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
-from workflow_rl.sim.batch import Batch
 
 
 def new_world(envs: int = 5, **game: object) -> SimulatorWorld:
     config = GameConfig(**({"red_agent": "meander", "episode_length": 30} | game))  # type: ignore[arg-type]
-    return SimulatorWorld(Batch(envs, config))
+    return SimulatorWorld(make_batch(envs, config))
 
 
 def test_it_shows_what_a_single_environment_shows() -> None:
@@ -37,7 +37,7 @@ def test_it_shows_what_a_single_environment_shows() -> None:
     assert world.lost is None
 
 
-@pytest.mark.parametrize("observation", ["challenge", "cardiff"])
+@pytest.mark.parametrize("observation", ["challenge", "cardiff", "memory", "belief"])
 def test_it_goes_on_exactly_from_a_kept_state(observation: str) -> None:
     world, other = (new_world(observation=observation) for _ in range(2))
     rng = np.random.default_rng(1)

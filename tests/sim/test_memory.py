@@ -231,12 +231,12 @@ def test_replayed_recordings_are_remembered_as_their_own_tables_and_actions_say(
 def test_two_games_in_which_blue_sees_the_same_are_remembered_alike() -> None:
     """Different games, B_line through another user host each, but one history for Blue."""
     config = GameConfig(red_agent="mixed", observation="memory")
-    batch = Batch(400, config)
+    batch = Batch(200, config)
     batch.reset(1)
-    histories: list[bytes] = [b""] * 400
+    histories: list[bytes] = [b""] * 200
     groups_seen = 0
     for step in range(12):
-        played = np.full(400, parse_action("Analyse User1") if step % 3 else 0)
+        played = np.full(200, parse_action("Analyse User1") if step % 3 else 0)
         batch.step(played)
         tables = batch.observation[:, :CHALLENGE_SIZE]
         histories = [h + row.tobytes() for h, row in zip(histories, tables, strict=True)]
@@ -298,17 +298,17 @@ def test_every_decoy_that_can_stand_has_a_bit() -> None:
 
 
 def test_truth_is_memory_and_where_red_is() -> None:
-    truth = Batch(300, GameConfig(red_agent="mixed", observation="truth"))
-    memory = Batch(300, GameConfig(red_agent="mixed", observation="memory"))
+    truth = Batch(60, GameConfig(red_agent="mixed", observation="truth"))
+    memory = Batch(60, GameConfig(red_agent="mixed", observation="memory"))
     truth.reset(5)
     memory.reset(5)
     for _ in range(30):
         for batch in (truth, memory):
-            batch.step(np.zeros(300, np.int64))
+            batch.step(np.zeros(60, np.int64))
     assert (truth.observation[:, :MEMORY_SIZE] == memory.observation).all()
     more = truth.observation[:, MEMORY_SIZE:]
-    assert more.shape == (300, OBSERVATION_SIZES["truth"] - MEMORY_SIZE)
-    access = more[:, : 2 * NUM_HOSTS].reshape(300, NUM_HOSTS, 2).sum(axis=2)
+    assert more.shape == (60, OBSERVATION_SIZES["truth"] - MEMORY_SIZE)
+    access = more[:, : 2 * NUM_HOSTS].reshape(60, NUM_HOSTS, 2).sum(axis=2)
     assert (access == truth.out.red_access).all()
     assert (more[:, 2 * NUM_HOSTS] == ~truth.state["ot_running"]).all()
     assert (more[:, 2 * NUM_HOSTS + 1 :].argmax(axis=1) == truth.state["red_agent"]).all()

@@ -277,7 +277,7 @@ def fields_of(batch: Batch) -> dict[str, Any]:
     return {name: batch.state[name].tolist() for name in STATE_DTYPE.names or ()}
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(game=GAMES, seed=SEEDS, acting=ACTING, steps=st.integers(0, STEPS), noise=st.booleans())
 def test_an_episode_starts_the_same_whatever_was_played_before(
     game: dict[str, Any], seed: int, acting: float, steps: int, noise: bool

@@ -15,7 +15,8 @@ from workflow_rl.agents.action_space import (
     make_action_space,
 )
 from workflow_rl.agents.policy_check import check_policy
-from workflow_rl.config import one_of
+from workflow_rl.belief.observation import BELIEF_SIZE, BlueBelief
+from workflow_rl.config import RULE_SETS, one_of
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
@@ -142,22 +143,30 @@ class Policy:
     def get_action(self, observation: NDArray[Any], action_space: Any = None) -> int:
         """Returns the most probable action, as CybORG's evaluation asks.
 
-        A policy with a memory may be given the 52 bits of the challenge: it remembers by itself.
+        A policy with a memory or a belief may be given the 52 bits of the challenge: it keeps them
+        by itself.
         """
         if self._episode is None:
             self._episode = make_action_space(action_space_of(self.outputs), num_envs=1)
-            self._memory, self._last = BlueMemory(1), BEGIN
+            self._mind, self._last = self._new_mind(), BEGIN
         seen = np.asarray(observation)
-        remembered = self._memory.update(
+        known = self._mind.update(
             np.asarray(seen[None, :CHALLENGE_SIZE], np.int8), np.array([self._last])
         )
-        is_table = len(seen) == CHALLENGE_SIZE and self.observation_size == MEMORY_SIZE
-        scores = self.probabilities(remembered[0] if is_table else seen)[None]
+        keeps_itself = self.observation_size in (MEMORY_SIZE, BELIEF_SIZE)
+        is_table = len(seen) == CHALLENGE_SIZE and keeps_itself
+        scores = self.probabilities(known[0] if is_table else seen)[None]
         if self.description.get("mask_actions", False):
-            scores = np.where(self._episode.allowed(self._memory.action_mask), scores, -1.0)
+            scores = np.where(self._episode.allowed(self._mind.action_mask), scores, -1.0)
         (action,) = self._episode.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
         self._last = int(action)
         return self._last
+
+    def _new_mind(self) -> BlueMemory | BlueBelief:
+        """Returns what keeps the history of an episode that begins."""
+        if self.observation_size != BELIEF_SIZE:
+            return BlueMemory(1)
+        return BlueBelief(1, one_of("rule set", self.description.get("rules"), RULE_SETS))
 
     def end_episode(self) -> None:
         """Forgets the episode."""

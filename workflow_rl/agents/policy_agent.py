@@ -1,4 +1,7 @@
-"""A trained policy as an agent: asked once for each distinct observation, acting in its space."""
+"""A trained policy as an agent, acting in its space.
+
+Where observations repeat it is asked once for each distinct one.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,14 +19,15 @@ from workflow_rl.agents.action_space import (
 from workflow_rl.agents.agent import uniforms
 from workflow_rl.agents.distinct import DistinctRows
 from workflow_rl.agents.policy import SEES_THE_TRUTH, Policy
-from workflow_rl.config import ObservationName
+from workflow_rl.belief.observation import observation_size
+from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.sim.observe import OBSERVATION_SIZES
+from workflow_rl.sim.memory import MEMORY_SIZE
 from workflow_rl.workflow.orders import Order
 
 Probabilities = Callable[[NDArray[np.int8]], NDArray[np.floating[Any]]]
 
-_OBSERVATION_OF_SIZE = {size: name for name, size in OBSERVATION_SIZES.items()}
+_OBSERVATION_OF_SIZE = {observation_size(name): name for name in OBSERVATIONS}
 
 
 class ProbabilityTable:
@@ -79,6 +83,25 @@ class ProbabilityTable:
         return draw(rows if allowed is None else rows * allowed, uniforms)
 
 
+class FreshProbabilities(ProbabilityTable):
+    """A policy's probabilities for the observations shown last: for those that hardly repeat."""
+
+    def __init__(self, probabilities: Probabilities) -> None:
+        """Starts without any."""
+        self._probabilities = probabilities
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """(n, outputs) the probabilities."""
+        return self._rows
+
+    def number(self, observation: NDArray[np.int8]) -> NDArray[np.int32]:
+        """Returns (n,) the row of each observation: its own."""
+        self._rows = np.asarray(self._probabilities(observation), np.float64)
+        self._best = self._rows.argmax(axis=1)
+        return np.arange(len(observation), dtype=np.int32)
+
+
 class PolicyAgent:
     """Takes what a policy finds most probable, or draws, and acts in the policy's action space."""
 
@@ -114,7 +137,11 @@ class PolicyAgent:
         self._sampled = sampled
         self._masked = masked
         self.begin(0, 0)
-        self._table = ProbabilityTable(probabilities, observation_size, self._space.size)
+        self._table = (
+            FreshProbabilities(probabilities)
+            if observation_size >= MEMORY_SIZE
+            else ProbabilityTable(probabilities, observation_size, self._space.size)
+        )
 
     def begin(self, num_envs: int, seed: int) -> None:
         """Begins new episodes."""

@@ -16,6 +16,7 @@ from workflow_rl.config import (
     GreenAgentName,
     ObservationName,
     RuleSetName,
+    one_of,
     whole_number,
 )
 from workflow_rl.errors import InvalidInputError
@@ -97,15 +98,15 @@ class Belief:
         self.config = GameConfig(
             red_agent=MIXED,
             rules=rules,
-            observation=observation,
+            observation=one_of("observation", observation, tuple(OBSERVATION_SIZES)),
             green_agent=green_agent,
             red_probabilities=red_agents,
         )
         self._settings = settings_of(self.config, autoreset=False)
         self._settings["key"] = np.random.SeedSequence(seed).generate_state(2)
         self._prior = np.array(self.config.red_weights)
-        self._out = Marginals.empty(self.num_envs)
-        self.access, self.ot_stopped, self.red_agent, self.effective_particles = self._out
+        self.marginals = Marginals.empty(self.num_envs)
+        self.access, self.ot_stopped, self.red_agent, self.effective_particles = self.marginals
         self._none_ended = np.zeros(self.num_envs, np.bool_)
         with compile_message():
             self.reset()
@@ -116,7 +117,7 @@ class Belief:
         """Begins an episode in every environment."""
         self._filter = self._new_filter(np.arange(self.num_envs), self.particles)
         self._history = History(self.num_envs)
-        self._filter.summarise(self._out)
+        self._filter.summarise(self.marginals)
 
     def update(
         self, observation: ArrayLike, action: ArrayLike, *, ended: ArrayLike | None = None
@@ -137,13 +138,39 @@ class Belief:
         tables = self._checked_tables(observation)
         actions = self._checked_actions(action)
         over = self._none_ended if ended is None else self._checked_ended(ended)
+        self._take_in(tables, actions, over)
+
+    def _take_in(
+        self, tables: NDArray[np.int64], actions: NDArray[np.int64], over: NDArray[np.bool_]
+    ) -> None:
+        """Takes in a step: packed tables, actions, and which environments begin an episode."""
         k = self._filter.advance(tables, actions, over)
         while k < self.num_envs:
             self._filter.put(k, self._explained_anew(k, tables[k], actions[k]))
             k = self._filter.advance(tables, actions, over, start=k + 1)
         self._filter.commit()
         self._history.add(tables, actions, over)
-        self._filter.summarise(self._out)
+        self._filter.summarise(self.marginals)
+
+    def restart(self, over: NDArray[np.bool_]) -> None:
+        """Begins an episode in those environments (n,) whose episode is over."""
+        self._filter.restart(over)
+        self._history.restart(over)
+        self._filter.summarise(self.marginals)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Returns what `load` continues from: what was seen and done since the episodes began."""
+        return self._history.saved()
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continues from what was saved: works out again what follows from it."""
+        self.reset()
+        tables, actions = arrays["tables"], arrays["actions"].astype(np.int64)
+        longest = tables.shape[1]
+        for t in range(longest):  # the last steps of all at the same time
+            at = t - longest + arrays["steps"]
+            row = np.arange(self.num_envs), np.maximum(at, 0)
+            self._take_in(tables[row], actions[row], at < 0)
 
     @property
     def is_exact(self) -> NDArray[np.bool_]:
@@ -245,6 +272,19 @@ class History:
         self._actions[self._all, self._steps] = actions
         self._steps += 1
         self._steps[ended] = 0
+
+    def restart(self, over: NDArray[np.bool_]) -> None:
+        """Forgets the steps of some environments."""
+        self._steps[over] = 0
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Returns everything, each environment's steps from the left."""
+        longest = int(self._steps.max())
+        return {
+            "tables": self._tables[:, :longest].copy(),
+            "actions": self._actions[:, :longest].copy(),
+            "steps": self._steps.copy(),
+        }
 
     def of(self, k: int, table: int, action: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns environment k's tables and actions, followed by one more of each."""

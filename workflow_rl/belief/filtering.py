@@ -72,10 +72,11 @@ def begin(kept: Hypotheses, k: int, prior: NDArray[np.float64]) -> None:
 
 
 @kernel()
-def _begin_all(kept: Hypotheses, prior: NDArray[np.float64]) -> None:
-    """Brings every environment to the start of an episode."""
-    for k in range(len(kept.number)):
-        begin(kept, k, prior)
+def _begin(kept: Hypotheses, prior: NDArray[np.float64], over: NDArray[np.bool_]) -> None:
+    """Brings some environments to the start of an episode."""
+    for k in range(len(over)):
+        if over[k]:
+            begin(kept, k, prior)
 
 
 @rule
@@ -228,7 +229,7 @@ class Filter:
         self.now = Hypotheses.empty(len(indices), _FIRST_ROWS)
         self._next = Hypotheses.empty(len(indices), _FIRST_ROWS)
         self._space = Workspace.empty(2 * MOST_OUTCOMES)
-        _begin_all(self.now, prior)
+        _begin(self.now, prior, np.ones(len(indices), np.bool_))
 
     def advance(
         self,
@@ -283,6 +284,10 @@ class Filter:
     def commit(self) -> None:
         """Makes what was worked out what holds."""
         self.now, self._next = self._next, self.now
+
+    def restart(self, over: NDArray[np.bool_]) -> None:
+        """Begins an episode in some environments."""
+        _begin(self.now, self._prior, over)
 
     def summarise(self, out: Marginals) -> None:
         """Adds up what the states say now."""

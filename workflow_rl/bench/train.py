@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from workflow_rl.belief.observation import make_batch
 from workflow_rl.bench import contenders
 from workflow_rl.bench.measure import (
     Rate,
@@ -33,7 +34,6 @@ from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import samples_of
 from workflow_rl.processes import one_thread
-from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.train.job import TrainJob
@@ -231,8 +231,8 @@ class Subject:
         rollout, reward, game = self._rollout, self._reward, training.job.game
         size, envs = rollout.transitions, training.job.train.n_envs
         network = copy.deepcopy(learner.network)
-        player = Player(SimulatorWorld(Batch(envs, game)), training.job.order, seed=1)
-        batch = Batch(envs, game)
+        player = Player(SimulatorWorld(make_batch(envs, game)), training.job.order, seed=1)
+        batch = make_batch(envs, game)
         batch.reset(seed=training.job.seed)
         actions = [np.ascontiguousarray(row) for row in rollout.actions]
         sequences = SEQUENCES[rollout.orders[0]]

@@ -12,7 +12,7 @@ from workflow_rl.errors import InvalidInputError
 
 RedAgentName = Literal["bline", "meander", "sleep", "mixed"]
 RuleSetName = Literal["main", "competition"]
-ObservationName = Literal["challenge", "cardiff", "memory", "truth"]
+ObservationName = Literal["challenge", "cardiff", "memory", "belief", "truth"]
 GreenAgentName = Literal["sleep", "active"]
 
 MIXED: Final = "mixed"
@@ -105,6 +105,7 @@ class GameConfig:
                 "challenge": "52 bits",
                 "cardiff": "those and 10 scan-state values",
                 "memory": "those and what it remembers, in bits",
+                "belief": "memory and how probable it is that Red holds each host",
                 "truth": "memory and where Red is, for measuring only",
             },
         ),

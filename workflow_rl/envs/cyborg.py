@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.belief.observation import BlueBelief
 from workflow_rl.config import (
     MIXED,
     RED_AGENTS,
@@ -79,7 +80,8 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
             episode_length: steps of an episode.
             rules: main or competition; it must be what the installed CybORG plays.
             observation: challenge (52 bits), cardiff (62 values), memory (what Blue
-                remembers, in bits).
+                remembers, in bits), belief (memory and how probable it is that Red holds each
+                host).
             green_agent: sleep (the challenge) or active.
             red_probabilities: with mixed, the weight of each red agent.
             seed: of the first `reset` that is given none.
@@ -107,7 +109,9 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         self._random = _SwappedGenerator()
         with self._random:
             self._build(cyborg_path)
-        self._memory = BlueMemory(1)
+        self._mind: BlueMemory | BlueBelief = BlueMemory(1)
+        if observation == "belief":
+            self._mind = BlueBelief(1, rules, green_agent)
         self._was_reset = False
         self._step = self.config.episode_length  # no step before a reset
 
@@ -245,8 +249,8 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         observation = table.astype(np.int8)
         if self.config.observation == "challenge":
             return observation
-        if self.config.observation == "memory":
-            rows = self._memory.update(observation[None], np.array([action]))
+        if self.config.observation in ("memory", "belief"):
+            rows = self._mind.update(observation[None], np.array([action]))
             return np.asarray(rows[0].copy())
         if self.hides_scan(action):
             observation[4 * ACTION_HOST[action]] = 1

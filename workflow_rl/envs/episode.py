@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.render import MAX_WIDTH, frame_text
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import SLEEP
-from workflow_rl.sim.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Moment:
 
     state: Any  # a record of STATE_DTYPE
     total: float
+    saved: dict[str, NDArray[Any]]  # of the batch
     observation: NDArray[np.int8]  # what Blue sees
     action_mask: NDArray[np.bool_]  # (145,) False: a decoy that would be refused now
 
@@ -33,7 +34,7 @@ class Episode:
     def __init__(self, config: GameConfig, seed: int) -> None:
         """Starts the episode."""
         self.config = config
-        self._batch = Batch(1, config, autoreset=False)
+        self._batch = make_batch(1, config, autoreset=False)
         self._batch.compile()
         self._batch.reset(seed)
         self._moments = [self._now(0.0)]
@@ -73,8 +74,8 @@ class Episode:
             raise InvalidInputError(
                 f"the episode ended after {self.config.episode_length} steps: go back in time first"
             )
-        self._batch.state[0] = self.moment.state
-        self._batch.out.action_mask[0] = self.moment.action_mask  # a step changes one host's only
+        if self.position < self.length:
+            self._batch.load(self.moment.saved)
         if draws is None:
             self._batch.step(np.array([action], np.int64))
         else:
@@ -90,6 +91,7 @@ class Episode:
         return Moment(
             batch.state[0].copy(),
             total,
+            batch.saved(),
             batch.observation[0].copy(),
             batch.out.action_mask[0].copy(),
         )

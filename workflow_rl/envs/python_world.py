@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import BackendConfig, GameConfig
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
@@ -17,7 +18,6 @@ from workflow_rl.envs.world import Arrays, SimulatorWorld, World
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
-from workflow_rl.sim.batch import Batch
 
 TABLE_BITS: Final = np.int64(1) << np.arange(4 * NUM_HOSTS, dtype=np.int64)
 _HOST_BITS: Final = (1 << np.arange(NUM_HOSTS)).astype(np.int16)
@@ -141,7 +141,7 @@ def make_world(game: GameConfig, num_envs: int, backend: BackendConfig) -> World
         MissingDependencyError: CybORG is not installed.
     """
     if backend.name == "cage2":
-        return SimulatorWorld(Batch(num_envs, game))
+        return SimulatorWorld(make_batch(num_envs, game))
     settings: dict[str, Any] = {}
     if backend.vector == SHARED:
         settings = {

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import (
     GameConfig,
     GreenAgentName,
@@ -24,7 +25,6 @@ from workflow_rl.envs.spaces import (
     refuse_options,
 )
 from workflow_rl.errors import NotResetError
-from workflow_rl.sim.batch import Batch
 
 Info = dict[str, Any]
 
@@ -62,7 +62,8 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
             episode_length: steps of an episode.
             rules: main (the official repository today) or competition (the 2022 leaderboard).
             observation: challenge (52 bits), cardiff (62 values), memory (what Blue
-                remembers, in bits) or truth (memory and where Red is).
+                remembers, in bits), belief (memory and how probable it is that Red holds each
+                host) or truth (memory and where Red is).
             green_agent: sleep (the challenge) or active.
             red_probabilities: with mixed, the weight of each red agent.
             seed: of the first `reset` that is given none.
@@ -81,7 +82,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
             red_probabilities=red_probabilities,
         )
         self._first_seed = checked_seed(seed)
-        self.batch = Batch(1, self.config, autoreset=False)
+        self.batch = make_batch(1, self.config, autoreset=False)
         self.observation_space = observation_space(self.config)
         self.action_space = action_space()
         self._action = np.zeros(1, np.int64)

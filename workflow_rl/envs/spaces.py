@@ -6,15 +6,16 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from workflow_rl.belief.observation import observation_size
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+from workflow_rl.sim.observe import CHALLENGE_SIZE
 
 
 def observation_space(config: GameConfig) -> spaces.Space[NDArray[np.int8]]:
     """Returns the space of an observation: bits, but for cardiff's 10 values of 0 to 2."""
-    high = np.ones(OBSERVATION_SIZES[config.observation], np.int8)
+    high = np.ones(observation_size(config.observation), np.int8)
     if config.observation == "cardiff":
         high[CHALLENGE_SIZE:] = 2
     space: spaces.Space[Any] = spaces.Box(low=np.zeros_like(high), high=high, dtype=np.int8)

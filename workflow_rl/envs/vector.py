@@ -8,6 +8,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import (
     GameConfig,
     GreenAgentName,
@@ -18,7 +19,6 @@ from workflow_rl.config import (
 from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, refuse_options
 from workflow_rl.errors import InvalidInputError, NotResetError
 from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.batch import Batch
 
 Infos = dict[str, Any]
 
@@ -65,7 +65,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             episode_length: steps of an episode.
             rules: main (the official repository today) or competition (the 2022 leaderboard).
             observation: challenge (52 bits), cardiff (62 values), memory (what Blue
-                remembers, in bits) or truth (memory and where Red is).
+                remembers, in bits), belief (memory and how probable it is that Red holds each
+                host) or truth (memory and where Red is).
             green_agent: sleep (the challenge) or active.
             red_probabilities: with mixed, the weight of each red agent.
             seed: of the first `reset` that is given none.
@@ -89,7 +90,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             red_probabilities=red_probabilities,
         )
         self._first_seed = checked_seed(seed)
-        self.batch = Batch(num_envs, self.config, num_threads=num_threads)
+        self.batch = make_batch(num_envs, self.config, num_threads=num_threads)
         self.num_envs = self.batch.num_envs
         self.render_mode = render_mode
         self.single_observation_space = observation_space(self.config)

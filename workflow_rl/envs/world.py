@@ -116,15 +116,11 @@ class SimulatorWorld:
 
     def state(self) -> Arrays:
         """Returns what `load_state` continues from."""
-        arrays: Arrays = {"states": self.batch.state.view(np.uint8)}
-        arrays |= {f"out.{name}": array for name, array in self.batch.out.arrays().items()}
-        return {name: array.copy() for name, array in arrays.items()}
+        return self.batch.saved()
 
     def load_state(self, arrays: Arrays) -> None:
         """Continues from a saved state."""
-        self.batch.state.view(np.uint8)[:] = arrays["states"]
-        for name, array in self.batch.out.arrays().items():
-            array[:] = arrays[f"out.{name}"]
+        self.batch.load(arrays)
 
     def send(self, actions: NDArray[np.int64], envs: NDArray[np.int64]) -> None:
         """Raises NotImplementedError: all environments step at once."""

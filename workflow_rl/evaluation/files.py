@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from workflow_rl import __version__
+from workflow_rl.belief.observation import BELIEF_SIZE
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.results import ActionLog, Cell, Evaluation
 from workflow_rl.files import check_folder, write_json, write_named
@@ -28,6 +29,7 @@ _WRAPPERS: Final = {
     "challenge": "ChallengeWrapper(env=env, agent_name='Blue')",
     "cardiff": "the cardiff observation of 62 values",
     "memory": f"the memory observation of {MEMORY_SIZE} bits",
+    "belief": f"the belief observation of {BELIEF_SIZE} bits",
     "truth": f"sees the truth: {TRUTH_SIZE} bits, not those of the challenge",
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import (
     MIXED,
     OBSERVATIONS,
@@ -26,7 +27,6 @@ from workflow_rl.config import (
 from workflow_rl.evaluation.results import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
-from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import RedAction
 from workflow_rl.workflow.compliance import (
@@ -166,7 +166,7 @@ def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell
         rules=one_of("rule set", game.rules, RULE_SETS),
         observation=one_of("observation", agent.observation, OBSERVATIONS),
     )
-    batch = Batch(episodes, config, autoreset=False)
+    batch = make_batch(episodes, config, autoreset=False)
     batch.reset(game.cell_seed)
     agent.begin(episodes, game.agent_seed)
     judge = _Judge(game.order, game.steps, episodes)

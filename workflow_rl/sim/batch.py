@@ -1,5 +1,6 @@
 """A batch of environments: the arrays that hold it and the loops that run the rules over it."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Self
 
 import numba
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.jit import compile_message, kernel, rule
+from workflow_rl.jit import compile_message, entry_of, kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.blue import decoys_changed
@@ -184,6 +185,10 @@ def _step_parallel(
     return ended
 
 
+# With a memory and without: the machine code of `_step`, once a batch has stepped.
+_STEPS: Final[dict[bool, Callable[..., int]]] = {}
+
+
 class Batch:
     """`num_envs` environments of one game, stepped together.
 
@@ -240,7 +245,10 @@ class Batch:
         """
         arguments = self.state, self._settings, actions, draws, self.out
         if self.num_threads == 1:
-            ended = _step(*arguments)
+            has_memory = self.out.words is not None
+            if has_memory not in _STEPS:
+                _STEPS[has_memory] = entry_of(_step, *arguments)
+            ended = _STEPS[has_memory](*arguments)
         else:
             numba.set_num_threads(self.num_threads)
             ended = _step_parallel(*arguments, self.num_threads)
@@ -253,10 +261,22 @@ class Batch:
 
     def compile(self) -> None:
         """Compiles, or loads from the cache, what the first `step` would otherwise wait for."""
-        spare = Batch(1, self.config, num_threads=self.num_threads)
+        spare = type(self)(1, self.config, num_threads=self.num_threads)
         spare.reset(seed=0)
         with compile_message():
             spare.step(np.zeros(1, np.int64))
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Returns copies of what `load` continues from."""
+        arrays: dict[str, NDArray[Any]] = {"states": self.state.view(np.uint8)}
+        arrays |= {f"out.{name}": array for name, array in self.out.arrays().items()}
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continues from what was saved."""
+        self.state.view(np.uint8)[:] = arrays["states"]
+        for name, array in self.out.arrays().items():
+            array[:] = arrays[f"out.{name}"]
 
     @property
     def observation(self) -> NDArray[np.int8]:

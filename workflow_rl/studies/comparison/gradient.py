@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import PPO_FORMS, PPOConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.estimates import Z_95
@@ -23,7 +24,6 @@ from workflow_rl.ppo.update import Learner, samples_of
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.pool import Result
-from workflow_rl.sim.batch import Batch
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.train.job import TrainJob
@@ -119,7 +119,7 @@ def first_gradients(
     """
     job, network = snapshot.job, snapshot.learner.network
     learner = Learner(network, ppo)
-    world = SimulatorWorld(Batch(train.n_envs, job.game))
+    world = SimulatorWorld(make_batch(train.n_envs, job.game))
     player = Player(world, job.order, seed, conditioned=job.train.conditioned)
     keeper = Scorekeeper(train.n_envs)
     rng = np.random.default_rng([seed, 125])

@@ -1,0 +1,160 @@
+"""The observation `belief`: what Blue remembers, and what follows from it by Bayes' rule.
+
+A probability is shown as bits, one for each of `LEVELS` that it reaches, so that an observation
+stays a row of bits. Every defender begins with the three red agents equally probable, whoever
+attacks: it is told nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.belief.belief import Belief
+from workflow_rl.belief.filtering import Marginals
+from workflow_rl.config import (
+    RED_AGENTS,
+    GameConfig,
+    GreenAgentName,
+    ObservationName,
+    RuleSetName,
+)
+from workflow_rl.jit import kernel
+from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.sim.batch import Batch, Outputs
+from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory, Entry
+from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+from workflow_rl.sim.state import Access
+
+LEVELS: Final = np.array([0.02, 0.2, 0.5, 0.8, 0.98])
+_EACH: Final = len(LEVELS)
+BELIEF_LAYOUT: Final = (
+    Entry("held", NUM_HOSTS * _EACH, "per host: Red holds it with a probability of at least ..."),
+    Entry("privileged", NUM_HOSTS * _EACH, "per host: Red is privileged there, likewise"),
+    Entry("ot_stopped", _EACH, "the OT service is stopped, likewise"),
+    Entry("red_agent", len(RED_AGENTS) * _EACH, "Red is bline, meander, sleep, likewise"),
+)
+BELIEF_BITS: Final = sum(entry.size for entry in BELIEF_LAYOUT)
+BELIEF_SIZE: Final = MEMORY_SIZE + BELIEF_BITS
+
+_PRIVILEGED = int(Access.PRIVILEGED)
+_AFTER_HOSTS = 2 * NUM_HOSTS
+
+
+def observation_size(observation: ObservationName) -> int:
+    """Returns how many values an observation has."""
+    return BELIEF_SIZE if observation == "belief" else OBSERVATION_SIZES[observation]
+
+
+@kernel()
+def _write(marginals: Marginals, levels: NDArray[np.float64], rows: NDArray[np.int8]) -> None:
+    """Writes the probabilities behind what is remembered, in the order of BELIEF_LAYOUT."""
+    each = len(levels)
+    access, ot_stopped, red_agent, _ = marginals
+    for k in range(len(rows)):
+        at = MEMORY_SIZE
+        for entry in range(_AFTER_HOSTS + 1 + red_agent.shape[1]):
+            if entry < NUM_HOSTS:
+                p = access[k, entry, 1] + access[k, entry, _PRIVILEGED]
+            elif entry < _AFTER_HOSTS:
+                p = access[k, entry - NUM_HOSTS, _PRIVILEGED]
+            elif entry == _AFTER_HOSTS:
+                p = ot_stopped[k]
+            else:
+                p = red_agent[k, entry - _AFTER_HOSTS - 1]
+            for level in range(each):
+                rows[k, at + level] = p >= levels[level]
+            at += each
+
+
+class BlueBelief:
+    """What Blue believes in episodes that are played elsewhere, beside what it remembers."""
+
+    def __init__(
+        self, num_envs: int, rules: RuleSetName, green_agent: GreenAgentName = "sleep"
+    ) -> None:
+        """Makes room for n episodes; they begin together, by `BEGIN` as every action."""
+        self._memory = BlueMemory(num_envs)
+        self._belief = Belief(num_envs, rules=rules, green_agent=green_agent)
+        self._rows = np.zeros((num_envs, BELIEF_SIZE), np.int8)
+
+    def update(self, tables: NDArray[np.int8], actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Takes in a step of each episode and returns (n, BELIEF_SIZE) what is believed now.
+
+        Args:
+            tables: (n, 52) what Blue is shown now.
+            actions: (n,) what it did before that, or BEGIN if the episodes begin.
+
+        Raises:
+            InvalidInputError: the rules make what was shown impossible.
+        """
+        if actions[0] == BEGIN:
+            self._belief.reset()
+        else:
+            self._belief.update(tables, actions)
+        self._rows[:, :MEMORY_SIZE] = self._memory.update(tables, actions)
+        _write(self._belief.marginals, LEVELS, self._rows)
+        return self._rows
+
+    @property
+    def action_mask(self) -> NDArray[np.bool_]:
+        """(n, 145) False for a decoy that would be refused now."""
+        return self._memory.action_mask
+
+
+class BelievingBatch(Batch):
+    """A batch whose observation is `belief`."""
+
+    def __init__(
+        self, num_envs: int, config: GameConfig, *, num_threads: int = 1, autoreset: bool = True
+    ) -> None:
+        """Allocates the batch; as `Batch`."""
+        remembering = replace(config, observation="memory")
+        super().__init__(num_envs, remembering, num_threads=num_threads, autoreset=autoreset)
+        self.config = config
+        self.observation_size = BELIEF_SIZE
+        self.out = Outputs.empty(num_envs, BELIEF_SIZE)
+        self._autoreset = autoreset
+        self._belief = Belief(num_envs, rules=config.rules, green_agent=config.green_agent)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts an episode in every environment; as `Batch.reset`."""
+        super().reset(seed)
+        self._belief.reset()
+        _write(self._belief.marginals, LEVELS, self.out.observation)
+
+    def step(self, actions: NDArray[np.int64], *draws: NDArray[np.int64]) -> int:
+        """Plays one turn in every environment, then takes in what Blue saw; as `Batch.step`."""
+        ended = super().step(actions, *draws)
+        restarted = ended and self._autoreset
+        rows = self.out.observation
+        if restarted:
+            rows = np.where(self.out.truncated[:, None], self.out.final_observation, rows)
+        self._belief.update(rows[:, :CHALLENGE_SIZE], actions)
+        _write(self._belief.marginals, LEVELS, rows)
+        if restarted:
+            over = self.out.truncated
+            self.out.final_observation[over] = rows[over]
+            self._belief.restart(over)
+            _write(self._belief.marginals, LEVELS, self.out.observation)
+        return ended
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Returns what `load` continues from: with it the steps of the episodes under way."""
+        return super().saved() | {f"seen.{k}": v for k, v in self._belief.saved().items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continues from what was saved."""
+        super().load(arrays)
+        seen = "seen."
+        self._belief.load({k.removeprefix(seen): v for k, v in arrays.items() if seen in k})
+
+
+def make_batch(
+    num_envs: int, config: GameConfig, *, num_threads: int = 1, autoreset: bool = True
+) -> Batch:
+    """Returns a batch that shows Blue the observation its configuration names; as `Batch`."""
+    kind = BelievingBatch if config.observation == "belief" else Batch
+    return kind(num_envs, config, num_threads=num_threads, autoreset=autoreset)
