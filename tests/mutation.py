@@ -37,7 +37,7 @@ PYTEST = (
     *("-m", "not slow and not cyborg and not compiled"),
 )
 LIBRARIES = ("gymnasium", "hypothesis", "numba", "numpy", "pydantic", "pytest", "xdist")
-SEARCH_LIBRARIES = ("botorch.fit", "botorch.models", "gpytorch", "torch")
+SEARCH_LIBRARIES = ("scipy.optimize", "threadpoolctl", "torch")
 CPU_LIMIT = 400  # seconds of processor time of all tests of a change; a change may loop for ever
 # Of the eleven replacements of an operator the two nearest: those that notice them notice the rest.
 NEAREST = {

@@ -13,7 +13,7 @@ from workflow_rl.ordersearch.recommend import Recommendation
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.summary import SearchOutcome
 from workflow_rl.runs.trial import Trial
-from workflow_rl.workflow.orders import classes_of_equals, format_order
+from workflow_rl.workflow.orders import TYPES
 
 
 def score(red_agent: str, reward: float, untrained: float) -> Score:
@@ -43,10 +43,10 @@ def told(trials: list[Trial], folder: Path) -> str:
 def test_the_compliant_are_ranked_first_and_then_by_reward(tmp_path: Path) -> None:
     below, second, first = trial(7, -1.0, good=False), trial(3, -20.0), trial(90, -10.0)
     shown = told([below, second, first], tmp_path)
-    places = [shown.index(format_order(t.order)) for t in (first, second, below)]
+    places = [shown.index(TYPES.format(t.order)) for t in (first, second, below)]
     assert places == sorted(places)
     assert "2 of 3 workflows compliant." in shown
-    assert f"recommended: {format_order(7)}" in shown
+    assert f"recommended: {TYPES.format(7)}" in shown
     assert "3,456 transitions in 12 s" in shown
 
 
@@ -58,7 +58,7 @@ def test_the_policy_is_told_by_red_agent_and_called_unfit_where_it_is(tmp_path: 
 
 
 def test_with_equals_among_the_trials_the_order_is_told_from_noise(tmp_path: Path) -> None:
-    classes = classes_of_equals("bline")
+    classes = TYPES.classes_of_equals("bline")
     one, same = [order for order in range(120) if classes[order] == classes[0]][:2]
     other = next(order for order in range(120) if classes[order] != classes[0])
     trials = [trial(one, -10.0), trial(same, -12.0), trial(other, -21.0)]

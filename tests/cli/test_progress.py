@@ -14,7 +14,7 @@ from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trial import Trial
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import TYPES
 
 TRIAL = TrainTask("order_7", job(7), Path("nowhere"))
 ROW: dict[str, Any] = {
@@ -39,7 +39,7 @@ def shown(screen: Console) -> list[str]:
 def test_only_what_is_out_of_the_ordinary_is_noticed() -> None:
     assert notice_of(Retried(TRIAL, "it rained")) == "order_7 is done again: it rained"
     assert notice_of(Failed(TRIAL, "it rained")) == (
-        f"order_7 failed and is left out: it rained ({format_order(7)})"
+        f"order_7 failed and is left out: it rained ({TYPES.format(7)})"
     )
     for event in (Started(TRIAL), Rows(TRIAL, [ROW]), Done(TRIAL, result(7, -3.0))):
         assert notice_of(event) is None
@@ -54,11 +54,11 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen:
         progress.show(Done(TRIAL, result(7, -3.0, compliance=0.5, good=False)))
     told = "reward -9.00 ± 0.25, compliance 1.000 (compliant), compliant"
     lines = shown(screen)
-    assert lines[:2] == [f"1/3 {format_order(5)}: {told}", f"order_7: {format_order(7)}"]
+    assert lines[:2] == [f"1/3 {TYPES.format(5)}: {told}", f"order_7: {TYPES.format(7)}"]
     assert lines[2].startswith("base update 3: reward -20.0 compliance 0.500 ")
     assert lines[2].endswith(" transitions/s best -9.0")
     assert lines[3] == "order_7 is done again: it rained"
-    assert lines[4].startswith(f"2/3 {format_order(7)}: reward -3.00 ± 0.25, compliance 0.500 (not")
+    assert lines[4].startswith(f"2/3 {TYPES.format(7)}: reward -3.00 ± 0.25, compliance 0.500 (not")
 
 
 def test_a_landscape_shows_how_many_orders_are_trained_earlier_ones_included(

@@ -13,7 +13,9 @@ from workflow_rl.report.effects import (
     position_effects,
 )
 from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, PAIRS
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
+
+PAIRS = TYPES.pairs
 
 ENTERPRISE_BEFORE_USER = [
     6.0 if (UNITS[a], UNITS[b]) == ("enterprise", "user") else 0.0 for a, b in PAIRS
@@ -27,7 +29,7 @@ def tries(seed: int, number: int, values: NDArray[np.float64], noise: float) -> 
 
 
 def fitted(seen: list[Observation]) -> PairModel:
-    model = fit_pairs(seen)
+    model = fit_pairs(TYPES, seen)
     assert model is not None
     return model
 
@@ -100,7 +102,10 @@ def test_more_trials_narrow_the_intervals() -> None:
 
 def test_places_are_worth_the_mean_of_their_orders_over_the_mean_of_all() -> None:
     values = np.random.default_rng(7).normal(size=NUM_ORDERS)
-    worth = position_effects(OrderBeliefs(values, np.ones(NUM_ORDERS), 0.1, 5.0, 20, True))
+    worth = position_effects(
+        TYPES, OrderBeliefs(np.arange(NUM_ORDERS), values, np.ones(NUM_ORDERS), 0.1, 5.0, 20, True)
+    )
+    assert worth is not None
     for unit, row in zip(UNITS, worth, strict=True):
         for place, mean in enumerate(row):
             here = [v for v, order in zip(values, ORDERS, strict=True) if order[place] == unit]
@@ -111,29 +116,29 @@ def test_places_are_worth_the_mean_of_their_orders_over_the_mean_of_all() -> Non
 
 @pytest.mark.parametrize("values", [[], [-10.0], [-10.0, -12.0], [-10.0] * 6])
 def test_from_too_little_nothing_is_concluded(values: list[float]) -> None:
-    assert fit_pairs([Observation(k, v, 0.97, True) for k, v in enumerate(values)]) is None
+    assert fit_pairs(TYPES, [Observation(k, v, 0.97, True) for k, v in enumerate(values)]) is None
 
 
 def test_only_compliant_trials_count_while_there_are_two() -> None:
     good = [Observation(0, -10.0, 0.97, True), Observation(50, -12.0, 0.96, True)]
     bad = [Observation(100, -90.0, 0.2, False)]
-    beliefs = fit_orders(good + bad)
+    beliefs = fit_orders(TYPES, good + bad)
     assert beliefs is not None
     assert beliefs.only_compliant
     assert beliefs.trials == 2
     assert beliefs.mean.min() > -20
-    beliefs = fit_orders(good[:1] + bad)
+    beliefs = fit_orders(TYPES, good[:1] + bad)
     assert beliefs is not None
     assert not beliefs.only_compliant
     assert beliefs.trials == 2
-    assert fit_orders([]) is None
+    assert fit_orders(TYPES, []) is None
 
 
 def test_beliefs_are_those_of_the_search() -> None:
     from workflow_rl.ordersearch.recommend import recommend
 
     seen = tries(5, 12, pairwise(ENTERPRISE_BEFORE_USER), noise=0.5)
-    beliefs, chosen = fit_orders(seen), recommend(seen)
+    beliefs, chosen = fit_orders(TYPES, seen), recommend(TYPES, seen)
     assert beliefs is not None
     assert beliefs.of(chosen.order).mean == pytest.approx(chosen.mean)
     assert beliefs.of(chosen.order).error == pytest.approx(chosen.deviation)

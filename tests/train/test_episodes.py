@@ -25,7 +25,7 @@ def rollout_with(verdict: Any, any_open: Any, ends: Any, env_reward: Any, order:
         any_open=np.asarray(any_open, np.bool_),
         ends=np.asarray(ends, np.bool_),
         env_reward=np.asarray(env_reward, np.float32),
-        orders=np.full(ends.shape, order, np.int16),
+        orders=np.full(ends.shape, order, np.int64),
     )
 
 

@@ -5,7 +5,7 @@ policies that come with the package, one file for each rule set and red agent; `
 gives the commands that trained them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,8 @@ from workflow_rl.agents.sb3 import sb3_agent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.workflow.orders import Order
+from workflow_rl.workflow.orders import Order, Orders
+from workflow_rl.workflow.units import TYPE_UNITS, Units
 
 REFERENCE_AGENTS: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
     SleepAgent.name: lambda order: SleepAgent(),
@@ -36,8 +37,9 @@ _PAIR: Final = "bline=PATH,meander=PATH"
 
 def make_agent(
     what: str | Path | Policy,
-    order: Order | None = None,
+    order: Sequence[str] | str | None = None,
     *,
+    units: Units | None = None,
     sampled: bool = False,
     rules: str = "main",
 ) -> BlueAgent:
@@ -48,6 +50,7 @@ def make_agent(
             model of SB3's PPO (`.zip`); `bline=PATH,meander=PATH`, a policy for each red agent,
             which is the cardiff agent if the policies have its 36 outputs; or a policy.
         order: the workflow to follow, for those that follow any.
+        units: whose names the workflow gives; by default the policy's own, or the five types.
         sampled: whether policies draw their actions.
         rules: for which rule set cardiff and ppo were trained.
 
@@ -57,17 +60,19 @@ def make_agent(
     if not isinstance(what, str | Path | Policy):
         raise not_allowed("an agent", what, "a name, a path or a policy")
     if isinstance(what, Policy):
-        return policy_agent(what, "policy", order, sampled=sampled)
+        return policy_agent(what, "policy", order, units=units, sampled=sampled)
     text = str(what)
     if text in REFERENCE_AGENTS:
+        if order is not None and not isinstance(order, Order):
+            order = Orders(units or TYPE_UNITS).read(order)
         return REFERENCE_AGENTS[text](order)
     if text in SHIPPED:
         paths = (shipped_policy(text, rules, red) for red in _TRAINED_AGAINST)
-        bline, meander = (_from_path(path, None, sampled) for path in paths)
+        bline, meander = (_from_path(path, None, None, sampled) for path in paths)
         return FingerprintAgent(bline, meander, text)
     if "=" in text and not Path(text).exists():
-        return _per_red_agent(text, order, sampled)
-    return _from_path(Path(text), order, sampled)
+        return _per_red_agent(text, order, units, sampled)
+    return _from_path(Path(text), order, units, sampled)
 
 
 def shipped_policy(name: str, rules: str, red_agent: str) -> Path:
@@ -75,7 +80,9 @@ def shipped_policy(name: str, rules: str, red_agent: str) -> Path:
     return _FOLDER / f"{name}_{rules}_{red_agent}.safetensors"
 
 
-def _from_path(path: Path, order: Order | None, sampled: bool) -> PolicyAgent:
+def _from_path(
+    path: Path, order: Sequence[str] | str | None, units: Units | None, sampled: bool
+) -> PolicyAgent:
     if not path.exists():
         raise InvalidInputError(
             f"{path} is no run directory, no policy file and no baseline: baselines are "
@@ -84,15 +91,19 @@ def _from_path(path: Path, order: Order | None, sampled: bool) -> PolicyAgent:
     if path.suffix == ".zip":
         return sb3_agent(path, path.stem, sampled=sampled)
     name = path.resolve().name if path.is_dir() else path.stem
-    return policy_agent(load_policy(path), name, order, sampled=sampled)
+    return policy_agent(load_policy(path), name, order, units=units, sampled=sampled)
 
 
-def _per_red_agent(text: str, order: Order | None, sampled: bool) -> FingerprintAgent:
+def _per_red_agent(
+    text: str, order: Sequence[str] | str | None, units: Units | None, sampled: bool
+) -> FingerprintAgent:
     pairs = [part.partition("=") for part in text.split(",")]
     parts = {red: path for red, _, path in pairs}
     named = sorted(red for red, _, _ in pairs)
     if named != sorted(_TRAINED_AGAINST) or not all(parts.values()):
         raise InvalidInputError(f"{text!r} does not name a policy per red agent: write {_PAIR}")
-    bline, meander = (_from_path(Path(parts[red]), order, sampled) for red in _TRAINED_AGAINST)
+    bline, meander = (
+        _from_path(Path(parts[red]), order, units, sampled) for red in _TRAINED_AGAINST
+    )
     is_cardiff = bline.action_space == meander.action_space == CARDIFF
     return FingerprintAgent(bline, meander, "cardiff" if is_cardiff else "fingerprint")

@@ -10,7 +10,6 @@ from workflow_rl.cli.console import number_text, titled_table
 from workflow_rl.estimates import Estimate
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.order_effects import EqualsEffect, OrderEffect
-from workflow_rl.workflow.orders import common_part, format_order
 
 _ENDS: Final = 10  # orders shown from each end of the ranking
 
@@ -78,7 +77,7 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
     names, members = np.unique(land.classes, return_inverse=True)
     if analysis.equals is None or len(names) > 30:
         return
-    table = titled_table("classes of equal orders, by the types whose places matter")
+    table = titled_table("classes of equal orders, by the units whose places matter")
     table.add_column("what they have in common")
     for heading in ("orders", "mean reward", *(f"seed {seed}" for seed in land.seeds)):
         table.add_column(heading, justify="right")
@@ -86,7 +85,7 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
     for k in np.argsort(-means).tolist():
         inside = land.reward[:, members == k]
         table.add_row(
-            format_order(common_part(np.flatnonzero(members == k).tolist())),
+            " > ".join(land.orders.common_part(land.listed[members == k].tolist())),
             str(inside.shape[1]),
             f"{means[k]:.2f}",
             *(f"{mean:.2f}" for mean in inside.mean(axis=1)),
@@ -95,7 +94,7 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
 
 
 def _print_pairs(console: Console, analysis: Analysis) -> None:
-    table = titled_table("what matters: one type before another, all other pairs as they are")
+    table = titled_table("what matters: one unit before another, all other pairs as they are")
     table.add_column("")
     headings = ("worth, 95 % over seeds", *(f"seed {seed}" for seed in analysis.landscape.seeds))
     for heading in headings:
@@ -125,7 +124,7 @@ def _print_ranking(console: Console, analysis: Analysis) -> None:
             continue
         table.add_row(
             str(place),
-            format_order(standing.order),
+            land.format(standing.order),
             _with_interval(standing.reward),
             f"{standing.rank_low} to {standing.rank_high}",
             f"{standing.compliance:.3f}",

@@ -7,9 +7,11 @@ from rich.table import Table
 
 from workflow_rl.cli.console import print_whole
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.config.units import ANY
 from workflow_rl.runs.store import RECOMMENDED, RunDirectory
 from workflow_rl.runs.summary import SearchOutcome, spread_of
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import Orders, orders_of
+from workflow_rl.workflow.units import TYPE_UNITS, units_of
 
 
 def print_start(console: Console, directory: RunDirectory) -> None:
@@ -20,20 +22,27 @@ def print_start(console: Console, directory: RunDirectory) -> None:
         f"red {config.game.red_agent}, rules {config.game.rules}, seed {config.seed}; "
         f"run directory {directory.path}",
     )
+    if config.train.units != TYPE_UNITS.kind:
+        shown = config.train.units if config.train.units == ANY else units_of(config.train.units)
+        print_whole(console, f"units: {shown}")
+    if config.train.require:
+        print_whole(console, f"required: {', '.join(config.train.require)}")
 
 
 def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
     """Prints the ranking, the recommendation and where everything is."""
-    game = directory.config.game
-    console.print(_ranking(outcome, f"workflows tried: red {game.red_agent}, rules {game.rules}"))
+    game, orders = directory.config.game, orders_of(directory.config.train)
+    console.print(
+        _ranking(outcome, orders, f"workflows tried: red {game.red_agent}, rules {game.rules}")
+    )
     compliant = sum(t.result is not None and t.result.is_compliant for t in outcome.trials)
     console.print(
         f"{compliant} of {len(outcome.trials)} workflows compliant. 'true' is compliance judged by "
-        "where Red really is; nobody sees 5 % of its shells, which bounds it, most where user "
-        "comes early."
+        "where Red really is; nobody sees 5 % of its shells, which bounds it, most where "
+        f"{'user comes' if orders.units == TYPE_UNITS else 'the User hosts come'} early."
     )
-    _print_order_effect(console, outcome, game.red_agent)
-    console.print(f"recommended: {format_order(outcome.recommendation.order)}")
+    _print_order_effect(console, outcome, orders, game.red_agent)
+    console.print(f"recommended: {orders.format(outcome.recommendation.order)}")
     _print_scores(console, outcome, directory.config)
     print_whole(
         console,
@@ -69,7 +78,7 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
             )
 
 
-def _ranking(outcome: SearchOutcome, title: str) -> Table:
+def _ranking(outcome: SearchOutcome, orders: Orders, title: str) -> Table:
     """Returns the table of all trials, the compliant ones first, then by reward."""
     table = Table(title=title, box=None, padding=(0, 2, 0, 0), header_style="underline")
     for heading in ("", "workflow", "reward", "compliance", "true", "episodes", "stopped"):
@@ -80,7 +89,7 @@ def _ranking(outcome: SearchOutcome, title: str) -> Table:
     for rank, (order, result) in enumerate(ranking, 1):
         table.add_row(
             str(rank),
-            format_order(order),
+            orders.format(order),
             f"{result.env_reward:.2f} ± {result.env_reward_error:.2f}",
             f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),
             f"{result.compliance_true:.3f}",
@@ -90,14 +99,16 @@ def _ranking(outcome: SearchOutcome, title: str) -> Table:
     return table
 
 
-def _print_order_effect(console: Console, outcome: SearchOutcome, red_agent: str) -> None:
+def _print_order_effect(
+    console: Console, outcome: SearchOutcome, orders: Orders, red_agent: str
+) -> None:
     """Says how much rewards differ between orders, and between equal ones by chance."""
-    if red_agent == "bline":
+    if red_agent == "bline" and orders.units == TYPE_UNITS:
         console.print(
             "Against bline the place of defender makes no difference (24 classes of equals), nor "
             "does op_host's, which it never touches: 6 classes in all."
         )
-    spread = spread_of(outcome.trials, red_agent)
+    spread = spread_of(outcome.trials, red_agent, orders)
     if spread.equals and spread.classes > 1:
         console.print(
             f"how much the order matters: rewards differ by {spread.between:.2f} (standard "

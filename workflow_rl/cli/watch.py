@@ -161,8 +161,6 @@ def _trials(shot: "Snapshot") -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from workflow_rl.workflow.orders import format_order
-
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
     for heading in ("trial", "workflow", "why", "reward", "compliance"):
         table.add_column(heading, no_wrap=heading != "workflow")
@@ -171,7 +169,7 @@ def _trials(shot: "Snapshot") -> Any:
         is_best = trial is shot.best
         table.add_row(
             str(trial.number + 1),
-            format_order(trial.order),
+            shot.run.orders.format(trial.order),
             Text(trial.decision.reason),
             Text(f"{result.env_reward:.2f}" + (" best" if is_best else "")),
             f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),

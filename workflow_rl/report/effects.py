@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
 from workflow_rl.estimates import Estimate, Floats
 from workflow_rl.ordersearch.strategies import Observation
-from workflow_rl.scenario.units import NUM_UNITS, UNITS
-from workflow_rl.workflow.orders import PAIRS, POSITIONS, PRECEDENCE
+from workflow_rl.workflow.orders import Indices, Orders
 
 _NEEDED: Final = 2  # compliant trials, to learn from them alone
 _FEWEST: Final = 3  # trials, to say anything of pairs
 # How large effects and noise may be, in standard deviations of the observed rewards.
 _EFFECT_SIZES: Final = np.geomspace(0.05, 4.0, 16)
 _NOISE_SIZES: Final = np.geomspace(0.02, 1.5, 24)
-_Z_99_5: Final = 2.807034  # standard deviations to each side that hold 99.5 % of a normal
+_WRONG: Final = 0.05  # chance that one of all pairs is called clear by chance
 _VAGUE: Final = 10.0  # of the mean of all orders, about which nothing is assumed
 
 
@@ -30,8 +30,9 @@ def worth_learning_from(seen: Sequence[Observation]) -> list[Observation]:
 class OrderBeliefs:
     """What the search's Gaussian process believes of every order's value."""
 
-    mean: Floats  # (120,)
-    deviation: Floats  # (120,)
+    orders: Indices  # (k,) those believed of: all that are allowed, or if too many those tried
+    mean: Floats  # (k,)
+    deviation: Floats  # (k,)
     noise: float  # standard deviation of a trial around its order's value
     lengthscale: float  # pairs ordered differently
     trials: int  # it rests on
@@ -39,18 +40,23 @@ class OrderBeliefs:
 
     def of(self, order: int) -> Estimate:
         """Returns what is believed of one order."""
-        return Estimate.from_error(float(self.mean[order]), float(self.deviation[order]))
+        place = int(np.searchsorted(self.orders, order))
+        return Estimate.from_error(float(self.mean[place]), float(self.deviation[place]))
 
 
-def fit_orders(seen: Sequence[Observation]) -> OrderBeliefs | None:
+def fit_orders(orders: Orders, seen: Sequence[Observation]) -> OrderBeliefs | None:
     """Fits the Gaussian process of the search to its trials; None without any."""
     used = worth_learning_from(seen)
     if not used:
         return None
     from workflow_rl.ordersearch.model import OrderGP
 
-    belief = OrderGP([o.order for o in used], [o.value for o in used]).posterior()
+    tried = np.unique([o.order for o in seen])
+    at = orders.listed() if orders.is_listable else tried
+    gp = OrderGP(orders, [o.order for o in used], [o.value for o in used])
+    belief = gp.posterior(at)
     return OrderBeliefs(
+        orders=at,
         mean=belief.mean,
         deviation=belief.deviation,
         noise=belief.noise,
@@ -62,21 +68,22 @@ def fit_orders(seen: Sequence[Observation]) -> OrderBeliefs | None:
 
 @dataclass(frozen=True)
 class PairModel:
-    """Rewards as a sum of what each of the ten pairs' arrangement is worth."""
+    """Rewards as a sum of what each pair's arrangement is worth."""
 
-    mean: Floats  # (10,) of `PAIRS`' first before its second over the reverse
-    covariance: Floats  # (10, 10)
+    space: Orders  # whose pairs these are
+    mean: Floats  # (pairs,) of a pair's first before its second over the reverse
+    covariance: Floats  # (pairs, pairs)
     explained: float  # share of the trials' variance that the pairs explain
     orders: tuple[int, ...]  # of the trials it rests on
 
     def combined(self, weights: Floats) -> Estimate:
-        """Returns what is known of a weighted sum of the ten effects."""
+        """Returns what is known of a weighted sum of the effects."""
         variance = float(weights @ self.covariance @ weights)
         return Estimate.from_error(float(weights @ self.mean), max(variance, 0.0) ** 0.5)
 
 
-def fit_pairs(seen: Sequence[Observation]) -> PairModel | None:
-    """Regresses the trials' rewards on the ten features "A before B"; None if that says nothing.
+def fit_pairs(space: Orders, seen: Sequence[Observation]) -> PairModel | None:
+    """Regresses the trials' rewards on the features "A before B"; None if that says nothing.
 
     Bayesian and linear: each effect is normal around zero, and how large effects and noise are is
     averaged over, weighed by how well it explains the trials. So an effect is given with all other
@@ -90,9 +97,10 @@ def fit_pairs(seen: Sequence[Observation]) -> PairModel | None:
     if len(used) < _FEWEST or not values.std() > 0:
         return None
     spread = float(values.std(ddof=1))
-    features = PRECEDENCE[list(orders)] / 2.0  # from one arrangement to the other is 1
+    features = space.precedence(orders) / 2.0  # from one arrangement to the other is 1
     mean, covariance, noise = _averaged_regression(features, (values - values.mean()) / spread)
     return PairModel(
+        space=space,
         mean=spread * mean,
         covariance=spread**2 * covariance,
         explained=float(np.clip(1 - noise, 0, 1)),
@@ -119,7 +127,7 @@ def _averaged_regression(features: Floats, targets: Floats) -> tuple[Floats, Flo
             across = effect**2 * np.linalg.solve(root, features)
             log_weights.append(-whitened @ whitened / 2 - np.log(np.diag(root)).sum())
             means.append(across.T @ whitened)
-            covariances.append(effect**2 * np.eye(len(PAIRS)) - across.T @ across)
+            covariances.append(effect**2 * np.eye(features.shape[1]) - across.T @ across)
             noises.append(noise**2)
     weights = np.exp(np.array(log_weights) - max(log_weights))
     weights /= weights.sum()
@@ -132,41 +140,51 @@ def _averaged_regression(features: Floats, targets: Floats) -> tuple[Floats, Flo
 
 @dataclass(frozen=True)
 class PairEffect:
-    """What it is worth to put one type before another."""
+    """What it is worth to put one unit before another."""
 
     first: str  # the better way round, as far as is known
     second: str
     worth: Estimate  # of `first` before `second` over the reverse, all other pairs as they are
     tried: int  # trials with `first` before `second`
     tried_reverse: int
+    pairs: int = 10  # looked at
 
     @property
     def is_clear(self) -> bool:
-        """Whether it stands out although ten pairs are looked at (Bonferroni, 95 %)."""
-        return self.worth.mean > _Z_99_5 * self.worth.error
+        """Whether it stands out although so many pairs are looked at (Bonferroni, 95 %)."""
+        needed = NormalDist().inv_cdf(1 - _WRONG / 2 / self.pairs)
+        return self.worth.mean > needed * self.worth.error
 
 
 def pair_effects(model: PairModel) -> list[PairEffect]:
-    """Returns the effect of each of the ten pairs, the largest first."""
+    """Returns the effect of each pair, the largest first."""
     effects = []
-    for pair, (a, b) in enumerate(PAIRS):
-        worth = model.combined(np.eye(len(PAIRS))[pair])
-        ahead = sum(int(PRECEDENCE[order, pair] > 0) for order in model.orders)
+    pairs, names = model.space.pairs, model.space.units.names
+    ways = model.space.precedence(model.orders)
+    for pair, (a, b) in enumerate(pairs):
+        worth = model.combined(np.eye(len(pairs))[pair])
+        ahead = int((ways[:, pair] > 0).sum())
         counts = (ahead, len(model.orders) - ahead)
         if worth.mean < 0:
             a, b, counts = b, a, counts[::-1]
             worth = Estimate(-worth.mean, worth.half_width)
-        effects.append(PairEffect(UNITS[a], UNITS[b], worth, *counts))
+        effects.append(PairEffect(names[a], names[b], worth, *counts, len(pairs)))
     return sorted(effects, key=lambda effect: -effect.worth.mean)
 
 
-def position_effects(beliefs: OrderBeliefs) -> Floats:
-    """Returns (type, position) what the 24 orders with the type there are worth over all 120.
+def position_effects(orders: Orders, beliefs: OrderBeliefs) -> Floats | None:
+    """Returns (unit, position) what the orders with the unit there are worth over all.
 
-    From the Gaussian process, not from the pairs: a sum of pairs is linear in the position.
+    From the Gaussian process, not from the pairs: a sum of pairs is linear in the position. None
+    where there are too many orders to list; NaN where no allowed order has the unit there.
     """
-    worth = np.zeros((NUM_UNITS, NUM_UNITS))
-    for unit in range(NUM_UNITS):
-        for position in range(NUM_UNITS):
-            worth[unit, position] = beliefs.mean[POSITIONS[:, unit] == position].mean()
+    if not orders.is_listable:
+        return None
+    places = orders.positions(beliefs.orders)
+    worth = np.full((orders.n, orders.n), np.nan)
+    for unit in range(orders.n):
+        for position in range(orders.n):
+            there = places[:, unit] == position
+            if there.any():
+                worth[unit, position] = beliefs.mean[there].mean()
     return worth - float(beliefs.mean.mean())

@@ -22,7 +22,6 @@ from workflow_rl.report.effects import (
 from workflow_rl.report.path import Step, search_path
 from workflow_rl.report.rundata import RunData
 from workflow_rl.report.scores import Score, evaluated_scores, known_scores
-from workflow_rl.workflow.orders import order_index, parse_order
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,10 @@ class Recommended:
 
 @dataclass(frozen=True)
 class OrderRow:
-    """One of the 120 orders: what is believed of it and what was seen."""
+    """One of the orders: what is believed of it and what was seen."""
 
     order: int
+    workflow: str  # the same in words
     rank: int  # by belief, from 1
     believed: Estimate
     rewards: tuple[float, ...]  # of its trials
@@ -83,7 +83,7 @@ class Findings:
     orders: list[OrderRow]  # best first
     pairs: list[PairEffect]
     explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
-    positions: NDArray[np.float64] | None  # (type, position) by belief, over the mean of all
+    positions: NDArray[np.float64] | None  # (unit, position) by belief, over the mean of all
     path: list[Step]
     cost: Cost | None
     scores: list[Score]  # to set the recommended policy beside
@@ -91,8 +91,8 @@ class Findings:
 
 def find(run: RunData) -> Findings:
     """Derives all findings of a run."""
-    beliefs = fit_orders(run.seen)
-    model = fit_pairs(run.seen)
+    beliefs = fit_orders(run.orders, run.seen)
+    model = fit_pairs(run.orders, run.seen)
     return Findings(
         run=run,
         recommended=recommended_of(run),
@@ -100,7 +100,7 @@ def find(run: RunData) -> Findings:
         orders=_order_rows(run, beliefs),
         pairs=pair_effects(model) if model else [],
         explained=model.explained if model else math.nan,
-        positions=position_effects(beliefs) if beliefs else None,
+        positions=position_effects(run.orders, beliefs) if beliefs else None,
         path=search_path(run),
         cost=cost_of(run),
         scores=_scores(run),
@@ -117,7 +117,7 @@ def recommended_of(run: RunData) -> Recommended | None:
         order = int(run.summary["recommendation"]["order"])
         reason = str(run.summary["recommendation"]["reason"])
     except (KeyError, TypeError, ValueError):
-        so_far = recommend(run.seen)
+        so_far = recommend(run.orders, run.seen)
         order, reason = so_far.order, so_far.reason
     results = [asdict(t.result) for t in run.trials if t.order == order and t.result is not None]
     if not results:
@@ -159,7 +159,7 @@ def _with_fresh_scores(run: RunData, mine: Recommended) -> Recommended:
 def _trained(run: RunData) -> Recommended | None:
     """Returns the result of a training of one workflow."""
     try:
-        order = order_index(parse_order(run.summary["workflow"]))
+        order = run.orders.index(run.summary["workflow"])
         return _recommended(order, run.summary, True, "the workflow it was trained for")
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
@@ -195,7 +195,8 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None) -> list[OrderRow]:
     for trial in run.trials:
         by_order.setdefault(trial.order, []).append(trial.observation)
     rows = []
-    for rank, order in enumerate(sorted(range(len(beliefs.mean)), key=lambda o: -beliefs.mean[o])):
+    for rank, place in enumerate(np.argsort(-beliefs.mean, kind="stable").tolist()):
+        order = int(beliefs.orders[place])
         tried = by_order.get(order, [])
         seen = [o for o in tried if o is not None]
         if seen:
@@ -205,6 +206,7 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None) -> list[OrderRow]:
         rows.append(
             OrderRow(
                 order=order,
+                workflow=run.orders.format(order),
                 rank=rank + 1,
                 believed=beliefs.of(order),
                 rewards=tuple(o.value for o in seen),

@@ -134,7 +134,7 @@ def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPa
         sentences={
             "recommendation": words.about_recommendation(found),
             "scores": words.about_scores(found),
-            "beliefs": words.about_beliefs(found.beliefs),
+            "beliefs": words.about_beliefs(found),
             "pairs": words.about_pairs(found),
             "path": words.about_path(found),
             "trainings": words.about_trainings(run, len(trials), len(trained)),
@@ -142,7 +142,7 @@ def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPa
         },
         figures={f"{key}-{name}": figure for name, figure in made.items() if figure is not None},
         decisions=decisions,
-        trainings=[(curve.name, words.option_label(curve.name, curve.order)) for curve in trials],
+        trainings=[(curve.name, curve.label) for curve in trials],
         settings=_settings(found),
         command=words.command_of(run.noted),
         replay=_relative(replay, folder) if replay.exists() else None,

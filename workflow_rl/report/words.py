@@ -7,10 +7,9 @@ from pathlib import PurePath
 from typing import Any
 
 from workflow_rl.evaluation.scoring import Score
-from workflow_rl.report.effects import OrderBeliefs
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.rundata import RunData
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import Orders
 
 
 def points(value: float) -> str:
@@ -118,8 +117,22 @@ def about_scores(found: Findings) -> str:
     )
 
 
-def about_beliefs(beliefs: OrderBeliefs | None) -> str:
+def all_orders(found: Findings) -> str:
+    """Names the table of orders: all of them, or those tried."""
+    orders = found.run.orders
+    if orders.is_listable:
+        return f"All {orders.count:,} orders"
+    return f"The orders tried, of {orders.count:,}"
+
+
+def clear_level(orders: Orders) -> str:
+    """Says how sure an effect must be to be called clear among so many pairs."""
+    return f"{100 - 5 / len(orders.pairs):.5g} %"
+
+
+def about_beliefs(found: Findings) -> str:
     """Says what the belief about all orders rests on."""
+    beliefs, orders = found.beliefs, found.run.orders
     if beliefs is None:
         return "No trial has ended, so nothing is believed of any order yet."
     n = beliefs.trials
@@ -127,9 +140,9 @@ def about_beliefs(beliefs: OrderBeliefs | None) -> str:
     caution = "" if beliefs.only_compliant else ", because fewer than two complied"
     return (
         f"A Gaussian process fitted to {basis}{caution} says what to expect of each of the "
-        f"{NUM_ORDERS} orders. Orders that agree on most pairs are taken to be alike (length scale "
-        f"{beliefs.lengthscale:.1f} pairs); one trial scatters by ± {beliefs.noise:.2f} around its "
-        "order's value."
+        f"{orders.count:,} orders. Orders that agree on most pairs are taken to be alike (length "
+        f"scale {beliefs.lengthscale:.1f} pairs); one trial scatters by ± {beliefs.noise:.2f} "
+        "around its order's value."
     )
 
 
@@ -137,14 +150,15 @@ def about_pairs(found: Findings) -> str:
     """Says what matters most."""
     if not found.pairs:
         return "Too few trials have ended to say what matters."
+    number = len(found.run.orders.pairs)
     clear = [pair for pair in found.pairs if pair.is_clear]
     if not clear:
         return (
-            "No pair has a clear effect: with ten pairs looked at, chance could explain any of "
-            "them. More trials narrow the intervals."
+            f"No pair has a clear effect: with {number} pairs looked at, chance could explain any "
+            "of them. More trials narrow the intervals."
         )
     top = clear[0]
-    rest = f"; {len(clear)} of the 10 pairs have a clear effect" if len(clear) > 1 else ""
+    rest = f"; {len(clear)} of the {number} pairs have a clear effect" if len(clear) > 1 else ""
     return (
         f"What matters most: {top.first} before {top.second}, worth {top.worth.mean:.1f} points "
         f"per episode (95 % interval {top.worth.low:.1f} to {top.worth.high:.1f}){rest}."
@@ -222,8 +236,3 @@ def command_of(noted: Mapping[str, Any]) -> str | None:
     if program == "parallel_train_workflow_rl.py":
         return shlex.join(["python", f"workflow_rl/{program}", *rest])
     return None
-
-
-def option_label(name: str, order: int | None) -> str:
-    """Names a training in a list to choose from."""
-    return name if order is None else f"{name}: {format_order(order)}"

@@ -35,7 +35,7 @@ from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, check_begun, describe_trained, save_trained
 from workflow_rl.runs.trial import Trial, TrialFile, with_status
 from workflow_rl.train.job import TrainResult
-from workflow_rl.workflow.orders import kendall_distance
+from workflow_rl.workflow.orders import Orders, orders_of
 
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
 
@@ -56,9 +56,10 @@ class Search:
         """
         self.directory = directory
         self.config = directory.config
+        self.orders = orders_of(directory.config.train)
         self.outcome: SearchOutcome | None = None  # once the events are through
         self._pool = pool
-        self._file = TrialFile(directory.path / TRIALS_FILE)
+        self._file = TrialFile(directory.path / TRIALS_FILE, self.orders)
         self._file.read(retry_failed)
         self._check_results()
         self._check_logs()
@@ -91,7 +92,7 @@ class Search:
                     yield event
                     if isinstance(event, Failed):
                         raise TrainingFailedError(f"there is no base policy: {event.reason}")
-            strategy = _strategy(self.config)
+            strategy = _strategy(self.config, self.orders)
             ordered = self.config.search.ordered_results
             with closing(self._pool.events(self._tasks(strategy), ordered=ordered)) as events:
                 for event in events:
@@ -108,7 +109,7 @@ class Search:
             all(file.exists() for file in (*files, self.directory.policy(RECOMMENDED)))
             and bool(self.done)
             and not with_status(self.trials, "running")
-            and not (len(self.trials) < self.config.search.n_workflows and self._has_budget())
+            and not self._has_budget()
         )
 
     # --- what is trained
@@ -117,7 +118,7 @@ class Search:
         """Yields trials that an earlier attempt began, then new ones while there is budget."""
         for trial in with_status(self.trials, "running"):
             yield trial_task(self.directory, trial)
-        while len(self.trials) < self.config.search.n_workflows and self._has_budget():
+        while self._has_budget():
             yield trial_task(self.directory, self._pick(strategy))
 
     def _pick(self, strategy: Strategy) -> Trial:
@@ -142,7 +143,7 @@ class Search:
             run_seconds=self._seconds(),
         )
         self._file.put(trial)
-        self._decisions.append(trial.decision_row())
+        self._decisions.append(trial.decision_row(self.orders))
         return trial
 
     def _choose_start(self, order: int) -> str | None:
@@ -154,11 +155,16 @@ class Search:
             return None
         if mode == "previous":
             return self.trials[self._arrived[-1]].name
-        nearest = min(self.done, key=lambda t: (kendall_distance(t.order, order), t.number))
+        nearest = min(self.done, key=lambda t: (self.orders.distance(t.order, order), t.number))
         return nearest.name
 
     def _has_budget(self) -> bool:
-        """Returns whether the trials done leave something of the budget of episodes."""
+        """Returns whether there is a trial to come, by their number and the budget of episodes.
+
+        An order that is the only one allowed is trained once.
+        """
+        if len(self.trials) >= (self.config.search.n_workflows if self.orders.count > 1 else 1):
+            return False
         limit = self.config.search.total_episodes
         played = sum(trial.result.episodes_per_env for trial in self.done if trial.result)
         return limit is None or played * self.config.train.n_envs < limit
@@ -199,7 +205,7 @@ class Search:
     def _rebuild(self) -> None:
         self._tables.rebuild(self._trainings())
         if self.trials:
-            self._decisions.rewrite(trial.decision_row() for trial in self.trials)
+            self._decisions.rewrite(trial.decision_row(self.orders) for trial in self.trials)
 
     def _trainings(self) -> list[str]:
         return [BASE, *(trial.name for trial in self.trials), POLISH]
@@ -258,7 +264,7 @@ class Search:
             raise InvalidInputError(f"{path} is not of this version") from error
         seen = [trial.observation for trial in self.done if trial.observation is not None]
         polished, seconds = self._polished(), self._seconds_noted()
-        found = recommend(seen)
+        found = recommend(self.orders, seen)
         return SearchOutcome(path.parent, self.done, found, polished, scores, seconds, transitions)
 
     def _conclude(self) -> Iterator[Event]:
@@ -268,7 +274,7 @@ class Search:
             failed = with_status(self.trials, "failed")
             raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
         seen = [trial.observation for trial in done if trial.observation is not None]
-        chosen = recommend(seen)
+        chosen = recommend(self.orders, seen)
         best = max((t for t in done if t.order == chosen.order), key=_rank)
         tasks, polished = [trial_task(self.directory, best)], None
         if self.config.search.polish_updates:
@@ -298,14 +304,16 @@ class Search:
         return scores
 
 
-def _strategy(config: ExperimentConfig) -> Strategy:
+def _strategy(config: ExperimentConfig, orders: Orders) -> Strategy:
     search = config.search
     return make_strategy(
         search.strategy,
+        orders,
         beta=search.gp_beta,
         threshold=config.train.compliance_threshold,
         design=min(search.initial_design, search.n_workflows),
         seed=config.seed,
+        trials=search.n_workflows,
     )
 
 
@@ -325,8 +333,11 @@ def open_search(
     """Gives a search, new or resumed; loop over its `events`. For the arguments see `open_run`.
 
     Raises:
-        InvalidInputError: what it would recommend sees the truth, which no defender can.
+        InvalidInputError: what it would recommend sees the truth, which no defender can; or its
+            units, or what is required of them, allow no order.
     """
+    if isinstance(config, ExperimentConfig):
+        orders_of(config.train)
     if isinstance(config, ExperimentConfig) and config.game.observation == "truth":
         raise InvalidInputError(
             "a search recommends policies that can be used, so none that sees the truth: choose "

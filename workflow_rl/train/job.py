@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig
+from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig, stored
 from workflow_rl.files import digest_of
 
 Weights = dict[str, NDArray[np.float32]]
@@ -38,13 +38,13 @@ class TrainJob:
         """Returns what a checkpoint must agree with, as plain data."""
         base = None if self.base is None else digest_of(dict(self.base))
         return {
-            "game": asdict(self.game),
-            "ppo": asdict(self.ppo) | {"betas": list(self.ppo.betas)},
-            "train": asdict(self.train) | {"hidden": list(self.train.hidden)},
+            "game": stored(self.game),
+            "ppo": stored(self.ppo),
+            "train": stored(self.train),
             "seed": self.seed,
             "order": self.order,
             "base": base,
-            "backend": asdict(self.backend),
+            "backend": stored(self.backend),
         }
 
 
@@ -63,7 +63,7 @@ class TrainResult:
     updates: int
     transitions: int
     episodes_per_env: int
-    alignment_weights: list[float]  # at the end: of each order, or of the one trained
+    alignment_weights: list[float]  # at the end: of each order, or the one that holds for all
     best_env_reward: float  # of the best policy met
     best_compliance: float
 

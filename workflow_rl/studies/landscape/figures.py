@@ -7,7 +7,6 @@ import numpy as np
 from workflow_rl.report import palette
 from workflow_rl.report.plots import Plot, trace_colour
 from workflow_rl.studies.landscape.analysis import Analysis
-from workflow_rl.workflow.orders import format_order
 
 _REGRETS: Final = {
     "recommended": "of the order a search would hand over",
@@ -27,7 +26,7 @@ def landscape_figures(analysis: Analysis) -> list[Plot]:
 def _ranking(analysis: Analysis) -> Plot:
     land, standings = analysis.landscape, analysis.standings
     places = list(range(1, len(standings) + 1))
-    names = [format_order(s.order) for s in standings]
+    names = [land.format(s.order) for s in standings]
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -84,7 +83,7 @@ def _agreement(analysis: Analysis) -> Plot:
             "name": f"seed {seed}",
             "x": ones,
             "y": [float(x) for x in land.reward[row]],
-            "text": [format_order(order) for order in range(len(ones))],
+            "text": [land.format(place) for place in range(len(ones))],
             "marker": {"size": 6, "color": trace_colour(row)},
         }
         for row, seed in enumerate(land.seeds)
