@@ -43,9 +43,7 @@ class ScaleReport:
     plan: Plan
     searches: list[Search]
     tiny: list[Tiny]
-    gp: dict[
-        str, dict[int, float]
-    ]  # FIT, PICK, BESIDE, PICK_OF_HOSTS -> observations -> median seconds
+    gp: dict[str, dict[int, float]]  # FIT, PICK, ... -> observations -> median seconds
     skipped: list[str]
     ratios: list[Ratio]
     constants: Constants | None  # None: not all of them were measured

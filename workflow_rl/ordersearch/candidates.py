@@ -14,7 +14,7 @@ from workflow_rl.workflow.orders import Indices, Orders
 
 DECIMALS: Final = 9  # scores that agree to so many are ties
 _POOL: Final = 256  # orders drawn, where they cannot be listed, to begin with
-_STARTS: Final = 6  # of the best of these, and of orders known to be good, a search climbs
+_STARTS: Final = 6  # it climbs, one after the other, from the best of these and of those known
 
 Floats = NDArray[np.float64]
 Score = Callable[[Indices], Floats]
@@ -83,17 +83,20 @@ def promising(
     drawn = orders.draw(np.random.default_rng(seed), min(_POOL, most // 2))
     starts = np.unique(np.concatenate([drawn, np.array(known[:_STARTS], np.int64)]))
     seen = dict(zip(starts.tolist(), score(starts).tolist(), strict=True))
-    tops = sorted(seen, key=lambda order: (-seen[order], order))[:_STARTS]
-    while tops and len(seen) < most:
-        near = {top: orders.neighbours(top) for top in tops}
-        new = np.setdiff1d(np.concatenate(list(near.values())), list(seen))[: most - len(seen)]
-        if len(new):
-            seen |= dict(zip(new.tolist(), score(new).tolist(), strict=True))
-        climbed = []
-        for top, around in near.items():
-            best = max((o for o in around.tolist() if o in seen), key=lambda o: (seen[o], -o))
-            if seen[best] > seen[top]:
-                climbed.append(best)
-        tops = list(dict.fromkeys(climbed))
+    for start in sorted(seen, key=lambda order: (-seen[order], order))[:_STARTS]:
+        top: int | None = start
+        while top is not None and len(seen) < most:
+            top = _climb(orders, score, seen, top, most)
     found = np.array(sorted(seen), np.int64)
     return found, np.array([seen[order] for order in found.tolist()])
+
+
+def _climb(orders: Orders, score: Score, seen: dict[int, float], top: int, most: int) -> int | None:
+    """Returns the best neighbour of an order, if it is better; notes the score of all of them."""
+    near = orders.neighbours(top)
+    new = np.setdiff1d(near, list(seen))[: most - len(seen)]
+    if len(new):
+        seen |= dict(zip(new.tolist(), score(new).tolist(), strict=True))
+    known = [order for order in near.tolist() if order in seen]
+    best = max(known, key=lambda order: (seen[order], -order), default=top)
+    return best if seen[best] > seen[top] else None
