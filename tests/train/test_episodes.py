@@ -108,7 +108,9 @@ def test_each_order_may_have_its_own_weight() -> None:
     rollout = random_rollout(np.random.default_rng(0), 30, 4)
     weights = np.linspace(1, 50, NUM_ORDERS)
     whole, _ = Scorekeeper(4).score(rollout, weight=1.0, view="observed")
-    trained, episodes = Scorekeeper(4).score(rollout, weight=weights, view="observed")
+    trained, episodes = Scorekeeper(4).score(
+        rollout, weight=weights[rollout.orders], view="observed"
+    )
     shares = whole - rollout.env_reward
     np.testing.assert_allclose(
         trained - rollout.env_reward, weights[rollout.orders] * shares, rtol=1e-4, atol=1e-4

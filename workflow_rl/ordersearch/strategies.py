@@ -14,6 +14,7 @@ from workflow_rl.workflow.orders import LISTABLE, Orders
 from workflow_rl.workflow.units import MOST
 
 _MOST_ORDERS: Final = math.factorial(MOST)
+_SPREAD_AT_ONCE: Final = 720  # orders, up to which they are put in a row in advance
 _TRIES: Final = 1_000  # draws in which an order that was not tried yet is looked for
 
 
@@ -86,7 +87,7 @@ class Drawn:
 
 
 class Farthest:
-    """Picks, of orders too many to list, one far from all before."""
+    """Picks an order far from all before, where there are many."""
 
     def __init__(self, orders: Orders, seed: int) -> None:
         """Notes what to pick from."""
@@ -217,7 +218,7 @@ def make_strategy(
         return Halving(orders, trials, seed)
     if name == "random" and not orders.is_listable:
         return Drawn(orders, seed)
-    if name == "round-robin" and not orders.is_listable:
+    if name == "round-robin" and orders.count > _SPREAD_AT_ONCE:
         return Farthest(orders, seed)
     if name == "random":
         places = np.random.default_rng([seed, 121]).permutation(orders.count)

@@ -337,7 +337,7 @@ def open_search(
             units, or what is required of them, allow no order.
     """
     if isinstance(config, ExperimentConfig):
-        orders_of(config.train)
+        _strategy(config, orders_of(config.train))  # refuses what it cannot pick from
     if isinstance(config, ExperimentConfig) and config.game.observation == "truth":
         raise InvalidInputError(
             "a search recommends policies that can be used, so none that sees the truth: choose "

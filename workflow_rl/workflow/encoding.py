@@ -83,7 +83,7 @@ class OrderEncoding:
                 bits = places[:, _FIRST] < places[:, _SECOND]
             else:
                 continue
-            found.append(bits.reshape(len(ranks), -1).astype(np.int8))
+            found.append(bits.reshape(len(ranks), self._size(part)).astype(np.int8))
         return np.hstack(found)
 
     def step_bits(self, tables: NDArray[np.int64], ranks: NDArray[np.int8]) -> NDArray[np.int8]:
