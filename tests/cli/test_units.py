@@ -14,7 +14,16 @@ FIXABLE = [name for name in HOST_NAMES if name != "User0"]
 GROUPS = 'jewels = ["Op_Server0", "Enterprise2"]\nlaptops = ["User1", "User2"]\n'
 UNITS = ("--units", "units.toml")
 QUICK = ("--n-envs", "6", "--max-episodes", "2", "--episode-length", "20", "--hidden", "8")
-SEARCH = ("search", *QUICK, "--n-workflows", "3", "--base-updates", "2", "--polish-updates", "1")
+SEARCH: tuple[str, ...] = (
+    "search",
+    *QUICK,
+    "--n-workflows",
+    "3",
+    "--base-updates",
+    "2",
+    "--polish-updates",
+    "1",
+)
 SEARCH += ("--score-games", "4", "--initial-design", "2", "--compliance-threshold", "0.01")
 ONE_EACH = "\n".join(f'u{k} = ["{name}"]' for k, name in enumerate(FIXABLE))
 TYPES = "op_server > enterprise > op_host > user > defender"

@@ -41,7 +41,7 @@ def test_a_local_search_climbs_to_the_best_order() -> None:
     features = HOSTS.precedence([best])[0].astype(np.float64)
 
     def score(orders: NDArray[np.int64]) -> NDArray[np.float64]:
-        return HOSTS.precedence(orders) @ features
+        return np.asarray(HOSTS.precedence(orders) @ features)
 
     found, scores = promising(HOSTS, score, [], [0], most=4_000)
     assert len(found) == len(set(found.tolist())) <= 4_000
@@ -53,7 +53,7 @@ def test_a_local_search_climbs_to_the_best_order() -> None:
 def test_a_local_search_stays_within_what_is_required_and_its_budget() -> None:
     def score(orders: NDArray[np.int64]) -> NDArray[np.float64]:
         assert all(ALLOWED.holds(order) for order in orders.tolist())
-        return -HOSTS.precedence(orders) @ WORTH
+        return np.asarray(-HOSTS.precedence(orders) @ WORTH)
 
     found, _ = promising(ALLOWED, score, spread_out(ALLOWED, 3, 0), [1], most=700)
     assert 256 < len(found) <= 700
