@@ -23,8 +23,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: CONFIG.from_json(stored(game=3)), "game must be a GameConfig, not 3"),
     (lambda: workflow_rl.train_workflow(3), "3 is not a workflow"),  # type: ignore[arg-type]
     (lambda: workflow_rl.train_workflow([3]), "3 is not a workflow"),  # type: ignore[list-item]
-    (lambda: workflow_rl.train_workflow(None, 3), "config must be a ExperimentConfig"),  # type: ignore[arg-type]
-    (lambda: workflow_rl.search(3), "config must be a ExperimentConfig"),  # type: ignore[arg-type]
+    (lambda: workflow_rl.train_workflow(None, 3), "config must be an ExperimentConfig"),  # type: ignore[arg-type]
+    (lambda: workflow_rl.search(3), "config must be an ExperimentConfig"),  # type: ignore[arg-type]
     (lambda: workflow_rl.search(checkpoint_dir=3), "checkpoint_dir must be a path"),  # type: ignore[arg-type]
     (lambda: workflow_rl.search(resume=3), "resume must be a path, not 3"),  # type: ignore[arg-type]
     (lambda: workflow_rl.search(execution=3), "execution must be a Execution"),  # type: ignore[arg-type]
