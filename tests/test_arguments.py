@@ -27,7 +27,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: workflow_rl.search(3), "config must be an ExperimentConfig"),  # type: ignore[arg-type]
     (lambda: workflow_rl.search(checkpoint_dir=3), "checkpoint_dir must be a path"),  # type: ignore[arg-type]
     (lambda: workflow_rl.search(resume=3), "resume must be a path, not 3"),  # type: ignore[arg-type]
-    (lambda: workflow_rl.search(execution=3), "execution must be a Execution"),  # type: ignore[arg-type]
+    (lambda: workflow_rl.search(execution=3), "execution must be an Execution"),  # type: ignore[arg-type]
     (lambda: workflow_rl.load_policy(3), "a policy must be a path, not 3"),  # type: ignore[arg-type]
     (lambda: workflow_rl.Policy(3, 4), "a policy needs a description"),  # type: ignore[arg-type]
     (lambda: workflow_rl.evaluate(3), "an agent must be a name, a path"),  # type: ignore[arg-type]
