@@ -58,7 +58,17 @@ def outcome(call: Callable[[], Any]) -> str:
 
 # --- command lines
 
-COMMANDS = ("evaluate", "replay", "report", "select", "watch", "parity", "play", "nonsense")
+COMMANDS = (
+    "evaluate",
+    "replay",
+    "report",
+    "select",
+    "watch",
+    "parity",
+    "play",
+    "playbook",
+    "export",
+)
 TRAINING = ("search", "train", "landscape")
 
 
