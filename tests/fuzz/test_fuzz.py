@@ -59,15 +59,8 @@ def outcome(call: Callable[[], Any]) -> str:
 # --- command lines
 
 COMMANDS = (
-    "evaluate",
-    "replay",
-    "report",
-    "select",
-    "watch",
-    "parity",
-    "play",
-    "playbook",
-    "export",
+    *("evaluate", "replay", "report", "select", "watch", "parity", "play", "playbook", "export"),
+    "nonsense",
 )
 TRAINING = ("search", "train", "landscape")
 

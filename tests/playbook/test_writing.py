@@ -77,5 +77,6 @@ def test_runs_without_a_recommendation_are_refused_and_nothing_is_written(tmp_pa
         assert not list(run.glob("playbook*"))
     with pytest.raises(InvalidInputError, match="choose one of markdown, cacao, both"):
         write_playbook(damaged, format="pdf")
-    with pytest.raises(InvalidInputError, match="is a directory"):
-        write_playbook(finished(tmp_path / "exp"), tmp_path, format="cacao")
+    for output, kind in ((tmp_path, "cacao"), ("/", "both"), ("", "both")):
+        with pytest.raises(InvalidInputError, match="is a directory"):
+            write_playbook(damaged, output, format=kind)

@@ -5,6 +5,7 @@ from typing import Final
 
 from workflow_rl.config import one_of
 from workflow_rl.config.checks import file_path
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import json_text, named_output, write_named
 from workflow_rl.playbook.cacao import cacao_playbook
 from workflow_rl.playbook.handout import Handout, handout_of
@@ -43,6 +44,8 @@ def write_playbook(
         files = [folder / f"{_STEM}{_SUFFIX[kind]}" for kind in kinds]
     else:
         named = file_path("an output", output)
+        if not named.name:
+            raise InvalidInputError(f"{named} is a directory: name a file")
         files = [named.with_suffix(_SUFFIX[k]) if format == BOTH else named for k in kinds]
     targets = [named_output(file) for file in files]
     handout = handout_of(folder)
