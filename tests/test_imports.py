@@ -29,6 +29,7 @@ LAYERS = (
     "ordersearch",
     "runs",
     "report",
+    "playbook",
     "studies",
     "bench",
     "cli",
@@ -44,6 +45,7 @@ ONLY_IN = {
     "gpytorch": set(),
     "threadpoolctl": {"ordersearch/fitting.py"},
     "ray": {"runs/ray.py"},
+    "onnx": {"agents/export.py"},
     "stable_baselines3": {
         "envs/sb3.py",
         "agents/sb3.py",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.agents.policy import Policy, describe_policy, save_policy
+from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import TYPES
 
 ORDER = 69
@@ -32,7 +33,9 @@ def new_policy(
 ) -> Policy:
     named = None if order is None else TYPES[order]
     description = describe_policy(order=named, conditioned=conditioned, **more)
-    return Policy(weights(size + (25 if conditioned else 0), outputs, seed), description)
+    encoding = OrderEncoding(more.get("order_encoding", "onehot"), TYPES.units)
+    width = size + (encoding.size if conditioned else 0)
+    return Policy(weights(width, outputs, seed), description)
 
 
 def policy_file(path: Path, policy: Policy) -> Path:

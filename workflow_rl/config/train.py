@@ -132,6 +132,15 @@ class TrainConfig:
             repeated=True,
         ),
     ] = ()
+    removal_bonus: Annotated[
+        float,
+        Setting(
+            "reward at the beginning for a Remove that ends a session of Red's; it falls to 0 over "
+            "the first half of the training",
+            ("--removal-bonus",),
+            low=0,
+        ),
+    ] = 0.0
     conditioned: Annotated[bool, Setting("whether the policy is shown the order")] = True
     order_encoding: Annotated[
         OrderEncodingName | None,

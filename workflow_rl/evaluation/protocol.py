@@ -84,8 +84,7 @@ class Settings:
         ]
         put("steps", _distinct("steps", steps))
         names = several("red_agents", self.red_agents)
-        reds = [one_of("red agent", red_agent_name(name), RED_AGENTS) for name in names]
-        put("red_agents", _distinct("red agents", reds))
+        put("red_agents", _distinct("red agents", [red_agent_name(name) for name in names]))
         if self.units is not None and not isinstance(self.units, Units):
             put("units", units_of(read_groups(self.units)))
         if self.units is not None and self.workflow is None:
@@ -190,7 +189,7 @@ def evaluate(
         episodes: of each cell.
         rules: main (the official repository today) or competition (the 2022 leaderboard).
         steps: the lengths of episodes.
-        red_agents: who attacks.
+        red_agents: who attacks; mixed is one of the three, drawn for each episode.
         workflow: the order to follow, and by which compliance is judged; by default the
             policy's own.
         units: what the workflow names: types, hosts, subnets, a TOML file or groups of hosts; by

@@ -17,6 +17,7 @@ from workflow_rl.envs.world import World
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.plain_policy import PlainPolicy
 from workflow_rl.ppo.policy_table import Choice, PolicyTable
+from workflow_rl.scenario.actions import ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.workflow.compliance import judge_observed, judge_true, without_violations
 from workflow_rl.workflow.encoding import OrderEncoding
@@ -29,6 +30,7 @@ _EVERYWHERE = slice(None)
 _FEW_REPEAT = 1 / 3  # above this share of distinct inputs, looking them up costs more than it saves
 _LOOK_EVERY = 8  # rollouts after which inputs that were run as they came are counted again
 _LEAST_PROBABILITY = np.float32(1e-30)
+_IS_REMOVE = ACTION_KIND == ActionKind.REMOVE
 
 Policy = PolicyTable | PlainPolicy
 
@@ -48,6 +50,7 @@ class Rollout:
     orders: NDArray[np.int64]  # (T, B) number of the order in force
     any_open: NDArray[np.bool_]  # (T, B, 2) a host was open, observed and true view
     verdict: NDArray[np.int8]  # (T, B, 2) of the action, observed and true view
+    removed: NDArray[np.bool_]  # (T, B) the action was a Remove that ended a session of Red's
     masks: NDArray[np.bool_] | None = None  # (T, B, actions) what was allowed, if masked
     left_out: NDArray[np.bool_] | None = None  # (T, B) of episodes broken off: not to learn from
     simulate_seconds: float = 0.0  # spent in the simulator; the rest went into acting and judging
@@ -161,6 +164,7 @@ class Player:
             true = judge_true(world.held, world.removable, played, self._ranks)
             record.any_open[t, :, 0], record.verdict[t, :, 0] = seen
             record.any_open[t, :, 1], record.verdict[t, :, 1] = true
+            record.removed[t] = true.counted & _IS_REMOVE[played]
             record.orders[t] = self._orders
             before = time.perf_counter()
             ended = world.step(played)
@@ -224,6 +228,7 @@ class Player:
         true = judge_true(world.held[envs], world.removable[envs], played, ranks)
         record.any_open[t, envs, 0], record.verdict[t, envs, 0] = seen
         record.any_open[t, envs, 1], record.verdict[t, envs, 1] = true
+        record.removed[t, envs] = true.counted & _IS_REMOVE[played]
         record.orders[t, envs] = self._orders[envs]
         world.send(played, envs)
 
@@ -312,6 +317,7 @@ class _Record:
         self.orders = np.empty(shape, np.int64)
         self.any_open = np.empty((*shape, 2), np.bool_)
         self.verdict = np.empty((*shape, 2), np.int8)
+        self.removed = np.empty(shape, np.bool_)
         self.left_out: NDArray[np.bool_] | None = None
         self.simulating = 0.0  # seconds
 
@@ -348,6 +354,7 @@ class _Record:
             orders=self.orders,
             any_open=self.any_open,
             verdict=self.verdict,
+            removed=self.removed,
             left_out=self.left_out,
             simulate_seconds=self.simulating,
         )
