@@ -120,7 +120,8 @@ def test_a_search_of_one_s_own_units_keeps_them_without_the_file(folder: Path) -
     )
     page = (run / "report.html").read_text()
     assert "All 3 orders" in page
-    assert "jewels before" in page or "laptops" in page
+    assert "Units: jewels: Enterprise2, Op_Server0" in page
+    assert "Required: jewels &gt; laptops" in page
     few = ("--episodes", "3", "--steps", "20", "--red-agent", "bline")
     told = run_here("evaluate", str(run), *few, cwd=folder)
     assert f"compliance by: {summary['recommended']}" in told

@@ -12,6 +12,7 @@ from workflow_rl.errors import InvalidInputError
 
 _EXAMPLES = """workflow-rl train --workflow "op_server > enterprise > op_host > user > defender"
 workflow-rl train --workflow "enterprise, op_server, op_host, user, defender" --max-episodes 500
+workflow-rl train --units any --ppo modern --order-encoding ranks+due
 workflow-rl train --preset original --red-agent meander
 workflow-rl train --preset strongest --rules competition"""
 

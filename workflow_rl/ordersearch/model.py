@@ -83,6 +83,7 @@ class OrderGP:
             self._root = _root(points, self._fit)
             residuals = (points.means - self._fit.mean)[:, None]
             self._weights = torch.cholesky_solve(residuals, self._root)
+        self._beside: tuple[tuple[int, ...], Points, Tensor] = ((), points, self._root)
 
     @property
     def hyperparameters(self) -> Hyperparameters:
@@ -111,8 +112,7 @@ class OrderGP:
             mean = fit.mean + (across @ self._weights)[:, 0]
             root = self._root
             if len(pending):
-                points = points.with_more(self._orders, pending)
-                root = _root(points, fit)
+                points, root = self._with(tuple(pending))
                 across = fit.deviation**2 * covariance(features, points.features, lengthscales)
             explained = torch.linalg.solve_triangular(root, across.T, upper=False)
             variance = fit.deviation**2 - (explained**2).sum(dim=0)
@@ -123,6 +123,13 @@ class OrderGP:
             noise=known.noise,
             lengthscale=known.lengthscale,
         )
+
+    def _with(self, pending: tuple[int, ...]) -> tuple[Points, Tensor]:
+        """Returns points and root when pending orders count, too; kept for the next look."""
+        if self._beside[0] != pending:
+            points = self._points.with_more(self._orders, pending)
+            self._beside = pending, points, _root(points, self._fit)
+        return self._beside[1:]
 
 
 class Fits:
