@@ -185,7 +185,8 @@ def _step_parallel(
     return ended
 
 
-# With a memory and without: the machine code of `_step`, once a batch has stepped.
+# With a memory and without: the machine code of `_reset` and `_step`, once a batch has used it.
+_RESETS: Final[dict[bool, Callable[..., None]]] = {}
 _STEPS: Final[dict[bool, Callable[..., int]]] = {}
 
 
@@ -230,8 +231,12 @@ class Batch:
             self.state["episode"] = 0
         else:
             self.state["episode"] += 1
-        with compile_message():
-            _reset(self.state, self._settings, self.out)
+        arguments = self.state, self._settings, self.out
+        has_memory = self.out.words is not None
+        if has_memory not in _RESETS:
+            with compile_message():
+                _RESETS[has_memory] = entry_of(_reset, *arguments)
+        _RESETS[has_memory](*arguments)
 
     def step(self, actions: NDArray[np.int64], draws: NDArray[np.int64] = _NO_DRAWS) -> int:
         """Plays one turn in every environment and returns how many episodes ended.
