@@ -103,7 +103,7 @@ def test_gymnasiums_recorder_hands_every_moment_to_its_encoder(
     recorder.reset(seed=0)
     for _ in range(5):
         recorder.step(0)
-    recorder.close()
+    recorder.close()  # type: ignore[no-untyped-call]
     [clip] = clips
     assert len(clip.frames) == 6  # the start and five steps
     assert {frame.shape for frame in clip.frames} == {(HEIGHT, WIDTH, 3)}

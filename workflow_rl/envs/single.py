@@ -102,7 +102,8 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         # The batch's only rows, looked up once: a step copies what the caller may keep.
         out = self.batch.out
         self._observation = self.batch.observation[0]
-        self._red_access, self._action_mask = out.red_access[0], out.action_mask[0]
+        self._red_access = out.red_access[0]
+        self._action_mask: NDArray[np.bool_] = out.action_mask[0]
         self._reward, self._reward_tenths = out.reward, out.reward_tenths[0]
         self._was_reset = False
         self._ended = True
@@ -163,7 +164,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         info["reward_tenths"] = self._reward_tenths.copy()
         return self._observation.copy(), reward, False, self._ended, info
 
-    def render(self) -> str | NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> str | NDArray[np.uint8] | None:
         """Returns the last step, Blue's table and the truth, or None without a mode.
 
         Returns:
