@@ -95,5 +95,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):  # the reader of our output went away: `| head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
+        if error.errno == errno.ENAMETOOLONG:
+            name = str(error.filename)
+            print(
+                f"{PROGRAM}: error: {name[:40]}... is too long for the name of a file: it has "
+                f"{len(name):,} characters",
+                file=sys.stderr,
+            )
+            return _USER_ERROR
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)  # a full or read-only disk, say
-        return _USER_ERROR if error.errno == errno.ENAMETOOLONG else _SYSTEM_ERROR
+        return _SYSTEM_ERROR
