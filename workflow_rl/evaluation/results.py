@@ -82,7 +82,8 @@ class Evaluation:
     def __repr__(self) -> str:
         """Says who was evaluated how, the total and each cell's mean, a line each."""
         drawn = "sampled" if self.is_sampled else "deterministic"
-        parts = "the official nine cells" if self.is_official else f"{len(self.cells)} cells"
+        several = f"{len(self.cells)} cell{'s' if len(self.cells) > 1 else ''}"
+        parts = "the official nine cells" if self.is_official else several
         head = (
             f"Evaluation of {self.agent} (rules {self.rules}, backend {self.backend}, {drawn}, "
             f"{self.episodes:,} episodes a cell, seed {self.seed}): {self.total} over {parts}"
