@@ -22,6 +22,7 @@ EXTRA_OF: Final = {
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
     "ray": "ray",
+    "onnx": "export",
 }
 
 

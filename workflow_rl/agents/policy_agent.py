@@ -130,7 +130,7 @@ class PolicyAgent:
             description: what is known of the policy, the game it was trained on among it.
         """
         self.name = name
-        self.observation = _observation_of(observation_size)
+        self.observation = observation_of(observation_size)
         self.action_space = action_space
         self.order = order
         self.description = description or {}
@@ -163,7 +163,7 @@ class PolicyAgent:
         return self._space.best_actions(best, self._table.rows, ids)
 
 
-def _observation_of(size: int) -> ObservationName:
+def observation_of(size: int) -> ObservationName:
     """Returns which observation has so many values.
 
     Raises:

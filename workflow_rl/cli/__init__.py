@@ -13,9 +13,11 @@ from workflow_rl.cli import (
     bench,
     compare_updates,
     evaluate,
+    export,
     landscape,
     parity,
     play,
+    playbook,
     replay,
     report,
     search,
@@ -50,7 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    runs = (search, train, watch, report, replay, select, evaluate)
+    runs = (search, train, watch, report, replay, select, evaluate, playbook, export)
     for module in (*runs, landscape, compare_updates, play, parity, bench):
         module.add_to(commands)
     return parser
