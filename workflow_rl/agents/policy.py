@@ -73,7 +73,7 @@ class Policy:
             follows = repr(format_order(self.order))
         else:
             follows = "any order it is told" if self.is_conditioned else "no order"
-        units = " x ".join(str(len(bias)) for _, bias in self._layers[:-1])
+        units = " x ".join(str(len(bias)) for _, bias in self.layers[:-1])
         known = ("rules", "red_agent")
         told = [f"{name}={self.description[name]!r}" for name in known if name in self.description]
         made = f"{self.observation_size} values -> {units or 'no'} units -> {self.outputs} actions"
