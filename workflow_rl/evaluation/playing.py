@@ -24,6 +24,7 @@ from workflow_rl.config import (
     one_of,
     red_agent_name,
 )
+from workflow_rl.config.checks import not_allowed
 from workflow_rl.evaluation.results import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
@@ -172,7 +173,8 @@ class _Score:
         for step in range(self._game.steps):
             is_first = step == episodes.start == 0
             with compile_message() if is_first else nullcontext():
-                actions = agent.act(batch.observation, batch.out.action_mask, step)
+                chosen = agent.act(batch.observation, batch.out.action_mask, step)
+                actions = as_actions(chosen, batch.num_envs)
                 self._judge.judge_state(step, batch.state, actions, episodes)
                 batch.step(actions)
             self._tenths[episodes] += batch.out.reward_tenths.sum(axis=1)
@@ -200,6 +202,21 @@ def _batch(agent: BlueAgent, game: Game, num_envs: int) -> Batch:
         observation=one_of("observation", agent.observation, OBSERVATIONS),
     )
     return make_batch(num_envs, config, autoreset=False)
+
+
+def as_actions(chosen: object, episodes: int) -> NDArray[np.int64]:
+    """Returns what an agent chose as the batch takes it.
+
+    Raises:
+        InvalidInputError: it is not a whole number for each episode.
+    """
+    try:
+        actions = np.ascontiguousarray(chosen)
+    except ValueError:  # rows of different lengths
+        actions = np.empty(0)
+    if actions.dtype.kind not in "iu" or actions.shape != (episodes,):
+        raise not_allowed("an agent's actions", chosen, f"{episodes} whole numbers")
+    return actions.astype(np.int64, copy=False)
 
 
 def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell:
