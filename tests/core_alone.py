@@ -67,7 +67,7 @@ def used() -> dict[str, Any]:
     return {
         "vector": vector.step(np.zeros(3, np.int64))[1].tolist(),
         "single": float(single.step(0)[1]),
-        "picture": np.shape(single.render()),
+        "picture": np.asarray(single.render()).shape,
         "red_agent": belief.red_agent[0].tolist(),
         "playbook": playbook_read_back(),
         "mismatches": compare(load_trace(TRACES / "sleep.npz"), "main").mismatches,
