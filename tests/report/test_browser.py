@@ -444,7 +444,7 @@ def known_words(user: float, privileged: float) -> str:
     def percent(chance: float) -> str:
         return f"{min(max(math.floor(100 * chance + 0.5), 1), 99)}\xa0%"
 
-    certain = {(0.0, 0.0): "no access", (1.0, 0.0): "user access", (0.0, 1.0): "privileged access"}
+    certain = {(0.0, 0.0): "no access", (1.0, 0.0): "user", (0.0, 1.0): "privileged"}
     if (user, privileged) in certain:
         return certain[user, privileged]
     held = "held" if user + privileged > 0.9999 else f"{percent(user + privileged)} held"
@@ -454,7 +454,7 @@ def known_words(user: float, privileged: float) -> str:
 @pytest.mark.slow
 def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) -> None:
     page = replay.page
-    words = {"none": "no access", "user": "user access", "privileged": "privileged access"}
+    words = {"none": "no access", "user": "user", "privileged": "privileged"}
     judged = 0
     for number in range(1, 31):
         page.locator("#scrub").fill(str(number))
