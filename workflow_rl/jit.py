@@ -131,7 +131,7 @@ def _cache_folder(folder: Path) -> Iterator[None]:
         numba_config.CACHE_DIR = before
 
 
-class _CompileTeller(numba_event.Listener):
+class _CompileTeller(numba_event.Listener):  # type: ignore[misc]  # numba has no types
     """Tells that something is being compiled; where a cache had it, numba tells of nothing."""
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ def falsely_clear(found: Finding, values: NDArray[np.float64]) -> bool:
 
 ENTERPRISE_FIRST = 6.0 * (PLACE["enterprise"] == 0)  # no sum of pairs
 BEFORE_USER = pairwise(worth_of(enterprise__user=10.0))
-LANDS = {
+LANDS: dict[str, tuple[NDArray[np.float64], NDArray[np.float64] | float]] = {
     "nothing": (NOTHING, 1.0),
     "one small pair": (pairwise(worth_of(enterprise__user=3.0)), 1.0),
     "one large pair": (BEFORE_USER, 1.0),

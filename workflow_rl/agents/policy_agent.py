@@ -175,7 +175,7 @@ def _by_action(rows: NDArray[np.float64], space: ActionSpace) -> NDArray[np.floa
     chances = np.zeros((n, NUM_ACTIONS))
     meanings = np.broadcast_to(space.meanings(), rows.shape)
     np.add.at(chances, (np.arange(n)[:, None], meanings), rows)
-    return chances / chances.sum(axis=1, keepdims=True)
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
 def _observation_of(size: int) -> ObservationName:
