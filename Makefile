@@ -17,7 +17,7 @@ INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   $(addprefix tests/ppo/test_,elementary.py loss.py loss_gradient.py network.py passes.py policy_table.py returns.py sparse_rows.py) \
   $(addprefix tests/train/test_,control_variate.py episodes.py)
 
-.PHONY: search test test-slow coverage mutation chaos fuzz lint lock clean
+.PHONY: search test test-slow coverage mutation chaos fuzz images lint lock clean
 
 search: $(VENV)/.installed
 	$(BIN)/python workflow_rl/parallel_train_workflow_rl.py \
@@ -51,6 +51,10 @@ chaos: $(VENV)/.installed-dev
 # Malformed command lines, configurations and files; FUZZ=N cases of each kind.
 fuzz: $(VENV)/.installed-dev
 	FUZZ=$(or $(FUZZ),500) $(BIN)/python -m pytest tests/fuzz
+
+# The pictures of the documents, of a finished search: make images RUN=logs/exp_... (with Chromium).
+images: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.report.screenshots $(RUN)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

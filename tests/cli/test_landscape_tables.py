@@ -47,7 +47,7 @@ def test_where_hardly_any_order_complies_the_effect_is_left_open() -> None:
     complied[:, 3] = True
     shown = told(replace(land, is_compliant=complied))
     assert "1 of 120 orders complied for every seed." in shown
-    assert "cannot be told: fewer than two orders do." in shown
+    assert "cannot be told: fewer than two orders complied for every seed." in shown
     assert " 3/3 " in shown
     assert "No order complied in most of its trainings" not in shown
 

@@ -87,10 +87,9 @@ def _print_answer(console: Console, outcome: SearchOutcome) -> None:
     for sentence in finding.details:
         _say(console, sentence)
     if not finding.compliant:
-        console.print(f"closest to complying: {format_order(order)}")
+        console.print(f"recommended: none; closest: {format_order(order)}")
     elif len(finding.equals) > 1 and order in finding.equals:
-        console.print(f"recommended, one of the {len(finding.equals)} equal orders:")
-        console.print(f"  {format_order(order)}")
+        console.print(f"recommended: {format_order(order)} (one of {len(finding.equals)})")
     else:
         console.print(f"recommended: {format_order(order)}")
 

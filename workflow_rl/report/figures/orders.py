@@ -41,7 +41,7 @@ def scores_figure(found: Findings) -> Figure | None:
     rules: str | None = found.run.config.game.rules if found.run.config else None
     if mine is None or not found.scores or not mine.reward.mean < 0:
         return None
-    own = "this run's recommended policy"
+    own = "this run's policy"
     measured = "fresh games" if mine.fresh else "its training's last episodes"
     rows = [_ScoreRow(own, rules, mine.reward, measured, is_mine=True)]
     rows += [

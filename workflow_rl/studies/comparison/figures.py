@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from workflow_rl.report import palette
 from workflow_rl.report.plots import Plot, log_axis, named_rows, trace_colour
 from workflow_rl.studies.comparison.curve import LearningCurve
 from workflow_rl.studies.comparison.summary import EARLY_WINDOW, Summary
@@ -119,6 +120,7 @@ def _dots(
         trace["error_x"] = {
             "type": "data",
             "symmetric": False,
+            "color": palette.MUTED,
             "arrayminus": [low for low, _ in pairs],
             "array": [high for _, high in pairs],
         }

@@ -13,7 +13,7 @@ def answer_of(analysis: Analysis) -> list[str]:
     land, best = analysis.landscape, analysis.standings[0]
     orders, reliable = land.reward.shape[1], int(land.is_reliable.sum())
     told = [_complied(analysis)] if not land.is_eligible.any() else []
-    told += [f"{reliable} of {orders} orders complied for every seed.", verdict(analysis)]
+    told += [verdict(analysis), f"{reliable} of {orders} orders complied for every seed."]
     if analysis.equals is not None:
         told += about_equals(analysis.equals)
     if len(analysis.pairs) > 1:
@@ -41,7 +41,10 @@ def verdict(analysis: Analysis) -> str:
     """Says whether orders differ by more than chance."""
     effect = analysis.effect
     if effect is None:
-        return "How much the order matters cannot be told: fewer than two orders do."
+        return (
+            "How much the order matters cannot be told: fewer than two orders complied for every "
+            "seed."
+        )
     if len(analysis.landscape.seeds) < 2:
         return "One seed cannot tell orders from noise."
     return _share(effect)
