@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.estimates import Estimate, Floats
+from workflow_rl.estimates import Estimate, Floats, t_probability
 
 # Probability that everything called clear is right, taken together. Beyond 0.95, because trials may
 # be noisier in some orders than in others, and an order worth more than its pairs (docs/report.md).
@@ -69,8 +69,6 @@ def weigh_pairs(features: Floats, values: Floats) -> PairWeights:
         features: (trials, pairs) 1/2 if the pair's first comes before its second, else -1/2.
         values: (trials,) not all equal.
     """
-    from scipy.special import stdtr
-
     spread = float(values.std())
     inputs, targets = features - features.mean(axis=0), (values - values.mean()) / spread
     gram, along = inputs.T @ inputs, inputs.T @ targets
@@ -87,7 +85,7 @@ def weigh_pairs(features: Floats, values: Floats) -> PairWeights:
     weight /= weight.sum()
     held = variance > 0
     score = np.divide(mean, np.sqrt(variance), out=np.zeros_like(mean), where=held)
-    positive = np.where(held, stdtr(freedom, score), 0.0)
+    positive = np.where(held, t_probability(score, freedom), 0.0)
     worth, error = _believed(weight, mean, variance)
     return PairWeights(
         worth=spread * worth,

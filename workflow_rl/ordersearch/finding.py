@@ -92,7 +92,7 @@ class Finding:
     @property
     def details(self) -> tuple[str, ...]:
         """What else there is to say, a sentence each."""
-        told = [f"{effect} is worth {_points(effect.worth)}." for effect in self.clear]
+        told = [f"Worth {_points(effect.worth)}: {effect}." for effect in self.clear]
         rest = [effect for effect in self.effects if effect not in (*self.clear, *self.either)]
         if rest:
             most = max(effect.at_most for effect in rest)
