@@ -66,7 +66,7 @@ lock:
 	rm -rf $(VENV)-lock
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet torch==$(TORCH)
-	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,search,sb3,ray]'
+	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,search,sb3,ray,export]'
 	echo '# Exact versions of the reproducible set-up. Made by `make lock`; used as pip constraints.' > requirements.lock
 	$(VENV)-lock/bin/python -m pip freeze --exclude workflow-rl | sed 's/+cpu$$//' >> requirements.lock
 	rm -rf $(VENV)-lock
@@ -86,5 +86,5 @@ $(VENV)/.installed: pyproject.toml requirements.lock | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "installing into $(VENV), with the tools for development ..."
-	$(PIP_INSTALL) --editable '.[dev,search,sb3,ray]'
+	$(PIP_INSTALL) --editable '.[dev,search,sb3,ray,export]'
 	@touch $@ $(VENV)/.installed

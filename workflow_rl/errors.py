@@ -21,6 +21,7 @@ EXTRA_OF: Final = {
     "psutil": "search",
     "stable_baselines3": "sb3",
     "ray": "ray",
+    "onnx": "export",
 }
 
 

@@ -111,6 +111,16 @@ def test_another_environment_can_be_played() -> None:
     assert found.cell(10, "bline").mean < 0
 
 
+def test_mixed_is_each_red_agent_in_a_third_of_the_games() -> None:
+    names = ["mixed", "bline", "meander", "sleep"]
+    found = evaluate("sleep", episodes=3000, steps=[100], red_agents=names)
+    mixed, *alone = found.cells
+    thirds = sum(cell.mean for cell in alone) / 3
+    assert mixed.mean == pytest.approx(thirds, abs=4 * mixed.sd / len(mixed.returns) ** 0.5)
+    assert mixed.sd > 4 * max(cell.sd for cell in alone)
+    assert abs((mixed.returns == 0).mean() - 1 / 3) < 0.05
+
+
 def test_the_evaluation_is_the_last_of_its_events() -> None:
     settings = Settings(episodes=4, steps=[5], red_agents=["B_lineAgent", "sleep"])
     assert settings.red_agents == ("bline", "sleep")
@@ -131,7 +141,7 @@ def test_the_evaluation_is_the_last_of_its_events() -> None:
         ({"steps": [30, 30]}, "each named once"),
         ({"steps": [0]}, "steps must be a whole number from 1"),
         ({"red_agents": ["bline", "B_lineAgent"]}, "each named once"),
-        ({"red_agents": ["mixed"]}, "unknown red agent 'mixed': choose one of bline, meander"),
+        ({"red_agents": ["nobody"]}, "unknown red agent 'nobody': choose one of bline, meander"),
         ({"workflow": "user"}, "user is not a workflow"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"logged_episodes": -1}, "logged_episodes must be"),

@@ -310,8 +310,9 @@ def test_the_finding_in_words_stands_above_the_chips_and_what_to_do_next_below(
     assert lead < chips < steps
     assert "orders" in page.locator(".lead").inner_text()
     commands = page.locator(".steps code").all_text_contents()
-    assert [c.split()[1] for c in commands[:4]] == ["evaluate", "replay", "search", "landscape"]
-    assert "load_policy(" in commands[4]
+    named = [command.split()[1] for command in commands[:5]]
+    assert named == ["evaluate", "replay", "search", "landscape", "playbook"]
+    assert "load_policy(" in commands[5]
 
 
 def test_no_label_of_the_baselines_is_cut_on_a_phone_and_shipped_agents_are_there(

@@ -131,7 +131,7 @@ class PolicyAgent:
             description: what is known of the policy, the game it was trained on among it.
         """
         self.name = name
-        self.observation = _observation_of(observation_size)
+        self.observation = observation_of(observation_size)
         self.action_space = action_space
         self.order = order
         self.description = description or {}
@@ -178,7 +178,7 @@ def _by_action(rows: NDArray[np.float64], space: ActionSpace) -> NDArray[np.floa
     return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
-def _observation_of(size: int) -> ObservationName:
+def observation_of(size: int) -> ObservationName:
     """Returns which observation has so many values.
 
     Raises:

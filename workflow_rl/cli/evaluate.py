@@ -66,7 +66,7 @@ def _add_game(parser: argparse.ArgumentParser) -> None:
         "--red-agent",
         default=",".join(RED_AGENTS),
         metavar="NAME,NAME",
-        help=f"who attacks: {', '.join(RED_AGENTS)}",
+        help=f"who attacks: {', '.join(RED_AGENTS)}, or mixed (drawn for each episode)",
     )
     parser.add_argument(
         "--workflow",

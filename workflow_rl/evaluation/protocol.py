@@ -81,8 +81,7 @@ class Settings:
         ]
         put("steps", _distinct("steps", steps))
         names = several("red_agents", self.red_agents)
-        reds = [one_of("red agent", red_agent_name(name), RED_AGENTS) for name in names]
-        put("red_agents", _distinct("red agents", reds))
+        put("red_agents", _distinct("red agents", [red_agent_name(name) for name in names]))
         put("workflow", None if self.workflow is None else _order(self.workflow))
 
     @property
@@ -170,7 +169,7 @@ def evaluate(
         episodes: of each cell.
         rules: main (the official repository today) or competition (the 2022 leaderboard).
         steps: the lengths of episodes.
-        red_agents: who attacks.
+        red_agents: who attacks; mixed is one of the three, drawn for each episode.
         workflow: the order to follow, and by which compliance is judged; by default the
             policy's own.
         sampled: whether policies draw their actions; by default they take the most probable.

@@ -46,5 +46,9 @@ def next_steps(run: RunData) -> list[NextStep]:
             "Train every order for several seeds, which tells apart what a search cannot",
             f"workflow-rl landscape --red-agent {game.red_agent}",
         ),
+        NextStep(
+            "Hand the order over: a runbook for people and a security playbook (CACAO)",
+            f"workflow-rl playbook {path}",
+        ),
         NextStep("Use the policy in Python", python),
     ]
