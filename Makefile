@@ -17,7 +17,7 @@ INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   $(addprefix tests/ppo/test_,elementary.py loss.py loss_gradient.py network.py passes.py policy_table.py returns.py sparse_rows.py) \
   $(addprefix tests/train/test_,control_variate.py episodes.py)
 
-.PHONY: search test test-slow coverage mutation chaos fuzz docs dist lint lock clean
+.PHONY: search test test-slow coverage mutation chaos fuzz docs dist images lint lock clean
 
 search: $(VENV)/.installed
 	$(BIN)/python workflow_rl/parallel_train_workflow_rl.py \
@@ -59,6 +59,10 @@ docs: $(VENV)/.installed-dev
 # Wheel and source distribution in dist/, checked, and the wheel tried in an environment elsewhere.
 dist: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.installed_wheel
+
+# The pictures of the documents, of a finished search: make images RUN=logs/exp_... (with Chromium).
+images: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.report.screenshots $(RUN)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
