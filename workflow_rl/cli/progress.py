@@ -92,7 +92,9 @@ class SearchProgress:
             self._add_workflows()
         self._follow(task.name, planned_updates(self._config, task.name), news="")
         order = task.job.order
-        named = workflow_named(self._config, order) if order is None else short_order(order)
+        named = workflow_named(self._config, order)
+        if order is not None and task.name != TRAINING:
+            named = short_order(order)
         line = f"{task.name}: {named}"
         self._console.print(line if not self._console.is_terminal else f"[dim]{line}[/dim]")
 
