@@ -52,6 +52,8 @@ HOW_TO_RUN = {
     "Chromium": "apt-get install chromium && make test",
     "Ray": "pip install '.[ray]'",
     "stable_baselines3": "pip install '.[sb3]'",
+    "sb3_contrib": "pip install '.[sb3]'",
+    "mkdocs": "pip install '.[docs]'",
 }
 
 

@@ -62,11 +62,12 @@ def used() -> dict[str, Any]:
     vector.reset(seed=0)
     belief = workflow_rl.Belief()
     belief.update(np.zeros(52, np.int8), 0)
-    single = gymnasium.make("workflow_rl/Cage2-v0")
+    single = gymnasium.make("workflow_rl/Cage2-v0", render_mode="rgb_array")
     single.reset(seed=0)
     return {
         "vector": vector.step(np.zeros(3, np.int64))[1].tolist(),
         "single": float(single.step(0)[1]),
+        "picture": np.asarray(single.render()).shape,
         "red_agent": belief.red_agent[0].tolist(),
         "playbook": playbook_read_back(),
         "mismatches": compare(load_trace(TRACES / "sleep.npz"), "main").mismatches,

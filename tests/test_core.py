@@ -86,6 +86,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
 def test_the_simulator_the_belief_the_environments_and_parity_work(alone: Alone) -> None:
     assert alone.used["vector"] == [0.0, 0.0, 0.0]
     assert alone.used["single"] == 0.0
+    assert alone.used["picture"] == [640, 960, 3]  # without an image library
     assert alone.used["red_agent"] == pytest.approx([1 / 3] * 3)
     assert alone.used["mismatches"] == 0
     called = alone.commands[f"parity {TRACES}"]

@@ -19,6 +19,7 @@ EXTRA_OF: Final = {
     "threadpoolctl": "search",
     "psutil": "search",
     "stable_baselines3": "sb3",
+    "sb3_contrib": "sb3",
     "ray": "ray",
     "onnx": "export",
 }

@@ -66,6 +66,18 @@ class Policy:
         self._rng = np.random.default_rng(0)
         self._episode: ActionSpace | None = None  # what get_action remembers
 
+    def __repr__(self) -> str:
+        """Says what it follows, what it is made of and what it was trained on."""
+        if self.order is not None:
+            follows = repr(str(self.order))
+        else:
+            follows = "any order it is told" if self.is_conditioned else "no order"
+        units = " x ".join(str(len(bias)) for _, bias in self.layers[:-1])
+        known = ("rules", "red_agent")
+        told = [f"{name}={self.description[name]!r}" for name in known if name in self.description]
+        made = f"{self.observation_size} values -> {units or 'no'} units -> {self.outputs} actions"
+        return f"Policy({', '.join((f'order: {follows}', made, *told))})"
+
     @property
     def is_conditioned(self) -> bool:
         """Whether it is shown an order."""

@@ -1,7 +1,7 @@
 """Which of the tried orders to hand over."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from workflow_rl.errors import InvalidInputError
@@ -22,7 +22,9 @@ class Recommendation:
     reason: str
 
 
-def recommend(orders: Orders, seen: Sequence[Observation]) -> Recommendation:
+def recommend(
+    orders: Orders, seen: Sequence[Observation], among: Collection[int] = ()
+) -> Recommendation:
     """Returns the compliant tried order with the highest believed value.
 
     With fewer than two compliant trials there is nothing to believe beyond what was observed; if
@@ -31,6 +33,8 @@ def recommend(orders: Orders, seen: Sequence[Observation]) -> Recommendation:
     Args:
         orders: those there are.
         seen: the trials, at least one.
+        among: orders that are better than others, as far as is known; if one of them complied, it
+            is one of them.
 
     Raises:
         InvalidInputError: nothing was tried.
@@ -62,7 +66,8 @@ def recommend(orders: Orders, seen: Sequence[Observation]) -> Recommendation:
     gp = OrderGP(orders, [o.order for o in compliant], [o.value for o in compliant])
     belief = gp.posterior(list(values))
     place = {order: k for k, order in enumerate(values)}
-    best = max(values, key=lambda order: (round(float(belief.mean[place[order]]), 9), -order))
+    preferred = [order for order in values if order in among] or list(values)
+    best = max(preferred, key=lambda order: (round(float(belief.mean[place[order]]), 9), -order))
     return Recommendation(
         best,
         True,

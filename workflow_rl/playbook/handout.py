@@ -7,8 +7,8 @@ from typing import Any
 
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.ordersearch.finding import Finding, PairEffect, conclude
 from workflow_rl.playbook.plan import Plan, plan_of
-from workflow_rl.report.effects import PairEffect, fit_pairs, pair_effects
 from workflow_rl.report.findings import Recommended, recommended_of
 from workflow_rl.report.rundata import RunData, read_run, refuse_no_run
 from workflow_rl.runs.store import CONFIG_FILE, SUMMARY_FILE
@@ -23,7 +23,12 @@ class Handout:
     created: datetime  # when the run began
     plan: Plan
     recommended: Recommended
-    pairs: tuple[PairEffect, ...]  # what the arrangement of two units is worth, largest first
+    finding: Finding  # about orders
+
+    @property
+    def pairs(self) -> tuple[PairEffect, ...]:
+        """What the arrangement of two units is worth, the clear effects first."""
+        return self.finding.effects
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -64,6 +69,7 @@ class Handout:
                 "compliance": mine.compliance,
                 "compliance_true": mine.compliance_true,
                 "by_attacker": [score.as_json() for score in mine.fresh],
+                "finding": self.finding.headline,
                 "pairs": [
                     {
                         "first": pair.first,
@@ -93,19 +99,19 @@ def handout_of(path: Path) -> Handout:
             f"{path} recommends no order that can be read: {CONFIG_FILE} or {SUMMARY_FILE} is "
             "damaged or of another version"
         )
-    mine = recommended_of(run)
+    finding = conclude(run.orders, run.seen, run.config.game.red_agent)
+    mine = recommended_of(run, finding)
     if mine is None:
         raise InvalidInputError(
             f"{path} recommends no order: only a search, or a training of one workflow, does"
         )
-    model = fit_pairs(run.orders, run.seen)
     return Handout(
         run=run,
         config=run.config,
         created=_moment(path, run.noted.get("created")),
         plan=plan_of(run.orders[mine.order]),
         recommended=mine,
-        pairs=tuple(pair_effects(model)) if model else (),
+        finding=finding,
     )
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from workflow_rl.evaluation.scoring import Score
+from workflow_rl.ordersearch.finding import PairEffect
 from workflow_rl.playbook.handout import Handout
 from workflow_rl.playbook.plan import Unit, formatted, free_units, names_of
-from workflow_rl.report.effects import PairEffect
 from workflow_rl.report.words import command_of, game_of, percent, points, unfit_for
 from workflow_rl.runs.store import SEARCH
 from workflow_rl.scenario.tables import (
@@ -116,6 +116,10 @@ def _remove(unit: Unit) -> str:
 def _what_matters(handout: Handout) -> Iterator[str]:
     yield "## Which part of the order matters"
     yield ""
+    if _is_search(handout):
+        headline = handout.finding.headline
+        yield f"{headline[:1].upper()}{headline[1:]}."
+        yield ""
     for pair, kept in handout.effects:
         against = "" if kept else "; **this order has it the other way round**"
         yield (
@@ -129,6 +133,8 @@ def _what_matters(handout: Handout) -> Iterator[str]:
             "- No pair of units has a clear effect: with so many pairs looked at, chance could "
             "explain any of them."
         )
+    if handout.finding.either:
+        yield f"- Keep to all of these: {', '.join(map(str, handout.finding.either))}."
     names = names_of(handout.plan)
     free = [free_units(handout.plan, red) for red in handout.attackers]
     by_rule = [name for name in names if free and all(name in units for units in free)]
@@ -144,7 +150,8 @@ def _what_matters(handout: Handout) -> Iterator[str]:
 
 def _swaps(handout: Handout, by_rule: Sequence[str]) -> Iterator[str]:
     """Yields the neighbours in the order whose arrangement has no clear effect."""
-    unclear = {frozenset((p.first, p.second)): p for p in handout.pairs if not p.is_clear}
+    kept = (*handout.finding.clear, *handout.finding.either)
+    unclear = {frozenset((p.first, p.second)): p for p in handout.pairs if p not in kept}
     names = names_of(handout.plan)
     for first, second in pairwise(names):
         pair = unclear.get(frozenset((first, second)))

@@ -206,6 +206,10 @@ class Orders:
         allowed = self._agree(np.argsort(sequences, axis=1))
         return np.unique(self.indices(sequences[allowed]))
 
+    def is_free(self, first: int, second: int) -> bool:
+        """Returns whether there are orders with the two units either way round."""
+        return not (self._before[first] >> second & 1 or self._before[second] >> first & 1)
+
     # --- which are alike
 
     def classes_of_equals(
@@ -221,12 +225,16 @@ class Orders:
             red_agent: who attacks.
             indices: the orders; by default all that are allowed.
         """
-        rest = [
-            unit
-            for unit, hosts in enumerate(self.units.hosts)
-            if red_agent != "bline" or hosts & ~_UNTOUCHED_BY_BLINE
-        ]
+        idle = self.idle_units(red_agent)
+        rest = [unit for unit in range(self.n) if unit not in idle]
         return self._classes(rest, self.listed() if indices is None else indices)
+
+    def idle_units(self, red_agent: str) -> tuple[int, ...]:
+        """Returns the units whose places can make no difference against a red agent."""
+        if red_agent != "bline":
+            return ()
+        hosts = enumerate(self.units.hosts)
+        return tuple(unit for unit, those in hosts if not those & ~_UNTOUCHED_BY_BLINE)
 
     def classes_without(self, *units: str) -> NDArray[np.int64]:
         """Returns the class of each allowed order when some units' places do not matter."""
@@ -254,6 +262,17 @@ class Orders:
     @cached_property
     def _rank_table(self) -> NDArray[np.int8]:
         return self._ranks(np.arange(self.total))
+
+    @cached_property
+    def _before(self) -> list[int]:
+        """The set of units that come before each in every order."""
+        before = self.required.before(self.units.names)
+        for _ in range(self.n):  # what comes before those comes before it, too
+            for unit in range(self.n):
+                for other in range(self.n):
+                    if before[unit] >> other & 1:
+                        before[unit] |= before[other]
+        return before
 
     @cached_property
     def _ways(self) -> NDArray[np.int64]:

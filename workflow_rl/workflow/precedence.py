@@ -91,7 +91,7 @@ class Requirements:
 
     def ways(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Returns (2^n,) in how many ways the rest can follow a set of placed units."""
-        n, before = len(names), self._before(names)
+        n, before = len(names), self.before(names)
         found = [0] * (1 << n)
         found[-1] = 1
         for placed in range((1 << n) - 2, -1, -1):
@@ -112,7 +112,7 @@ class Requirements:
             ways: as counted by `ways`.
             numbers: (k,) places, from 0.
         """
-        n, before = len(names), np.array(self._before(names))
+        n, before = len(names), np.array(self.before(names))
         left, placed = np.array(numbers, np.int64), np.zeros(len(numbers), np.int64)
         out = np.empty((len(left), n), np.int8)
         for place in range(n):
@@ -127,8 +127,8 @@ class Requirements:
             placed |= np.int64(1) << chosen
         return out
 
-    def _before(self, names: Sequence[str]) -> list[int]:
-        """Returns the set of units that must come before each."""
+    def before(self, names: Sequence[str]) -> list[int]:
+        """Returns the set of units that each pair says must come before each unit."""
         before = [0] * len(names)
         for first, second in self.by_number(names):
             before[second] |= 1 << first

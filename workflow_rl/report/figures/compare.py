@@ -81,17 +81,17 @@ def effects_figure(runs: list[Findings]) -> Figure | None:
     """What each pair is worth in each run; runs of different units have no pairs in common."""
     import plotly.graph_objects as go
 
-    known = [(number, found) for number, found in enumerate(runs, 1) if found.pairs]
+    known = [(number, found) for number, found in enumerate(runs, 1) if found.finding.effects]
     if not known or len({found.run.orders.units for _, found in known}) > 1:
         return None
     orders = known[0][1].run.orders
     names = [(orders.units.names[a], orders.units.names[b]) for a, b in orders.pairs]
     worth = np.zeros((len(names), len(known)))
     for column, (_, found) in enumerate(known):
-        by_pair = {(p.first, p.second): p.worth.mean for p in found.pairs}
+        by_pair = {(p.first, p.second): p.worth.mean for p in found.finding.effects}
         for row, (a, b) in enumerate(names):
-            ahead = by_pair.get((a, b))
-            worth[row, column] = -by_pair[b, a] if ahead is None else ahead
+            ahead = by_pair.get((a, b), 0.0)  # 0: it cannot matter
+            worth[row, column] = ahead - by_pair.get((b, a), 0.0)
     limit = max(float(np.abs(worth).max()), 1e-9)
     figure = base_figure(420)
     figure.add_trace(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Floats
-from workflow_rl.workflow.orders import TYPES, Indices, Orders
+from workflow_rl.workflow.orders import TYPES, Indices, Order, Orders
 from workflow_rl.workflow.precedence import Requirements
 from workflow_rl.workflow.units import units_of
 
@@ -64,7 +64,11 @@ class Landscape:
 
     def format(self, place: int) -> str:
         """Writes the order of a column."""
-        return self.orders.format(int(self.listed[place]))
+        return str(self.order(place))
+
+    def order(self, place: int) -> Order:
+        """Returns the order of a column."""
+        return self.orders[int(self.listed[place])]
 
     @property
     def classes(self) -> NDArray[np.int64]:
