@@ -9,7 +9,6 @@ from typing import Any
 from workflow_rl.evaluation.scoring import Score
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.rundata import RunData
-from workflow_rl.workflow.orders import Orders
 
 
 def points(value: float) -> str:
@@ -75,13 +74,13 @@ def about_finding(found: Findings) -> list[str]:
 
 def about_example(found: Findings) -> str:
     """Says what the one order is that is shown and handed over."""
-    mine, equal = found.recommended, len(found.finding.equals)
+    mine, equal = found.recommended, found.finding.equal_orders
     assert mine is not None
     if not found.finding.compliant:
         return "The order that came closest to complying:"
     if mine.order not in found.finding.equals or equal == 1:
         return "The recommended order:"
-    return f"One of the {equal} equal orders, as an example:"
+    return f"One of the {equal:,} equal orders, as an example:"
 
 
 def about_recommendation(found: Findings) -> list[str]:
@@ -149,11 +148,6 @@ def all_orders(found: Findings) -> str:
     return f"The orders tried, of {orders.count:,}"
 
 
-def clear_level(orders: Orders) -> str:
-    """Says how sure an effect must be to be called clear among so many pairs."""
-    return f"{100 - 5 / len(orders.pairs):.5g} %"
-
-
 def about_beliefs(found: Findings) -> str:
     """Says what the belief about all orders rests on."""
     beliefs, orders = found.beliefs, found.run.orders
@@ -179,7 +173,7 @@ def about_pairs(found: Findings) -> str:
     if finding.either:
         marked += ", pairs of which at least one matters and the trials cannot tell which"
     return (
-        f"What it is worth to fix one type before another, by the {finding.compliant} compliant "
+        f"What it is worth to fix one unit before another, by the {finding.compliant} compliant "
         f"trials, all other pairs as they are: {marked}, and pairs without an effect that shows."
     )
 
