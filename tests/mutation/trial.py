@@ -1,0 +1,188 @@
+"""Tries the changes of the rules, each in a process of its own.
+
+A change that does not reach what runs when modules are imported is made in a session that has
+imported and collected the tests already (`session.Collected`); any other in one that imports the
+changed source in place of the one on disk. Of the tests those run that reach the changed
+statement, until one fails: first those that noticed most of the module's changes so far, then the
+module's own, then the quicker ones. The rules are interpreted (`tests/interpreted.py`), so that
+nothing is compiled for a change.
+"""
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import resource
+import sys
+import types
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.mutation.changes import FOLDER, ROOT, Change, source_of
+from tests.mutation.codes import changed_functions, statement_lines
+from tests.mutation.session import (
+    Collected,
+    Facts,
+    FirstFailure,
+    Request,
+    Verdict,
+    facts_from,
+    in_child,
+    say,
+    silently,
+)
+
+MEMORY = "tests/sim/test_memory.py"
+RECORDINGS = "tests/parity/test_replay.py::test_the_recordings_replay_without_a_mismatch"
+ENVIRONMENT = {
+    "NUMBA_DISABLE_JIT": "1",
+    "OMP_NUM_THREADS": "1",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+}
+CPU_LIMIT = 400  # seconds of processor time of all tests of a change
+GAME = ("scenario", "sim")
+
+
+def selection(module: str) -> list[str]:
+    """Returns the tests that can notice a change of a module."""
+    package, _, _ = module.partition("/")
+    folders = GAME if package in GAME else (package,)
+    files = [
+        path.relative_to(ROOT).as_posix()
+        for folder in folders
+        for path in sorted((ROOT / "tests" / folder).glob("test_*.py"))
+    ]
+    return [*files, RECORDINGS] if package in GAME else files
+
+
+class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds one module, with another source than the one on disk."""
+
+    def __init__(self, change: Change) -> None:
+        """Keeps the source."""
+        self.name = f"workflow_rl.{change.module.replace('/', '.')}"
+        self.code = compile(change.source, source_of(change.module), "exec")
+
+    def find_spec(
+        self, fullname: str, path: object, target: object = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Finds the one module."""
+        is_it = fullname == self.name
+        return importlib.machinery.ModuleSpec(fullname, self) if is_it else None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Runs the changed source."""
+        exec(self.code, module.__dict__)
+
+
+class Tester:
+    """Tries changes that the same tests can notice, and remembers which test noticed them."""
+
+    def __init__(self, tests: list[str]) -> None:
+        """Imports and collects the tests and finds out about them.
+
+        Raises:
+            SystemExit: some fail without any change.
+        """
+        self.files = tests
+        self.kills: dict[str, Counter[str]] = {}
+        reading, answering = os.pipe()
+        asked, asking = os.pipe()
+        self.answers = os.fdopen(reading, encoding="utf-8")
+        self.pipe = answering
+
+        def collect() -> None:
+            os.close(asking)
+            requests = os.fdopen(asked, encoding="utf-8")
+            silently(*tests, plugin=Collected(requests, answering))
+
+        in_child(collect)
+        os.close(asked)
+        self.requests = asking
+        failed, libraries, facts = json.loads(self.answers.readline())
+        if failed:
+            raise SystemExit(f"without any change, {failed[0]} fails")
+        self.facts: Facts = facts_from(facts)
+        for library in libraries:  # once here instead of for every change
+            with contextlib.suppress(Exception):
+                importlib.import_module(library)
+
+    def close(self) -> None:
+        """Ends the process that has collected the tests."""
+        os.close(self.requests)
+        os.close(self.pipe)
+        self.answers.close()
+
+    def noticed_by(self, change: Change) -> str:
+        """Returns the test that fails with a change, or the empty word."""
+        path = str(source_of(change.module))
+        before = Path(path).read_text()
+        after = compile(change.source, path, "exec")
+        functions = changed_functions(compile(before, path, "exec"), after)
+        if not functions:  # compiled it is the same
+            return ""
+        is_fresh = bool(functions & self.facts.at_import)
+        names = set(self.facts.seconds)
+        if "memory" not in before:  # slow, and nothing new to other rules
+            names = {name for name in names if not name.startswith(MEMORY)}
+        if not is_fresh:
+            by_line = self.facts.tests_of.get(path, {})
+            lines = statement_lines(before, change.line)
+            names &= {name for line in lines for name in by_line.get(line, [])}
+        kills = self.kills.setdefault(change.module, Counter())
+        own = f"tests/{change.module.replace('/', '/test_')}.py"
+        order = sorted(
+            names,
+            key=lambda name: (
+                -kills[name],
+                not name.startswith(own),
+                self.facts.seconds[name],
+            ),
+        )
+        if not order:  # no test comes there
+            return ""
+        tests = {name: self.facts.seconds[name] for name in order}
+        noticed_by = self._fresh(change, tests) if is_fresh else self._in_place(change, tests)
+        kills[noticed_by] += bool(noticed_by)
+        return noticed_by
+
+    def _in_place(self, change: Change, tests: dict[str, float]) -> str:
+        say(self.requests, Request(str(source_of(change.module)), change.source, tests))
+        return Verdict(*json.loads(self.answers.readline())).noticed_by
+
+    def _fresh(self, change: Change, tests: dict[str, float]) -> str:
+        def run() -> None:
+            resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT))
+            sys.meta_path.insert(0, Changed(change))
+            silently(*self.files, plugin=FirstFailure(self.pipe, tests))
+
+        _, status = os.waitpid(in_child(run), 0)
+        if status:
+            return "the process ended"
+        return Verdict(*json.loads(self.answers.readline())).noticed_by
+
+
+def try_changes(tasks: Any, results: Any) -> None:
+    """Tries the changes it is given until there are no more; the body of a worker.
+
+    Each result is the module, the change and the test that noticed it.
+    """
+    sys.path.insert(0, str(ROOT))
+    os.chdir(ROOT)
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(FOLDER / "pycache")
+    tester = None
+    while (task := tasks.get()) is not None:
+        change = Change(*task)
+        tests = selection(change.module)
+        try:
+            if tester is None or tester.files != tests:
+                if tester:
+                    tester.close()
+                tester = Tester(tests)
+            results.put((change.module, change.job, tester.noticed_by(change)))
+        except SystemExit as failed:
+            results.put((change.module, "", str(failed)))
+            return
