@@ -1,6 +1,7 @@
 """`make mutation`: tries every change, prints what came out and writes it beside what was tried."""
 
 import argparse
+import math
 import multiprocessing
 import os
 import sys
@@ -20,8 +21,14 @@ from tests.mutation.changes import (
 from tests.mutation.trial import ENVIRONMENT, try_changes
 
 
-def mutate(modules: Sequence[str], workers: int) -> None:
+def mutate(modules: Sequence[str], workers: int, limit: float) -> None:
     """Tries the changes that were not tried yet.
+
+    Args:
+        modules: what to change.
+        workers: how many processes try changes.
+        limit: seconds; tests that take longer are left out, and what passes the others is not
+            kept, but stays to be tried.
 
     Raises:
         SystemExit: the tests of a module fail without any change.
@@ -35,7 +42,7 @@ def mutate(modules: Sequence[str], workers: int) -> None:
     for task in [*work.values(), *[None] * workers]:
         tasks.put(task)
     crew = [
-        context.Process(target=try_changes, args=(tasks, results), daemon=True)
+        context.Process(target=try_changes, args=(tasks, results, limit), daemon=True)
         for _ in range(workers)
     ]
     for worker in crew:
@@ -47,7 +54,8 @@ def mutate(modules: Sequence[str], workers: int) -> None:
             for worker in crew:
                 worker.terminate()
             raise SystemExit(noticed_by)
-        keep(work[module, job], noticed_by)
+        if noticed_by or limit == math.inf:
+            keep(work[module, job], noticed_by)
         if done % 50 == 0:
             each = (time.monotonic() - start) / done
             left = each * (len(work) - done) / 60
@@ -61,6 +69,13 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N")
     parser.add_argument("--survivors", action="store_true", help="try those again that survived")
     parser.add_argument("--report", action="store_true", help="try nothing, tell what came out")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="leave out tests that take longer; what passes the others stays to be tried",
+    )
     args = parser.parse_args()
     if unknown := set(args.modules) - set(all_modules()):
         parser.error(f"unknown {', '.join(unknown)}: choose from {', '.join(all_modules())}")
@@ -68,7 +83,7 @@ def main() -> int:
         if args.survivors:
             for module in args.modules:
                 forget_survivors(module)
-        mutate(args.modules, args.workers)
+        mutate(args.modules, args.workers, args.limit)
     text = "\n".join(report(args.modules))
     (FOLDER / "report.txt").write_text(text + "\n", encoding="utf-8")
     print(text)

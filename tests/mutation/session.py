@@ -7,6 +7,7 @@ before, and the functions are exchanged in place.
 
 import contextlib
 import gc
+import hashlib
 import json
 import os
 import signal
@@ -15,13 +16,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from types import FrameType, FunctionType
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, NamedTuple, NoReturn
 
 import coverage
 import pytest
 
-from tests.mutation.changes import ROOT
+from tests.mutation.changes import FOLDER, ROOT
 from tests.mutation.codes import Function, codes_in, function_of
 
 PYTEST = (
@@ -33,11 +35,10 @@ _OURS = ("__main__", "__mp_main__", "tests", "workflow_rl")
 
 
 class Facts(NamedTuple):
-    """What is known of tests that pass."""
+    """What is known of a test that passes."""
 
-    seconds: dict[str, float]  # of processor time, of each test
-    tests_of: dict[str, dict[int, list[str]]]  # the tests that run a line of a file
-    at_import: set[Function]  # what runs when the tests are imported and collected
+    seconds: float  # of processor time
+    lines: dict[str, list[int]]  # those that it runs, by file
 
 
 class Request(NamedTuple):
@@ -116,7 +117,7 @@ class FirstFailure:
 
 
 class Measure:
-    """Runs every test, and finds out how long each takes and which lines it runs."""
+    """Finds out how long each test of a file takes and which lines it runs."""
 
     def __init__(self) -> None:
         """Begins with nothing."""
@@ -139,10 +140,15 @@ class Measure:
         if report.failed:
             self.failed.append(report.nodeid)
 
-    def tests_of(self) -> dict[str, dict[int, list[str]]]:
-        """Returns the tests that run a line of a file."""
+    def facts(self) -> dict[str, Facts]:
+        """Returns what was found out about each test."""
         data = self.lines.get_data()
-        return {file: data.contexts_by_lineno(file) for file in data.measured_files()}
+        lines: dict[str, dict[str, list[int]]] = defaultdict(dict)
+        for file in data.measured_files():
+            for line, tests in data.contexts_by_lineno(file).items():
+                for test in tests:
+                    lines[test].setdefault(str(Path(file).relative_to(ROOT)), []).append(line)
+        return {test: Facts(seconds, lines[test]) for test, seconds in self.seconds.items()}
 
 
 class Collected:
@@ -178,16 +184,28 @@ class Collected:
         os._exit(0)
 
     def measure(self, session: pytest.Session) -> None:
-        """Runs all tests and says what is known of them."""
-        measure = Measure()
-        session.config.pluginmanager.register(measure)
-        measure.lines.start()
+        """Finds out about the tests, those of a file that was changed, or all if a rule was."""
+        failed: list[str] = []
+        files = defaultdict(list)
         for item in session.items:
-            session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-        measure.lines.stop()
+            files[item.path].append(item)
+        for path, items in files.items():
+            stored = facts_file(path)
+            if not stored.exists():
+                measure = Measure()
+                session.config.pluginmanager.register(measure)
+                measure.lines.start()
+                for item in items:
+                    session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                measure.lines.stop()
+                session.config.pluginmanager.unregister(measure)
+                failed += measure.failed
+                if not measure.failed:
+                    stored.parent.mkdir(exist_ok=True)
+                    stored.write_text(json.dumps(measure.facts()))
         libraries = [name for name in sys.modules if name.split(".")[0] not in _OURS]
-        facts = measure.seconds, measure.tests_of(), [*self.at_import]
-        say(self.pipe, (measure.failed, libraries, facts))
+        tests = {item.nodeid: str(item.path) for item in session.items}
+        say(self.pipe, (failed, libraries, tests, [*self.at_import]))
         os._exit(0)
 
     def answer(
@@ -212,11 +230,23 @@ def silently(*files: str, plugin: object) -> None:
         pytest.main([*PYTEST, *files], plugins=[plugin])
 
 
-def facts_from(answer: Any) -> Facts:
-    """Returns the facts that a session said."""
-    seconds, tests_of, at_import = answer
-    lines = {
-        file: {int(line): tests for line, tests in by_line.items()}
-        for file, by_line in tests_of.items()
-    }
-    return Facts(seconds, lines, {Function(*function) for function in at_import})
+def facts_file(tests: Path) -> Path:
+    """Returns where the facts of a file of tests are kept: they hold for these tests and rules."""
+    sources = sorted((ROOT / "workflow_rl").rglob("*.py"))
+    helpers = [path for path in sorted((ROOT / "tests").rglob("*.py")) if is_helper(path)]
+    digest = hashlib.sha256()
+    for path in (tests, *sources, *helpers):
+        digest.update(path.read_bytes())
+    return FOLDER / "facts" / f"{tests.stem}-{digest.hexdigest()[:16]}.json"
+
+
+def is_helper(path: Path) -> bool:
+    """Tells whether tests may import a file of the folder of tests."""
+    return not path.name.startswith("test_") and "mutation" not in path.parts
+
+
+def facts_of(tests: dict[str, str]) -> dict[str, Facts]:
+    """Returns what is known of tests, by name, that are given with their files."""
+    stored = [json.loads(facts_file(Path(file)).read_text()) for file in set(tests.values())]
+    known = {name: Facts(*facts) for one in stored for name, facts in one.items()}
+    return {name: known[name] for name in tests}

@@ -22,14 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutation.changes import FOLDER, ROOT, Change, source_of
-from tests.mutation.codes import changed_functions, statement_lines
+from tests.mutation.codes import Function, changed_functions, statement_lines
 from tests.mutation.session import (
     Collected,
-    Facts,
     FirstFailure,
     Request,
     Verdict,
-    facts_from,
+    facts_of,
     in_child,
     say,
     silently,
@@ -102,10 +101,11 @@ class Tester:
         in_child(collect)
         os.close(asked)
         self.requests = asking
-        failed, libraries, facts = json.loads(self.answers.readline())
+        failed, libraries, tests_by_name, at_import = json.loads(self.answers.readline())
         if failed:
             raise SystemExit(f"without any change, {failed[0]} fails")
-        self.facts: Facts = facts_from(facts)
+        self.facts = facts_of(tests_by_name)
+        self.at_import = {Function(*function) for function in at_import}
         for library in libraries:  # once here instead of for every change
             with contextlib.suppress(Exception):
                 importlib.import_module(library)
@@ -116,35 +116,37 @@ class Tester:
         os.close(self.pipe)
         self.answers.close()
 
-    def noticed_by(self, change: Change) -> str:
-        """Returns the test that fails with a change, or the empty word."""
+    def noticed_by(self, change: Change, limit: float) -> str:
+        """Returns the test that fails with a change, or the empty word.
+
+        Args:
+            change: the change.
+            limit: seconds; tests that take longer are left out.
+        """
         path = str(source_of(change.module))
         before = Path(path).read_text()
         after = compile(change.source, path, "exec")
         functions = changed_functions(compile(before, path, "exec"), after)
         if not functions:  # compiled it is the same
             return ""
-        is_fresh = bool(functions & self.facts.at_import)
-        names = set(self.facts.seconds)
+        is_fresh = bool(functions & self.at_import)
+        names = {name for name, facts in self.facts.items() if facts.seconds <= limit}
         if "memory" not in before:  # slow, and nothing new to other rules
             names = {name for name in names if not name.startswith(MEMORY)}
         if not is_fresh:
-            by_line = self.facts.tests_of.get(path, {})
-            lines = statement_lines(before, change.line)
-            names &= {name for line in lines for name in by_line.get(line, [])}
+            file, lines = f"workflow_rl/{change.module}.py", statement_lines(before, change.line)
+            names = {
+                name for name in names if set(lines) & set(self.facts[name].lines.get(file, ()))
+            }
         kills = self.kills.setdefault(change.module, Counter())
         own = f"tests/{change.module.replace('/', '/test_')}.py"
         order = sorted(
             names,
-            key=lambda name: (
-                -kills[name],
-                not name.startswith(own),
-                self.facts.seconds[name],
-            ),
+            key=lambda name: (-kills[name], not name.startswith(own), self.facts[name].seconds),
         )
         if not order:  # no test comes there
             return ""
-        tests = {name: self.facts.seconds[name] for name in order}
+        tests = {name: self.facts[name].seconds for name in order}
         noticed_by = self._fresh(change, tests) if is_fresh else self._in_place(change, tests)
         kills[noticed_by] += bool(noticed_by)
         return noticed_by
@@ -165,10 +167,11 @@ class Tester:
         return Verdict(*json.loads(self.answers.readline())).noticed_by
 
 
-def try_changes(tasks: Any, results: Any) -> None:
+def try_changes(tasks: Any, results: Any, limit: float) -> None:
     """Tries the changes it is given until there are no more; the body of a worker.
 
-    Each result is the module, the change and the test that noticed it.
+    Each result is the module, the change and the test that noticed it. Tests that take longer than
+    the limit, in seconds, are left out.
     """
     sys.path.insert(0, str(ROOT))
     os.chdir(ROOT)
@@ -182,7 +185,7 @@ def try_changes(tasks: Any, results: Any) -> None:
                 if tester:
                     tester.close()
                 tester = Tester(tests)
-            results.put((change.module, change.job, tester.noticed_by(change)))
+            results.put((change.module, change.job, tester.noticed_by(change, limit)))
         except SystemExit as failed:
             results.put((change.module, "", str(failed)))
             return
