@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".mutation"
@@ -55,7 +55,17 @@ class Change(NamedTuple):
     module: str
     job: str
     line: int
-    source: str  # of the whole module, changed
+    operator: str
+    occurrence: int
+    arguments: dict[str, Any]
+
+    def source(self) -> str:
+        """Returns the module's source with the change."""
+        change = importlib.import_module("cosmic_ray.plugins").get_operator(self.operator)
+        mutating = importlib.import_module("cosmic_ray.mutating")
+        before = source_of(self.module).read_text()
+        after: str = mutating.mutate_code(before, change(**self.arguments), self.occurrence)
+        return after
 
 
 class Survivor(NamedTuple):
@@ -129,20 +139,13 @@ def prepare(module: str) -> None:
 
 def pending(module: str) -> list[Change]:
     """Returns the changes of a module that were not tried yet."""
-    mutate_code = importlib.import_module("cosmic_ray.mutating").mutate_code
-    get_operator = importlib.import_module("cosmic_ray.plugins").get_operator
     work_db = importlib.import_module("cosmic_ray.work_db")
     with work_db.use_db(str(session_of(module)), work_db.WorkDB.Mode.open) as session:
         items = [(item.job_id, item.mutations[0]) for item in session.pending_work_items]
-    before = source_of(module).read_text()
     return [
         Change(
-            module,
-            job,
-            one.start_pos[0],
-            mutate_code(
-                before, get_operator(one.operator_name)(**one.operator_args), one.occurrence
-            ),
+            *(module, job, one.start_pos[0]),
+            *(one.operator_name, one.occurrence, one.operator_args),
         )
         for job, one in items
     ]
@@ -150,13 +153,16 @@ def pending(module: str) -> list[Change]:
 
 def keep(change: Change, noticed_by: str) -> None:
     """Stores what became of a change, as cosmic-ray does."""
-    before = source_of(change.module).read_text().split("\n")
-    diff = "\n".join(difflib.unified_diff(before, change.source.split("\n"), lineterm=""))
+    outcome, diff = "KILLED", ""
+    if not noticed_by:
+        before, after = source_of(change.module).read_text(), change.source()
+        lines = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="")
+        outcome, diff = "SURVIVED", "\n".join(lines)
     with sqlite3.connect(session_of(change.module)) as session:
         session.execute(
             "INSERT INTO work_results (worker_outcome, output, test_outcome, diff, job_id) "
             "VALUES ('NORMAL', ?, ?, ?, ?)",
-            (noticed_by, "KILLED" if noticed_by else "SURVIVED", diff, change.job),
+            (noticed_by, outcome, diff, change.job),
         )
 
 

@@ -13,6 +13,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import json
+import multiprocessing
 import os
 import resource
 import sys
@@ -60,10 +61,10 @@ def selection(module: str) -> list[str]:
 class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds one module, with another source than the one on disk."""
 
-    def __init__(self, change: Change) -> None:
-        """Keeps the source."""
-        self.name = f"workflow_rl.{change.module.replace('/', '.')}"
-        self.code = compile(change.source, source_of(change.module), "exec")
+    def __init__(self, module: str, code: types.CodeType) -> None:
+        """Keeps the code."""
+        self.name = f"workflow_rl.{module.replace('/', '.')}"
+        self.code = code
 
     def find_spec(
         self, fullname: str, path: object, target: object = None
@@ -125,7 +126,8 @@ class Tester:
         """
         path = str(source_of(change.module))
         before = Path(path).read_text()
-        after = compile(change.source, path, "exec")
+        source = change.source()
+        after = compile(source, path, "exec")
         functions = changed_functions(compile(before, path, "exec"), after)
         if not functions:  # compiled it is the same
             return ""
@@ -147,18 +149,22 @@ class Tester:
         if not order:  # no test comes there
             return ""
         tests = {name: self.facts[name].seconds for name in order}
-        noticed_by = self._fresh(change, tests) if is_fresh else self._in_place(change, tests)
+        noticed_by = (
+            self._fresh(Changed(change.module, after), tests)
+            if is_fresh
+            else self._in_place(Request(path, source, tests))
+        )
         kills[noticed_by] += bool(noticed_by)
         return noticed_by
 
-    def _in_place(self, change: Change, tests: dict[str, float]) -> str:
-        say(self.requests, Request(str(source_of(change.module)), change.source, tests))
+    def _in_place(self, request: Request) -> str:
+        say(self.requests, request)
         return Verdict(*json.loads(self.answers.readline())).noticed_by
 
-    def _fresh(self, change: Change, tests: dict[str, float]) -> str:
+    def _fresh(self, changed: Changed, tests: dict[str, float]) -> str:
         def run() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT))
-            sys.meta_path.insert(0, Changed(change))
+            sys.meta_path.insert(0, changed)
             silently(*self.files, plugin=FirstFailure(self.pipe, tests))
 
         _, status = os.waitpid(in_child(run), 0)
@@ -177,7 +183,8 @@ def try_changes(tasks: Any, results: Any, limit: float) -> None:
     os.chdir(ROOT)
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(FOLDER / "pycache")
     tester = None
-    while (task := tasks.get()) is not None:
+    driver = multiprocessing.parent_process()
+    while (task := tasks.get()) is not None and driver and driver.is_alive():
         change = Change(*task)
         tests = selection(change.module)
         try:
