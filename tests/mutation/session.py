@@ -126,6 +126,7 @@ class Measure:
         self.lines = coverage.Coverage(
             data_file=None, config_file=False, include=[f"{ROOT}/workflow_rl/*"]
         )
+        self.lines.set_option("run:disable_warnings", ["no-data-collected"])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
@@ -174,7 +175,9 @@ class Collected:
             if isinstance(thing, FunctionType):
                 functions[thing.__code__.co_filename].append(thing)
         gc.freeze()  # children share what nobody looks at again
-        os.waitpid(in_child(partial(self.measure, session)), 0)
+        _, status = os.waitpid(in_child(partial(self.measure, session)), 0)
+        if status:
+            say(self.pipe, (["the measuring of the tests"], [], {}, []))
         for line in self.requests:
             request = Request(*json.loads(line))
             child = in_child(partial(self.answer, session, request, functions[request.file]))
