@@ -98,7 +98,7 @@ class FirstFailure:
         """Runs the tests in place of pytest's own loop."""
         self.run(session)
 
-    @pytest.hookimpl(wrapper=True)
+    @pytest.hookimpl(wrapper=True, trylast=True)  # within the limit that the tests have themselves
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         """Fails a test that goes on for ever."""
         signal.signal(signal.SIGVTALRM, lambda *_: self.end(item.nodeid))
