@@ -128,7 +128,10 @@ class Tester:
         path = str(source_of(change.module))
         before = Path(path).read_text()
         source = change.source()
-        after = compile(source, path, "exec")
+        try:
+            after = compile(source, path, "exec")
+        except SyntaxError:
+            return "the compiler"
         functions = changed_functions(compile(before, path, "exec"), after)
         if not functions:  # compiled it is the same
             return ""
