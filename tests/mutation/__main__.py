@@ -27,7 +27,7 @@ def mutate(modules: Sequence[str], workers: int, limit: float) -> None:
     Args:
         modules: what to change.
         workers: how many processes try changes.
-        limit: seconds; tests that take longer are left out, and what passes the others is not
+        limit: seconds; tests of other modules that take longer are left out, and what passes is not
             kept, but stays to be tried.
 
     Raises:
@@ -74,7 +74,7 @@ def main() -> int:
         type=float,
         default=math.inf,
         metavar="SECONDS",
-        help="leave out tests that take longer; what passes the others stays to be tried",
+        help="leave out tests of other modules that take longer; what passes stays to be tried",
     )
     args = parser.parse_args()
     if unknown := set(args.modules) - set(all_modules()):

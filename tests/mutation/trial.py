@@ -123,7 +123,7 @@ class Tester:
 
         Args:
             change: the change.
-            limit: seconds; tests that take longer are left out.
+            limit: seconds; tests of other modules that take longer are left out.
         """
         path = str(source_of(change.module))
         before = Path(path).read_text()
@@ -136,7 +136,12 @@ class Tester:
         if not functions:  # compiled it is the same
             return ""
         is_fresh = bool(functions & self.at_import)
-        names = {name for name, facts in self.facts.items() if facts.seconds <= limit}
+        own = f"tests/{change.module.replace('/', '/test_')}.py"
+        names = {
+            name
+            for name, facts in self.facts.items()
+            if facts.seconds <= limit or name.startswith(own)
+        }
         if "memory" not in before:  # slow, and nothing new to other rules
             names = {name for name in names if not name.startswith(MEMORY)}
         if not is_fresh:
@@ -145,7 +150,6 @@ class Tester:
                 name for name in names if set(lines) & set(self.facts[name].lines.get(file, ()))
             }
         kills = self.kills.setdefault(change.module, Counter())
-        own = f"tests/{change.module.replace('/', '/test_')}.py"
         order = sorted(
             names,
             key=lambda name: (-kills[name], not name.startswith(own), self.facts[name].seconds),
