@@ -157,11 +157,13 @@ class Tester:
         if not order:  # no test comes there
             return ""
         tests = {name: self.facts[name].seconds for name in order}
-        noticed_by = (
-            self._fresh(Changed(change.module, after), tests)
-            if is_fresh
-            else self._in_place(Request(path, source, tests))
-        )
+        if is_fresh:  # its own tests first: the others need not be imported if they notice
+            changed = Changed(change.module, after)
+            noticed_by = self._fresh(changed, tests, [own]) or self._fresh(
+                changed, tests, [file for file in self.files if file != own]
+            )
+        else:
+            noticed_by = self._in_place(Request(path, source, tests))
         kills[noticed_by] += bool(noticed_by)
         return noticed_by
 
@@ -169,11 +171,14 @@ class Tester:
         say(self.requests, request)
         return Verdict(*json.loads(self.answers.readline())).noticed_by
 
-    def _fresh(self, changed: Changed, tests: dict[str, float]) -> str:
+    def _fresh(self, changed: Changed, tests: dict[str, float], files: list[str]) -> str:
+        if not set(files) & set(self.files):
+            return ""
+
         def run() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT))
             sys.meta_path.insert(0, changed)
-            silently(*self.files, plugin=FirstFailure(self.pipe, tests))
+            silently(*files, plugin=FirstFailure(self.pipe, tests))
 
         _, status = os.waitpid(in_child(run), 0)
         if status:
