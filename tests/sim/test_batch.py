@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sim.board import host_mask
 from tests.sim.games import ACTING, FEW, GAMES, SEEDS, STEPS, N, random_actions
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.batch import Batch, max_threads
+from workflow_rl.scenario.actions import NUM_ACTIONS, parse_action
+from workflow_rl.sim.batch import Batch, max_threads, settings_of
+from workflow_rl.sim.draws import philox
 from workflow_rl.sim.observe import OBSERVATION_SIZES
 from workflow_rl.sim.state import STATE_DTYPE
+from workflow_rl.sim.turn import draw_red_agent
 
 # --- a step
 
@@ -31,9 +34,13 @@ def test_an_action_out_of_range_is_refused_before_anything_is_played() -> None:
     batch = Batch(3, GameConfig())
     batch.reset(seed=0)
     before = batch.state.tobytes()
-    for bad in (-1, NUM_ACTIONS):
-        with pytest.raises(InvalidInputError, match=f"action {bad} of environment 2 is not one"):
-            batch.step(np.array([0, 144, bad]))
+    for bad in (-1, NUM_ACTIONS, 200):
+        for k in range(3):
+            actions = np.array([0, 144, 144])
+            actions[k] = bad
+            sentence = f"action {bad} of environment {k} is not one of 0 to 144"
+            with pytest.raises(InvalidInputError, match=sentence):
+                batch.step(actions)
     assert batch.state.tobytes() == before
 
 
@@ -62,6 +69,59 @@ def test_without_a_next_episode_the_end_lasts_until_a_reset() -> None:
         assert batch.out.truncated.all()
     batch.reset()
     assert batch.state["episode"].tolist() == [1, 1]
+
+
+def test_a_step_gives_a_row_for_each_environment() -> None:
+    batch = Batch(2, GameConfig())
+    assert {name: array.shape for name, array in batch.out.arrays().items()} == {
+        "observation": (2, 52),
+        "reward": (2,),
+        "reward_tenths": (2, 3),
+        "red_access": (2, 13),
+        "action_mask": (2, 145),
+        "truncated": (2,),
+        "final_observation": (2, 52),
+        "final_red_access": (2, 13),
+    }
+    assert (batch.num_envs, batch.num_threads) == (2, 1)
+
+
+def test_the_parts_of_the_reward_are_confidentiality_availability_and_the_cost_of_actions() -> None:
+    batch = Batch(2, GameConfig(red_agent="sleep"))
+    batch.reset(seed=0)
+    batch.state["privileged"][1] |= host_mask("Ent0", "U1")
+    batch.state["ot_running"][1] = False
+    batch.step(np.array([0, parse_action("Restore User4")]))
+    assert batch.out.reward_tenths.tolist() == [[0, 0, 0], [-11, -100, -10]]
+    assert batch.out.reward.tolist() == [0.0, -12.1]
+
+
+def test_compiling_plays_nothing() -> None:
+    batch = Batch(2, GameConfig(red_agent="meander"))
+    batch.reset(seed=4)
+    before = bytes_of(batch)
+    batch.compile()
+    assert bytes_of(batch) == before
+
+
+@pytest.mark.parametrize(
+    ("game", "flags"),
+    [
+        ({}, set()),
+        ({"green_agent": "active"}, {"green_active"}),
+        ({"rules": "competition"}, {"rescan_unites_ports", "haraka_breaks"}),
+        ({"observation": "cardiff"}, {"cardiff"}),
+        ({"observation": "memory"}, set()),
+        ({"observation": "truth"}, {"truth"}),
+    ],
+)
+def test_what_is_the_same_for_all_environments_follows_from_the_game(
+    game: dict[str, Any], flags: set[str]
+) -> None:
+    (record,) = settings_of(GameConfig(**game, episode_length=9), autoreset=False)
+    names = ("autoreset", "green_active", "rescan_unites_ports", "haraka_breaks", "cardiff")
+    assert {name for name in (*names, "truth") if record[name]} == flags
+    assert record["episode_length"] == 9
 
 
 @pytest.mark.parametrize("observation", OBSERVATION_SIZES)
@@ -153,6 +213,30 @@ def test_the_episode_after_the_step_limit_starts_like_a_fresh_one(
 
 
 # --- streams
+
+
+def test_chance_comes_from_the_seed_the_step_the_episode_and_the_environment() -> None:
+    game = GameConfig(red_agent="mixed", episode_length=3)
+    batch = Batch(6, game)
+    batch.reset(seed=11)
+    key = np.random.SeedSequence(11).generate_state(2).tolist()
+    settings = settings_of(game, autoreset=True)[0]
+    for episode in range(3):
+        words = [philox(0, episode, k, *key).target for k in range(6)]
+        agents = [draw_red_agent(settings, word) for word in words]
+        assert batch.state["red_agent"].tolist() == agents
+        given = Batch(6, game, autoreset=False)  # the same, told how chance falls
+        given.reset(seed=0)
+        given.state["red_agent"] = agents
+        for step in range(3):
+            given.step(
+                np.zeros(6, np.int64),
+                np.array([philox(step + 1, episode, k, *key) for k in range(6)]),
+            )
+            batch.step(np.zeros(6, np.int64))
+            if step < 2:
+                for name in ("red_action", "red_target", "red_exploit", "table"):
+                    assert batch.state[name].tolist() == given.state[name].tolist()
 
 
 def bytes_of(batch: Batch, rows: slice = slice(None)) -> list[bytes]:
