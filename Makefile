@@ -17,7 +17,7 @@ INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   $(addprefix tests/ppo/test_,elementary.py loss.py loss_gradient.py network.py passes.py policy_table.py returns.py sparse_rows.py) \
   $(addprefix tests/train/test_,control_variate.py episodes.py)
 
-.PHONY: search test test-slow coverage mutation chaos fuzz lint lock clean
+.PHONY: search test test-slow coverage mutation chaos fuzz docs dist images lint lock clean
 
 search: $(VENV)/.installed
 	$(BIN)/python workflow_rl/parallel_train_workflow_rl.py \
@@ -52,6 +52,18 @@ chaos: $(VENV)/.installed-dev
 fuzz: $(VENV)/.installed-dev
 	FUZZ=$(or $(FUZZ),500) $(BIN)/python -m pytest tests/fuzz
 
+# The documentation as a site in site/, which opens from disk: site/index.html.
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# Wheel and source distribution in dist/, checked, and the wheel tried in an environment elsewhere.
+dist: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.installed_wheel
+
+# The pictures of the documents, of a finished search: make images RUN=logs/exp_... (with Chromium).
+images: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.report.screenshots $(RUN)
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -62,13 +74,13 @@ lock:
 	rm -rf $(VENV)-lock
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet torch==$(TORCH)
-	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,search,sb3,ray]'
+	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,docs,search,sb3,ray,export]'
 	echo '# Exact versions of the reproducible set-up. Made by `make lock`; used as pip constraints.' > requirements.lock
 	$(VENV)-lock/bin/python -m pip freeze --exclude workflow-rl | sed 's/+cpu$$//' >> requirements.lock
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock .pytest_cache .mypy_cache .ruff_cache .hypothesis .mutation .coverage .coverage.*
+	rm -rf $(VENV) $(VENV)-lock dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .mutation .coverage .coverage.*
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -82,5 +94,5 @@ $(VENV)/.installed: pyproject.toml requirements.lock | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "installing into $(VENV), with the tools for development ..."
-	$(PIP_INSTALL) --editable '.[dev,search,sb3,ray]'
+	$(PIP_INSTALL) --editable '.[dev,docs,search,sb3,ray,export]'
 	@touch $@ $(VENV)/.installed

@@ -4,6 +4,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -52,6 +53,8 @@ HOW_TO_RUN = {
     "Chromium": "apt-get install chromium && make test",
     "Ray": "pip install '.[ray]'",
     "stable_baselines3": "pip install '.[sb3]'",
+    "sb3_contrib": "pip install '.[sb3]'",
+    "mkdocs": "pip install '.[docs]'",
 }
 
 
@@ -104,3 +107,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ())]
     if reasons:
         terminalreporter.write_line(skipped_line(reasons))
+
+
+@pytest.fixture(scope="session")
+def real_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the real search; nobody changes it."""
+    from tests.report.runs import searched  # what a search needs, only where one is asked for
+
+    return searched(tmp_path_factory.mktemp("logs"))

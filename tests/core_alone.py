@@ -62,12 +62,14 @@ def used() -> dict[str, Any]:
     vector.reset(seed=0)
     belief = workflow_rl.Belief()
     belief.update(np.zeros(52, np.int8), 0)
-    single = gymnasium.make("workflow_rl/Cage2-v0")
+    single = gymnasium.make("workflow_rl/Cage2-v0", render_mode="rgb_array")
     single.reset(seed=0)
     return {
         "vector": vector.step(np.zeros(3, np.int64))[1].tolist(),
         "single": float(single.step(0)[1]),
+        "picture": np.asarray(single.render()).shape,
         "red_agent": belief.red_agent[0].tolist(),
+        "playbook": playbook_read_back(),
         "mismatches": compare(load_trace(TRACES / "sleep.npz"), "main").mismatches,
         "totals": {
             name: workflow_rl.evaluate(name, episodes=2, steps=[9], red_agents=["bline"]).total.mean
@@ -76,9 +78,27 @@ def used() -> dict[str, Any]:
     }
 
 
+def playbook_read_back() -> str:
+    """Returns the order of a playbook, written and read."""
+    import tempfile
+    from datetime import UTC, datetime
+
+    import workflow_rl
+    from workflow_rl.playbook.cacao import playbook_of
+    from workflow_rl.playbook.plan import formatted, plan_of
+    from workflow_rl.workflow.orders import ORDERS
+
+    written = playbook_of(plan_of(ORDERS[-1]), "for a test", {}, datetime(2026, 1, 1, tzinfo=UTC))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "playbook.json")
+        file.write_text(json.dumps(written), encoding="utf-8")
+        return formatted(workflow_rl.read_playbook(file))
+
+
 def refused() -> dict[str, str]:
     """Returns what functions say that need an extra."""
     import workflow_rl
+    from tests.agents.policies import new_policy
 
     env = workflow_rl.Cage2Env(render_mode="ansi")
     env.reset(seed=0)
@@ -86,6 +106,7 @@ def refused() -> dict[str, str]:
         "search": raised(lambda: workflow_rl.search),
         "train_workflow": raised(lambda: workflow_rl.train_workflow),
         "load_policy": raised(lambda: workflow_rl.load_policy("p.safetensors")),
+        "export_policy": raised(lambda: workflow_rl.export_policy(new_policy())),
         "render": raised(env.render),
         "sb3": raised(lambda: __import__("workflow_rl.envs.sb3")),
     }

@@ -18,13 +18,29 @@ ROOT = Path(__file__).resolve().parent.parent
 RUN = "a_run"
 COMMANDS = (
     *("search", "train", "watch", "report", "replay", "select", "evaluate", "landscape"),
-    *("compare-updates", "play", "parity", "bench", "bench sim", "bench train"),
+    *(
+        "playbook",
+        "export",
+        "compare-updates",
+        "play",
+        "parity",
+        "bench",
+        "bench sim",
+        "bench train",
+    ),
     *("bench vector", "bench scale", "bench belief"),
 )
 NEED_AN_EXTRA = (
     *("search", "search --executor ray", "train", "landscape", "compare-updates", "play"),
     *(f"watch {RUN}", f"report {RUN}", f"replay {RUN}", f"replay {TRACES / 'sleep.npz'}"),
-    *(f"select {RUN}", "evaluate greedy", "evaluate cardiff", "parity --live"),
+    *(
+        f"playbook {RUN}",
+        f"export {RUN}",
+        f"select {RUN}",
+        "evaluate greedy",
+        "evaluate cardiff",
+        "parity --live",
+    ),
     *("bench sim", "bench train", "bench vector", "bench scale", "bench belief"),
 )
 
@@ -70,11 +86,16 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
 def test_the_simulator_the_belief_the_environments_and_parity_work(alone: Alone) -> None:
     assert alone.used["vector"] == [0.0, 0.0, 0.0]
     assert alone.used["single"] == 0.0
+    assert alone.used["picture"] == [640, 960, 3]  # without an image library
     assert alone.used["red_agent"] == pytest.approx([1 / 3] * 3)
     assert alone.used["mismatches"] == 0
     called = alone.commands[f"parity {TRACES}"]
     assert called.code == 0
     assert called.output.endswith(" 0 mismatches")
+
+
+def test_a_playbook_is_read_back(alone: Alone) -> None:
+    assert alone.used["playbook"] == "user > op_host > op_server > enterprise > defender"
 
 
 def test_agents_without_networks_are_evaluated(alone: Alone) -> None:
@@ -111,6 +132,7 @@ def test_a_refused_command_writes_nothing(alone: Alone) -> None:
         ("train_workflow", "workflow_rl.train_workflow needs psutil: pip install '.[search]'"),
         ("load_policy", "p.safetensors needs safetensors: pip install '.[search]'"),
         ("render", "text of an episode needs rich: pip install '.[search]'"),
+        ("export_policy", "exporting a policy needs onnx: pip install '.[export]'"),
         ("sb3", "workflow_rl.envs.sb3 needs stable_baselines3: pip install '.[sb3]'"),
     ],
 )

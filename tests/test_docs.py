@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import workflow_rl
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOYS, DECOYS_TRAPPING, EXPLOITS, HOSTS
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules.md"
 DIFFERENCES = ROOT / "docs" / "differences.md"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 CODE = re.compile(r"(?P<file>[\w/]+\.py): (?P<names>\w+(?:, \w+)*)")
 TEST = re.compile(r"(?P<file>tests/[\w/]+\.py)::(?P<names>test_\w+)")
@@ -105,6 +106,18 @@ def test_a_document_is_whole_and_its_links_lead_somewhere(document: Path) -> Non
     links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
     files = [link for link in links if link and "://" not in link]
     assert [link for link in files if not (document.parent / link).exists()] == []
+
+
+def test_the_reference_has_every_public_name_of_the_package() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^::: workflow_rl\..*?\.(\w+)$", page, re.MULTILINE))
+    assert set(workflow_rl.__all__) - {"__version__"} <= shown
+
+
+def test_the_citation_names_the_version_and_nobody_by_a_name_of_their_own() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {workflow_rl.__version__}\n" in citation
+    assert "authors:\n  - name: The workflow-rl authors\n" in citation
 
 
 def test_a_name_that_does_not_exist_is_found(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ LAYERS = (
     "ordersearch",
     "runs",
     "report",
+    "playbook",
     "studies",
     "bench",
     "cli",
@@ -43,6 +44,7 @@ ONLY_IN = {
     "botorch": {"ordersearch/model.py", "ordersearch/kernel.py"},
     "gpytorch": {"ordersearch/model.py", "ordersearch/kernel.py"},
     "ray": {"runs/ray.py"},
+    "onnx": {"agents/export.py"},
     "stable_baselines3": {
         "envs/sb3.py",
         "agents/sb3.py",

@@ -2,10 +2,12 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 import workflow_rl
@@ -102,18 +104,46 @@ def test_a_home_that_cannot_be_written_does_not_stop_the_import(tmp_path: Path) 
     assert (done.returncode, done.stdout, done.stderr) == (0, "imported\n", "")
 
 
-def test_a_quick_compilation_is_not_announced(capfd: pytest.CaptureFixture[str]) -> None:
+def compile_something() -> None:
+    """Compiles a function that was never compiled before."""
+
+    def double(x: int) -> int:
+        return 2 * x
+
+    numba.njit(double)(3)
+
+
+@pytest.mark.compiled
+def test_a_quick_compilation_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "_MESSAGE_AFTER_SECONDS", 60.0)
     with jit.compile_message():
-        pass
-    assert capfd.readouterr() == ("", "")
+        compile_something()
+    waiting = [t for t in threading.enumerate() if isinstance(t, threading.Timer)]
+    for timer in waiting:
+        timer.join(5)  # a timer that was cancelled ends at once
+    assert not any(timer.is_alive() for timer in waiting)
 
 
-def test_a_long_compilation_is_announced_on_standard_error(
+@pytest.mark.compiled
+def test_a_long_compilation_is_announced_once_on_standard_error(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jit, "_MESSAGE_AFTER_SECONDS", 0.01)
-    with jit.compile_message():
-        time.sleep(0.3)
+    jit._say_compiling.cache_clear()
+    monkeypatch.setattr(jit, "_MESSAGE_AFTER_SECONDS", 0.0)
+    for _ in range(2):
+        with jit.compile_message():
+            compile_something()
     out, err = capfd.readouterr()
     assert out == ""
     assert err.startswith("workflow-rl: compiling the simulator")
+    assert err.count("\n") == 1
+
+
+def test_where_nothing_is_compiled_nothing_is_announced(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jit._say_compiling.cache_clear()
+    monkeypatch.setattr(jit, "_MESSAGE_AFTER_SECONDS", 0.0)
+    with jit.compile_message():
+        time.sleep(0.2)  # as long as anything takes that is not compiling
+    assert capfd.readouterr() == ("", "")

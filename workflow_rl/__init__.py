@@ -8,6 +8,7 @@ from workflow_rl.errors import explain_missing
 
 if TYPE_CHECKING:
     from workflow_rl.agents.agent import BlueAgent
+    from workflow_rl.agents.export import export_policy
     from workflow_rl.agents.policy import Policy, load_policy
     from workflow_rl.belief.belief import Belief
     from workflow_rl.config import Execution, ExperimentConfig
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from workflow_rl.envs.single import Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv
     from workflow_rl.evaluation.protocol import evaluate
+    from workflow_rl.playbook.reading import read_playbook
+    from workflow_rl.playbook.writing import write_playbook
     from workflow_rl.report.live import search
     from workflow_rl.runs.train import train_workflow
 
@@ -32,9 +35,12 @@ __all__ = [
     "SharedMemoryVectorEnv",
     "__version__",
     "evaluate",
+    "export_policy",
     "load_policy",
+    "read_playbook",
     "search",
     "train_workflow",
+    "write_playbook",
 ]
 
 _HOMES = {
@@ -48,9 +54,12 @@ _HOMES = {
     "Policy": "workflow_rl.agents.policy",
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",
+    "export_policy": "workflow_rl.agents.export",
     "load_policy": "workflow_rl.agents.policy",
+    "read_playbook": "workflow_rl.playbook.reading",
     "search": "workflow_rl.report.live",
     "train_workflow": "workflow_rl.runs.train",
+    "write_playbook": "workflow_rl.playbook.writing",
 }
 
 register()

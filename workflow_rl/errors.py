@@ -20,7 +20,9 @@ EXTRA_OF: Final = {
     "scipy": "search",
     "psutil": "search",
     "stable_baselines3": "sb3",
+    "sb3_contrib": "sb3",
     "ray": "ray",
+    "onnx": "export",
 }
 
 

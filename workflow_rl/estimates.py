@@ -96,6 +96,13 @@ def t_quantile(freedom: int) -> float:
     return float(t.ppf(1 - _TAIL, freedom))
 
 
+def t_probability(values: Floats, freedom: float) -> Floats:
+    """Returns the probability of less than each value by Student's t distribution."""
+    from scipy.special import stdtr
+
+    return np.asarray(stdtr(freedom, values))
+
+
 def between_and_within(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Returns the standard deviation of the groups' means, and the pooled one inside groups.
 

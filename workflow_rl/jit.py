@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import config as numba_config
+from numba.core import event as numba_event
 from numba.core.dispatcher import Dispatcher
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -130,16 +131,40 @@ def _cache_folder(folder: Path) -> Iterator[None]:
         numba_config.CACHE_DIR = before
 
 
+class _CompileTeller(numba_event.Listener):  # type: ignore[misc]  # numba has no types
+    """Tells that something is being compiled; where a cache had it, numba tells of nothing."""
+
+    def __init__(self) -> None:
+        self._depth = 0  # a kernel's compilation has those of its rules inside
+        self._timer: threading.Timer | None = None
+
+    def on_start(self, event: Any) -> None:
+        """Sets the timer when a compilation begins."""
+        self._depth += 1
+        if self._timer is None:
+            self._timer = threading.Timer(_MESSAGE_AFTER_SECONDS, _say_compiling)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: Any) -> None:
+        """Takes the message back if the compilation is through before it."""
+        self._depth -= 1
+        if not self._depth and self._timer is not None and self._timer.is_alive():
+            self._timer.cancel()
+            self._timer = None
+
+
+@functools.cache
+def _say_compiling() -> None:
+    message = "workflow-rl: compiling the simulator (once after an install or a change) ..."
+    print(message, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def compile_message() -> Iterator[None]:
-    """Prints a message on standard error if the block is still compiling after a second."""
-    message = "workflow-rl: compiling the simulator (once after an install or a change) ..."
-    timer = threading.Timer(
-        _MESSAGE_AFTER_SECONDS, lambda: print(message, file=sys.stderr, flush=True)
-    )
-    timer.daemon = True
-    timer.start()
-    try:
+    """Prints a message on standard error if something in the block takes a second to compile.
+
+    A process prints it once.
+    """
+    with numba_event.install_listener("numba:compile", _CompileTeller()):
         yield
-    finally:
-        timer.cancel()

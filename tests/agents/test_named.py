@@ -6,7 +6,13 @@ import pytest
 from tests.agents.policies import ORDER, new_policy, policy_file
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import DEFAULT_ORDER
-from workflow_rl.agents.named import REFERENCE_AGENTS, SHIPPED, make_agent, shipped_policy
+from workflow_rl.agents.named import (
+    PER_RED_AGENT,
+    REFERENCE_AGENTS,
+    SHIPPED,
+    make_agent,
+    shipped_policy,
+)
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import RULE_SETS
 from workflow_rl.errors import InvalidInputError
@@ -75,13 +81,31 @@ def test_a_directory_without_a_policy_and_a_foreign_file_are_refused(tmp_path: P
 
 
 @pytest.mark.parametrize("rules", RULE_SETS)
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", PER_RED_AGENT)
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
 def test_each_policy_says_what_it_was_trained_for(name: str, rules: str, red_agent: str) -> None:
     policy = load_policy(shipped_policy(name, rules, red_agent))
     assert (policy.description["rules"], policy.description["red_agent"]) == (rules, red_agent)
     assert not policy.is_conditioned
     assert policy.outputs == {"cardiff": 36, "ppo": 145}[name]
+
+
+@pytest.mark.parametrize("rules", RULE_SETS)
+def test_best_is_one_policy_with_a_memory_for_all_attackers(rules: str) -> None:
+    policy = load_policy(shipped_policy("best", rules))
+    told = policy.description
+    assert (told["rules"], told["red_agent"], told["observation"]) == (rules, "mixed", "memory")
+    assert not policy.is_conditioned
+    assert policy.outputs == 62
+
+
+def test_best_is_better_than_every_published_entry() -> None:
+    found = evaluate("best", rules="competition", episodes=500)
+    cells = [(steps, red) for steps in (30, 50, 100) for red in ("bline", "meander")]
+    best_cells = sum(max(row.cell(*cell) for row in LEADERBOARD) for cell in cells)
+    assert best_cells == pytest.approx(-51.64)
+    assert found.total.mean - found.total.half_width > best_cells
+    assert found.cell(100, "sleep").estimate.mean == 0
 
 
 def test_cardiff_scores_what_the_leaderboards_winner_scored() -> None:

@@ -334,3 +334,11 @@ def test_what_makes_no_policy_is_refused_before_anything_is_computed(
     kept: Any, description: Any, reason: str
 ) -> None:
     assert reason in sentence(Policy, kept, description)
+
+
+def test_what_is_shown_of_a_policy_says_what_it_is() -> None:
+    assert repr(new_policy()) == (
+        f"Policy(order: '{TEXT}', 52 values -> 16 x 16 units -> 145 actions, rules='main')"
+    )
+    assert "order: any order it is told" in repr(new_policy(order=None))
+    assert "order: no order" in repr(new_policy(order=None, conditioned=False))

@@ -88,8 +88,8 @@ def test_the_winners_kind_begins_with_its_three_decoys_every_episode() -> None:
 
 def test_the_winners_kind_never_repeats_a_decoy_that_still_stands() -> None:
     favourite = new_policy(62, 36)
-    favourite._layers[-1][1][31] += 100  # the macro of User2, above all else
-    favourite._layers[-1][1][12] += 50  # then Analyse User1
+    favourite.layers[-1][1][31] += 100  # the macro of User2, above all else
+    favourite.layers[-1][1][12] += 50  # then Analyse User1
     _, played = play(policy_agent(favourite, "it"), n=2, steps=8, red_agent="sleep")
     assert named(played)[3:] == [
         "DecoyApache User2",

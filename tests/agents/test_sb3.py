@@ -44,6 +44,26 @@ def test_it_takes_the_models_actions(tmp_path: Path) -> None:
     assert (drawn != expected).any()
 
 
+def test_a_maskable_model_takes_only_what_is_allowed(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib")
+    from sb3_contrib import MaskablePPO
+
+    from workflow_rl.envs.sb3 import Sb3VecEnv
+
+    env = Sb3VecEnv(Cage2VectorEnv(2))
+    made = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=16, seed=0, device="cpu")
+    made.policy.action_net.weight.data *= 100  # no near ties
+    made.save(tmp_path / "model.zip")
+    agent = sb3_agent(tmp_path / "model.zip", "model")
+    agent.begin(30, seed=0)
+    allowed = np.random.default_rng(1).random((30, 145)) < 0.1
+    expected, _ = made.predict(SEEN, deterministic=True, action_masks=allowed)
+    assert (agent.act(SEEN, allowed, 0) == expected).all()
+    assert allowed[np.arange(30), expected].all()
+    free, _ = made.predict(SEEN, deterministic=True)
+    assert (free != expected).any()
+
+
 def test_it_sees_what_it_was_trained_on(tmp_path: Path) -> None:
     model("cardiff").save(tmp_path / "model.zip")
     assert sb3_agent(tmp_path / "model.zip", "model").observation == "cardiff"

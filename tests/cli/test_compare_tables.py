@@ -12,7 +12,8 @@ from workflow_rl.studies.comparison.summary import Summary, summarise
 def told(found: tuple[list[Summary], float]) -> list[str]:
     """The lines that are printed of a comparison, with one space between words."""
     out = io.StringIO()
-    print_comparison(Console(file=out, width=250), Plan(seeds=(0, 1, 2)), *found)
+    print_comparison(Console(file=out, width=80), Plan(seeds=(0, 1, 2)), *found)
+    assert "…" not in out.getvalue()  # nothing was cut
     return [re.sub(" +", " ", line.strip()) for line in out.getvalue().splitlines()]
 
 
@@ -22,21 +23,27 @@ def rows_of(preset: str, lines: list[str]) -> list[str]:
 
 def test_figures_come_with_their_spread_and_what_is_unknown_is_a_dash() -> None:
     lines = told(two_presets())
-    outcome, cost, course, _ = rows_of("quick", lines)
+    outcome, cost, _, *reach, _ = rows_of("quick", lines)
     assert outcome == "quick 500 20 80 -21.0 ± 1.0 0.722 ± 0.000"
     assert cost.startswith("quick 2 (1.5 to 2.6) ")
-    assert course.endswith(" - -")  # no seed ever reached -10
-    outcome, cost, course, _ = rows_of("slow", lines)
+    assert reach[-1] == "quick -10 - - 0 of 3"  # no seed ever reached -10
+    outcome, cost, _, *reach, _ = rows_of("slow", lines)
     assert cost.startswith("slow - - 100 ")  # whose gradients were not measured
-    assert course.endswith(" - -")
+    assert reach[-1] == "slow -10 - - 0 of 3"
 
 
 def test_a_threshold_that_some_seeds_reach_says_how_many() -> None:
     trainings = [
         measured("mixed", seed, [-50.0, last], rate=100.0) for seed, last in ((0, -5.0), (1, -40.0))
     ]
-    (_, _, course, _) = rows_of("mixed", told(summarise(trainings, {}, [-10.0])))
-    assert " (1 of 2) " in course
+    (_, _, _, reach, _) = rows_of("mixed", told(summarise(trainings, {}, [-10.0])))
+    assert reach.endswith(" 1 of 2")
+
+
+def test_the_answer_stands_first_in_sentences() -> None:
+    first = " ".join(told(two_presets())[:6])
+    assert re.match(r"After [\d,]+ transitions (quick|slow) has the highest reward, -\d", first)
+    assert "The quickest is quick: " in " ".join(told(two_presets()))
 
 
 def test_one_seed_has_no_spread() -> None:

@@ -59,7 +59,8 @@ def test_finished_trainings_are_kept_and_not_repeated(
     assert main(["compare-updates", "--resume", str(path), "--reward-thresholds", "-30"]) == 0
     assert [(file.read_bytes(), file.stat().st_mtime_ns) for file in files] == before
     again = capsys.readouterr().out
-    assert "transitions to -30" in again
+    assert "how soon a reward is reached first" in again
+    assert " -30 " in again
     first_table = shown[shown.index("after 2,500") : shown.index("what a step knows")]
     assert "".join(first_table.split()) in "".join(again.split())
 

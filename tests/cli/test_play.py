@@ -98,12 +98,12 @@ def test_another_action_begins_another_branch() -> None:
 def test_chance_at_a_step_does_not_depend_on_how_it_was_reached() -> None:
     direct, wandering = new_episode(), new_episode()
     for _ in range(6):
-        direct.forward()
+        direct.act(SLEEP)
     for _ in range(3):
-        wandering.forward()
+        wandering.act(SLEEP)
     wandering.go_to(0)
     for _ in range(6):
-        wandering.forward()
+        wandering.act(SLEEP)
     assert wandering.text() == direct.text()
 
 
@@ -111,8 +111,11 @@ def test_an_episode_begins_and_ends() -> None:
     episode = new_episode(episode_length=3)
     episode.back()
     assert (episode.position, episode.has_ended) == (0, False)
-    for _ in range(5):
-        episode.forward()
+    episode.forward()
+    assert (episode.position, episode.length) == (0, 0)  # looking plays nothing
+    for _ in range(3):
+        episode.act(SLEEP)
+    episode.forward()
     assert (episode.position, episode.length, episode.has_ended) == (3, 3, True)
     with pytest.raises(InvalidInputError, match="ended after 3 steps"):
         episode.act(SLEEP)
@@ -298,19 +301,28 @@ class Screen:
 
 
 @asynccontextmanager
-async def open_screen(episode: Episode) -> AsyncIterator[Screen]:
+async def open_screen_at(episode: Episode, shown: str) -> AsyncIterator[Screen]:
     with create_pipe_input() as keyboard:
         screen = Screen(episode, keyboard)
         running = asyncio.create_task(screen.app.run_async())
-        await screen.shows("step 0 of")
+        await screen.shows(shown)
         yield screen
         keyboard.send_text(CTRL_C)
         await asyncio.wait_for(running, 10)
 
 
+@asynccontextmanager
+async def open_screen(episode: Episode) -> AsyncIterator[Screen]:
+    async with open_screen_at(episode, "step 0 of") as screen:
+        yield screen
+
+
 def test_arrows_walk_through_time() -> None:
     async def session() -> None:
         episode = new_episode()
+        for _ in range(5):
+            episode.act(SLEEP)
+        episode.go_to(0)
         async with open_screen(episode) as screen:
             start = screen.lines
             await screen.press(RIGHT, shows="step 1 of 100")
@@ -319,13 +331,84 @@ def test_arrows_walk_through_time() -> None:
             await screen.press(LEFT, shows="step 3 of 100")
             await screen.press(HOME, shows="step 0 of 100")
             assert screen.lines == start
-            await screen.press(END, shows="step 4 of 100")
+            await screen.press(RIGHT * 4, shows="step 4 of 100")
             assert screen.lines == fourth
             await screen.press(ENTER, shows="step 5 of 100")  # nothing typed: on in time
             await screen.press(HOME, LEFT, shows="step 0 of 100")
         assert (episode.position, episode.length) == (0, 5)
 
     asyncio.run(session())
+
+
+def test_nothing_is_played_that_was_not_typed() -> None:
+    async def session() -> None:
+        episode = new_episode()
+        async with open_screen(episode) as screen:
+            await screen.press(RIGHT, shows="nothing was played after this: type an action")
+            await screen.press(ENTER, END, RIGHT, ENTER, shows="such as Sleep")
+            assert (episode.position, episode.length) == (0, 0)
+            await screen.press("Sleep", ENTER, shows="step 1 of 100")
+            assert "nothing was played" not in "\n".join(screen.lines)
+
+    asyncio.run(session())
+
+
+def test_an_action_in_the_past_says_what_it_drops() -> None:
+    async def session() -> None:
+        episode = new_episode()
+        for _ in range(3):
+            episode.act(SLEEP)
+        async with open_screen_at(episode, "step 3 of") as screen:
+            assert "in the past" not in "\n".join(screen.lines)
+            await screen.press(LEFT, LEFT, shows="an action here drops the 2 steps after it")
+            await screen.press("Monitor", ENTER, shows="another future begins here: 2 steps")
+            assert "Blue: Monitor" in "\n".join(screen.lines)
+            assert screen.typed == ""
+            assert episode.length == 2
+            await screen.press(LEFT, shows="drops the 1 step after it")
+
+    asyncio.run(session())
+
+
+@pytest.mark.parametrize("word", ["?", "help"])
+def test_help_explains_the_columns_and_goes_away(word: str) -> None:
+    async def session() -> None:
+        episode = new_episode()
+        async with open_screen(episode) as screen:
+            await screen.press(word, ENTER, shows="what Blue believes of the host")
+            shown = "\n".join(screen.lines)
+            for part in ("Blue sees", "true access", "dropped", "leave"):
+                assert part in shown
+            await screen.press(ENTER, shows="step 0 of 100")
+            await screen.press(word, ENTER, shows="what Blue believes")
+            await screen.press("Sleep", ENTER, shows="step 1 of 100")
+        assert episode.length == 1
+
+    asyncio.run(session())
+
+
+@pytest.mark.parametrize("word", ["q", "quit", "exit"])
+def test_a_word_leaves(word: str) -> None:
+    async def session() -> None:
+        with create_pipe_input() as keyboard:
+            screen = Screen(new_episode(), keyboard)
+            running = asyncio.create_task(screen.app.run_async())
+            await screen.shows("step 0 of")
+            keyboard.send_text(word + ENTER)
+            await asyncio.wait_for(running, 10)
+
+    asyncio.run(session())
+
+
+def test_piped_help_and_quitting(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("Sleep\n?\nMonitor\nq\nRestore User1\n"))
+    assert main(["play"]) == 0
+    out = capsys.readouterr().out
+    assert "what Blue believes of the host" in out
+    assert "Blue: Monitor" in out
+    assert "Restore User1\n" not in out.split("Blue: Monitor")[1]
 
 
 def test_a_typed_action_is_played() -> None:
@@ -350,7 +433,7 @@ def test_a_wrong_action_shows_the_problem_and_keeps_the_text() -> None:
             await screen.shows("Op_Server0, User0, User1, User2, User3, User4)")  # all of it
             assert screen.typed == "restore user7"
             assert screen.lines[-1] == "action> restore user7"
-            assert "Ctrl-C quits" in screen.lines[-2]
+            assert "q quits" in screen.lines[-2]
             assert episode.length == 0
             await screen.press(BACKSPACE, "1", ENTER, shows="Blue: Restore User1")
             assert "unknown action" not in "\n".join(screen.lines)
@@ -388,7 +471,9 @@ def test_tab_completes_an_action_of_two_words() -> None:
 def test_the_end_of_the_episode_is_a_problem_to_act_but_not_to_look() -> None:
     async def session() -> None:
         async with open_screen(new_episode(episode_length=2)) as screen:
-            await screen.press(RIGHT, RIGHT, RIGHT, shows="step 2 of 2")
+            await screen.press("Sleep", ENTER, shows="step 1 of 2")
+            await screen.press("Sleep", ENTER, shows="step 2 of 2")
+            await screen.press(RIGHT, shows="step 2 of 2")
             await screen.press("Sleep", ENTER, shows="the episode ended after 2 steps")
             await screen.press(BACKSPACE * 5, LEFT, shows="step 1 of 2")
             assert "ended" not in "\n".join(screen.lines)
@@ -400,7 +485,15 @@ def test_the_keys_and_the_table_are_on_the_screen() -> None:
     async def session() -> None:
         async with open_screen(new_episode()) as screen:
             shown = "\n".join(screen.lines)
-            for word in ("Left/Right", "Home/End", "Enter", "Tab", "Ctrl-C quits", *HOST_NAMES):
+            for word in (
+                "Left/Right",
+                "Home/End",
+                "Enter",
+                "Tab",
+                "? help",
+                "q quits",
+                *HOST_NAMES,
+            ):
                 assert word in shown
 
     asyncio.run(session())

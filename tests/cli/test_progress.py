@@ -15,6 +15,7 @@ from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trial import Trial
 from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.short_names import short_order
 
 TRIAL = TrainTask("order_7", job(7), Path("nowhere"))
 ROW: dict[str, Any] = {
@@ -52,13 +53,14 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen:
         progress.show(Rows(TRIAL, [ROW]))
         progress.show(Retried(TRIAL, "it rained"))
         progress.show(Done(TRIAL, result(7, -3.0, compliance=0.5, good=False)))
-    told = "reward -9.00 ± 0.25, compliance 1.000 (compliant), compliant"
     lines = shown(screen)
-    assert lines[:2] == [f"1/3 {format_order(5)}: {told}", f"order_7: {format_order(7)}"]
+    told = f"1/3 {short_order(5)}: -9.00 ± 0.49, compliance 1.000"
+    assert lines[:2] == [told, f"order_7: {short_order(7)}"]
     assert lines[2].startswith("base update 3: reward -20.0 compliance 0.500 ")
-    assert lines[2].endswith(" transitions/s best -9.0")
+    assert lines[2].endswith("k steps/s")
     assert lines[3] == "order_7 is done again: it rained"
-    assert lines[4].startswith(f"2/3 {format_order(7)}: reward -3.00 ± 0.25, compliance 0.500 (not")
+    assert lines[4] == f"2/3 {short_order(7)}: -3.00 ± 0.49, compliance 0.500, too low"
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_landscape_shows_how_many_orders_are_trained_earlier_ones_included(

@@ -24,7 +24,7 @@ def test_the_recommended_policy_of_a_run_is_replayed_into_it(
     assert out[0].startswith("40 steps, return -")
     assert out[1] == f"replay: {made}/replay.html"
     text = (made / "replay.html").read_text()
-    assert "red agent meander" in text
+    assert " against Meander" in text
     assert "40 steps" in text
     assert "seed 7" in text
 
@@ -57,7 +57,7 @@ def test_a_policy_of_36_outputs_and_every_name_are_replayed(
         assert out.startswith("20 steps, return ")
         assert f"replay: {place / 'replay.html'}" in out
         text = (place / "replay.html").read_text()
-        assert "red agent meander" in text
+        assert " against Meander" in text
         assert "20 steps" in text
     assert main(["replay", "cardiff", "--rules", "competition", "--workflow", WORKFLOW]) == 0
     text = (tmp_path / "replay.html").read_text()

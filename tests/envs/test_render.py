@@ -14,7 +14,7 @@ def test_a_frame_shows_blues_table_beside_the_truth() -> None:
     for _ in range(14):
         total += env.step(0)[1]
     text = env.render()
-    assert text is not None
+    assert isinstance(text, str)
     lines = {line.split()[0]: line for line in text.splitlines() if line.split()[:1]}
     assert "step 15 of 100" in text
     assert "red bline" in text

@@ -56,6 +56,41 @@ def test_action_masks_are_offered_to_maskable_algorithms() -> None:
     assert not masks.all()
 
 
+def test_maskable_ppo_finds_the_masks_and_takes_no_refused_action() -> None:
+    pytest.importorskip("sb3_contrib")
+    from sb3_contrib import MaskablePPO
+    from sb3_contrib.common.maskable.utils import is_masking_supported
+
+    env = VecMonitor(make(red_agent="bline"))
+    assert is_masking_supported(env)
+    model = MaskablePPO("MlpPolicy", env, n_steps=64, n_epochs=1, seed=0, device="cpu")
+    model.learn(512)
+    masks = model.rollout_buffer.action_masks.astype(bool)
+    assert masks.shape == (512, 145)
+    assert not masks.all()
+    taken = model.rollout_buffer.actions.reshape(-1).astype(int)
+    assert masks[np.arange(512), taken].all()
+
+
+@pytest.mark.parametrize("algorithm", ["PPO", "MaskablePPO"])
+def test_an_algorithm_makes_its_environment_by_our_id(algorithm: str) -> None:
+    if algorithm == "PPO":
+        made = PPO("MlpPolicy", "workflow_rl/Cage2-v0", n_steps=32, batch_size=32, device="cpu")
+    else:
+        contrib = pytest.importorskip("sb3_contrib")
+        made = contrib.MaskablePPO(
+            "MlpPolicy", "workflow_rl/Cage2-v0", n_steps=32, batch_size=32, device="cpu"
+        )
+    made.learn(32)
+    assert made.get_env().render().shape == (640, 960, 3)
+
+
+def test_an_attribute_nobody_has_is_missing() -> None:
+    env = make()
+    assert env.has_attr("action_masks")
+    assert not env.has_attr("nothing")
+
+
 def test_ppo_trains_on_it_for_a_few_thousand_steps() -> None:
     env = VecMonitor(make(red_agent="bline"))
     model = PPO("MlpPolicy", env, n_steps=128, batch_size=256, n_epochs=2, seed=0, device="cpu")

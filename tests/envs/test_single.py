@@ -7,13 +7,16 @@ from gymnasium.utils.env_checker import check_env
 
 from workflow_rl import Cage2Env, Cage2VectorEnv
 from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.scenario.actions import parse_action
 
 
-@pytest.mark.parametrize("observation", ["challenge", "cardiff"])
-@pytest.mark.parametrize("red_agent", ["bline", "mixed"])
-def test_gymnasium_checks_pass(red_agent: str, observation: str) -> None:
+@pytest.mark.parametrize(
+    ("red_agent", "observation", "mode"),
+    [("bline", "challenge", "rgb_array"), ("mixed", "cardiff", "ansi")],
+)
+def test_gymnasium_checks_pass(red_agent: str, observation: str, mode: str) -> None:
     env = gymnasium.make(
-        "workflow_rl/Cage2-v0", red_agent=red_agent, observation=observation, render_mode="ansi"
+        "workflow_rl/Cage2-v0", red_agent=red_agent, observation=observation, render_mode=mode
     )
     check_env(env.unwrapped)
 
@@ -85,6 +88,26 @@ def test_wrong_arguments_are_refused() -> None:
         Cage2Env(rules="old")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="no options"):
         Cage2Env().reset(options={"x": 1})
+
+
+@pytest.mark.parametrize("make", [Cage2Env, Cage2VectorEnv])
+def test_actions_have_meanings(make: Any) -> None:
+    meanings = make().get_action_meanings()
+    assert len(meanings) == 145
+    assert meanings[parse_action("Restore Op_Server0")] == "Restore Op_Server0"
+
+
+def test_what_a_step_returned_is_not_changed_by_the_next() -> None:
+    env = Cage2Env()
+    env.reset(seed=0)
+    observation, _, _, _, info = env.step(0)
+    kept = {"observation": observation, "masks": env.action_masks(), **info}
+    before = {name: np.copy(value) for name, value in kept.items()}
+    for action in np.random.default_rng(0).integers(0, 145, 60):
+        env.step(action)
+    assert (env.action_masks() != before["masks"]).any()
+    for name, value in kept.items():
+        assert (value == before[name]).all(), name
 
 
 def test_gymnasium_make_passes_the_game_on() -> None:

@@ -3,11 +3,13 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.agents.policies import ORDER, new_policy
 from workflow_rl import Cage2Env, evaluate
 from workflow_rl.agents.greedy import GreedyAgent
+from workflow_rl.agents.simple import SleepAgent
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.playing import EpisodesPlayed
@@ -111,6 +113,42 @@ def test_another_environment_can_be_played() -> None:
     assert found.cell(10, "bline").mean < 0
 
 
+class Stubborn(SleepAgent):
+    """Always chooses the same, in the form it is given."""
+
+    def __init__(self, chosen: Any) -> None:
+        self.chosen = chosen
+
+    def act(self, observation: Any, action_mask: Any, step: int) -> Any:
+        return self.chosen
+
+
+@pytest.mark.parametrize(
+    "chosen", [[20, 20, 20], np.full(3, 20, np.uint8), np.full(6, 20, np.int32)[::2]]
+)
+def test_an_agent_may_answer_in_whole_numbers_of_any_kind(chosen: Any) -> None:
+    few: dict[str, Any] = {"episodes": 3, "steps": [20], "red_agents": ["bline"]}
+    found = evaluate(Stubborn(chosen), **few)
+    plain = evaluate(Stubborn(np.full(3, 20)), **few)
+    assert (found.cells[0].returns == plain.cells[0].returns).all()
+
+
+@pytest.mark.parametrize("chosen", [[0, 0], np.zeros(3), [[0], [0, 0]], ["Sleep"] * 3, None])
+def test_an_agent_that_answers_something_else_is_told_what_it_must_be(chosen: Any) -> None:
+    with pytest.raises(InvalidInputError, match="an agent's actions must be 3 whole numbers, not"):
+        evaluate(Stubborn(chosen), episodes=3, steps=[2], red_agents=["bline"], workflow=ORDERS[0])
+
+
+def test_mixed_is_each_red_agent_in_a_third_of_the_games() -> None:
+    names = ["mixed", "bline", "meander", "sleep"]
+    found = evaluate("sleep", episodes=3000, steps=[100], red_agents=names)
+    mixed, *alone = found.cells
+    thirds = sum(cell.mean for cell in alone) / 3
+    assert mixed.mean == pytest.approx(thirds, abs=4 * mixed.sd / len(mixed.returns) ** 0.5)
+    assert mixed.sd > 4 * max(cell.sd for cell in alone)
+    assert abs((mixed.returns == 0).mean() - 1 / 3) < 0.05
+
+
 def test_the_evaluation_is_the_last_of_its_events() -> None:
     settings = Settings(episodes=4, steps=[5], red_agents=["B_lineAgent", "sleep"])
     assert settings.red_agents == ("bline", "sleep")
@@ -131,7 +169,7 @@ def test_the_evaluation_is_the_last_of_its_events() -> None:
         ({"steps": [30, 30]}, "each named once"),
         ({"steps": [0]}, "steps must be a whole number from 1"),
         ({"red_agents": ["bline", "B_lineAgent"]}, "each named once"),
-        ({"red_agents": ["mixed"]}, "unknown red agent 'mixed': choose one of bline, meander"),
+        ({"red_agents": ["nobody"]}, "unknown red agent 'nobody': choose one of bline, meander"),
         ({"workflow": "user"}, "user is not a workflow"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"logged_episodes": -1}, "logged_episodes must be"),

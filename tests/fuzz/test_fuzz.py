@@ -58,7 +58,10 @@ def outcome(call: Callable[[], Any]) -> str:
 
 # --- command lines
 
-COMMANDS = ("evaluate", "replay", "report", "select", "watch", "parity", "play", "nonsense")
+COMMANDS = (
+    *("evaluate", "replay", "report", "select", "watch", "parity", "play", "playbook", "export"),
+    "nonsense",
+)
 TRAINING = ("search", "train", "landscape")
 
 

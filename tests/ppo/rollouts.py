@@ -76,5 +76,6 @@ def made_up(
         "orders": np.zeros(shape, np.int16),
         "any_open": np.zeros((*shape, 2), np.bool_),
         "verdict": np.zeros((*shape, 2), np.int8),
+        "removed": np.zeros(shape, np.bool_),
     }
     return Rollout(**(filled | fields))

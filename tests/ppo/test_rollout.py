@@ -110,7 +110,7 @@ def test_verdicts_are_the_references_on_the_states_that_were_played(red_agent: s
     player, rollouts = two_rollouts(order=None, seed=4, red_agent=red_agent)
     marks = {(0, 0): "No", (1, 0): "Unknown", (0, 1): "User", (1, 1): "Privileged"}
     names = {(False, False): REPEAT, (True, False): VIOLATION, (True, True): COMPLIANT}
-    fixes = 0
+    fixes = removed = 0
     for moment, batch, rollout, t in replayed(player, 4, rollouts):
         if moment == "after":
             continue
@@ -126,11 +126,15 @@ def test_verdicts_are_the_references_on_the_states_that_were_played(red_agent: s
                 judge_by_truth(access, killable, name, order),
             )
             fixes += judged[0].is_fix
+            removes = name in {f"Remove {host}" for host in killable - {"User0"}}
+            assert rollout.removed[t, k] == removes
+            removed += removes
             assert rollout.any_open[t, k].tolist() == [one.any_open for one in judged]
             assert rollout.verdict[t, k].tolist() == [
                 names[one.counts, one.complies] if one.is_fix else NOT_A_FIX for one in judged
             ]
     assert fixes > 20
+    assert removed or red_agent == "bline"  # which is privileged at once on most hosts
 
 
 def test_the_chosen_actions_could_be_chosen() -> None:

@@ -1,4 +1,4 @@
-"""Makes the pictures of the documents: `python -m tests.report.screenshots RUN`."""
+"""Makes the pictures of the documents: `make images RUN=logs/exp_...`, of a finished search."""
 
 import sys
 import tempfile
@@ -38,9 +38,9 @@ def main(run: Path) -> None:
         watched += f"#step={busy_step(frames_of(replay))}"
         browser = driver.chromium.launch(executable_path=chromium(), args=FLAGS)
         pictures: tuple[tuple[str, str, tuple[int, int], Scheme, str | None], ...] = (
-            ("report.png", report, (1280, 1180), "light", None),
-            ("matters.png", report, (1280, 1100), "light", "#run1-matters-section"),
-            ("replay.png", watched, (1280, 1250), "dark", None),
+            ("report.png", report, (1400, 900), "light", None),
+            ("matters.png", report, (1400, 900), "light", "#run1-matters-section"),
+            ("replay.png", watched, (1400, 900), "dark", None),
             ("report-phone.png", report, (390, 844), "dark", None),
             ("replay-phone.png", watched, (390, 844), "light", None),
         )

@@ -1,17 +1,21 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.report.runs import log_rows, trial, write_run
+from workflow_rl.agents.named import SHIPPED
 from workflow_rl.cli import main
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.files import read_json
 from workflow_rl.report.findings import cost_of, find
 from workflow_rl.report.rundata import read_run
-from workflow_rl.report.words import about_recommendation
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.report.words import about_recommendation, status_of
+from workflow_rl.scenario.units import UNITS
+from workflow_rl.workflow.orders import NUM_ORDERS, POSITIONS, format_order
 
 
 def test_the_recommendation_is_the_run_s_own(real_run: Path) -> None:
@@ -51,7 +55,22 @@ def test_a_search_under_way_has_a_recommendation_so_far(tmp_path: Path) -> None:
     assert (mine.order, mine.is_final, mine.polished) == (60, False, False)
     assert mine.reward.mean == -20.0
     status = {row.order: row.status for row in found.orders}
-    assert (status[5], status[70], status[71]) == ("compliant", "under way", "untried")
+    assert (status[5], status[70], status[71]) == ("compliant", "interrupted", "untried")
+    live = replace(found.run, is_live=True)
+    assert {row.order: row.status for row in find(live).orders}[70] == "under way"
+
+
+def test_a_trial_that_failed_is_not_called_under_way(tmp_path: Path) -> None:
+    failed = trial(1, 70, None) | {"failed": "it diverged"}
+    run = read_run(write_run(tmp_path / "run", [trial(0, 5, -30.0), failed], summary={}))
+    assert {row.order: row.status for row in find(run).orders}[70] == "failed"
+
+
+def test_a_finished_search_is_finished_while_its_process_writes_the_report(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "run", [trial(0, 5, -30.0)], summary={"seconds": 3.0}))
+    assert status_of(replace(run, is_live=True)) == "finished"
+    assert status_of(replace(run, is_live=True, summary={})) == "under way"
+    assert status_of(replace(run, summary={})) == "interrupted"
 
 
 def test_the_best_trial_counts_where_further_training_did_not_help(tmp_path: Path) -> None:
@@ -106,7 +125,8 @@ def test_without_a_trial_there_is_nothing_to_find(tmp_path: Path) -> None:
     assert found.recommended is None
     assert found.beliefs is None
     assert found.cost is None
-    assert (found.orders, found.pairs, found.path, found.scores) == ([], [], [], [])
+    assert (found.orders, found.path, found.scores) == ([], [], [])
+    assert found.finding.effects == ()
     assert found.positions is None
 
 
@@ -132,14 +152,13 @@ def test_a_training_of_one_workflow_is_found_too(tmp_path: Path) -> None:
     assert found.cost is not None
 
 
-@pytest.mark.parametrize(("length", "known"), [(100, True), (30, True), (70, False)])
-def test_scores_are_of_the_run_s_own_game(tmp_path: Path, length: int, known: bool) -> None:
+@pytest.mark.parametrize(("length", "published"), [(100, True), (30, True), (70, False)])
+def test_scores_are_of_the_run_s_own_game(tmp_path: Path, length: int, published: bool) -> None:
     config = ExperimentConfig(game=GameConfig(episode_length=length))
     scores = find(read_run(write_run(tmp_path / "run", config=config))).scores
-    assert {(score.red_agent, score.steps) for score in scores} == (
-        {("bline", length)} if known else set()
-    )
-    assert {score.rules for score in scores} == ({"main", "competition"} if known else set())
+    assert {(score.red_agent, score.steps) for score in scores} == {("bline", length)}
+    assert {score.rules for score in scores} == ({"main", "competition"} if published else {"main"})
+    assert {score.who for score in scores} >= set(SHIPPED)  # which play any game
 
 
 def test_a_run_costs_what_its_trainings_did(tmp_path: Path) -> None:
@@ -155,3 +174,15 @@ def test_a_run_costs_what_its_trainings_did(tmp_path: Path) -> None:
 
 def test_before_the_first_update_nothing_was_spent(tmp_path: Path) -> None:
     assert cost_of(read_run(write_run(tmp_path / "run"))) is None
+
+
+def test_places_that_no_clear_effect_concerns_are_worth_nothing(tmp_path: Path) -> None:
+    values = np.where(POSITIONS[:, 1] < POSITIONS[:, 4], -10.0, -20.0)  # enterprise before user
+    trials = [trial(k, o, values[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))]
+    positions = find(read_run(write_run(tmp_path / "run", trials))).positions
+    assert positions is not None
+    by_unit = dict(zip(UNITS, positions.tolist(), strict=True))
+    for unit in ("defender", "op_server", "op_host"):
+        assert by_unit[unit] == pytest.approx([0.0] * 5, abs=1e-9)
+    assert by_unit["enterprise"] == pytest.approx([5, 2.5, 0, -2.5, -5], abs=0.3)
+    assert by_unit["user"] == pytest.approx([-5, -2.5, 0, 2.5, 5], abs=0.3)

@@ -1,3 +1,4 @@
+import html
 import itertools
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from workflow_rl.evaluation.playing import Game, play_batch
 from workflow_rl.parity.trace import Trace, load_trace
 from workflow_rl.report.replay import Replay, frames_of, play_policy, play_trace
 from workflow_rl.report.replay_page import replay_html
+from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.units import UNIT_OF, UNITS
 from workflow_rl.sim.state import Access, Activity, Mark
 from workflow_rl.workflow.orders import format_order
 
@@ -96,11 +100,12 @@ def whatever(tmp_path: Path) -> dict[str, str]:
         "36 outputs": str(bline),
         "pair": f"bline={bline},meander={meander}",
         "masked": str(masked),
+        "memory": str(policy_file(tmp_path / "memory.safetensors", new_policy(376, 62))),
     } | {name: name for name in ("cardiff", "ppo", "greedy", "react-restore")}
 
 
 @pytest.mark.parametrize(
-    "kind", ["36 outputs", "pair", "masked", "cardiff", "ppo", "greedy", "react-restore"]
+    "kind", ["36 outputs", "pair", "masked", "memory", "cardiff", "ppo", "greedy", "react-restore"]
 )
 @pytest.mark.parametrize("red", ["bline", "meander"])
 def test_it_is_replayed_as_it_is_evaluated(tmp_path: Path, kind: str, red: str) -> None:
@@ -120,6 +125,61 @@ def test_it_is_replayed_as_it_is_evaluated(tmp_path: Path, kind: str, red: str) 
     assert [int(m.state["blue_action"]) for m in moments[1:]] == cell.log.blue[:, 0].tolist()
     assert moments[-1].total == pytest.approx(cell.returns[0])
     assert len(frames_of(replay)) == 41
+    assert (replay.choices is None) == (kind in ("greedy", "react-restore"))
+    for choices, after in zip(replay.choices or (), moments[1:], strict=False):
+        assert int(after.state["blue_action"]) in [action for action, _ in choices]
+        chances = [chance for _, chance in choices[:5]]
+        assert chances == sorted(chances, reverse=True)
+        assert 0 < sum(chances) <= 1 + 1e-9
+
+
+def test_the_five_most_probable_actions_are_the_policy_s(policy: Policy) -> None:
+    replay = played(policy)
+    frames = frames_of(replay)
+    assert "choices" not in frames[0]
+    for before, frame in zip(replay.episode.moments, frames[1:], strict=False):
+        chances = policy.probabilities(before.observation)
+        best = np.argsort(-chances, kind="stable")[:5]
+        names, shown, taken = zip(*frame["choices"], strict=True)
+        assert names == tuple(ACTION_NAMES[a] for a in best)
+        assert shown == pytest.approx(chances[best], abs=1e-4)
+        assert taken == (True, False, False, False, False)  # the most probable one is played
+
+
+def test_in_the_fixed_start_of_the_winner_s_outputs_there_is_one_choice(tmp_path: Path) -> None:
+    frames = frames_of(play_policy(whatever(tmp_path)["36 outputs"], Path("it"), seed=0))
+    for frame in frames[1:4]:
+        assert frame["choices"] == [[frame["blue"], 1.0, True]]
+    assert len(frames[4]["choices"]) > 1
+
+
+def test_a_drawn_action_is_shown_with_its_probability_however_small(policy: Policy) -> None:
+    frames = frames_of(played(policy, deterministic=False))[1:]
+    assert all(sum(taken for _, _, taken in frame["choices"]) == 1 for frame in frames)
+    assert any(len(frame["choices"]) == 6 for frame in frames)
+
+
+def test_the_fix_that_the_order_asks_for_is_told_with_its_hosts(policy: Policy) -> None:
+    frames = frames_of(played(policy))
+    asked = 0
+    for before, frame in itertools.pairwise(frames):
+        marked = [h for h, host in enumerate(before["hosts"]) if host["mark"] != "no"]
+        units = [UNITS[UNIT_OF[h]] for h in marked if HOST_NAMES[h] != "User0"]
+        due = next((unit for unit in policy.order or () if unit in units), None)
+        assert frame["due"] == due
+        expected = [HOST_NAMES[h] for h in marked if UNITS[UNIT_OF[h]] == due]
+        assert frame["dueHosts"] == [name for name in expected if name != "User0"]
+        asked += due is not None
+    assert asked > 0
+
+
+def test_the_title_says_who_plays_whom_under_which_order(policy: Policy) -> None:
+    order = " > ".join(policy.order or ())
+    replay = played(policy, red_agent="meander")
+    assert replay.title == f"run against Meander, under {order}"
+    assert f"<title>run against Meander, under {html.escape(order)}" in replay_html(replay)
+    greedy = play_policy("react-restore", Path("react-restore"), seed=0, red_agent="bline")
+    assert greedy.title == "react-restore against B_line"
 
 
 def test_two_policies_play_the_game_that_both_were_trained_on(tmp_path: Path) -> None:

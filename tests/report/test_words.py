@@ -1,9 +1,11 @@
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.report.runs import pairwise, trial, write_run
+from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.report import words
 from workflow_rl.report.findings import Findings, find
 from workflow_rl.report.rundata import read_run
@@ -49,16 +51,38 @@ def found(folder: Path, **run: Any) -> Findings:
     return find(read_run(write_run(folder / "run", **run)))
 
 
+MEANDER = ExperimentConfig(game=GameConfig(red_agent="meander"))
+
+
 def test_a_clear_effect_is_named_with_its_interval(tmp_path: Path) -> None:
     values = pairwise([0.0] * (len(PAIRS) - 1) + [8.0])  # op_host before user
-    trials = [trial(k, order, values[order]) for k, order in enumerate(range(0, 120, 5))]
-    text = words.about_pairs(found(tmp_path, trials=trials))
-    assert text.startswith("What matters most: op_host before user, worth 8.0 points per episode")
+    trials = [trial(k, o, values[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))]
+    told = found(tmp_path, trials=trials, config=MEANDER)
+    headline, worth, *_ = words.about_finding(told)
+    assert headline == (
+        "So far: op_host before user; the rest makes no difference that shows: 60 equal orders."
+    )
+    assert re.match(r"Worth [789]\.\d points an episode \(.* to .*\): op_host before user\.", worth)
+    assert "effects that are clear" in words.about_pairs(told)
+    assert words.about_example(told) == "One of the 60 equal orders, as an example:"
 
 
 def test_without_a_clear_effect_none_is_named(tmp_path: Path) -> None:
     trials = [trial(k, 30 * k, -20.0 - k % 2) for k in range(4)]
-    assert "No pair has a clear effect" in words.about_pairs(found(tmp_path, trials=trials))
+    told = found(tmp_path, trials=trials, config=MEANDER)
+    assert "no order is better than another" in words.about_finding(told)[0]
+    assert "no effect is clear" in words.about_pairs(told)
+
+
+def test_of_a_finished_search_in_which_nothing_complied_the_first_sentence_says_so(
+    tmp_path: Path,
+) -> None:
+    trials = [trial(k, k, -20.0 - k, compliance=0.4) for k in range(3)]
+    summary = {"recommendation": {"order": 0, "reason": "no order complied; this one came closest"}}
+    told = found(tmp_path, trials=trials, summary=summary)
+    assert words.about_finding(told)[0].startswith("No workflow complied")
+    assert words.about_example(told) == "The order that came closest to complying:"
+    assert words.status_of(told.run) == "finished"
 
 
 def test_a_recommendation_that_does_not_comply_is_given_with_care(tmp_path: Path) -> None:
@@ -76,7 +100,7 @@ def test_with_too_few_compliant_trials_the_belief_says_what_it_rests_on(tmp_path
 def test_every_section_has_a_sentence_even_of_nothing(tmp_path: Path) -> None:
     nothing = find(read_run(tmp_path))
     for sentence in (
-        words.about_recommendation(nothing)[0],
+        words.about_finding(nothing)[0],
         words.about_scores(nothing),
         words.about_beliefs(nothing.beliefs),
         words.about_pairs(nothing),

@@ -1,4 +1,4 @@
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,17 @@ def test_without_weight_the_training_reward_is_the_environments() -> None:
     trained, episodes = Scorekeeper(4).score(rollout, weight=0, view="observed")
     np.testing.assert_array_equal(trained, rollout.env_reward)
     assert not episodes.alignment.any()
+
+
+def test_a_bonus_for_removals_is_trained_on_and_told_nowhere() -> None:
+    rollout = random_rollout(np.random.default_rng(0), 30, 4)
+    removed = np.random.default_rng(1).random((30, 4)) < 0.3
+    plain, told = Scorekeeper(4).score(rollout, weight=30, view="observed")
+    rewarded, same = Scorekeeper(4).score(
+        replace(rollout, removed=removed), weight=30, view="observed", removal_bonus=0.5
+    )
+    np.testing.assert_array_equal(rewarded, plain + np.float32(0.5) * removed)
+    assert_same_episodes(told, same)
 
 
 def test_each_order_may_have_its_own_weight() -> None:

@@ -21,7 +21,7 @@ from workflow_rl.config import (
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.train.episodes import Episodes
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
-from workflow_rl.train.loop import Training, UpdateRecord, weights_of
+from workflow_rl.train.loop import Training, UpdateRecord, removal_bonus, weights_of
 from workflow_rl.train.stopping import COMPLIANT, OUT_OF_BUDGET
 
 TOY: dict[str, Any] = {
@@ -61,6 +61,7 @@ JOBS: dict[str, Callable[[], TrainJob]] = {
     "fixed weight": lambda: job(alignment="fixed", game={"red_agent": "meander"}),
     "until compliant": lambda: job(stop_at="compliance", compliance_threshold=0.1),
     "replayed rollouts": lambda: job(replay_rollouts=1),
+    "bonus for removals": lambda: job(removal_bonus=1.0),
     "replayed masked rollouts": lambda: job(MODERN, order=None, replay_rollouts=2),
 }
 
@@ -386,6 +387,21 @@ def test_the_weight_adapts_between_updates_only_if_asked_to() -> None:
     assert all(after > before for before, after in pairwise(weights))
     _, records, _ = logged(job(alignment="fixed"))
     assert {record.alignment_weight for record in records} == {30}
+
+
+def test_the_bonus_for_removals_falls_to_nothing_over_the_first_half() -> None:
+    config = TrainConfig(removal_bonus=2.0)
+    shares = [0.0, 0.125, 0.25, 0.5, 0.75]
+    assert [removal_bonus(config, progress) for progress in shares] == [2.0, 1.5, 1.0, 0.0, 0.0]
+
+
+def test_a_bonus_for_removals_is_learned_from_and_not_logged() -> None:
+    game = {"red_agent": "meander", "episode_length": 100}
+    jobs = (job(game=game, removal_bonus=bonus, n_envs=100) for bonus in (0.0, 5.0))
+    plain, rewarded = map(Training, jobs)
+    (one, _), (other, _) = plain.update(), rewarded.update()
+    assert one.env_reward == other.env_reward
+    assert any((final(plain)[name] != value).any() for name, value in final(rewarded).items())
 
 
 def test_an_update_in_which_no_episode_ends_is_logged_as_such() -> None:

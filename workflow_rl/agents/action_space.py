@@ -39,6 +39,10 @@ class ActionSpace(Protocol):
         """Whether the next actions do not depend on the policy, in any environment."""
         ...
 
+    def meanings(self) -> NDArray[np.int64]:
+        """Returns (n or 1, size) the action that each output would be now."""
+        ...
+
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns (n, size) the outputs that would do something.
 
@@ -88,6 +92,10 @@ class ListedActions:
         """Makes the space of the actions listed."""
         self.size = len(listed)
         self._actions = listed
+
+    def meanings(self) -> NDArray[np.int64]:
+        """Returns the list."""
+        return self._actions[None]
 
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns the mask of the actions listed."""
@@ -176,6 +184,14 @@ class CardiffActions:
     def is_fixed(self) -> bool:
         """Whether every episode is in its fixed start."""
         return bool((self._step < len(START_OUTPUTS)).all())
+
+    def meanings(self) -> NDArray[np.int64]:
+        """Returns what each output would be, by how far the episodes and their lists are."""
+        n = len(self._step)
+        step, placed = np.repeat(self._step, self.size), np.repeat(self._placed, self.size, axis=0)
+        actions = np.empty(n * self.size, np.int64)
+        _perform(np.tile(np.arange(self.size), n), step, placed, actions)
+        return actions.reshape(n, self.size)
 
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns the plain actions and the macros whose list is not used up."""

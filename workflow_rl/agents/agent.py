@@ -1,6 +1,6 @@
 """What a Blue agent is here: it plays many episodes of one game side by side."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,14 @@ class BlueAgent(Protocol):
             step: steps played in these episodes so far; 0 at the first.
         """
         ...
+
+
+@runtime_checkable
+class TellingAgent(BlueAgent, Protocol):
+    """An agent that can tell how probable it found each action."""
+
+    keeps_chances: bool  # whether it does
+    chances: NDArray[np.float64] | None  # (n, 145) at the last step, if so
 
 
 def uniforms(seed: int, step: int, n: int) -> NDArray[np.float64]:

@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.agents.agent import BlueAgent, TellingAgent
 from workflow_rl.agents.simple import SleepAgent
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.observe import SCAN_SLOTS
 from workflow_rl.sim.state import Activity
 from workflow_rl.workflow.orders import Order
@@ -63,6 +64,8 @@ class FingerprintAgent:
         self.observation = bline.observation
         self.order: Order | None = bline.order if bline.order == meander.order else None
         known, others = (getattr(agent, "description", {}) for agent in (bline, meander))
+        self.keeps_chances = False
+        self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
         shared = {key for key in known.keys() & others.keys() if known[key] == others[key]}
         self.description: dict[str, Any] = {key: known[key] for key in shared}
 
@@ -81,5 +84,18 @@ class FingerprintAgent:
             scanned = self._scans.add(observation)
             if step == DECIDES_AT:
                 self._chosen = np.where(scanned <= 2, scanned, 0)
-        played = [agent.act(observation, action_mask, step) for agent in self._agents]
-        return np.choose(self._chosen, played)
+        for agent in self._agents:
+            if isinstance(agent, TellingAgent):
+                agent.keeps_chances = self.keeps_chances
+        played = np.array([agent.act(observation, action_mask, step) for agent in self._agents])
+        everybody = np.arange(len(observation))
+        if self.keeps_chances:
+            each = [_chances(a, p) for a, p in zip(self._agents, played, strict=True)]
+            self.chances = np.array(each)[self._chosen, everybody]
+        return np.asarray(played[self._chosen, everybody])
+
+
+def _chances(agent: BlueAgent, played: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns (n, 145) an agent's probabilities; one that has none was certain of its action."""
+    chances = agent.chances if isinstance(agent, TellingAgent) else None
+    return np.eye(NUM_ACTIONS)[played] if chances is None else chances

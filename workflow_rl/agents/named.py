@@ -1,8 +1,9 @@
 """From what a user names to an agent: by its name, a run directory, a policy, one per red agent.
 
-`sleep`, `random`, `react-restore` and `greedy` need no network. `cardiff` and `ppo` are trained
-policies that come with the package, one file for each rule set and red agent; `docs/results.md`
-gives the commands that trained them.
+`sleep`, `random`, `react-restore` and `greedy` need no network. `best`, `cardiff` and `ppo` are
+trained policies that come with the package for each rule set: `best` is one for all attackers and
+told nothing, the others one for each red agent. `docs/results.md` gives the commands that trained
+them.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,9 @@ REFERENCE_AGENTS: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
     ReactRestoreAgent.name: lambda order: ReactRestoreAgent(),
     GreedyAgent.name: lambda order: GreedyAgent(order or DEFAULT_ORDER),
 }
-SHIPPED: Final = ("cardiff", "ppo")  # the winner's 36 outputs and fixed start; the 145 actions
+BEST: Final = "best"  # with a memory
+PER_RED_AGENT: Final = ("cardiff", "ppo")  # the winner's 36 outputs and start; the 145 actions
+SHIPPED: Final = (BEST, *PER_RED_AGENT)
 _FOLDER: Final = Path(__file__).with_name("shipped_policies")
 _TRAINED_AGAINST: Final = ("bline", "meander")
 _PAIR: Final = "bline=PATH,meander=PATH"
@@ -49,7 +52,7 @@ def make_agent(
             which is the cardiff agent if the policies have its 36 outputs; or a policy.
         order: the workflow to follow, for those that follow any.
         sampled: whether policies draw their actions.
-        rules: for which rule set cardiff and ppo were trained.
+        rules: for which rule set the policies that come with the package were trained.
 
     Raises:
         InvalidInputError: it stands for nothing, or a file is no policy.
@@ -61,7 +64,9 @@ def make_agent(
     text = str(what)
     if text in REFERENCE_AGENTS:
         return REFERENCE_AGENTS[text](order)
-    if text in SHIPPED:
+    if text == BEST:
+        return policy_agent(load_policy(shipped_policy(text, rules)), text, sampled=sampled)
+    if text in PER_RED_AGENT:
         paths = (shipped_policy(text, rules, red) for red in _TRAINED_AGAINST)
         bline, meander = (_from_path(path, None, sampled) for path in paths)
         return FingerprintAgent(bline, meander, text)
@@ -70,9 +75,10 @@ def make_agent(
     return _from_path(Path(text), order, sampled)
 
 
-def shipped_policy(name: str, rules: str, red_agent: str) -> Path:
-    """Returns the file of a policy that comes with the package."""
-    return _FOLDER / f"{name}_{rules}_{red_agent}.safetensors"
+def shipped_policy(name: str, rules: str, red_agent: str | None = None) -> Path:
+    """Returns the file of a policy that comes with the package: one for all, or a red agent's."""
+    parts = (name, rules) if red_agent is None else (name, rules, red_agent)
+    return _FOLDER / f"{'_'.join(parts)}.safetensors"
 
 
 def _from_path(path: Path, order: Order | None, sampled: bool) -> PolicyAgent:

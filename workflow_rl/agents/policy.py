@@ -31,6 +31,7 @@ from workflow_rl.workflow.orders import (
 )
 
 POLICY_KIND: Final = "policy"
+RECOMMENDED_FILE: Final = Path("policies", "recommended.safetensors")  # of a run's directory
 SEES_THE_TRUTH: Final = "sees the truth"  # how tables name a policy that does
 _ACTIVATIONS: Final[dict[str, Callable[[NDArray[Any]], NDArray[Any]]]] = {
     "relu": lambda x: np.maximum(x, 0),
@@ -60,16 +61,28 @@ class Policy:
         self._weights = weights
         numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
         layers = sorted(numbers)
-        self._layers = [(weights[f"actor.{i}.weight"], weights[f"actor.{i}.bias"]) for i in layers]
+        self.layers = [(weights[f"actor.{i}.weight"], weights[f"actor.{i}.bias"]) for i in layers]
         activation = description.get("activation", "relu")  # files from before say nothing
-        self._activation = _ACTIVATIONS[one_of("activation", activation, tuple(_ACTIVATIONS))]
+        self.activation = one_of("activation", activation, tuple(_ACTIVATIONS))
         self._rng = np.random.default_rng(0)
         self._episode: ActionSpace | None = None  # what get_action remembers
+
+    def __repr__(self) -> str:
+        """Says what it follows, what it is made of and what it was trained on."""
+        if self.order is not None:
+            follows = repr(format_order(self.order))
+        else:
+            follows = "any order it is told" if self.is_conditioned else "no order"
+        units = " x ".join(str(len(bias)) for _, bias in self.layers[:-1])
+        known = ("rules", "red_agent")
+        told = [f"{name}={self.description[name]!r}" for name in known if name in self.description]
+        made = f"{self.observation_size} values -> {units or 'no'} units -> {self.outputs} actions"
+        return f"Policy({', '.join((f'order: {follows}', made, *told))})"
 
     @property
     def observation_size(self) -> int:
         """How many values an observation has."""
-        size: int = self._layers[0][0].shape[1]
+        size: int = self.layers[0][0].shape[1]
         return size - (ENCODING_SIZE if self.is_conditioned else 0)
 
     @property
@@ -80,7 +93,7 @@ class Policy:
     @property
     def outputs(self) -> int:
         """How many actions it chooses from."""
-        size: int = self._layers[-1][0].shape[0]
+        size: int = self.layers[-1][0].shape[0]
         return size
 
     def probabilities(
@@ -101,10 +114,10 @@ class Policy:
             encoding = ENCODINGS[self._order_index(order)]
             rows = np.hstack([rows, np.tile(encoding, (len(rows), 1))])
         x = rows
-        for i, (weight, bias) in enumerate(self._layers):
+        for i, (weight, bias) in enumerate(self.layers):
             x = x @ weight.T.astype(np.float64) + bias
-            if i < len(self._layers) - 1:
-                x = self._activation(x)
+            if i < len(self.layers) - 1:
+                x = _ACTIVATIONS[self.activation](x)
         x = np.exp(x - x.max(axis=1, keepdims=True))
         x /= x.sum(axis=1, keepdims=True)
         return np.asarray(x[0] if np.ndim(observation) == 1 else x)
@@ -209,7 +222,7 @@ def load_policy(path: str | Path) -> Policy:
 
     path = file_path("a policy", path)
     if path.is_dir():
-        path = path / "policies" / "recommended.safetensors"
+        path = path / RECOMMENDED_FILE
     weights, description = load_arrays(path, POLICY_KIND)
     try:
         return Policy(weights, description)

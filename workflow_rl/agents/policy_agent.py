@@ -22,6 +22,7 @@ from workflow_rl.agents.policy import SEES_THE_TRUTH, Policy
 from workflow_rl.belief.observation import observation_size
 from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.memory import MEMORY_SIZE
 from workflow_rl.workflow.orders import Order
 
@@ -130,10 +131,12 @@ class PolicyAgent:
             description: what is known of the policy, the game it was trained on among it.
         """
         self.name = name
-        self.observation = _observation_of(observation_size)
+        self.observation = observation_of(observation_size)
         self.action_space = action_space
         self.order = order
         self.description = description or {}
+        self.keeps_chances = False
+        self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
         self._sampled = sampled
         self._masked = masked
         self.begin(0, 0)
@@ -152,10 +155,13 @@ class PolicyAgent:
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns the actions of the policy's choices."""
-        if self._space.is_fixed:  # the policy need not be asked
+        if self._space.is_fixed and not self.keeps_chances:  # the policy need not be asked
             return self._space.actions(np.zeros(len(observation), np.int64))
         ids = self._table.number(observation)
         allowed = self._space.allowed(action_mask) if self._masked else None
+        if self.keeps_chances:
+            rows = self._table.rows[ids]
+            self.chances = _by_action(rows if allowed is None else rows * allowed, self._space)
         if self._sampled:
             chosen = self._table.sample(ids, uniforms(self._seed, step, len(ids)), allowed)
             return self._space.actions(chosen)
@@ -163,7 +169,16 @@ class PolicyAgent:
         return self._space.best_actions(best, self._table.rows, ids)
 
 
-def _observation_of(size: int) -> ObservationName:
+def _by_action(rows: NDArray[np.float64], space: ActionSpace) -> NDArray[np.float64]:
+    """Returns (n, 145) the probability of each action, from those of outputs (n, size)."""
+    n = len(rows)
+    chances = np.zeros((n, NUM_ACTIONS))
+    meanings = np.broadcast_to(space.meanings(), rows.shape)
+    np.add.at(chances, (np.arange(n)[:, None], meanings), rows)
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def observation_of(size: int) -> ObservationName:
     """Returns which observation has so many values.
 
     Raises:

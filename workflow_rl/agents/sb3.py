@@ -1,4 +1,4 @@
-"""A PPO model saved by Stable-Baselines3 as an agent; nothing in the file is run.
+"""A PPO or MaskablePPO model saved by Stable-Baselines3 as an agent; nothing in the file is run.
 
 Such a file is a zip archive. Its `data` is JSON whose entries also hold pickled objects, which run
 whatever they were made to run when they are loaded: they are not. What a network is made of stands
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _LARGEST: Final = 500_000_000  # bytes of a part of the archive
-_POLICY: Final = "ActorCriticPolicy.__init__"  # of the class that `MlpPolicy` stands for
+# Of the classes that `MlpPolicy` stands for: PPO's, and MaskablePPO's, which ends the same.
+_POLICY: Final = "ActorCriticPolicy.__init__"
+_MASKABLE: Final = "MaskableActorCriticPolicy.__init__"
 _BOX: Final = "<class 'gymnasium.spaces.box.Box'>"
 _BITS: Final = "<class 'gymnasium.spaces.multi_binary.MultiBinary'>"
 _DISCRETE: Final = "<class 'gymnasium.spaces.discrete.Discrete'>"
@@ -36,6 +38,8 @@ _UNUSED: Final = re.compile(r"(mlp_extractor\.value_net|value_net)\..*|log_std")
 
 def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
     """Returns the agent of a model file that `save` of SB3's PPO wrote, with its `MlpPolicy`.
+
+    A model of sb3-contrib's MaskablePPO leaves out what would be refused, as in its training.
 
     Raises:
         MissingDependencyError: torch is not installed.
@@ -58,7 +62,8 @@ def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
             f"chooses from {action[':type:']} of {action.get('n')}"
         )
     policy = data.get("policy_class")
-    if not isinstance(policy, dict) or _POLICY not in str(policy.get("__init__")):
+    made_by = str(policy.get("__init__")) if isinstance(policy, dict) else ""
+    if _POLICY not in made_by:
         raise InvalidInputError(f"{path} is no model with SB3's MlpPolicy, the only one read here")
     layers, size = _layers(path, weights), int(sizes[0])
     if layers[0][0].shape[1] != size or layers[-1][0].shape[0] != NUM_ACTIONS:
@@ -73,7 +78,7 @@ def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
             found: NDArray[np.float32] = torch.softmax(x, dim=-1).numpy()
         return found
 
-    return PolicyAgent(name, probabilities, size, sampled=sampled)
+    return PolicyAgent(name, probabilities, size, sampled=sampled, masked=_MASKABLE in made_by)
 
 
 def _read(path: Path) -> "tuple[dict[str, Any], dict[str, Tensor]]":

@@ -13,9 +13,11 @@ from workflow_rl.cli import (
     bench,
     compare_updates,
     evaluate,
+    export,
     landscape,
     parity,
     play,
+    playbook,
     replay,
     report,
     search,
@@ -50,7 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    runs = (search, train, watch, report, replay, select, evaluate)
+    runs = (search, train, watch, report, replay, select, evaluate, playbook, export)
     for module in (*runs, landscape, compare_updates, play, parity, bench):
         module.add_to(commands)
     return parser
@@ -95,5 +97,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):  # the reader of our output went away: `| head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
+        if error.errno == errno.ENAMETOOLONG:
+            name = str(error.filename)
+            print(
+                f"{PROGRAM}: error: {name[:40]}... is too long for the name of a file: it has "
+                f"{len(name):,} characters",
+                file=sys.stderr,
+            )
+            return _USER_ERROR
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)  # a full or read-only disk, say
-        return _USER_ERROR if error.errno == errno.ENAMETOOLONG else _SYSTEM_ERROR
+        return _SYSTEM_ERROR

@@ -1,13 +1,12 @@
 """How a comparison of update strategies is shown."""
 
-import math
+import textwrap
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from workflow_rl.cli.console import number_text, titled_table
-from workflow_rl.estimates import MeanAndDeviation
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.summary import (
     BLOCK,
@@ -16,6 +15,7 @@ from workflow_rl.studies.comparison.summary import (
     Summary,
     refusal_of_large_updates,
 )
+from workflow_rl.studies.comparison.words import answer_of, over_seeds
 
 
 def print_comparison(
@@ -29,9 +29,12 @@ def print_comparison(
         summaries: each preset's.
         seconds: the time at which all are compared.
     """
+    for sentence in answer_of(plan, summaries, seconds):
+        console.print(textwrap.fill(sentence, 80, break_on_hyphens=False), markup=False)
     _print_outcome(console, plan, summaries)
     _print_cost(console, summaries)
-    _print_course(console, summaries, seconds)
+    _print_time(console, summaries, seconds)
+    _print_reach(console, summaries)
     _print_steadiness(console, summaries)
     console.print(
         f"updates of 20,000 steps within {EPISODES} episodes of one environment: refused, "
@@ -42,8 +45,8 @@ def print_comparison(
 def _print_outcome(console: Console, plan: Plan, summaries: Sequence[Summary]) -> None:
     table = _table(
         f"after {plan.transitions:,} transitions: red {plan.red_agent}, rules {plan.rules}, "
-        f"{len(plan.seeds)} seeds (± their standard deviation)",
-        ("transitions/update", "updates", "gradient steps", "reward", "compliance"),
+        f"{len(plan.seeds)} seeds (± sd)",
+        ("transitions\nan update", "\nupdates", "gradient\nsteps", "\nreward", "\ncompliance"),
     )
     for s in summaries:
         table.add_row(
@@ -51,8 +54,8 @@ def _print_outcome(console: Console, plan: Plan, summaries: Sequence[Summary]) -
             f"{s.transitions_per_update:,}",
             f"{s.updates:,}",
             f"{s.gradient_steps:,}",
-            _over_seeds(s.reward, 1),
-            _over_seeds(s.compliance, 3),
+            over_seeds(s.reward, 1),
+            over_seeds(s.compliance, 3),
         )
     console.print(table)
 
@@ -60,7 +63,14 @@ def _print_outcome(console: Console, plan: Plan, summaries: Sequence[Summary]) -
 def _print_cost(console: Console, summaries: Sequence[Summary]) -> None:
     table = _table(
         "what a step knows, and what training costs (one core)",
-        ("gradient noise, 95 %", "x transitions", "transitions/s", "s", "peak MB", "of it added"),
+        (
+            "gradient\nnoise, 95 %",
+            "x tran-\nsitions",
+            "transi-\ntions/s",
+            "\ns",
+            "peak\nMB",
+            "of it\nadded",
+        ),
     )
     for s in summaries:
         noise, each = "-", "-"
@@ -79,18 +89,27 @@ def _print_cost(console: Console, summaries: Sequence[Summary]) -> None:
     console.print(table)
 
 
-def _print_course(console: Console, summaries: Sequence[Summary], seconds: float) -> None:
-    headings = [f"reward at {seconds:.1f} s", "compliance then"]
-    for reach in summaries[0].reach:
-        headings += [f"transitions to {reach.threshold:g}", "s"]
-    table = _table("at equal time, and how soon something is learnt", headings)
+def _print_time(console: Console, summaries: Sequence[Summary], seconds: float) -> None:
+    table = _table("at equal time", (f"reward at\n{seconds:.1f} s", "compliance\nthen"))
     for s in summaries:
-        cells = [_over_seeds(s.reward_at_time, 1), _over_seeds(s.compliance_at_time, 3)]
-        for reach in s.reach:
-            short = f" ({reach.seeds} of {s.seeds})" if 0 < reach.seeds < s.seeds else ""
-            cells.append(_over_seeds(reach.transitions, 0) + short)
-            cells.append(_over_seeds(reach.seconds, 1))
+        cells = over_seeds(s.reward_at_time, 1), over_seeds(s.compliance_at_time, 3)
         table.add_row(s.preset, *cells)
+    console.print(table)
+
+
+def _print_reach(console: Console, summaries: Sequence[Summary]) -> None:
+    table = _table(
+        "how soon a reward is reached first", ("\nreward", "\ntransitions", "\ns", "\nseeds")
+    )
+    for s in summaries:
+        for reach in s.reach:
+            table.add_row(
+                s.preset,
+                f"{reach.threshold:g}",
+                over_seeds(reach.transitions, 0),
+                over_seeds(reach.seconds, 1),
+                f"{reach.seeds} of {s.seeds}",
+            )
     console.print(table)
 
 
@@ -98,11 +117,11 @@ def _print_steadiness(console: Console, summaries: Sequence[Summary]) -> None:
     table = _table(
         f"steadiness, and what {EPISODES} episodes bring",
         (
-            f"swings of the last {BLOCKS} x {BLOCK} episodes",
-            "spread of seeds",
-            "episodes per env",
-            "reward then",
-            "compliance then",
+            f"swings of last\n{BLOCKS} x {BLOCK} episodes",
+            "spread\nof seeds",
+            "episodes\nper env",
+            "reward\nthen",
+            "compliance\nthen",
         ),
     )
     for s in summaries:
@@ -111,24 +130,16 @@ def _print_steadiness(console: Console, summaries: Sequence[Summary]) -> None:
             number_text(s.unrest),
             number_text(s.reward.deviation),
             str(s.episodes_per_env),
-            _over_seeds(s.reward_at_episodes, 1),
-            _over_seeds(s.compliance_at_episodes, 3),
+            over_seeds(s.reward_at_episodes, 1),
+            over_seeds(s.compliance_at_episodes, 3),
         )
     console.print(table)
 
 
-def _over_seeds(value: MeanAndDeviation, decimals: int) -> str:
-    if math.isnan(value.mean):
-        return "-"
-    mean = f"{value.mean:,.{decimals}f}"
-    if math.isnan(value.deviation):
-        return mean
-    return f"{mean} ± {value.deviation:,.{decimals}f}"
-
-
 def _table(title: str, headings: Sequence[str]) -> Table:
     table = titled_table(title)
-    table.add_column("preset")
+    table.padding = (0, 1, 0, 0)
+    table.add_column("\npreset")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     return table

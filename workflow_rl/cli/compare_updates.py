@@ -108,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.studies.comparison.plan import Plan
     from workflow_rl.studies.comparison.run import PURPOSE, open_comparison, stored_plan
     from workflow_rl.studies.comparison.summary import summarise
+    from workflow_rl.studies.comparison.words import answer_of, table_of
 
     execution = execution_of(args)
     number = getattr(args, "parallel_trainings", 1 if execution.executor == "serial" else 2)
@@ -145,7 +146,13 @@ def run(args: argparse.Namespace) -> int:
             data = comparison.write(summaries, seconds)
             page = path / "comparison.html"
             title = f"Update strategies: red {plan.red_agent}, rules {plan.rules}"
-            write_page(page, title, comparison_figures(trainings, summaries))
+            write_page(
+                page,
+                title,
+                comparison_figures(trainings, summaries),
+                answer=answer_of(plan, summaries, seconds),
+                tables=[table_of(summaries, seconds)],
+            )
             print_whole(console, f"written: {data}, {page}")
     return 0
 

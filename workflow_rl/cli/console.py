@@ -1,6 +1,8 @@
 """The console that commands print to, and what their bars and tables have in common."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # `--help` does without it
@@ -26,6 +28,16 @@ def print_whole(console: "Console", text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
+@contextmanager
+def waiting(console: "Console", what: str) -> Iterator[None]:
+    """Shows, at a terminal, that something takes its time."""
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield
+
+
 def make_bars(console: "Console", clock: "ProgressColumn | None" = None) -> "Progress":
     """Returns bars of things done, each with its `news` beside it; shown at a terminal only.
 
@@ -33,11 +45,18 @@ def make_bars(console: "Console", clock: "ProgressColumn | None" = None) -> "Pro
         console: where they are shown.
         clock: how time is told; by default by how much is left.
     """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     return Progress(
+        SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=8),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         clock or TimeRemainingColumn(),
         TextColumn("{task.fields[news]}"),

@@ -22,7 +22,7 @@ _WIDE = 125  # columns that the leaderboard with all cells needs
 _AGENT_WIDTH = 28
 _EXAMPLES = """workflow-rl evaluate logs/exp_20260101_120000_4242
 workflow-rl evaluate react-restore --rules competition --episodes 20000
-workflow-rl evaluate cardiff --rules competition
+workflow-rl evaluate best --rules competition
 workflow-rl evaluate greedy --workflow "enterprise > op_server > op_host > user > defender"
 workflow-rl evaluate policy.safetensors --sampled --steps 100 --red-agent bline,meander
 workflow-rl evaluate bline=one.safetensors,meander=other.safetensors --rules competition"""
@@ -41,7 +41,8 @@ def add_to(commands: Commands) -> None:
         metavar="WHAT",
         help="a run directory, a policy file, an SB3 PPO model (.zip), bline=PATH,meander=PATH (a "
         "policy for each red agent), or a baseline: sleep, random, react-restore, greedy, "
-        "cardiff (the winner's method, trained here), ppo (145 actions, no workflow)",
+        "best (one policy for all attackers, with a memory), cardiff (the winner's method, trained "
+        "here), ppo (145 actions, no workflow)",
     )
     _add_game(parser)
     _add_files(parser)
@@ -66,7 +67,7 @@ def _add_game(parser: argparse.ArgumentParser) -> None:
         "--red-agent",
         default=",".join(RED_AGENTS),
         metavar="NAME,NAME",
-        help=f"who attacks: {', '.join(RED_AGENTS)}",
+        help=f"who attacks: {', '.join(RED_AGENTS)}, or mixed (drawn for each episode)",
     )
     parser.add_argument(
         "--workflow",

@@ -75,9 +75,10 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.report.plots import write_page
     from workflow_rl.runs.store import stored_config
     from workflow_rl.studies.landscape.analysis import analyse_landscape
-    from workflow_rl.studies.landscape.figures import landscape_figures
+    from workflow_rl.studies.landscape.figures import landscape_figures, ranking_table
     from workflow_rl.studies.landscape.regret import REPLAYED_STRATEGIES
     from workflow_rl.studies.landscape.run import PURPOSE, open_landscape, stored_seeds
+    from workflow_rl.studies.landscape.words import answer_of
 
     resume: Path | None = getattr(args, "resume", None)
     seeds: int = getattr(args, "seeds", 3)
@@ -116,7 +117,13 @@ def run(args: argparse.Namespace) -> int:
             data = landscape.write(analysis)
             page = path / "landscape.html"
             title = f"Landscape: red {found.red_agent}, rules {found.rules}"
-            write_page(page, title, landscape_figures(analysis))
+            write_page(
+                page,
+                title,
+                landscape_figures(analysis),
+                answer=answer_of(analysis),
+                tables=[ranking_table(analysis)],
+            )
             print_whole(console, f"written: {data}, {page}")
     return 0
 

@@ -1,6 +1,6 @@
 """How a landscape is shown: the effect of the order, the ranking, the regret of searches."""
 
-import math
+import textwrap
 from typing import Final
 
 import numpy as np
@@ -9,15 +9,21 @@ from rich.console import Console
 from workflow_rl.cli.console import number_text, titled_table
 from workflow_rl.estimates import Estimate
 from workflow_rl.studies.landscape.analysis import Analysis
-from workflow_rl.studies.landscape.order_effects import EqualsEffect, OrderEffect
+from workflow_rl.studies.landscape.order_effects import OrderEffect
+from workflow_rl.studies.landscape.words import answer_of, with_interval
 from workflow_rl.workflow.orders import common_part, format_order
+from workflow_rl.workflow.short_names import legend, short_order
 
 _ENDS: Final = 10  # orders shown from each end of the ranking
+_MOST_SEEDS: Final = 4  # with a column of their own: more do not fit a terminal
 
 
 def print_analysis(console: Console, analysis: Analysis) -> None:
-    """Prints everything a landscape says."""
-    _print_effect(console, analysis)
+    """Prints everything a landscape says, the answer first."""
+    for sentence in answer_of(analysis):
+        console.print(textwrap.fill(sentence, 80, break_on_hyphens=False), markup=False)
+    if analysis.effect is not None:
+        _print_effect(console, analysis.effect)
     _print_classes(console, analysis)
     _print_pairs(console, analysis)
     _print_ranking(console, analysis)
@@ -25,14 +31,7 @@ def print_analysis(console: Console, analysis: Analysis) -> None:
         _print_regret(console, analysis)
 
 
-def _print_effect(console: Console, analysis: Analysis) -> None:
-    land, effect = analysis.landscape, analysis.effect
-    seeds = len(land.seeds)
-    reliable = int(land.is_reliable.sum())
-    console.print(f"{reliable} of {land.reward.shape[1]} orders complied for every seed.")
-    if effect is None:
-        console.print("How much the order matters cannot be told: fewer than two orders do.")
-        return
+def _print_effect(console: Console, effect: OrderEffect) -> None:
     table = titled_table("how much the order matters: rewards = order + seed + noise")
     for heading in ("source", "degrees of freedom", "share of squares", "standard deviation"):
         table.add_column(heading, justify="left" if heading == "source" else "right")
@@ -43,34 +42,6 @@ def _print_effect(console: Console, analysis: Analysis) -> None:
         deviation = effect.deviations[source.name]
         table.add_row(source.name, str(source.freedom), share, number_text(deviation))
     console.print(table)
-    console.print(_verdict(effect) if seeds > 1 else "One seed cannot tell orders from noise.")
-    if analysis.equals is not None:
-        _print_equals(console, analysis.equals)
-
-
-def _verdict(effect: OrderEffect) -> str:
-    if math.isnan(effect.share):
-        return "There is no noise to compare the orders with."
-    text = (
-        f"Between orders lie {effect.share:.0%} of the variance of single trainings (95 % "
-        f"interval {effect.share_low:.0%} to {effect.share_high:.0%}; shuffled orders reach that "
-        f"with p = {effect.p_value:.3g})"
-    )
-    return f"{text}: {'the order matters' if effect.matters else 'no effect of the order shows'}."
-
-
-def _print_equals(console: Console, equals: EqualsEffect) -> None:
-    console.print(
-        f"equal orders ({equals.classes} classes): trained from the same base policy they "
-        f"differ by a standard deviation of {equals.within:.2f}, classes by "
-        f"{equals.between:.2f}"
-    )
-    if not math.isnan(equals.ratio):
-        alike = "no more than" if equals.are_equal else "more than"
-        console.print(
-            f"over seeds, equals differ {alike} noise explains (variance ratio "
-            f"{equals.ratio:.2f}, p = {equals.p_value:.3g})"
-        )
 
 
 def _print_classes(console: Console, analysis: Analysis) -> None:
@@ -80,8 +51,9 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
         return
     table = titled_table("classes of equal orders, by the types whose places matter")
     table.add_column("what they have in common")
-    for heading in ("orders", "mean reward", *(f"seed {seed}" for seed in land.seeds)):
-        table.add_column(heading, justify="right")
+    seeds = land.seeds if len(land.seeds) <= _MOST_SEEDS else ()
+    for heading in ("orders", "mean reward", *(f"seed {seed}" for seed in seeds)):
+        table.add_column(heading, justify="right", no_wrap=True)
     means = np.array([land.reward[:, members == k].mean() for k in range(len(names))])
     for k in np.argsort(-means).tolist():
         inside = land.reward[:, members == k]
@@ -89,7 +61,7 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
             format_order(common_part(np.flatnonzero(members == k).tolist())),
             str(inside.shape[1]),
             f"{means[k]:.2f}",
-            *(f"{mean:.2f}" for mean in inside.mean(axis=1)),
+            *(f"{mean:.2f}" for mean in inside.mean(axis=1)[: len(seeds)]),
         )
     console.print(table)
 
@@ -97,14 +69,16 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
 def _print_pairs(console: Console, analysis: Analysis) -> None:
     table = titled_table("what matters: one type before another, all other pairs as they are")
     table.add_column("")
-    headings = ("worth, 95 % over seeds", *(f"seed {seed}" for seed in analysis.landscape.seeds))
+    seeds = analysis.landscape.seeds
+    shown = seeds if len(seeds) <= _MOST_SEEDS else ()
+    headings = ("worth, 95 %", *(f"seed {seed}" for seed in shown))
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for pair in analysis.pairs:
         table.add_row(
             f"{pair.first} before {pair.second}",
-            _with_interval(pair.worth),
-            *(f"{worth:.2f}" for worth in pair.of_seeds),
+            with_interval(pair.worth),
+            *(f"{worth:.2f}" for worth in pair.of_seeds[: len(shown)]),
         )
     console.print(table)
 
@@ -113,9 +87,10 @@ def _print_ranking(console: Console, analysis: Analysis) -> None:
     land = analysis.landscape
     game = f"red {land.red_agent}, rules {land.rules}"
     table = titled_table(f"all orders, ranked: {game}")
-    table.add_column("rank", justify="right")
-    table.add_column("workflow")
-    for heading in ("reward, 95 %", "rank, 95 %", "compliance", "true", "complied for"):
+    table.padding = (0, 1, 0, 0)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("workflow", no_wrap=True)
+    for heading in ("reward, 95 %", "rank, 95 %", "follow", "true", "seeds"):
         table.add_column(heading, justify="right", no_wrap=True)
     standings = analysis.standings
     for place, standing in enumerate(standings, 1):
@@ -125,14 +100,21 @@ def _print_ranking(console: Console, analysis: Analysis) -> None:
             continue
         table.add_row(
             str(place),
-            format_order(standing.order),
-            _with_interval(standing.reward),
+            short_order(standing.order),
+            with_interval(standing.reward),
             f"{standing.rank_low} to {standing.rank_high}",
             f"{standing.compliance:.3f}",
             f"{standing.compliance_true:.3f}",
-            f"{standing.compliant} of {len(land.seeds)} seeds",
+            f"{standing.compliant}/{len(land.seeds)}",
         )
     console.print(table)
+    console.print(
+        textwrap.fill(
+            f"{legend()}; follow: compliance, true: by where Red really was; seeds: for how many "
+            "the order complied",
+            80,
+        )
+    )
 
 
 def _print_regret(console: Console, analysis: Analysis) -> None:
@@ -151,12 +133,8 @@ def _print_regret(console: Console, analysis: Analysis) -> None:
             table.add_column(f"{number} trials", justify="right", no_wrap=True)
         for regret in analysis.regrets:
             pairs = zip(regret.mean(measure), regret.half_width(measure), strict=True)
-            table.add_row(regret.strategy, *(_with_interval(Estimate(*pair)) for pair in pairs))
+            table.add_row(regret.strategy, *(with_interval(Estimate(*pair)) for pair in pairs))
         gains = analysis.advantage(measure)
         if gains is not None:
-            table.add_row("random minus gp-ucb", *map(_with_interval, gains), style="bold")
+            table.add_row("random minus gp-ucb", *map(with_interval, gains), style="bold")
         console.print(table)
-
-
-def _with_interval(estimate: Estimate) -> str:
-    return f"{estimate.mean:.2f} ± {number_text(estimate.half_width)}"

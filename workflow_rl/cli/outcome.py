@@ -1,5 +1,6 @@
-"""How the outcome of a search is shown."""
+"""How the outcome of a search is shown: what was found first, then one order, then its policy."""
 
+import textwrap
 from typing import Literal
 
 from rich.console import Console
@@ -7,9 +8,11 @@ from rich.table import Table
 
 from workflow_rl.cli.console import print_whole
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.estimates import Estimate
 from workflow_rl.runs.store import RECOMMENDED, RunDirectory
 from workflow_rl.runs.summary import SearchOutcome, spread_of
 from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.short_names import legend, short_order
 
 
 def print_start(console: Console, directory: RunDirectory) -> None:
@@ -22,19 +25,49 @@ def print_start(console: Console, directory: RunDirectory) -> None:
     )
 
 
-def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
-    """Prints the ranking, the recommendation and where everything is."""
-    game = directory.config.game
-    console.print(_ranking(outcome, f"workflows tried: red {game.red_agent}, rules {game.rules}"))
-    compliant = sum(t.result is not None and t.result.is_compliant for t in outcome.trials)
-    console.print(
-        f"{compliant} of {len(outcome.trials)} workflows compliant. 'true' is compliance judged by "
-        "where Red really is; nobody sees 5 % of its shells, which bounds it, most where user "
-        "comes early."
+def print_phases(console: Console, config: ExperimentConfig) -> None:
+    """Prints which phases a search has, and what each is for."""
+    search = config.search
+    phases = [
+        f"trials: {search.n_workflows} workflows, picked by {search.strategy}; a policy is trained "
+        f"for each, at most {config.train.max_episodes} episodes in {config.train.n_envs} "
+        "environments"
+    ]
+    if search.warm_start == "common":
+        phases.insert(
+            0,
+            f"base: {search.base_updates} updates of one policy on all orders, which every trial "
+            "starts from",
+        )
+    if search.polish_updates:
+        phases.append(
+            f"polish: {search.polish_updates} further updates of the recommended order's policy"
+        )
+    phases.append(
+        f"score: {search.score_games:,} fresh games of it against each red agent; then the report"
     )
-    _print_order_effect(console, outcome, game.red_agent)
-    console.print(f"recommended: {format_order(outcome.recommendation.order)}")
-    _print_scores(console, outcome, directory.config)
+    for number, phase in enumerate(phases, 1):
+        console.print(textwrap.fill(f"{number}. {phase}", 80, subsequent_indent="   "))
+    console.print(f"short: {legend()}")
+
+
+def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
+    """Prints the ranking, what was found, one order and where everything is."""
+    config = directory.config
+    game = config.game
+    console.print(_ranking(outcome, f"workflows tried: red {game.red_agent}, rules {game.rules}"))
+    _say(
+        console,
+        f"{legend()}; reward of each environment's last 3 training episodes; complied: share of "
+        "fixes that followed the order, true: by where Red really is (nobody sees 5 % of its "
+        "shells, which bounds it, most where user comes early); ep.: episodes of each environment.",
+    )
+    compliant = outcome.finding.compliant
+    _say(console, f"{compliant} of {outcome.finding.tried} workflows compliant.")
+    _print_spread(console, outcome, game.red_agent)
+    console.print()
+    _print_answer(console, outcome)
+    _print_scores(console, outcome, config)
     print_whole(
         console,
         f"{outcome.transitions:,} transitions in {outcome.seconds:.0f} s; policy: "
@@ -42,11 +75,36 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     )
 
 
+def _say(console: Console, text: str) -> None:
+    """Prints sentences, no line longer than 80 columns."""
+    console.print(textwrap.fill(text, 80, break_on_hyphens=False), markup=False)
+
+
+def _print_answer(console: Console, outcome: SearchOutcome) -> None:
+    """Prints what was found about orders, then one of those that are equal."""
+    finding, order = outcome.finding, outcome.recommendation.order
+    _say(console, f"found: {finding.headline}.")
+    for sentence in finding.details:
+        _say(console, sentence)
+    if not finding.compliant:
+        console.print(f"recommended: none; closest: {format_order(order)}")
+    elif len(finding.equals) > 1 and order in finding.equals:
+        console.print(f"recommended: {format_order(order)} (one of {len(finding.equals)})")
+    else:
+        console.print(f"recommended: {format_order(order)}")
+
+
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
     """Prints what the policy that is handed over is worth against each red agent."""
-    games = config.search.score_games
+    worth = outcome.worth(config)
+    _say(
+        console,
+        f"its policy: reward {worth.reward}, compliance {worth.compliance:.3f} (true "
+        f"{worth.compliance_true:.3f}), in {worth.games:,} fresh games of "
+        f"{config.game.episode_length} steps",
+    )
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
-    for heading in ("its policy", "reward", "drawing", "compliance", "true"):
+    for heading in ("against", "reward, 95 %", "drawing", "compliance", "true", "untrained"):
         table.add_column(heading, no_wrap=True)
     for score in outcome.scores:
         table.add_row(
@@ -55,52 +113,51 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
             str(score.drawn),
             f"{score.compliance:.3f}",
             f"{score.compliance_true:.3f}",
+            str(score.untrained),
         )
     console.print(table)
-    console.print(
-        f"({games:,} fresh games each, of {config.game.episode_length} steps; the rewards of the "
-        "trials above are the documents' own measure: each environment's last 3 training episodes)"
+    _say(
+        console,
+        "drawing: actions drawn by their probability, as in training; untrained: repairing by the "
+        "order without any training.",
     )
     for score in outcome.scores:
         if score.is_unfit:
-            console.print(
+            _say(
+                console,
                 f"unfit for {score.red_agent}: {score.deterministic.mean:.1f}, where repairing by "
-                f"the order without any training gets {score.untrained.mean:.1f}"
+                f"the order without any training gets {score.untrained.mean:.1f}",
             )
 
 
 def _ranking(outcome: SearchOutcome, title: str) -> Table:
     """Returns the table of all trials, the compliant ones first, then by reward."""
-    table = Table(title=title, box=None, padding=(0, 2, 0, 0), header_style="underline")
-    for heading in ("", "workflow", "reward", "compliance", "true", "episodes", "stopped"):
+    table = Table(title=title, box=None, padding=(0, 1, 0, 0), header_style="underline")
+    for heading in ("", "workflow", "reward, 95 %", "complied", "true", "ep.", "ended"):
         justify: Literal["left", "right"] = "right" if heading == "" else "left"
-        table.add_column(heading, justify=justify, no_wrap=heading != "workflow")
+        table.add_column(heading, justify=justify, no_wrap=True)
     done = [(trial.order, trial.result) for trial in outcome.trials if trial.result is not None]
     ranking = sorted(done, key=lambda pair: (not pair[1].is_compliant, -pair[1].env_reward))
     for rank, (order, result) in enumerate(ranking, 1):
         table.add_row(
             str(rank),
-            format_order(order),
-            f"{result.env_reward:.2f} ± {result.env_reward_error:.2f}",
-            f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),
+            short_order(order),
+            str(Estimate.from_error(result.env_reward, result.env_reward_error)),
+            f"{result.compliance:.3f}" + ("" if result.is_compliant else " no"),
             f"{result.compliance_true:.3f}",
             str(result.episodes_per_env),
-            result.stopped,
+            result.stopped.removesuffix(" used"),
         )
     return table
 
 
-def _print_order_effect(console: Console, outcome: SearchOutcome, red_agent: str) -> None:
+def _print_spread(console: Console, outcome: SearchOutcome, red_agent: str) -> None:
     """Says how much rewards differ between orders, and between equal ones by chance."""
-    if red_agent == "bline":
-        console.print(
-            "Against bline the place of defender makes no difference (24 classes of equals), nor "
-            "does op_host's, which it never touches: 6 classes in all."
-        )
     spread = spread_of(outcome.trials, red_agent)
     if spread.equals and spread.classes > 1:
-        console.print(
+        _say(
+            console,
             f"how much the order matters: rewards differ by {spread.between:.2f} (standard "
             f"deviation) between {spread.classes} different orders, by {spread.within:.2f} between "
-            "equal ones, which is noise"
+            "equal ones, which is noise",
         )

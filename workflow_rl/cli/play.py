@@ -12,9 +12,28 @@ from workflow_rl.envs.episode import Episode
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
 
-_KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | Ctrl-C quits"
-_NARROW_KEYS = "Left/Right: time | action + Enter, Tab completes | Ctrl-C quits"
+_KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | ? help | q quits"
+_NARROW_KEYS = "Left/Right: time | action + Enter, Tab completes | ? help | q quits"
 _MENU_HEIGHT = 5  # leaves the table of a 24-line terminal in sight
+_HELP_WORDS = ("?", "help")
+_QUIT_WORDS = ("q", "quit", "exit")
+_AT_THE_END = "nothing was played after this: type an action, such as Sleep, to go on"
+_HELP = """You are Blue and defend the network; one action is one step.
+
+An action is typed by its name or number: Sleep, Monitor, Analyse, Remove or Restore and
+a host, or a decoy and a host ("Restore User1", "DecoyApache Op_Server0"); in the full
+screen Tab completes it. Nothing is played that was not typed: an empty line only looks.
+
+Blue sees      what the monitor reported in this step: a scan or an exploit of the host
+mark           what Blue believes of the host, from what it saw and did: unknown, user or
+               privileged access of Red; it is all that a policy is shown, and may be wrong
+true access    what Red really has there; no defender sees that
+malware        a file of Red's is on the host; decoys: fake services that Blue has put there
+
+Left and Right, Home and End walk through what was played. An action in the past begins
+another future there: the steps that came after it are dropped.
+
+? or help shows this; q, quit, exit, Ctrl-C and Ctrl-D leave."""
 
 
 def add_to(commands: Commands) -> None:
@@ -55,7 +74,12 @@ def play_lines(episode: Episode) -> None:
     print(episode.text(), flush=True)
     try:
         for line in sys.stdin:
-            if not line.strip():
+            word = line.strip().casefold()
+            if word in _QUIT_WORDS:
+                return
+            if word in _HELP_WORDS:
+                print(f"\n{_HELP}", flush=True)
+            if not word or word in _HELP_WORDS:
                 continue
             episode.act(parse_action(line.strip()))
             print(f"\n{episode.text()}", flush=True)
@@ -79,7 +103,7 @@ def build_screen(episode: Episode, **application: Any) -> Any:
 
 
 class _Line:
-    """The line in which an action is typed, and what is wrong with it."""
+    """The line in which an action is typed, and what there is to say about it."""
 
     def __init__(self, episode: Episode) -> None:
         from prompt_toolkit.buffer import Buffer
@@ -87,6 +111,7 @@ class _Line:
         from prompt_toolkit.filters import Condition
 
         self.problem = ""
+        self.shows_help = False
         self._episode = episode
         self.is_empty = Condition(lambda: not self.buffer.text)
         # An action's name is two words: the pattern takes the whole line as the word to complete.
@@ -100,20 +125,61 @@ class _Line:
         )
 
     def _play(self, buffer: Any) -> bool:
-        """Plays what was typed, or goes a step forward; says whether to keep the text."""
+        """Does what was typed, or goes a step forward; says whether to keep the text."""
+        word = buffer.text.strip().casefold()
+        if word in _QUIT_WORDS:
+            from prompt_toolkit.application.current import get_app
+
+            get_app().exit()
+        elif word in _HELP_WORDS:
+            self.shows_help = True
+        elif not word:
+            self.move(self._episode.forward)
+        else:
+            return not self._act(buffer)
+        return False
+
+    def _act(self, buffer: Any) -> bool:
+        """Plays the action typed and returns whether there was one."""
+        later = self._episode.length - self._episode.position
         try:
-            if buffer.text.strip():
-                self._episode.act(parse_action(buffer.text))
-            else:
-                self._episode.forward()
+            self._episode.act(parse_action(buffer.text))
         except InvalidInputError as error:
             buffer.complete_state = None  # closes the menu, which would cover the problem
             self.problem = str(error)
-            return True  # to be corrected
-        return False
+            return False  # to be corrected
+        self.shows_help = False
+        if later:
+            self.problem = (
+                f"another future begins here: {_steps(later)} that came after are dropped"
+            )
+            buffer.text = ""  # emptying it would take the sentence back
+        return True
+
+    def move(self, move: Callable[[], None]) -> None:
+        """Walks through time, and says so where there is nothing further on."""
+        self.shows_help, self.problem = False, ""
+        before = self._episode.position
+        move()
+        is_last = before == self._episode.position == self._episode.length
+        if is_last and move == self._episode.forward and not self._episode.has_ended:
+            self.problem = _AT_THE_END
+
+    @property
+    def notice(self) -> str:
+        """What is to be said: a problem, or what an action would do here."""
+        later = self._episode.length - self._episode.position
+        if self.problem or not later:
+            return self.problem
+        return f"in the past: an action here drops the {_steps(later)} after it"
 
     def _forget_problem(self, buffer: Any) -> None:
-        self.problem = ""
+        if buffer.text:
+            self.problem = ""
+
+
+def _steps(number: int) -> str:
+    return f"{number} step" if number == 1 else f"{number} steps"
 
 
 def _keys(episode: Episode, line: _Line) -> Any:
@@ -129,7 +195,7 @@ def _keys(episode: Episode, line: _Line) -> Any:
     }
 
     def bind(key: str, move: Callable[[], None]) -> None:
-        keys.add(key, filter=line.is_empty)(lambda event: move())
+        keys.add(key, filter=line.is_empty)(lambda event: line.move(move))
 
     for key, move in moves.items():
         bind(key, move)
@@ -156,12 +222,15 @@ def _body(episode: Episode, line: _Line) -> Any:
     def shown(text: Callable[[], Any], **window: Any) -> Window:
         return Window(FormattedTextControl(text), **window)
 
-    moment = shown(lambda: ANSI(episode.text(colour=True, width=columns())))
+    def moment_text() -> Any:
+        if line.shows_help:
+            return _HELP
+        return ANSI(episode.text(colour=True, width=columns()))
+
+    moment = shown(moment_text, wrap_lines=True)
     problem = ConditionalContainer(
-        shown(
-            lambda: textwrap.fill(line.problem, columns()), dont_extend_height=True, style="bold"
-        ),
-        Condition(lambda: bool(line.problem)),
+        shown(lambda: textwrap.fill(line.notice, columns()), dont_extend_height=True, style="bold"),
+        Condition(lambda: bool(line.notice)),
     )
     keys = shown(
         lambda: _KEYS if columns() >= len(_KEYS) else _NARROW_KEYS, height=1, style="reverse"

@@ -9,6 +9,7 @@ from rich.progress import TaskID
 
 from workflow_rl.cli.console import make_bars, print_whole
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.estimates import Estimate
 from workflow_rl.report.snapshot import planned_updates
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Rows, Started
@@ -18,6 +19,7 @@ from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trial import Trial
 from workflow_rl.train.job import TrainResult
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.short_names import short_order
 
 _LINE_EVERY: Final = 5.0  # seconds between plain lines of a search
 _LANDSCAPE_LINE_EVERY: Final = 10.0
@@ -79,6 +81,8 @@ class SearchProgress:
                 self._update(row)
         elif isinstance(event, Done) and event.task.name not in (BASE, POLISH, TRAINING):
             self._finish(event.task.job.order, event.result)
+        elif isinstance(event, Done) and event.task.name == POLISH:
+            self._follow("scoring", total=1, news="the policy on fresh games")
         elif notice := notice_of(event):
             print_whole(self._console, notice)
 
@@ -86,12 +90,19 @@ class SearchProgress:
         """Shows a new bar for a training."""
         if self._workflows is None and task.name not in (BASE, TRAINING):
             self._add_workflows()
-        total = planned_updates(self._config, task.name)
+        self._follow(task.name, planned_updates(self._config, task.name), news="")
+        order = task.job.order
+        named = workflow_named(self._config, order)
+        if order is not None and task.name != TRAINING:
+            named = short_order(order)
+        line = f"{task.name}: {named}"
+        self._console.print(line if not self._console.is_terminal else f"[dim]{line}[/dim]")
+
+    def _follow(self, name: str, total: int, news: str) -> None:
+        """Shows a new bar in place of the last one."""
         if self._updates is not None:
             self._bars.remove_task(self._updates)
-        self._updates = self._bars.add_task(task.name, total=total, news="")
-        line = f"{task.name}: {workflow_named(self._config, task.job.order)}"
-        self._console.print(line if not self._console.is_terminal else f"[dim]{line}[/dim]")
+        self._updates = self._bars.add_task(name, total=total, news=news)
 
     def _add_workflows(self) -> None:
         total = self._config.search.n_workflows
@@ -104,9 +115,7 @@ class SearchProgress:
         rate = self._transitions / max(time.perf_counter() - self._since, 1e-9)
         compliance = row[f"compliance_{train.compliance_view}"]
         scores = f"reward {float(row['env_reward']):.1f} compliance {float(compliance):.3f}"
-        news = f"{scores if row['episodes'] else 'no episode ended'} {rate:,.0f} transitions/s"
-        if self._best > float("-inf"):
-            news += f" best {self._best:.1f}"
+        news = f"{scores if row['episodes'] else 'no episode ended'} {rate / 1000:,.0f}k steps/s"
         if self._updates is not None:
             self._bars.update(self._updates, completed=int(row["update"]), news=news)
         now = time.perf_counter()
@@ -124,11 +133,10 @@ class SearchProgress:
             self._best = max(self._best, result.env_reward)
         news = f"best {self._best:.1f}" if self._best > float("-inf") else "none compliant yet"
         self._bars.update(self._workflows, completed=self._done, news=news)
-        state = "compliant" if result.is_compliant else "not compliant"
         self._console.print(
-            f"{self._done}/{self._config.search.n_workflows} {format_order(order)}: "
-            f"reward {result.env_reward:.2f} ± {result.env_reward_error:.2f}, "
-            f"compliance {result.compliance:.3f} ({state}), {result.stopped}"
+            f"{self._done}/{self._config.search.n_workflows} {short_order(order)}: "
+            f"{Estimate.from_error(result.env_reward, result.env_reward_error)}, "
+            f"compliance {result.compliance:.3f}{'' if result.is_compliant else ', too low'}"
         )
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command
-from workflow_rl.cli.console import make_console, print_whole
+from workflow_rl.cli.console import make_console, print_whole, waiting
 from workflow_rl.cli.execution import execution_of
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
@@ -42,20 +42,17 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Searches, shows the ranking and says where everything is."""
-    # Imported here: the networks and the Gaussian process take seconds that no other command needs.
-    from workflow_rl.cli.outcome import print_outcome, print_start
-    from workflow_rl.cli.progress import SearchProgress
-    from workflow_rl.report.live import LiveReport
-    from workflow_rl.runs.search import open_search
-    from workflow_rl.runs.store import stored_config
-
     resume: Path | None = getattr(args, "resume", None)
-    config = None
+    config = None if resume is not None else _config(args)
+    console = make_console()
+    with waiting(console, "loading what trains and searches"):  # takes seconds
+        from workflow_rl.cli.outcome import print_outcome, print_phases, print_start
+        from workflow_rl.cli.progress import SearchProgress
+        from workflow_rl.report.live import LiveReport
+        from workflow_rl.runs.search import open_search
+        from workflow_rl.runs.store import stored_config
     if resume is not None:
         refuse_other_settings(args, stored_config(resume))
-    else:
-        config = _config(args)
-    console = make_console()
     with open_search(
         config,
         checkpoint_dir=Path(args.checkpoint_dir),
@@ -66,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
         report = LiveReport(directory.path, partial(print_whole, console))
         with resume_hint(console, "search", directory.path):
             print_start(console, directory)
+            if not was_finished:
+                print_phases(console, directory.config)
             with SearchProgress(console, directory.config, search.done) as progress:
                 for event in search.events():
                     progress.show(event)
@@ -74,7 +73,9 @@ def run(args: argparse.Namespace) -> int:
             assert search.outcome is not None
             print_outcome(console, search.outcome, directory)
         if not args.no_report:
-            for file in report.conclude(only_missing=was_finished):
+            with waiting(console, "writing report and replay"):
+                files = report.conclude(only_missing=was_finished)
+            for file in files:
                 print_whole(console, f"{file.stem}: {file}")
     return 0
 

@@ -9,6 +9,7 @@ from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.estimates import Estimate
 from workflow_rl.workflow.orders import order_index, parse_order
 
 _EXAMPLES = """workflow-rl train --workflow "op_server > enterprise > op_host > user > defender"
@@ -58,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
                     progress.show(event)
         console.print(
             f"{workflow_named(config, order)}: reward of the last "
-            f"episodes {result.env_reward:.2f} ± {result.env_reward_error:.2f}, compliance "
+            f"episodes {Estimate.from_error(result.env_reward, result.env_reward_error)} (95 %), "
+            "compliance "
             f"{result.compliance:.3f} (true {result.compliance_true:.3f}), "
             f"{result.updates} updates, {result.stopped}"
         )

@@ -161,17 +161,23 @@ def _trials(shot: "Snapshot") -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from workflow_rl.workflow.orders import format_order
+    from workflow_rl.workflow.short_names import legend, short_order
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
+    table = Table(
+        box=None,
+        padding=(0, 1, 0, 0),
+        header_style="underline",
+        caption=Text(legend()),
+        caption_justify="left",
+    )
     for heading in ("trial", "workflow", "why", "reward", "compliance"):
-        table.add_column(heading, no_wrap=heading != "workflow")
+        table.add_column(heading, no_wrap=True)
     ended = [(t, t.result) for t in shot.run.trials if t.result is not None]
     for trial, result in ended[-_LAST_TRIALS:]:
         is_best = trial is shot.best
         table.add_row(
             str(trial.number + 1),
-            format_order(trial.order),
+            short_order(trial.order),
             Text(trial.decision.reason),
             Text(f"{result.env_reward:.2f}" + (" best" if is_best else "")),
             f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),

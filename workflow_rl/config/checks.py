@@ -64,7 +64,8 @@ def instance(what: str, value: object, kind: type[T]) -> T:
     """Returns the value if it is of a class, else raises a sentence naming the class."""
     if isinstance(value, kind):
         return value
-    raise not_allowed(what, value, f"a {kind.__name__}")
+    article = "an" if kind.__name__[0] in "AEIOU" else "a"
+    raise not_allowed(what, value, f"{article} {kind.__name__}")
 
 
 def file_path(what: str, value: object) -> Path:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
 from workflow_rl.config.checks import not_allowed
+from workflow_rl.config.game import MIXED
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOFormName
 from workflow_rl.config.setting import Setting, current_names, described
 from workflow_rl.config.train import TrainConfig
@@ -60,17 +61,23 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
         "strongest": Preset(
             {
                 "n_envs": 384,
-                "max_episodes": 800,
+                "max_episodes": 600,
                 "conditioned": False,
                 "alignment": "fixed",
                 "alignment_lambda": 0.0,
                 "stop_at": "budget",
+                "removal_bonus": 0.5,
                 "hidden": (128, 128),
                 "action_space": "useful",
                 "snapshot_every": 20,
             },
             {},
-            {"observation": "memory", "red_agent": "mixed"},
+            {
+                "observation": "memory",
+                "red_agent": "mixed",
+                # Against a Red that sleeps there is little to learn: not to repair.
+                "red_probabilities": {"bline": 0.45, "meander": 0.45, "sleep": 0.1},
+            },
             "modern",
         ),
     }
@@ -114,7 +121,10 @@ def chosen_settings(
     sections = {name: dict(changes) for name, changes in given.items()}
     learns = {} if form is None else asdict(PPO_FORMS[PPO_FORM.check(form)])
     sections["ppo"] = learns | dict(strategy.ppo) | sections.get("ppo", {})
-    sections["game"] = dict(strategy.game) | sections.get("game", {})
+    game = dict(strategy.game)
+    if sections.get("game", {}).get("red_agent", MIXED) != MIXED:
+        game.pop("red_probabilities", None)  # which go with mixed only
+    sections["game"] = game | sections.get("game", {})
     changed = current_names(TrainConfig, sections.get("train", {}))
     train = dict(strategy.train) | changed
     if preset is not None and "max_episodes" in changed and "min_updates" not in changed:

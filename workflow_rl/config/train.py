@@ -115,6 +115,15 @@ class TrainConfig:
             high=1_000,
         ),
     ] = 0
+    removal_bonus: Annotated[
+        float,
+        Setting(
+            "reward at the beginning for a Remove that ends a session of Red's; it falls to 0 over "
+            "the first half of the training",
+            ("--removal-bonus",),
+            low=0,
+        ),
+    ] = 0.0
     conditioned: Annotated[bool, Setting("whether the policy is shown the order")] = True
     hidden: Annotated[
         tuple[int, ...],

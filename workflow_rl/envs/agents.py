@@ -13,15 +13,18 @@ _MAX_EPISODES = 10_000_000
 
 
 class CyborgStyleAgent(Protocol):
-    """What CAGE-2's own evaluation asks of a Blue agent."""
+    """What CAGE-2's own evaluation asks of a Blue agent; `end_episode()` may be there, too."""
 
     def get_action(self, observation: NDArray[Any], action_space: int) -> int:
         """Returns the action for an observation; `action_space` is the number of actions."""
         ...
 
-    def end_episode(self) -> Any:
-        """Forgets the episode."""
-        ...
+
+def forget_episode(agent: CyborgStyleAgent) -> None:
+    """Calls the agent's `end_episode()`, if it has one."""
+    end_episode = getattr(agent, "end_episode", None)
+    if end_episode is not None:
+        end_episode()
 
 
 def play_episodes(
@@ -43,5 +46,5 @@ def play_episodes(
             action = agent.get_action(observation, NUM_ACTIONS)
             observation, reward, _, ended, _ = env.step(action)
             returns[episode] += reward
-        agent.end_episode()
+        forget_episode(agent)
     return returns

@@ -28,6 +28,7 @@ from workflow_rl.envs.cyborg_state import (
     write_decoy_mask,
 )
 from workflow_rl.envs.spaces import (
+    action_meanings,
     action_space,
     checked_action,
     checked_render_mode,
@@ -232,6 +233,14 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         if not self._was_reset:
             raise NotResetError("call reset() before render()")
         return f"{self._table.get_table()}\n{self._table.get_table('true_table')}"
+
+    def get_action_meanings(self) -> list[str]:
+        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
+        return action_meanings()
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""
+        return self._mask.copy()
 
     def hides_scan(self, action: int) -> bool:
         """Says whether the decoy that the last action placed hides other events on its host.

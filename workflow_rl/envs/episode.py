@@ -10,7 +10,6 @@ from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.render import MAX_WIDTH, frame_text
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import SLEEP
 
 
 @dataclass(frozen=True)
@@ -97,11 +96,8 @@ class Episode:
         )
 
     def forward(self) -> None:
-        """Shows the next moment; at the end of what was played, Blue sleeps for a step."""
-        if self.position < self.length:
-            self.position += 1
-        elif not self.has_ended:
-            self.act(SLEEP)
+        """Shows the next moment, if it was played."""
+        self.position = min(self.position + 1, self.length)
 
     def back(self) -> None:
         """Shows the moment before."""

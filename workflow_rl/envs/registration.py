@@ -1,20 +1,41 @@
-"""The environments' names in Gymnasium's registry."""
+"""The environments' names in Gymnasium's registry, one for each rule set.
+
+A name's version is raised when a change can move a score, so that a name always stands for the
+same game. Gymnasium looks for no plugins: who has not imported us says which module knows the
+name, `gymnasium.make("workflow_rl:workflow_rl/Cage2-v0")`.
+"""
 
 from typing import Final
 
 import gymnasium
 
-ENV_ID: Final = "workflow_rl/Cage2-v0"  # raise the version when a change can move a score
+ENV_ID: Final = "workflow_rl/Cage2-v0"
 CYBORG_ENV_ID: Final = "workflow_rl/CyborgCage2-v0"
+# Our simulator and the real CybORG, by the rules that they play.
+ENV_IDS: Final[dict[str, str]] = {
+    "main": ENV_ID,
+    "competition": "workflow_rl/Cage2Competition-v0",
+}
+CYBORG_ENV_IDS: Final[dict[str, str]] = {
+    "main": CYBORG_ENV_ID,
+    "competition": "workflow_rl/CyborgCage2Competition-v0",
+}
 
 
 def register() -> None:
     """Registers the environments for `gymnasium.make` and `gymnasium.make_vec`."""
-    if ENV_ID not in gymnasium.registry:
-        gymnasium.register(
-            id=ENV_ID,
-            entry_point="workflow_rl.envs.single:Cage2Env",
-            vector_entry_point="workflow_rl.envs.vector:Cage2VectorEnv",
-        )
-    if CYBORG_ENV_ID not in gymnasium.registry:
-        gymnasium.register(id=CYBORG_ENV_ID, entry_point="workflow_rl.envs.cyborg:CyborgEnv")
+    for rules, name in ENV_IDS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                id=name,
+                entry_point="workflow_rl.envs.single:Cage2Env",
+                vector_entry_point="workflow_rl.envs.vector:Cage2VectorEnv",
+                kwargs={"rules": rules},
+            )
+    for rules, name in CYBORG_ENV_IDS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                id=name,
+                entry_point="workflow_rl.envs.cyborg:CyborgEnv",
+                kwargs={"rules": rules},
+            )

@@ -17,7 +17,8 @@ class Sb3VecEnv(VecEnv):  # type: ignore[misc]
     """Lets algorithms of Stable-Baselines3 train on a `Cage2VectorEnv`.
 
     As SB3 expects, ended episodes restart within the step, and the info of such an environment
-    holds `terminal_observation` and `TimeLimit.truncated`.
+    holds `terminal_observation` and `TimeLimit.truncated`. sb3-contrib's `MaskablePPO` finds the
+    action masks by itself.
     """
 
     def __init__(self, env: Cage2VectorEnv) -> None:
@@ -64,8 +65,9 @@ class Sb3VecEnv(VecEnv):  # type: ignore[misc]
         self._env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Returns an attribute of the vector environment, once per environment."""
-        return [getattr(self._env, attr_name) for _ in self._get_indices(indices)]
+        """Returns an attribute of the vector environment, or of this one, once per environment."""
+        owner = self._env if hasattr(self._env, attr_name) else self
+        return [getattr(owner, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Sets an attribute of the vector environment."""

@@ -15,8 +15,10 @@ from workflow_rl.config import (
     RedAgentName,
     RuleSetName,
 )
+from workflow_rl.envs.picture import frame_image
 from workflow_rl.envs.render import frame_text
 from workflow_rl.envs.spaces import (
+    action_meanings,
     action_space,
     checked_action,
     checked_render_mode,
@@ -32,6 +34,16 @@ Info = dict[str, Any]
 class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
     """One environment; it plays what environment 0 of a `Cage2VectorEnv` of that seed plays.
 
+    Action space: `Discrete(145)`. 0 Sleep, 1 Monitor, then thirteen hosts each of Analyse, Remove,
+    the eight decoys and Restore; `get_action_meanings()` names them all.
+
+    Observation space: by default 52 bits, four for each host: two tell what Blue's monitor saw in
+    this step (none, scan, exploit), two how Blue has marked the host (no, unknown, user,
+    privileged).
+
+    Registered as `workflow_rl/Cage2-v0` and, with the rules of the 2022 leaderboard, as
+    `workflow_rl/Cage2Competition-v0`.
+
     `info` of every step (and, but for the rewards, of `reset`):
         env_reward: the environment's own reward, whatever a wrapper makes of it.
         reward_tenths: (3,) its parts in tenths: confidentiality, availability, action cost.
@@ -41,7 +53,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
     Reaching `episode_length` truncates the episode.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,
@@ -67,7 +79,8 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
             green_agent: sleep (the challenge) or active.
             red_probabilities: with mixed, the weight of each red agent.
             seed: of the first `reset` that is given none.
-            render_mode: None, or ansi: `render` returns Blue's table beside the true state.
+            render_mode: None; ansi: `render` returns Blue's table beside the true state, as text;
+                rgb_array: it returns both as an image of the network, for videos.
 
         Raises:
             InvalidInputError: an argument is not allowed.
@@ -86,6 +99,12 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         self.observation_space = observation_space(self.config)
         self.action_space = action_space()
         self._action = np.zeros(1, np.int64)
+        # The batch's only rows, looked up once: a step copies what the caller may keep.
+        out = self.batch.out
+        self._observation = self.batch.observation[0]
+        self._red_access = out.red_access[0]
+        self._action_mask: NDArray[np.bool_] = out.action_mask[0]
+        self._reward, self._reward_tenths = out.reward, out.reward_tenths[0]
         self._was_reset = False
         self._ended = True
         self._total = 0.0
@@ -113,7 +132,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         self._was_reset = True
         self._ended = False
         self._total = 0.0
-        return self.batch.observation[0].copy(), self._info()
+        return self._observation.copy(), self._info()
 
     def step(
         self, action: int | np.integer[Any]
@@ -137,28 +156,38 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
                 else "call reset() before step()"
             )
         self._action[0] = checked_action(action)
-        self.batch.step(self._action)
-        out = self.batch.out
-        reward = float(out.reward[0])
+        self._ended = self.batch.step(self._action) > 0
+        reward = self._reward.item()
         self._total += reward
-        self._ended = bool(out.truncated[0])
         info = self._info()
         info["env_reward"] = reward
-        info["reward_tenths"] = out.reward_tenths[0].copy()
-        return self.batch.observation[0].copy(), reward, False, self._ended, info
+        info["reward_tenths"] = self._reward_tenths.copy()
+        return self._observation.copy(), reward, False, self._ended, info
 
-    def render(self) -> str | None:
-        """Returns the last step, Blue's table and the truth as text, or None without a mode."""
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """Returns the last step, Blue's table and the truth, or None without a mode.
+
+        Returns:
+            Text with `ansi`; with `rgb_array` an image, (640, 960, 3).
+        """
         if self.render_mode is None:
             return None
         if not self._was_reset:
             raise NotResetError("call reset() before render()")
-        return frame_text(self.batch.state[0], self.config, self._total)
+        show = frame_text if self.render_mode == "ansi" else frame_image
+        return show(self.batch.state[0], self.config, self._total)
+
+    def get_action_meanings(self) -> list[str]:
+        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
+        return action_meanings()
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""
+        return self._action_mask.copy()
 
     def close(self) -> None:
         """Ends the episode: the next step needs a `reset`."""
         self._was_reset, self._ended = False, True
 
     def _info(self) -> Info:
-        out = self.batch.out
-        return {"red_access": out.red_access[0].copy(), "action_mask": out.action_mask[0].copy()}
+        return {"red_access": self._red_access.copy(), "action_mask": self._action_mask.copy()}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from workflow_rl.belief.observation import observation_size
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 
 
@@ -25,6 +25,11 @@ def observation_space(config: GameConfig) -> spaces.Space[NDArray[np.int8]]:
 def action_space() -> spaces.Space[np.int64]:
     """Returns the space of one environment's action."""
     return spaces.Discrete(NUM_ACTIONS)
+
+
+def action_meanings() -> list[str]:
+    """Returns what each of the 145 actions does, such as `Restore Op_Server0`, by its number."""
+    return list(ACTION_NAMES)
 
 
 def checked_seed(seed: object) -> int | None:
@@ -63,6 +68,8 @@ def checked_render_mode(mode: object, allowed: list[str]) -> str | None:
 
 def checked_action(action: object) -> int:
     """Returns the action if it is a whole number from 0 to 144, of whatever type."""
+    if type(action) is int and 0 <= action < NUM_ACTIONS:
+        return action
     if isinstance(action, np.ndarray) and action.shape == ():
         action = action[()]
     if (

@@ -16,7 +16,13 @@ from workflow_rl.config import (
     RedAgentName,
     RuleSetName,
 )
-from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, refuse_options
+from workflow_rl.envs.spaces import (
+    action_meanings,
+    action_space,
+    checked_seed,
+    observation_space,
+    refuse_options,
+)
 from workflow_rl.errors import InvalidInputError, NotResetError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
@@ -79,7 +85,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         """
         if render_mode is not None:
             raise InvalidInputError(
-                f"unknown render mode {render_mode!r}: a vector env has none, Cage2Env has 'ansi'"
+                f"unknown render mode {render_mode!r}: a vector env has none, Cage2Env has 'ansi' "
+                "and 'rgb_array'"
             )
         self.config = GameConfig(
             red_agent=red_agent,
@@ -163,6 +170,10 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             infos["_final_info"] = truncated
         terminated = np.zeros(self.num_envs, np.bool_)
         return self._output(self.batch.observation), reward, terminated, truncated, infos
+
+    def get_action_meanings(self) -> list[str]:
+        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
+        return action_meanings()
 
     def _infos(self) -> Infos:
         return {

@@ -1,10 +1,10 @@
-"""Playing a cell: all episodes as one batch of the simulator, or one by one on another environment.
+"""Playing a cell: on the simulator as one batch or in turn, or one by one on another environment.
 
-`Game` says what is played; both ways give the same kind of `Cell`.
+`Game` says what is played; all ways give the same kind of `Cell`.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,9 +24,11 @@ from workflow_rl.config import (
     one_of,
     red_agent_name,
 )
+from workflow_rl.config.checks import not_allowed
 from workflow_rl.evaluation.results import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
+from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import RedAction
 from workflow_rl.workflow.compliance import (
@@ -113,14 +115,16 @@ class _Judge:
         self._verdict = {view: np.zeros((steps, episodes), np.int8) for view in VIEWS}
         self._noted: set[ViewName] = set()
 
-    def judge_state(self, step: int, state: NDArray[np.void], actions: NDArray[np.int64]) -> None:
+    def judge_state(
+        self, step: int, state: NDArray[np.void], actions: NDArray[np.int64], episodes: slice
+    ) -> None:
         """Judges a step's actions by the simulator's state before them, in both views."""
         if self._sequence is None:
             return
         sequences = np.broadcast_to(self._sequence, (len(actions), len(self._sequence))).copy()
-        self._note(_OBSERVED, step, judge_observed(state["table"], actions, sequences))
+        self._note(_OBSERVED, step, judge_observed(state["table"], actions, sequences), episodes)
         judged = judge_true(held_hosts(state), state["removable"], actions, sequences)
-        self._note(_TRUE, step, judged)
+        self._note(_TRUE, step, judged, episodes)
 
     def judge_seen(
         self, step: int, episode: int, observation: NDArray[np.int8], action: int
@@ -143,12 +147,76 @@ class _Judge:
             rates[view] = scored.rates[-1]
         return rates
 
-    def _note(
-        self, view: ViewName, step: int, judged: Judgement, episodes: slice = slice(None)
-    ) -> None:
+    def _note(self, view: ViewName, step: int, judged: Judgement, episodes: slice) -> None:
         self._noted.add(view)
         self._any_open[view][step, episodes] = judged.any_open
         self._verdict[view][step, episodes] = judged.verdict
+
+
+class _Score:
+    """A cell under way: what its episodes, played together or one by one, have brought so far."""
+
+    def __init__(self, game: Game, episodes: int, logged: int) -> None:
+        self._game = game
+        self._judge = _Judge(game.order, game.steps, episodes)
+        self._tenths = np.zeros(episodes, np.int64)
+        self._blue = np.zeros((game.steps, min(logged, episodes)), np.int16)
+        self._red = np.zeros_like(self._blue)
+
+    def play(self, agent: BlueAgent, batch: Batch, episodes: slice) -> None:
+        """Plays the cell's episodes of these numbers, one in each environment of the batch."""
+        batch.state["index"] = np.arange(episodes.start, episodes.stop)
+        batch.reset(self._game.cell_seed)
+        agent.begin(batch.num_envs, self._game.agent_seed + episodes.start)
+        logged = slice(episodes.start, min(episodes.stop, self._blue.shape[1]))
+        kept = slice(max(0, logged.stop - logged.start))
+        for step in range(self._game.steps):
+            is_first = step == episodes.start == 0
+            with compile_message() if is_first else nullcontext():
+                chosen = agent.act(batch.observation, batch.out.action_mask, step)
+                actions = as_actions(chosen, batch.num_envs)
+                self._judge.judge_state(step, batch.state, actions, episodes)
+                batch.step(actions)
+            self._tenths[episodes] += batch.out.reward_tenths.sum(axis=1)
+            self._blue[step, logged] = actions[kept]
+            red = batch.state["red_action"][kept] * np.int16(_PER_ACTION)
+            self._red[step, logged] = red + batch.state["red_target"][kept] + np.int16(1)
+
+    def cell(self) -> Cell:
+        """Returns the cell, all of whose episodes have been played."""
+        return Cell(
+            self._game.steps,
+            self._game.red_agent,
+            self._game.cell_seed,
+            self._tenths / 10,
+            self._judge.rates(),
+            ActionLog(self._blue, self._red, RED_NAMES),
+        )
+
+
+def _batch(agent: BlueAgent, game: Game, num_envs: int) -> Batch:
+    config = GameConfig(
+        red_agent=red_agent_name(game.red_agent),
+        episode_length=game.steps,
+        rules=one_of("rule set", game.rules, RULE_SETS),
+        observation=one_of("observation", agent.observation, OBSERVATIONS),
+    )
+    return make_batch(num_envs, config, autoreset=False)
+
+
+def as_actions(chosen: object, episodes: int) -> NDArray[np.int64]:
+    """Returns what an agent chose as the batch takes it.
+
+    Raises:
+        InvalidInputError: it is not a whole number for each episode.
+    """
+    try:
+        actions = np.ascontiguousarray(chosen)
+    except ValueError:  # rows of different lengths
+        actions = np.empty(0)
+    if actions.dtype.kind not in "iu" or actions.shape != (episodes,):
+        raise not_allowed("an agent's actions", chosen, f"{episodes} whole numbers")
+    return actions.astype(np.int64, copy=False)
 
 
 def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell:
@@ -160,37 +228,31 @@ def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell
         episodes: how many.
         logged: of how many episodes the actions are kept.
     """
-    config = GameConfig(
-        red_agent=red_agent_name(game.red_agent),
-        episode_length=game.steps,
-        rules=one_of("rule set", game.rules, RULE_SETS),
-        observation=one_of("observation", agent.observation, OBSERVATIONS),
-    )
-    batch = make_batch(episodes, config, autoreset=False)
-    batch.reset(game.cell_seed)
-    agent.begin(episodes, game.agent_seed)
-    judge = _Judge(game.order, game.steps, episodes)
-    tenths = np.zeros(episodes, np.int64)
-    blue = np.empty((game.steps, min(logged, episodes)), np.int16)
-    red = np.empty_like(blue)
-    kept = slice(blue.shape[1])
-    for step in range(game.steps):
-        with compile_message():
-            actions = agent.act(batch.observation, batch.out.action_mask, step)
-            judge.judge_state(step, batch.state, actions)
-            batch.step(actions)
-        tenths += batch.out.reward_tenths.sum(axis=1)
-        blue[step] = actions[kept]
-        red[step] = batch.state["red_action"][kept] * np.int16(_PER_ACTION)
-        red[step] += batch.state["red_target"][kept] + np.int16(1)
-    return Cell(
-        game.steps,
-        game.red_agent,
-        game.cell_seed,
-        tenths / 10,
-        judge.rates(),
-        ActionLog(blue, red, RED_NAMES),
-    )
+    score = _Score(game, episodes, logged)
+    score.play(agent, _batch(agent, game, episodes), slice(0, episodes))
+    return score.cell()
+
+
+def play_in_turn(
+    agent: BlueAgent, game: Game, episodes: int, logged: int
+) -> Iterator[EpisodesPlayed | Cell]:
+    """Plays the games of `play_batch` one after the other, for an agent that knows only one.
+
+    Args:
+        agent: who defends.
+        game: what is played.
+        episodes: how many.
+        logged: of how many episodes the actions are kept.
+
+    Yields:
+        Each episode as it is over, and the cell at last.
+    """
+    score = _Score(game, episodes, logged)
+    batch = _batch(agent, game, 1)
+    for episode in range(episodes):
+        score.play(agent, batch, slice(episode, episode + 1))
+        yield EpisodesPlayed(1)
+    yield score.cell()
 
 
 def play_one_by_one(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.agents.cyborg_style import CyborgAgent, as_agent
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.simple import RandomAgent
@@ -20,13 +21,15 @@ from workflow_rl.config import (
     red_agent_name,
     whole_number,
 )
-from workflow_rl.config.checks import not_allowed, several
+from workflow_rl.config.checks import several
+from workflow_rl.envs.agents import CyborgStyleAgent
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import (
     EnvFactory,
     EpisodesPlayed,
     Game,
     play_batch,
+    play_in_turn,
     play_one_by_one,
 )
 from workflow_rl.evaluation.results import (
@@ -42,6 +45,7 @@ _MAX_EPISODES: Final = 1_000_000
 
 _Value = TypeVar("_Value", int, str)
 Workflow = str | Sequence[str]
+Evaluable = str | Path | Policy | BlueAgent | CyborgStyleAgent
 Event = EpisodesPlayed | Cell | Evaluation
 OnCell = Callable[[Cell], object]
 OnEpisodes = Callable[[int], object]
@@ -81,8 +85,7 @@ class Settings:
         ]
         put("steps", _distinct("steps", steps))
         names = several("red_agents", self.red_agents)
-        reds = [one_of("red agent", red_agent_name(name), RED_AGENTS) for name in names]
-        put("red_agents", _distinct("red agents", reds))
+        put("red_agents", _distinct("red agents", [red_agent_name(name) for name in names]))
         put("workflow", None if self.workflow is None else _order(self.workflow))
 
     @property
@@ -100,13 +103,11 @@ class Settings:
         rules = one_of("rule set", self.rules, RULE_SETS)
         return partial(CyborgEnv, cyborg_path=self.cyborg_path, rules=rules)
 
-    def agent(self, what: str | Path | Policy | BlueAgent) -> BlueAgent:
+    def agent(self, what: Evaluable) -> BlueAgent:
         """Returns the agent that is to be evaluated."""
         if isinstance(what, str | Path | Policy):
             return make_agent(what, self.order, sampled=self.sampled, rules=self.rules)
-        if not all(hasattr(what, name) for name in ("name", "begin", "act")):
-            raise not_allowed("an agent", what, "a name, a path, a policy or a BlueAgent")
-        return what
+        return as_agent(what)
 
     def games(self, order: Order | None) -> Iterator[Game]:
         """Yields the game of each cell, judged by an order."""
@@ -145,7 +146,7 @@ def evaluation_events(agent: BlueAgent, settings: Settings) -> Iterator[Event]:
 
 
 def evaluate(
-    what: str | Path | Policy | BlueAgent,
+    what: Evaluable,
     *,
     episodes: int = OFFICIAL_EPISODES,
     rules: str = "main",
@@ -164,13 +165,15 @@ def evaluate(
     """Evaluates an agent by the challenge's protocol, as `workflow-rl evaluate` does.
 
     Args:
-        what: a baseline's name (sleep, random, react-restore, greedy, cardiff, ppo); a run
+        what: a baseline's name (sleep, random, react-restore, greedy, best, cardiff, ppo); a run
             directory, whose recommended policy plays; a policy file; a model of SB3's PPO (`.zip`);
-            `bline=PATH,meander=PATH`, a policy for each red agent; a policy or an agent.
+            `bline=PATH,meander=PATH`, a policy for each red agent; a policy; a `BlueAgent`; or an
+            agent written for CybORG, with `get_action(observation, action_space)` and perhaps
+            `end_episode()`, which plays the same games one after the other.
         episodes: of each cell.
         rules: main (the official repository today) or competition (the 2022 leaderboard).
         steps: the lengths of episodes.
-        red_agents: who attacks.
+        red_agents: who attacks; mixed is one of the three, drawn for each episode.
         workflow: the order to follow, and by which compliance is judged; by default the
             policy's own.
         sampled: whether policies draw their actions; by default they take the most probable.
@@ -224,6 +227,9 @@ def _play(
     episodes, logged = settings.episodes, settings.logged_episodes
     if environments is not None:
         yield from play_one_by_one(agent, game, episodes, logged, environments)
+        return
+    if isinstance(agent, CyborgAgent):
+        yield from play_in_turn(agent, game, episodes, logged)
         return
     cell = play_batch(agent, game, episodes, logged)
     yield EpisodesPlayed(episodes)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +34,14 @@ class Cell:
     seed: int
     returns: NDArray[np.float64]  # (n,) the environment's own reward, summed
     compliance: dict[str, NDArray[np.float64]]  # view -> (n,); without a workflow there are none
-    log: ActionLog = field(repr=False)
+    log: ActionLog
+
+    def __repr__(self) -> str:
+        """Says what was played and how it went, without every episode."""
+        return (
+            f"Cell({self.steps} steps, {self.red_agent}, {len(self.returns):,} episodes: "
+            f"{self.estimate})"
+        )
 
     @property
     def mean(self) -> float:
@@ -71,6 +78,18 @@ class Evaluation:
     is_sampled: bool
     cells: tuple[Cell, ...]
     seconds: float
+
+    def __repr__(self) -> str:
+        """Says who was evaluated how, the total and each cell's mean, a line each."""
+        drawn = "sampled" if self.is_sampled else "deterministic"
+        several = f"{len(self.cells)} cell{'s' if len(self.cells) > 1 else ''}"
+        parts = "the official nine cells" if self.is_official else several
+        head = (
+            f"Evaluation of {self.agent} (rules {self.rules}, backend {self.backend}, {drawn}, "
+            f"{self.episodes:,} episodes a cell, seed {self.seed}): {self.total} over {parts}"
+        )
+        rows = (f"  {c.steps:>4} steps, {c.red_agent:<7} {c.estimate}" for c in self.cells)
+        return "\n".join((head, *rows))
 
     @property
     def total(self) -> Estimate:

@@ -5,6 +5,7 @@ best of many such numbers is too good. So the policy is chosen on games of their
 chosen is scored on others, whose seeds are used for nothing else.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
@@ -65,6 +66,34 @@ class Score:
             compliance=number(data["compliance"]),
             compliance_true=number(data["compliance_true"]),
             untrained=estimate("untrained"),
+        )
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a policy is worth in the game of its search: its scores, weighed by who attacks."""
+
+    reward: Estimate  # of an episode, the most probable action taken
+    compliance: float
+    compliance_true: float
+    games: int  # behind them
+
+    @classmethod
+    def of(cls, scores: Sequence[Score], weights: Sequence[float], games: int) -> Self:
+        """Returns the mean over red agents, as often as each of them attacks.
+
+        Args:
+            scores: against each of `RED_AGENTS`.
+            weights: how often each attacks.
+            games: that were played against each.
+        """
+        attacks = [(w, s) for w, s in zip(weights, scores, strict=True) if w > 0]
+        half_width = math.sqrt(sum((w * s.deterministic.half_width) ** 2 for w, s in attacks))
+        return cls(
+            Estimate(sum(w * s.deterministic.mean for w, s in attacks), half_width),
+            sum(w * s.compliance for w, s in attacks),
+            sum(w * s.compliance_true for w, s in attacks),
+            games * len(attacks),
         )
 
 

@@ -1,7 +1,7 @@
 """Which of the tried orders to hand over."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from workflow_rl.errors import InvalidInputError
@@ -21,7 +21,7 @@ class Recommendation:
     reason: str
 
 
-def recommend(seen: Sequence[Observation]) -> Recommendation:
+def recommend(seen: Sequence[Observation], among: Collection[int] = ()) -> Recommendation:
     """Returns the compliant tried order with the highest believed value.
 
     With fewer than two compliant trials there is nothing to believe beyond what was observed; if
@@ -29,6 +29,8 @@ def recommend(seen: Sequence[Observation]) -> Recommendation:
 
     Args:
         seen: the trials, at least one.
+        among: orders that are better than others, as far as is known; if one of them complied, it
+            is one of them.
 
     Raises:
         InvalidInputError: nothing was tried.
@@ -58,7 +60,8 @@ def recommend(seen: Sequence[Observation]) -> Recommendation:
     values: dict[int, list[float]] = {}
     for observation in compliant:
         values.setdefault(observation.order, []).append(observation.value)
-    best = max(values, key=lambda order: (round(float(belief.mean[order]), 9), -order))
+    preferred = [order for order in values if order in among] or list(values)
+    best = max(preferred, key=lambda order: (round(float(belief.mean[order]), 9), -order))
     return Recommendation(
         best,
         True,

@@ -17,6 +17,7 @@ from workflow_rl.envs.world import World
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.plain_policy import PlainPolicy
 from workflow_rl.ppo.policy_table import Choice, PolicyTable
+from workflow_rl.scenario.actions import ACTION_KIND, ActionKind
 from workflow_rl.workflow.compliance import judge_observed, judge_true
 from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, NUM_ORDERS, SEQUENCES
 
@@ -25,6 +26,7 @@ _EVERYWHERE = slice(None)
 _FEW_REPEAT = 1 / 3  # above this share of distinct inputs, looking them up costs more than it saves
 _LOOK_EVERY = 8  # rollouts after which inputs that were run as they came are counted again
 _LEAST_PROBABILITY = np.float32(1e-30)
+_IS_REMOVE = ACTION_KIND == ActionKind.REMOVE
 
 Policy = PolicyTable | PlainPolicy
 
@@ -44,6 +46,7 @@ class Rollout:
     orders: NDArray[np.int16]  # (T, B) index of the order in force
     any_open: NDArray[np.bool_]  # (T, B, 2) a host was open, observed and true view
     verdict: NDArray[np.int8]  # (T, B, 2) of the action, observed and true view
+    removed: NDArray[np.bool_]  # (T, B) the action was a Remove that ended a session of Red's
     masks: NDArray[np.bool_] | None = None  # (T, B, actions) what was allowed, if masked
     left_out: NDArray[np.bool_] | None = None  # (T, B) of episodes broken off: not to learn from
     simulate_seconds: float = 0.0  # spent in the simulator; the rest went into acting and judging
@@ -149,6 +152,7 @@ class Player:
             true = judge_true(world.held, world.removable, played, sequences)
             record.any_open[t, :, 0], record.verdict[t, :, 0] = seen
             record.any_open[t, :, 1], record.verdict[t, :, 1] = true
+            record.removed[t] = true.counted & _IS_REMOVE[played]
             record.orders[t] = self._orders
             before = time.perf_counter()
             ended = world.step(played)
@@ -213,6 +217,7 @@ class Player:
         true = judge_true(world.held[envs], world.removable[envs], played, sequences)
         record.any_open[t, envs, 0], record.verdict[t, envs, 0] = seen
         record.any_open[t, envs, 1], record.verdict[t, envs, 1] = true
+        record.removed[t, envs] = true.counted & _IS_REMOVE[played]
         record.orders[t, envs] = self._orders[envs]
         world.send(played, envs)
 
@@ -282,6 +287,7 @@ class _Record:
         self.orders = np.empty(shape, np.int16)
         self.any_open = np.empty((*shape, 2), np.bool_)
         self.verdict = np.empty((*shape, 2), np.int8)
+        self.removed = np.empty(shape, np.bool_)
         self.left_out: NDArray[np.bool_] | None = None
         self.simulating = 0.0  # seconds
 
@@ -318,6 +324,7 @@ class _Record:
             orders=self.orders,
             any_open=self.any_open,
             verdict=self.verdict,
+            removed=self.removed,
             left_out=self.left_out,
             simulate_seconds=self.simulating,
         )

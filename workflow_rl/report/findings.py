@@ -10,19 +10,16 @@ from numpy.typing import NDArray
 
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.scoring import Score as FreshScore
+from workflow_rl.evaluation.scoring import Worth
+from workflow_rl.ordersearch.finding import Finding, conclude
 from workflow_rl.ordersearch.recommend import recommend
-from workflow_rl.report.effects import (
-    OrderBeliefs,
-    PairEffect,
-    fit_orders,
-    fit_pairs,
-    pair_effects,
-    position_effects,
-)
+from workflow_rl.report.beliefs import OrderBeliefs, fit_orders
 from workflow_rl.report.path import Step, search_path
 from workflow_rl.report.rundata import RunData
-from workflow_rl.report.scores import Score, evaluated_scores, known_scores
-from workflow_rl.workflow.orders import order_index, parse_order
+from workflow_rl.report.scores import Score, evaluated_scores, known_scores, shipped_scores
+from workflow_rl.runs.trial import Trial
+from workflow_rl.scenario.units import NUM_UNITS, UNITS
+from workflow_rl.workflow.orders import NUM_ORDERS, POSITIONS, order_index, parse_order
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,8 @@ class OrderRow:
     believed: Estimate
     rewards: tuple[float, ...]  # of its trials
     compliance: float  # mean over its trials, NaN if there is none
-    status: str  # compliant, below, under way or untried
+    status: str  # compliant, below, failed, under way, interrupted or untried
+    is_equal: bool  # whether it is among the best as far as is known, which are equal
 
 
 @dataclass(frozen=True)
@@ -78,12 +76,11 @@ class Findings:
     """Everything the report says of a run."""
 
     run: RunData
-    recommended: Recommended | None
+    finding: Finding  # about orders
+    recommended: Recommended | None  # one order, as an example of those that are equal
     beliefs: OrderBeliefs | None
     orders: list[OrderRow]  # best first
-    pairs: list[PairEffect]
-    explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
-    positions: NDArray[np.float64] | None  # (type, position) by belief, over the mean of all
+    positions: NDArray[np.float64] | None  # (type, position) by the clear pairs, if there are any
     path: list[Step]
     cost: Cost | None
     scores: list[Score]  # to set the recommended policy beside
@@ -92,22 +89,39 @@ class Findings:
 def find(run: RunData) -> Findings:
     """Derives all findings of a run."""
     beliefs = fit_orders(run.seen)
-    model = fit_pairs(run.seen)
+    finding = conclude(run.seen, run.config.game.red_agent if run.config else "")
+    mine = recommended_of(run, finding)
     return Findings(
         run=run,
-        recommended=recommended_of(run),
+        finding=finding,
+        recommended=mine,
         beliefs=beliefs,
-        orders=_order_rows(run, beliefs),
-        pairs=pair_effects(model) if model else [],
-        explained=model.explained if model else math.nan,
-        positions=position_effects(beliefs) if beliefs else None,
+        orders=_order_rows(run, beliefs, finding),
+        positions=position_effects(finding) if finding.clear else None,
         path=search_path(run),
         cost=cost_of(run),
-        scores=_scores(run),
+        scores=_scores(run, mine),
     )
 
 
-def recommended_of(run: RunData) -> Recommended | None:
+def position_effects(finding: Finding) -> NDArray[np.float64]:
+    """Returns (type, position) what the orders with the type there are worth over the mean of all.
+
+    By the clear pairs alone: a place that none of them concerns is worth exactly 0.
+    """
+    worth = np.zeros(NUM_ORDERS)
+    for effect in finding.clear:
+        first, second = UNITS.index(effect.first), UNITS.index(effect.second)
+        worth += effect.worth.mean * (POSITIONS[:, first] < POSITIONS[:, second])
+    return np.array(
+        [
+            [worth[POSITIONS[:, unit] == place].mean() - worth.mean() for place in range(NUM_UNITS)]
+            for unit in range(NUM_UNITS)
+        ]
+    )
+
+
+def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
     """Returns the recommendation of a search, or of what it has seen so far; None without any."""
     if run.purpose != "search":
         return _trained(run)
@@ -117,7 +131,7 @@ def recommended_of(run: RunData) -> Recommended | None:
         order = int(run.summary["recommendation"]["order"])
         reason = str(run.summary["recommendation"]["reason"])
     except (KeyError, TypeError, ValueError):
-        so_far = recommend(run.seen)
+        so_far = recommend(run.seen, finding.equals)
         order, reason = so_far.order, so_far.reason
     results = [asdict(t.result) for t in run.trials if t.order == order and t.result is not None]
     if not results:
@@ -139,19 +153,16 @@ def _with_fresh_scores(run: RunData, mine: Recommended) -> Recommended:
         fresh = tuple(FreshScore.from_json(score) for score in run.summary["policy_scores"])
         games = int(run.summary["policy_score_games"])
         assert run.config is not None
-        by_weight = zip(run.config.game.red_weights, fresh, strict=True)
-        attacked = [(weight, score) for weight, score in by_weight if weight > 0]
+        worth = Worth.of(fresh, run.config.game.red_weights, games)
     except (KeyError, TypeError, ValueError, AssertionError):  # a run of an earlier version
         return mine
-    half_width = math.sqrt(sum((w * s.deterministic.half_width) ** 2 for w, s in attacked))
-    compliance = sum(w * s.compliance for w, s in attacked)
     return replace(
         mine,
-        reward=Estimate(sum(w * s.deterministic.mean for w, s in attacked), half_width),
-        episodes=games * len(attacked),
-        compliance=compliance,
-        compliance_true=sum(w * s.compliance_true for w, s in attacked),
-        is_compliant=compliance >= run.config.train.compliance_threshold,
+        reward=worth.reward,
+        episodes=worth.games,
+        compliance=worth.compliance,
+        compliance_true=worth.compliance_true,
+        is_compliant=worth.compliance >= run.config.train.compliance_threshold,
         fresh=fresh,
     )
 
@@ -188,20 +199,16 @@ def _number(data: Mapping[str, Any], name: str) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-def _order_rows(run: RunData, beliefs: OrderBeliefs | None) -> list[OrderRow]:
+def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) -> list[OrderRow]:
     if beliefs is None:
         return []
-    by_order: dict[int, list[Any]] = {}
+    by_order: dict[int, list[Trial]] = {}
     for trial in run.trials:
-        by_order.setdefault(trial.order, []).append(trial.observation)
-    rows = []
+        by_order.setdefault(trial.order, []).append(trial)
+    rows, equals = [], set(finding.equals)
     for rank, order in enumerate(sorted(range(len(beliefs.mean)), key=lambda o: -beliefs.mean[o])):
         tried = by_order.get(order, [])
-        seen = [o for o in tried if o is not None]
-        if seen:
-            status = "compliant" if any(o.is_compliant for o in seen) else "below"
-        else:
-            status = "under way" if tried else "untried"
+        seen = [o for trial in tried if (o := trial.observation) is not None]
         rows.append(
             OrderRow(
                 order=order,
@@ -209,18 +216,44 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None) -> list[OrderRow]:
                 believed=beliefs.of(order),
                 rewards=tuple(o.value for o in seen),
                 compliance=sum(o.compliance for o in seen) / len(seen) if seen else math.nan,
-                status=status,
+                status=_status(run, tried),
+                is_equal=order in equals,
             )
         )
     return rows
 
 
-def _scores(run: RunData) -> list[Score]:
+def _status(run: RunData, tried: list[Trial]) -> str:
+    """Says in a word or two what became of an order's trials."""
+    seen = [o for trial in tried if (o := trial.observation) is not None]
+    if seen:
+        return "compliant" if any(o.is_compliant for o in seen) else "below"
+    if not tried:
+        return "untried"
+    if tried[-1].status == "failed":
+        return "failed"
+    return "under way" if run.is_under_way else "interrupted"
+
+
+def _scores(run: RunData, mine: Recommended | None) -> list[Score]:
+    """Returns what others score in the run's game, those that played its own games first."""
     if run.config is None:
         return []
-    game = run.config.game.red_agent, run.config.game.episode_length
-    own = [s for s in evaluated_scores(run.path) if (s.red_agent, s.steps) == game]
-    return own + known_scores(*game)
+    game = run.config.game
+    played = game.red_agent, game.episode_length
+    own = [s for s in evaluated_scores(run.path) if (s.red_agent, s.steps) == played]
+    untrained = [
+        Score(
+            "repairing by the order, untrained",
+            game.rules,
+            *played,
+            score.untrained,
+            "the same fresh games",
+        )
+        for score in (mine.fresh if mine else ())
+        if score.red_agent == game.red_agent
+    ]
+    return own + untrained + [*shipped_scores(*played, game.rules), *known_scores(*played)]
 
 
 def cost_of(run: RunData) -> Cost | None:

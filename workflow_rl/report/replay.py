@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from workflow_rl.agents.agent import BlueAgent, TellingAgent
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
 from workflow_rl.belief.belief import Belief
@@ -23,29 +25,46 @@ from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
-from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
+from workflow_rl.scenario.actions import ACTION_HOST, ACTION_NAMES, NO_HOST
 from workflow_rl.scenario.tables import HOSTS, NUM_HOSTS
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction
 from workflow_rl.workflow.explain import explain_observed, explain_true
-from workflow_rl.workflow.orders import order_index, parse_order
+from workflow_rl.workflow.orders import format_order, order_index, parse_order
 
 MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
 _DECIMALS: Final = 4  # of a probability
+_SHOWN_CHOICES: Final = 5
+_RED_NAMES: Final = {"bline": "B_line", "meander": "Meander", "sleep": "a sleeping Red"}
 # Of an agent of which no training is known.
 _DEFAULT_GAME: Final = {"red_agent": "bline", "rules": "main", "episode_length": 100}
+
+
+Choice = tuple[tuple[int, float], ...]  # actions with their probabilities
 
 
 @dataclass(frozen=True)
 class Replay:
     """An episode that was played, and what is known of it."""
 
-    title: str
+    who: str  # plays Blue
     config: GameConfig
     episode: Episode
     order: int | None  # None: no workflow is followed, so nothing complies
     facts: dict[str, str]
     warning: str = ""
+    choices: tuple[Choice, ...] | None = None  # of each step; None: Blue has no probabilities
+
+    @property
+    def red(self) -> str:
+        """Who plays Red."""
+        return _RED_NAMES[RED_AGENTS[int(self.episode.moments[-1].state["red_agent"])]]
+
+    @property
+    def title(self) -> str:
+        """Who plays whom, under which order."""
+        under = "" if self.order is None else f", under {format_order(self.order)}"
+        return f"{self.who} against {self.red}{under}"
 
 
 def play_policy(
@@ -77,19 +96,36 @@ def play_policy(
     config = GameConfig(**(trained | game | {"observation": agent.observation}))
     whole_number("the steps of a replay", config.episode_length, 1, MOST_STEPS)
     episode = Episode(config, whole_number("--seed", seed, 0, 2**63 - 1))
-    agent.begin(1, seed)
-    while not episode.has_ended:
-        now = episode.moment
-        (action,) = agent.act(now.observation[None], now.action_mask[None], episode.position)
-        episode.act(int(action))
+    choices = _play(agent, episode, seed)
     facts = {
-        "policy": source.name if source.exists() else str(source),
         "seed": str(seed),
         "actions": "the most probable" if deterministic else "drawn by probability",
     }
     judged_by = order or agent.order
     index = None if judged_by is None else order_index(judged_by)
-    return Replay("A policy defends the network", config, episode, index, facts)
+    who = source.resolve().name if source.exists() else str(source)
+    return Replay(who, config, episode, index, facts, choices=choices)
+
+
+def _play(agent: BlueAgent, episode: Episode, seed: int) -> tuple[Choice, ...] | None:
+    """Plays an episode to its end; returns what the agent found most probable, if it tells."""
+    if isinstance(agent, TellingAgent):
+        agent.keeps_chances = True
+    agent.begin(1, seed)
+    choices = []
+    while not episode.has_ended:
+        now = episode.moment
+        (action,) = agent.act(now.observation[None], now.action_mask[None], episode.position)
+        if isinstance(agent, TellingAgent) and agent.chances is not None:
+            choices.append(_most_probable(agent.chances[0], int(action)))
+        episode.act(int(action))
+    return tuple(choices) or None
+
+
+def _most_probable(chances: NDArray[np.float64], played: int) -> Choice:
+    """Returns the five most probable actions, and the one played if it is none of them."""
+    best = [a for a in np.argsort(-chances, kind="stable")[:_SHOWN_CHOICES].tolist() if chances[a]]
+    return tuple((a, float(chances[a])) for a in dict.fromkeys([*best, played]))
 
 
 def play_trace(
@@ -122,7 +158,7 @@ def play_trace(
         episode.act(int(action), np.ascontiguousarray(draws[step]))
     order = None if workflow is None else order_index(parse_order(workflow))
     facts = {"recording": trace.name, "episode": f"{number} of {trace.episodes}"}
-    replay = Replay("A recorded episode of CybORG", config, episode, order, facts)
+    replay = Replay("A recorded Blue of CybORG", config, episode, order, facts)
     got = [after.total - before.total for before, after in _pairs(episode)]
     differs = np.abs(np.array(got) - trace.arrays["reward"][number, :length]) > 1e-6
     if differs.any():
@@ -147,12 +183,17 @@ def frames_of(replay: Replay) -> list[dict[str, Any]]:
         rules=config.rules, observation=config.observation, green_agent=config.green_agent
     )
     frames = [_frame(replay.episode.moments[0].state, 0.0) | _known(belief)]
-    for before, after in _pairs(replay.episode):
+    for step, (before, after) in enumerate(_pairs(replay.episode)):
         action = int(after.state["blue_action"])
         belief.update(after.observation, action)
         frame = _frame(after.state, after.total) | _known(belief)
         if replay.order is not None:
             frame |= _judged(before.state, action, replay.order)
+        if replay.choices is not None:
+            frame["choices"] = [
+                [ACTION_NAMES[a], round(chance, _DECIMALS), a == action]
+                for a, chance in replay.choices[step]
+            ]
         frames.append(frame)
     return frames
 
@@ -219,6 +260,7 @@ def _judged(before: Any, action: int, order: int) -> dict[str, Any]:
         "verdict": seen.word,
         "why": seen.why,
         "due": seen.due,
+        "dueHosts": list(seen.due_hosts),
         "trueVerdict": true.word,
         "trueWhy": true.why,
     }

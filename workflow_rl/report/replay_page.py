@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.config import RED_AGENTS
 from workflow_rl.files import write_named
 from workflow_rl.report.figures.timeline import timeline_figure
 from workflow_rl.report.page import PLOTLY, render
@@ -48,7 +47,6 @@ def replay_html(replay: Replay, written: str | None = None) -> str:
         replay=replay,
         frames=frames,
         subnets=_subnets(),
-        red=RED_AGENTS[int(last.state["red_agent"])],
         total=last.total,
         fixes=_count_fixes(frames),
         written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),

@@ -21,6 +21,7 @@ from workflow_rl.report.figures.orders import (
     scores_figure,
 )
 from workflow_rl.report.findings import Findings, find
+from workflow_rl.report.next_steps import NextStep, next_steps
 from workflow_rl.report.page import PLOTLY, render
 from workflow_rl.report.path import Step
 from workflow_rl.report.rundata import Curve, read_run, refuse_no_run
@@ -46,6 +47,7 @@ class RunPage:
     trainings: list[tuple[str, str]]  # (name, label) of the curves one can highlight
     settings: list[tuple[str, str, bool]]  # (name, value, whether it is the default)
     command: str | None
+    steps: list[NextStep]
     replay: str | None  # relative address of the replay, if there is one
 
     def figure_id(self, name: str) -> str | None:
@@ -132,6 +134,7 @@ def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPa
         number=number,
         found=found,
         sentences={
+            "finding": words.about_finding(found),
             "recommendation": words.about_recommendation(found),
             "scores": words.about_scores(found),
             "beliefs": words.about_beliefs(found.beliefs),
@@ -145,6 +148,7 @@ def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPa
         trainings=[(curve.name, words.option_label(curve.name, curve.order)) for curve in trials],
         settings=_settings(found),
         command=words.command_of(run.noted),
+        steps=next_steps(run),
         replay=_relative(replay, folder) if replay.exists() else None,
     )
 

@@ -78,7 +78,7 @@ class RunData:
     curves: tuple[Curve, ...]
     summary: Mapping[str, Any]  # when it ended
     landscape: NDArray[np.float64] | None  # (120,) the true mean of every order, if known
-    is_live: bool
+    is_live: bool  # whether its process is there
     problems: tuple[str, ...]  # what is missing or damaged, a sentence each
 
     @property
@@ -90,6 +90,11 @@ class RunData:
     def purpose(self) -> str:
         """The command that made it."""
         return str(self.noted.get("purpose", SEARCH))
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether something is still to come: its report is written while its process is there."""
+        return self.is_live and not self.summary
 
     @property
     def seen(self) -> list[Observation]:

@@ -1,14 +1,18 @@
-"""Scores to set a policy beside: evaluations found in the run, and published or recorded ones."""
+"""Scores to set a policy beside: evaluations in the run, shipped agents, published and recorded."""
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.config import RULE_SETS
+from workflow_rl.agents.named import SHIPPED, make_agent
+from workflow_rl.config import RED_AGENTS, RULE_SETS
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN, Row
+from workflow_rl.evaluation.playing import Game, play_batch
 from workflow_rl.evaluation.results import OFFICIAL_STEPS
+from workflow_rl.evaluation.scoring import SCORING_SEED
 from workflow_rl.files import read_json
 
 
@@ -24,6 +28,8 @@ class Score:
     source: str
 
 
+_GAMES: Final = 1_000  # that an agent of the package plays
+_MOST_STEPS: Final = 1_000  # of such a game: longer ones take too long
 _PUBLISHED: Final = "published leaderboard of 2022"
 _RERUN: Final = "the winner's own agent on today's CybORG, 200 episodes"
 _RECORDED: Final = "the real CybORG, 400 episodes"
@@ -89,6 +95,23 @@ KNOWN: Final[tuple[Score, ...]] = (
 def known_scores(red_agent: str, steps: int) -> list[Score]:
     """Returns the published and recorded scores of one game, under every rule set."""
     return [s for s in KNOWN if (s.red_agent, s.steps) == (red_agent, steps)]
+
+
+@cache
+def shipped_scores(red_agent: str, steps: int, rules: str) -> tuple[Score, ...]:
+    """Returns what each agent that comes with the package scores in one game, played here and now.
+
+    The games are those that a search scores its own policy on.
+    """
+    if red_agent not in RED_AGENTS or steps > _MOST_STEPS:
+        return ()
+    game = Game(steps, red_agent, rules, SCORING_SEED, None)
+    scores = []
+    for name in SHIPPED:
+        cell = play_batch(make_agent(name, rules=rules), game, _GAMES, logged=0)
+        source = f"comes with the package, {_GAMES:,} fresh games"
+        scores.append(Score(name, rules, red_agent, steps, cell.estimate, source))
+    return tuple(scores)
 
 
 def evaluated_scores(run: Path) -> list[Score]:

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from workflow_rl.evaluation.scoring import Score
-from workflow_rl.report.effects import OrderBeliefs
+from workflow_rl.report.beliefs import OrderBeliefs
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.rundata import RunData
 from workflow_rl.workflow.orders import NUM_ORDERS, format_order
@@ -49,7 +49,7 @@ def kept_together(text: str) -> str:
 
 def status_of(run: RunData) -> str:
     """Says in a word or two how far a run is."""
-    if run.is_live:
+    if run.is_under_way:
         return "under way"
     return "finished" if run.summary else "interrupted"
 
@@ -62,13 +62,36 @@ def game_of(run: RunData) -> str:
     return f"red agent {game.red_agent}, rules {game.rules}, {game.episode_length} steps"
 
 
+def about_finding(found: Findings) -> list[str]:
+    """Says what was found about orders: the headline, then what else there is to say."""
+    if found.run.purpose != "search":
+        return []
+    if not found.run.seen:
+        return ["Nothing can be recommended yet: no trial has ended."]
+    finding = found.finding
+    so_far = "" if found.run.summary else "So far: "
+    headline = finding.headline if so_far else finding.headline[:1].upper() + finding.headline[1:]
+    return [f"{so_far}{headline}.", *finding.details]
+
+
+def about_example(found: Findings) -> str:
+    """Says what the one order is that is shown and handed over."""
+    mine, equal = found.recommended, len(found.finding.equals)
+    assert mine is not None
+    if not found.finding.compliant:
+        return "The order that came closest to complying:"
+    if mine.order not in found.finding.equals or equal == 1:
+        return "The recommended order:"
+    return f"One of the {equal} equal orders, as an example:"
+
+
 def about_recommendation(found: Findings) -> list[str]:
-    """Says how sure the recommendation is and how it was measured."""
+    """Says how the shown order was chosen and how its policy was measured."""
     mine = found.recommended
     if mine is None and found.run.purpose != "search":
         return ["This is not a search but a training: there is nothing to recommend."]
     if mine is None:
-        return ["Nothing can be recommended yet: no trial has ended."]
+        return []
     if found.run.purpose != "search":
         text = [f"This is not a search but a training of one workflow: {mine.reason}."]
     elif mine.is_final:
@@ -94,7 +117,8 @@ def about_recommendation(found: Findings) -> list[str]:
         believed = found.beliefs.of(mine.order)
         text.append(
             f"Of the order itself, trained as briefly as every trial, the search believes "
-            f"{points(believed.mean)} ± {points(believed.half_width)}."
+            f"{points(believed.mean)} ± {points(believed.half_width)}: what its Gaussian process "
+            "expects of another such training, the luck of single trials taken out."
         )
     return text
 
@@ -134,20 +158,16 @@ def about_beliefs(beliefs: OrderBeliefs | None) -> str:
 
 
 def about_pairs(found: Findings) -> str:
-    """Says what matters most."""
-    if not found.pairs:
-        return "Too few trials have ended to say what matters."
-    clear = [pair for pair in found.pairs if pair.is_clear]
-    if not clear:
-        return (
-            "No pair has a clear effect: with ten pairs looked at, chance could explain any of "
-            "them. More trials narrow the intervals."
-        )
-    top = clear[0]
-    rest = f"; {len(clear)} of the 10 pairs have a clear effect" if len(clear) > 1 else ""
+    """Says what the figure of pairs rests on."""
+    finding = found.finding
+    if not finding.effects:
+        return "Too few trials have complied to say what matters."
+    marked = "effects that are clear" if finding.clear else "no effect is clear"
+    if finding.either:
+        marked += ", pairs of which at least one matters and the trials cannot tell which"
     return (
-        f"What matters most: {top.first} before {top.second}, worth {top.worth.mean:.1f} points "
-        f"per episode (95 % interval {top.worth.low:.1f} to {top.worth.high:.1f}){rest}."
+        f"What it is worth to fix one type before another, by the {finding.compliant} compliant "
+        f"trials, all other pairs as they are: {marked}, and pairs without an effect that shows."
     )
 
 

@@ -12,7 +12,8 @@ from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.scoring import Score, choose, score_policy
 from workflow_rl.files import json_text, read_json, write_json
-from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.finding import Finding, conclude
+from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.jobs import base_task, polish_task, trial_task
@@ -256,10 +257,11 @@ class Search:
             scores = tuple(Score.from_json(score) for score in summary["policy_scores"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{path} is not of this version") from error
-        seen = [trial.observation for trial in self.done if trial.observation is not None]
         polished, seconds = self._polished(), self._seconds_noted()
-        found = recommend(seen)
-        return SearchOutcome(path.parent, self.done, found, polished, scores, seconds, transitions)
+        answer = self._answer()
+        return SearchOutcome(
+            path.parent, self.done, *answer, polished, scores, seconds, transitions
+        )
 
     def _conclude(self) -> Iterator[Event]:
         """Recommends an order, polishes its policy, and sums everything up."""
@@ -267,8 +269,7 @@ class Search:
         if not done:
             failed = with_status(self.trials, "failed")
             raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
-        seen = [trial.observation for trial in done if trial.observation is not None]
-        chosen = recommend(seen)
+        finding, chosen = self._answer()
         best = max((t for t in done if t.order == chosen.order), key=_rank)
         tasks, polished = [trial_task(self.directory, best)], None
         if self.config.search.polish_updates:
@@ -280,9 +281,16 @@ class Search:
         scores = self._hand_over(tasks)
         self._rebuild()
         path, transitions = self.directory.path, self._tables.transitions
-        found = SearchOutcome(path, done, chosen, polished, scores, self._seconds(), transitions)
+        seconds = self._seconds()
+        found = SearchOutcome(path, done, finding, chosen, polished, scores, seconds, transitions)
         write_json(path / SUMMARY_FILE, summarise(self.config, found, self.trials))
         self.outcome = found
+
+    def _answer(self) -> tuple[Finding, Recommendation]:
+        """Returns what the trials tell of orders, and the one to hand over."""
+        seen = [trial.observation for trial in self.done if trial.observation is not None]
+        finding = conclude(seen, self.config.game.red_agent)
+        return finding, recommend(seen, finding.equals)
 
     def _hand_over(self, tasks: Sequence[TrainTask]) -> tuple[Score, ...]:
         """Saves the best of some trainings' policies, by games of their own; returns its scores."""

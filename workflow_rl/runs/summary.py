@@ -7,7 +7,8 @@ from typing import Any
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.estimates import between_and_within
-from workflow_rl.evaluation.scoring import Score
+from workflow_rl.evaluation.scoring import Score, Worth
+from workflow_rl.ordersearch.finding import Finding
 from workflow_rl.ordersearch.recommend import Recommendation
 from workflow_rl.runs.trial import Trial, with_status
 from workflow_rl.train.job import TrainResult
@@ -20,11 +21,16 @@ class SearchOutcome:
 
     path: Path
     trials: list[Trial]  # those that gave a result
-    recommendation: Recommendation
+    finding: Finding  # about orders
+    recommendation: Recommendation  # one order, as an example of those that are equal
     polished: TrainResult | None
     scores: tuple[Score, ...]  # of the policy that is handed over, against each red agent
     seconds: float
     transitions: int
+
+    def worth(self, config: ExperimentConfig) -> Worth:
+        """Returns what the policy that is handed over is worth in the game of the search."""
+        return Worth.of(self.scores, config.game.red_weights, config.search.score_games)
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,6 @@ def spread_of(trials: Sequence[Trial], red_agent: str) -> OrderSpread:
     return OrderSpread(between, within, classes=len(groups), equals=repeats)
 
 
-def _weighted(config: ExperimentConfig, by_red_agent: Sequence[float]) -> float:
-    """Returns the mean over the red agents of the search, as often as each of them attacks."""
-    weights = config.game.red_weights
-    return sum(w * value for w, value in zip(weights, by_red_agent, strict=True) if w > 0)
-
-
 def summarise(
     config: ExperimentConfig,
     outcome: SearchOutcome,
@@ -70,14 +70,18 @@ def summarise(
         outcome: what it found.
         trials: all, failed ones included.
     """
+    worth = outcome.worth(config)
     done = [(trial, trial.result) for trial in outcome.trials if trial.result is not None]
     return {
         "rules": config.game.rules,
         "red_agent": config.game.red_agent,
+        "finding": outcome.finding.as_json(),
         "recommended": format_order(outcome.recommendation.order),
         "recommendation": asdict(outcome.recommendation),
-        "policy_env_reward": _weighted(config, [s.deterministic.mean for s in outcome.scores]),
-        "policy_compliance": _weighted(config, [s.compliance for s in outcome.scores]),
+        "policy_env_reward": worth.reward.mean,
+        "policy_env_reward_half_width": worth.reward.half_width,
+        "policy_compliance": worth.compliance,
+        "policy_compliance_true": worth.compliance_true,
         "policy_scores": [score.as_json() for score in outcome.scores],
         "policy_score_games": config.search.score_games,
         "compliant_workflows": sum(result.is_compliant for _, result in done),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
+from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import compile_message, entry_of, kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
@@ -185,8 +186,14 @@ def _step_parallel(
     return ended
 
 
-# With a memory and without: the machine code of `_step`, once a batch has stepped.
+# With a memory and without: the machine code of `_reset` and `_step`, once a batch has used it.
+_RESETS: Final[dict[bool, Callable[..., None]]] = {}
 _STEPS: Final[dict[bool, Callable[..., int]]] = {}
+
+
+def is_plain(array: NDArray[Any], shape: tuple[int, ...]) -> bool:
+    """Returns whether an array is of 64-bit integers, in a shape and contiguous."""
+    return array.dtype == np.int64 and array.shape == shape and array.flags.c_contiguous
 
 
 class Batch:
@@ -230,8 +237,12 @@ class Batch:
             self.state["episode"] = 0
         else:
             self.state["episode"] += 1
-        with compile_message():
-            _reset(self.state, self._settings, self.out)
+        arguments = self.state, self._settings, self.out
+        has_memory = self.out.words is not None
+        if has_memory not in _RESETS:
+            with compile_message():
+                _RESETS[has_memory] = entry_of(_reset, *arguments)
+        _RESETS[has_memory](*arguments)
 
     def step(self, actions: NDArray[np.int64], draws: NDArray[np.int64] = _NO_DRAWS) -> int:
         """Plays one turn in every environment and returns how many episodes ended.
@@ -241,8 +252,13 @@ class Batch:
             draws: (n, 4) outcomes of chance to use instead of the environments' own streams.
 
         Raises:
-            InvalidInputError: an action is not in 0..144; nothing was played.
+            InvalidInputError: an action is not in 0..144, or they are no such array; nothing was
+                played.
         """
+        if not is_plain(actions, (self.num_envs,)):  # machine code takes what it is given
+            raise not_allowed(
+                "actions", actions, f"{self.num_envs} 64-bit integers, contiguous in memory"
+            )
         arguments = self.state, self._settings, actions, draws, self.out
         if self.num_threads == 1:
             has_memory = self.out.words is not None

@@ -73,6 +73,7 @@ class Scorekeeper:
         view: ViewName,
         *,
         control_variate_gamma: float | None = None,
+        removal_bonus: float = 0.0,
     ) -> tuple[NDArray[np.float32], Episodes]:
         """Scores a rollout.
 
@@ -82,9 +83,11 @@ class Scorekeeper:
             view: by which compliance is trained.
             control_variate_gamma: takes what the alignment reward brings anyway out of the reward
                 (`control_variate.py`), for returns with this discount; None leaves it in.
+            removal_bonus: for each Remove that ended a session of Red's.
 
         Returns:
-            (T, B) the reward to train on, environment plus alignment, and the ended episodes.
+            (T, B) the reward to train on, environment plus alignment plus bonus, and the ended
+            episodes.
         """
         ends = rollout.ends
         scored = {}
@@ -110,7 +113,10 @@ class Scorekeeper:
         shares, _, counted, rate = scored[view]
         if control_variate_gamma is not None:
             shares = without_expected(shares, counted, rate, ends, control_variate_gamma)
-        return rollout.env_reward + weights * shares, episodes
+        reward = rollout.env_reward + weights * shares
+        if removal_bonus:
+            reward += np.float32(removal_bonus) * rollout.removed
+        return reward, episodes
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns what must be kept to go on later."""

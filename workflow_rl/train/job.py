@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig
+from workflow_rl.estimates import Estimate
 from workflow_rl.files import digest_of
+from workflow_rl.workflow.orders import format_order
 
 Weights = dict[str, NDArray[np.float32]]
 _MAY_BE_NAN: Final = (  # fields of a result that have no value where no episode ended
@@ -66,6 +68,17 @@ class TrainResult:
     alignment_weights: list[float]  # at the end: of each order, or of the one trained
     best_env_reward: float  # of the best policy met
     best_compliance: float
+
+    def __repr__(self) -> str:
+        """Says the result in one line, without the weight of every order."""
+        order = "every order" if self.order is None else repr(format_order(self.order))
+        found = Estimate.from_error(self.env_reward, self.env_reward_error)
+        return (
+            f"TrainResult({order}: reward {found} over {self.objective_episodes:,} episodes, "
+            f"compliance {self.compliance:.3f} (true {self.compliance_true:.3f}), "
+            f"{'compliant' if self.is_compliant else 'not compliant'}, stopped: {self.stopped}, "
+            f"{self.updates:,} updates, {self.transitions:,} transitions)"
+        )
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import make_action_space
+from workflow_rl.config import TrainConfig
 from workflow_rl.envs.python_world import make_world
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import load_arrays, save_arrays
@@ -24,6 +25,7 @@ from workflow_rl.train.job import TrainJob, TrainResult, Weights
 from workflow_rl.train.stopping import COMPLIANT, StopRule
 
 OBJECTIVE_EPISODES: Final = 3  # of every environment, at the end of a training
+_BONUS_UNTIL: Final = 0.5  # share of a training after which there is no bonus for removals
 CHECKPOINT_KIND: Final = "training checkpoint"
 
 
@@ -99,6 +101,7 @@ class Training:
         """Plays a rollout, learns from it and returns what is to be logged."""
         train, network = self.job.train, self.learner.network
         start = time.perf_counter()
+        progress = self.updates_made / self.rule.max_updates
         rollout = self.player.collect(
             network,
             self.steps,
@@ -110,13 +113,13 @@ class Training:
             self.weight.values,
             train.compliance_view,
             control_variate_gamma=self.job.ppo.gamma if self.job.ppo.alignment_baseline else None,
+            removal_bonus=removal_bonus(train, progress),
         )
         weight = self.weight.mean
         self._take_in(episodes)
         middle = time.perf_counter()
         self._earlier.append((rollout, reward))
         rng = np.random.default_rng([self.job.seed, 3, self.updates_made])
-        progress = self.updates_made / self.rule.max_updates
         stats = self.learner.update(self._earlier, rng, progress)
         del self._earlier[: len(self._earlier) - train.replay_rollouts]
         self._check_finite(stats)
@@ -315,6 +318,15 @@ def _network(player: Player, job: TrainJob) -> ActorCritic:
     if job.base is not None:
         load_weights(network, job.base)
     return network
+
+
+def removal_bonus(config: TrainConfig, progress: float) -> float:
+    """Returns the reward of a Remove that ends a session, when so much of a training is done.
+
+    Removing what Red has just taken pays only if it is done again and again, which nobody learns
+    who never tries.
+    """
+    return config.removal_bonus * max(0.0, 1.0 - progress / _BONUS_UNTIL)
 
 
 def weights_of(network: ActorCritic) -> Weights:

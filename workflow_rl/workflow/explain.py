@@ -33,6 +33,7 @@ class Explanation:
     verdict: int  # NOT_A_FIX, REPEAT, VIOLATION or COMPLIANT
     why: str
     due: str | None  # the type, first in the order, that had an open host before the action
+    due_hosts: tuple[str, ...]  # its open hosts
 
     @property
     def word(self) -> str:
@@ -83,8 +84,9 @@ def _explained(
     is_open, repeats = words
     first = next((unit for unit in SEQUENCES[order] if open_hosts & UNIT_HOSTS[unit]), None)
     due = None if first is None else UNITS[first]
+    due_hosts = () if first is None else _names(open_hosts & int(UNIT_HOSTS[first]))
     if verdict == NOT_A_FIX:
-        return Explanation(verdict, "only Remove and Restore are fixes", due)
+        return Explanation(verdict, "only Remove and Restore are fixes", due, due_hosts)
     host = int(ACTION_HOST[action])
     name, unit = HOST_NAMES[host], UNITS[int(UNIT_OF[host])]
     if verdict == COMPLIANT:
@@ -92,12 +94,12 @@ def _explained(
     elif verdict == REPEAT:
         why = f"no host is {is_open}" if due is None else f"{name}: {repeats}"
     elif not open_hosts >> host & 1:
-        why = f"{name} is not {is_open}, and {_listed(open_hosts)} would have come first"
+        why = f"{name} is not {is_open}, and {', '.join(_names(open_hosts))} would have come first"
     else:
-        earlier = _listed(open_hosts & int(UNIT_HOSTS[first]))
+        earlier = ", ".join(due_hosts)
         why = f"{unit} was not due yet: {earlier} ({due}) is {is_open} and comes first"
-    return Explanation(verdict, why, due)
+    return Explanation(verdict, why, due, due_hosts)
 
 
-def _listed(hosts: int) -> str:
-    return ", ".join(name for h, name in enumerate(HOST_NAMES) if hosts >> h & 1)
+def _names(hosts: int) -> tuple[str, ...]:
+    return tuple(name for h, name in enumerate(HOST_NAMES) if hosts >> h & 1)

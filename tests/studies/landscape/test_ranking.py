@@ -8,7 +8,7 @@ from tests.studies.landscape.lands import made_up, truth
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.order_effects import order_effect
 from workflow_rl.studies.landscape.ranking import Standing, rank, shrink_means
-from workflow_rl.workflow.orders import classes_of_equals
+from workflow_rl.workflow.orders import NUM_ORDERS, classes_of_equals
 
 CLASSES = classes_of_equals("bline")
 
@@ -111,3 +111,16 @@ def test_one_seed_of_equals_is_believed_by_their_noise() -> None:
     land = made_up(np.full(120, -20.0), seeds=1, noise=1.0, red_agent="bline")
     shrunk = shrink_means(land)
     assert shrunk.mean.max() - shrunk.mean.min() < 0.5
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_every_place_lies_in_its_own_interval_whether_orders_comply_or_not(share: float) -> None:
+    compliance = np.where(np.arange(NUM_ORDERS) < share * NUM_ORDERS, 0.97, 0.3)
+    for deviation in (0.0, 2.0):
+        land = made_up(truth(deviation), noise=0.5, compliance=compliance)
+        standings = rank(land, order_effect(land.reward))
+        for place, standing in enumerate(standings, 1):
+            assert standing.rank_low <= place <= standing.rank_high
+        few = int(share * NUM_ORDERS)
+        assert all(s.rank_high <= few for s in standings[:few])
+        assert all(s.rank_low > few for s in standings[few:])

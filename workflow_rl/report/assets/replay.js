@@ -7,8 +7,8 @@
   const byId = (id) => document.getElementById(id);
   const [play, scrub, speed] = ["play", "scrub", "speed"].map(byId);
   const cards = hostNames.map((_, host) => document.querySelector(`[data-host="${host}"]`));
-  const accessWords = { none: "no access", user: "user access", privileged: "privileged access" };
-  const markWords = { no: "clean", unknown: "unknown", user: "user access", privileged: "privileged access" };
+  const accessWords = { none: "no access", user: "user", privileged: "privileged" };
+  const markWords = { no: "clean", unknown: "unknown", user: "user", privileged: "privileged" };
   const seenWords = { scan: "scan seen", exploit: "exploit seen" };
   const partWords = ["hosts held by Red", "OT service down", "Restore"];
   const redNames = { bline: "B_line", meander: "Meander", sleep: "asleep" };
@@ -89,6 +89,27 @@
     return named.length ? named.join("; ") : "nothing was lost";
   };
 
+  const dueWords = (frame) => {
+    if (frame.due === undefined) return "The order asked for nothing yet.";
+    if (frame.due === null) return "The order asked for no fix: no host was marked.";
+    return `The order asked for a fix of ${frame.due}: ${frame.dueHosts.join(" or ")}.`;
+  };
+
+  const showChoices = (frame) => {
+    const rows = byId("now-choices");
+    if (!rows) return;
+    [...rows.children].forEach((row, i) => {
+      const choice = (frame.choices || [])[i];
+      row.hidden = !choice;
+      if (!choice) return;
+      const [name, chance, taken] = choice;
+      row.classList.toggle("taken", taken);
+      row.querySelector(".choice-name").textContent = name;
+      row.querySelector(".choice-chance").textContent = `${(100 * chance).toFixed(1)}\u00a0%`;
+      row.querySelector(".choice-bar").style.width = `${100 * chance}%`;
+    });
+  };
+
   const show = (to, { fromSlider = false } = {}) => {
     position = Math.min(Math.max(to, 0), last);
     const frame = frames[position];
@@ -99,6 +120,8 @@
     byId("now-total").textContent = points(frame.total);
     byId("now-parts").textContent = rewardParts(frame);
     byId("now-known").textContent = knownOfAll(frame);
+    if (byId("now-due")) byId("now-due").textContent = dueWords(frame);
+    showChoices(frame);
     showVerdict(byId("now-verdict"), "", frame.verdict, frame.why);
     showVerdict(byId("now-true"), "by the truth ", frame.trueVerdict, frame.trueWhy);
     cards.forEach((card, host) => {

@@ -83,15 +83,15 @@ def effects_figure(runs: list[Findings]) -> Figure | None:
     """What each pair is worth in each run."""
     import plotly.graph_objects as go
 
-    known = [(number, found) for number, found in enumerate(runs, 1) if found.pairs]
+    known = [(number, found) for number, found in enumerate(runs, 1) if found.finding.effects]
     if not known:
         return None
     worth = np.zeros((len(PAIRS), len(known)))
     for column, (_, found) in enumerate(known):
-        by_pair = {(p.first, p.second): p.worth.mean for p in found.pairs}
+        by_pair = {(p.first, p.second): p.worth.mean for p in found.finding.effects}
         for row, (a, b) in enumerate(PAIRS):
-            ahead = by_pair.get((UNITS[a], UNITS[b]))
-            worth[row, column] = -by_pair[UNITS[b], UNITS[a]] if ahead is None else ahead
+            ahead = by_pair.get((UNITS[a], UNITS[b]), 0.0)  # 0: it cannot matter
+            worth[row, column] = ahead - by_pair.get((UNITS[b], UNITS[a]), 0.0)
     limit = max(float(np.abs(worth).max()), 1e-9)
     figure = base_figure(420)
     figure.add_trace(

@@ -248,7 +248,11 @@ def cost_figure(found: Findings) -> Figure | None:
         yaxis={"domain": [0.72, 1], "title": {"text": "transitions/s"}, "rangemode": "tozero"},
         yaxis2={"domain": [0.36, 0.64], "title": {"text": "CPU, %", "standoff": 8}, **more},
         yaxis3={"domain": [0, 0.28], "title": {"text": "memory, MB", "standoff": 8}, **more},
-        xaxis={"anchor": "y3", "title": {"text": "seconds of training"}},
+        xaxis={
+            "anchor": "y3",
+            "title": {"text": "seconds of training"},
+            "range": [0, float(cost.clock[-1])],  # from the run's start
+        },
     )
     return figure
 

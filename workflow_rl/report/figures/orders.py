@@ -21,7 +21,7 @@ from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import format_order
 
 _MOST_TRIALS: Final = 8  # of one order
-_PLACES: Final = ("1st", "2nd", "3rd", "4th", "5th")
+_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,9 @@ def scores_figure(found: Findings) -> Figure | None:
     rules: str | None = found.run.config.game.rules if found.run.config else None
     if mine is None or not found.scores or not mine.reward.mean < 0:
         return None
-    own = "this run's recommended policy"
-    rows = [_ScoreRow(own, rules, mine.reward, "sampled, while training", is_mine=True)]
+    own = "this run's policy"
+    measured = "fresh games" if mine.fresh else "its training's last episodes"
+    rows = [_ScoreRow(own, rules, mine.reward, measured, is_mine=True)]
     rows += [
         _ScoreRow(score.who, score.rules, score.reward, score.source)
         for score in sorted(found.scores, key=lambda s: -s.reward.mean)
@@ -153,20 +154,25 @@ def pairs_figure(found: Findings) -> Figure | None:
     """What each pair is worth, the better way round, with its interval."""
     import plotly.graph_objects as go
 
-    if not found.pairs:
+    effects, either = found.finding.effects, found.finding.either
+    if not effects:
         return None
-    figure = base_figure(ROW * len(found.pairs) + 50)
-    for is_clear, name, colour in (
-        (True, "clear effect", palette.GOOD),
-        (False, "could be chance", palette.MUTED),
+    figure = base_figure(ROW * len(effects) + 50)
+    kinds = [0 if e.is_clear else 1 if e in either else 2 for e in effects]
+    for kind, (name, colour) in enumerate(
+        (
+            ("clear effect", palette.GOOD),
+            ("one of these matters, which cannot be told", palette.BAD),
+            ("no effect that shows", palette.MUTED),
+        )
     ):
-        rows = [i for i, pair in enumerate(found.pairs) if pair.is_clear == is_clear]
+        rows = [i for i, k in enumerate(kinds) if k == kind]
         figure.add_trace(
             go.Scatter(
-                x=[found.pairs[i].worth.mean for i in rows],
+                x=[effects[i].worth.mean for i in rows],
                 y=rows,
                 error_x={
-                    "array": [found.pairs[i].worth.half_width for i in rows],
+                    "array": [effects[i].worth.half_width for i in rows],
                     "color": colour,
                     "thickness": 2.5,
                     "width": 5,
@@ -178,14 +184,14 @@ def pairs_figure(found: Findings) -> Figure | None:
                 showlegend=bool(rows),
             )
         )
-    label_rows(figure, [f"<b>{pair.first}</b> before {pair.second}" for pair in found.pairs])
+    label_rows(figure, [f"<b>{pair.first}</b> before {pair.second}" for pair in effects])
     figure.add_vline(x=0, line_color=palette.MUTED, line_width=1)
     figure.update_xaxes(title_text="worth in reward per episode")
     return figure
 
 
 def positions_figure(found: Findings) -> Figure | None:
-    """Which type is best where: mean of the orders with it there, minus the mean of all."""
+    """Which type is best where, by the clear effects."""
     import plotly.graph_objects as go
 
     worth = found.positions
@@ -196,7 +202,7 @@ def positions_figure(found: Findings) -> Figure | None:
     figure.add_trace(
         go.Heatmap(
             z=worth,
-            x=list(_PLACES),
+            x=[f"{n}{_ENDINGS.get(n, 'th')}" for n in range(1, len(UNITS) + 1)],
             y=list(UNITS),
             zmin=-limit,
             zmax=limit,

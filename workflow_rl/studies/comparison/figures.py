@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from workflow_rl.report.plots import Plot, trace_colour
+from workflow_rl.report import palette
+from workflow_rl.report.plots import Plot, log_axis, named_rows, trace_colour
 from workflow_rl.studies.comparison.curve import LearningCurve
 from workflow_rl.studies.comparison.summary import EARLY_WINDOW, Summary
 from workflow_rl.studies.comparison.training import Measured
@@ -20,7 +21,7 @@ def comparison_figures(trainings: Sequence[Measured], summaries: Sequence[Summar
         _lines(trainings, "reward", "transitions", "Reward by transitions", window),
         _lines(trainings, "reward", "seconds", "Reward by time on one core", window),
         _lines(trainings, "compliance", "transitions", "Compliance by transitions", window),
-        _bars(
+        _dots(
             summaries,
             "Gradient noise of a step",
             "Trace of the gradient's covariance over its squared mean, at one common policy; "
@@ -29,14 +30,14 @@ def comparison_figures(trainings: Sequence[Measured], summaries: Sequence[Summar
             errors=[_interval(s) for s in summaries],
             log=True,
         ),
-        _bars(
+        _dots(
             summaries,
             "Transitions per second of one core",
             "Playing and learning together.",
             [s.rate for s in summaries],
             log=True,
         ),
-        _bars(
+        _dots(
             summaries,
             "Memory that training adds, MB",
             "Beyond what Python and the libraries hold with nothing trained.",
@@ -72,7 +73,7 @@ def _lines(trainings: Sequence[Measured], what: str, axis: str, heading: str, te
         text,
         traces,
         {
-            "xaxis": {"title": {"text": names[axis]}, "type": "log"},
+            "xaxis": log_axis(names[axis], [x for trace in traces for x in trace["x"]]),
             "yaxis": {"title": {"text": what}},
         },
     )
@@ -94,7 +95,7 @@ def _interval(summary: Summary) -> tuple[float, float] | None:
     return noise.noise - noise.low, noise.high - noise.noise
 
 
-def _bars(
+def _dots(
     summaries: Sequence[Summary],
     heading: str,
     text: str,
@@ -103,19 +104,27 @@ def _bars(
     errors: Sequence[tuple[float, float] | None] | None = None,
     log: bool = False,
 ) -> Plot:
+    """One mark a preset, named beside it: on a logarithmic axis a bar would begin nowhere."""
+    shown = [None if v is None or not np.isfinite(v) else v for v in values]
     trace: dict[str, Any] = {
-        "type": "bar",
-        "x": [s.preset for s in summaries],
-        "y": [None if v is None or not np.isfinite(v) else v for v in values],
-        "marker": {"color": [trace_colour(k) for k in range(len(summaries))]},
+        "type": "scatter",
+        "mode": "markers",
+        "x": shown,
+        "y": list(range(len(summaries))),
+        "marker": {"size": 12, "color": [trace_colour(k) for k in range(len(summaries))]},
+        "showlegend": False,
     }
+    reached = [v for v in shown if v is not None]
     if errors is not None:
         pairs = [pair or (0.0, 0.0) for pair in errors]
-        trace["error_y"] = {
+        trace["error_x"] = {
             "type": "data",
             "symmetric": False,
+            "color": palette.MUTED,
             "arrayminus": [low for low, _ in pairs],
             "array": [high for _, high in pairs],
         }
-    axis = {"type": "log"} if log else {"rangemode": "tozero"}
-    return Plot(heading, text, [trace], {"height": 320, "yaxis": axis})
+        both = zip(shown, pairs, strict=True)
+        reached += [end for v, (lo, hi) in both if v is not None for end in (v - lo, v + hi)]
+    axis = log_axis("", reached) if log else {"rangemode": "tozero"}
+    return Plot(heading, text, [trace], named_rows([s.preset for s in summaries]) | {"xaxis": axis})

@@ -5,10 +5,13 @@ from typing import Any, Final
 import numpy as np
 
 from workflow_rl.report import palette
-from workflow_rl.report.plots import Plot, trace_colour
+from workflow_rl.report.plots import PageTable, Plot, named_rows, trace_colour
 from workflow_rl.studies.landscape.analysis import Analysis
+from workflow_rl.studies.landscape.words import with_interval
 from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.short_names import legend, short_order
 
+_ENDS: Final = 10  # orders from each end of the ranking that are named
 _REGRETS: Final = {
     "recommended": "of the order a search would hand over",
     "best_tried": "of the best order it has tried",
@@ -18,10 +21,69 @@ _REGRETS: Final = {
 
 def landscape_figures(analysis: Analysis) -> list[Plot]:
     """Returns the ranking, each seed's view of it, and the regret of searches."""
-    plots = [_ranking(analysis)]
+    plots = [_ends(analysis), _ranking(analysis)]
     if len(analysis.landscape.seeds) > 1:
         plots.append(_agreement(analysis))
     return plots + [_regret(analysis, measure) for measure in _REGRETS if analysis.regrets]
+
+
+def ranking_table(analysis: Analysis) -> PageTable:
+    """Returns every order with its reward, the interval of its rank and its compliance."""
+    land = analysis.landscape
+    rows = [
+        (
+            f"{place}. {format_order(s.order)}",
+            with_interval(s.reward),
+            f"{s.rank_low} to {s.rank_high}",
+            f"{s.compliance:.3f}",
+            f"{s.compliance_true:.3f}",
+            f"{s.compliant} of {len(land.seeds)}",
+        )
+        for place, s in enumerate(analysis.standings, 1)
+    ]
+    return PageTable(
+        ("order", "reward, 95 %", "rank, 95 %", "complied", "true", "seeds"),
+        rows,
+        "complied: share of fixes that followed the order; true: by where Red really was; seeds: "
+        "for how many the order complied. Orders that did not comply in most trainings come last.",
+        "All orders",
+    )
+
+
+def _ends(analysis: Analysis) -> Plot:
+    """The best and the worst orders, by name."""
+    standings = list(enumerate(analysis.standings, 1))
+    shown = [*standings[:_ENDS], *standings[-_ENDS:]]
+    land = analysis.landscape
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": f"seed {seed}",
+            "x": [float(land.reward[row, s.order]) for _, s in shown],
+            "y": list(range(len(shown))),
+            "marker": {"size": 7, "opacity": 0.6, "color": trace_colour(row)},
+        }
+        for row, seed in enumerate(land.seeds)
+    ]
+    widths = [s.reward.half_width for _, s in shown]
+    known = bool(np.isfinite(widths).all())
+    means = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "mean, 95 % interval" if known else "mean",
+        "x": [s.reward.mean for _, s in shown],
+        "y": list(range(len(shown))),
+        "error_x": {"array": widths, "thickness": 2} if known else {"visible": False},
+        "marker": {"size": 9, "color": palette.INK, "symbol": "diamond"},
+    }
+    layout = named_rows([f"{place}. {short_order(s.order)}" for place, s in shown])
+    return Plot(
+        "The best and the worst orders",
+        f"The first {_ENDS} and the last {_ENDS} of the ranking; {legend()}.",
+        [*traces, means],
+        layout | {"xaxis": {"title": {"text": "reward"}, "zeroline": False}},
+    )
 
 
 def _ranking(analysis: Analysis) -> Plot:
@@ -43,7 +105,7 @@ def _ranking(analysis: Analysis) -> Plot:
     return Plot(
         "All orders, ranked",
         "A point is a training; orders that did not comply in most trainings come last and are "
-        "crosses. Hover for the order.",
+        "crosses. The table above names them.",
         [*traces, _means(analysis, places, names)],
         {"xaxis": {"title": {"text": "rank"}}, "yaxis": {"title": {"text": "reward"}}},
     )

@@ -83,33 +83,37 @@ def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Stand
     """
     halves = _half_widths(landscape, effect)
     shrunk = shrink_means(landscape)
-    low, high = _rank_intervals(shrunk, landscape.classes, seed)
+    low, high = _rank_intervals(shrunk, landscape, seed)
     means = landscape.reward.mean(axis=0)
     order_of = np.lexsort((-means, ~landscape.is_eligible))
+    places = enumerate(order_of.tolist(), 1)
     return [
         Standing(
             order=order,
             reward=Estimate(float(means[order]), float(halves[order])),
             believed=float(shrunk.mean[order]),
-            rank_low=math.floor(low[order]),
-            rank_high=math.ceil(high[order]),
+            rank_low=min(math.floor(low[order]), place),
+            rank_high=max(math.ceil(high[order]), place),
             compliance=float(landscape.compliance[:, order].mean()),
             compliance_true=float(landscape.compliance_true[:, order].mean()),
             compliant=int(landscape.is_compliant[:, order].sum()),
         )
-        for order in order_of.tolist()
+        for place, order in places
     ]
 
 
-def _rank_intervals(
-    shrunk: ShrunkMeans, classes: NDArray[np.int64], seed: int
-) -> tuple[Floats, Floats]:
-    """Returns (120,) the ends of each order's rank, over draws of all orders' true values."""
+def _rank_intervals(shrunk: ShrunkMeans, landscape: Landscape, seed: int) -> tuple[Floats, Floats]:
+    """Returns (120,) the ends of each order's rank, over draws of all orders' true values.
+
+    As in the ranking, orders that mostly do not comply come after the others.
+    """
     rng = np.random.default_rng([seed, 123])
-    names, first, members = np.unique(classes, return_index=True, return_inverse=True)
+    names, first, members = np.unique(landscape.classes, return_index=True, return_inverse=True)
     draws = rng.normal(shrunk.mean[first], shrunk.deviation[first], (_DRAWS, len(names)))
     # An order's rank may be any among its equals.
     draws = draws[:, members] + 1e-9 * rng.random((_DRAWS, len(members)))
+    below = np.ptp(draws) + 1.0
+    draws = draws - below * ~landscape.is_eligible
     ranks = np.argsort(np.argsort(-draws, axis=1), axis=1) + 1
     low, high = np.percentile(ranks, _ENDS, axis=0)
     return low, high

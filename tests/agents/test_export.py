@@ -1,0 +1,160 @@
+"""Exported policies act as ours do, in a runtime that knows nothing of us."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+
+import workflow_rl
+from tests.agents.policies import ORDER, new_policy, policy_file
+from workflow_rl.agents.action_space import CARDIFF, action_space_of, make_action_space
+from workflow_rl.agents.export import describe_interface, export_policy
+from workflow_rl.agents.named import shipped_policy
+from workflow_rl.agents.policy import Policy, load_policy
+from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
+from workflow_rl.envs.vector import Cage2VectorEnv
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import ACTION_NAMES, USEFUL_ACTIONS
+from workflow_rl.workflow.orders import ENCODINGS, NUM_ORDERS, ORDERS
+
+ROWS = 1_000
+KINDS = {
+    "the challenge's bits": new_policy(),
+    "the winner's inputs": new_policy(62),
+    "told the order": new_policy(conditioned=True),
+    "told the order it was trained for": new_policy(conditioned=True, order=ORDER, seed=1),
+    "a memory": new_policy(376, activation="tanh"),
+    "a memory, told the order, masked": new_policy(376, conditioned=True, mask_actions=True),
+    "a belief": new_policy(526),
+    "useful actions": new_policy(52, 62),
+    "useful actions, masked": new_policy(376, 62, mask_actions=True, activation="tanh"),
+    "the winner's outputs": new_policy(62, 36),
+    "the winner's outputs, masked": new_policy(62, 36, mask_actions=True),
+    "shipped": load_policy(shipped_policy("ppo", "main", "bline")),
+    "the winner's, shipped": load_policy(shipped_policy("cardiff", "main", "meander")),
+}
+
+
+def session(content: bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def metadata(model: onnxruntime.InferenceSession) -> dict[str, Any]:
+    props = model.get_modelmeta().custom_metadata_map
+    return {name: json.loads(value) for name, value in props.items()}
+
+
+def rows_of(policy: Policy, rng: np.random.Generator) -> NDArray[np.int8]:
+    return rng.integers(0, 2, (ROWS, policy.observation_size), dtype=np.int8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_action_is_the_policy_s_own(kind: str) -> None:
+    policy, rng = KINDS[kind], np.random.default_rng(7)
+    observation = rows_of(policy, rng)
+    allowed = rng.random((ROWS, policy.outputs)) < 0.5
+    allowed[:, 0] = True
+    masked = bool(policy.description.get("mask_actions"))
+    orders = rng.integers(0, NUM_ORDERS, ROWS) if policy.order is None else np.full(ROWS, ORDER)
+
+    fed: dict[str, Any] = {"observation": observation.astype(np.float32)}
+    if policy.is_conditioned:
+        fed["order"] = ENCODINGS[orders].astype(np.float32)
+    if masked:
+        fed["mask"] = allowed
+    model = session(export_policy(policy))
+    names = [output.name for output in model.get_outputs()]
+    found = dict(zip(names, model.run(names, fed), strict=True))
+
+    expected = np.stack(
+        [
+            policy.probabilities(row, ORDERS[order] if policy.is_conditioned else None)
+            for row, order in zip(observation, orders, strict=True)
+        ]
+    )
+    best = np.where(allowed, expected, -1.0).argmax(axis=1) if masked else expected.argmax(axis=1)
+    np.testing.assert_array_equal(found["output"], best)
+    shares = expected * allowed if masked else expected
+    shares /= shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found["probabilities"], shares, atol=2e-5)
+    space = action_space_of(policy.outputs)
+    assert ("action" in found) == (space != CARDIFF)
+    if space != CARDIFF:
+        actions = make_action_space(space, ROWS).actions(best)
+        np.testing.assert_array_equal(found["action"], actions)
+
+
+def test_it_plays_the_same_game_by_what_its_metadata_say() -> None:
+    policy = new_policy(376, 62, conditioned=True, order=ORDER, mask_actions=True)
+    agent = policy_agent(policy, "ours")
+    assert isinstance(agent, PolicyAgent)
+    model = session(export_policy(policy))
+    told = metadata(model)
+    encoding = np.tile(np.array(told["order"]["encoding"], np.float32), (8, 1))
+    listed = [ACTION_NAMES.index(name) for name in told["outputs"]]
+    env = Cage2VectorEnv(8, observation=told["observation"]["name"], red_agent="meander", seed=3)
+    observation, infos = env.reset()
+    agent.begin(8, 0)
+    for step in range(30):
+        fed = {
+            "observation": observation.astype(np.float32),
+            "order": encoding,
+            "mask": infos["action_mask"][:, listed],
+        }
+        (action,) = model.run(["action"], fed)
+        np.testing.assert_array_equal(action, agent.act(observation, infos["action_mask"], step))
+        observation, *_, infos = env.step(np.asarray(action))
+
+
+@pytest.mark.parametrize(("size", "name"), [(52, "challenge"), (62, "cardiff"), (376, "memory")])
+def test_the_layout_covers_the_observation_without_a_gap(size: int, name: str) -> None:
+    told = metadata(session(export_policy(new_policy(size))))["observation"]
+    assert (told["name"], told["size"]) == (name, size)
+    at = 0
+    for entry in told["layout"]:
+        assert entry["first"] == at
+        assert entry["meaning"]
+        at += entry["size"]
+    assert at == size
+
+
+def test_outputs_and_orders_are_named() -> None:
+    assert describe_interface(new_policy(52, 62))["outputs"] == [
+        ACTION_NAMES[action] for action in USEFUL_ACTIONS
+    ]
+    winner = describe_interface(new_policy(62, 36))
+    assert winner["outputs"][0] == "Restore Enterprise0"
+    assert winner["outputs"][28] == "next of DecoyFemitter Enterprise1"
+    assert "order" not in winner
+    told = describe_interface(new_policy(conditioned=True))
+    assert told["order"]["trained_for"] is None
+    assert told["order"]["units"] == ["defender", "enterprise", "op_server", "op_host", "user"]
+
+
+def test_the_file_is_the_same_for_the_same_policy_and_written_where_it_is_said(
+    tmp_path: Path,
+) -> None:
+    policy = new_policy(conditioned=True, order=ORDER, rules="main", red_agent="bline")
+    file = policy_file(tmp_path / "p.safetensors", policy)
+    content = workflow_rl.export_policy(file, tmp_path / "new" / "p.onnx")
+    assert (tmp_path / "new" / "p.onnx").read_bytes() == content == export_policy(policy)
+    assert metadata(session(content))["policy"] == policy.description
+
+
+def test_what_cannot_be_exported_is_said_and_nothing_is_written(tmp_path: Path) -> None:
+    policy = new_policy()
+    with pytest.raises(InvalidInputError, match="unknown format 'tflite': choose one of onnx"):
+        export_policy(policy, tmp_path / "p", format="tflite")
+    with pytest.raises(InvalidInputError, match="cannot play"):
+        export_policy(new_policy(outputs=7), tmp_path / "p")
+    with pytest.raises(InvalidInputError, match="cannot play"):
+        export_policy(new_policy(size=53), tmp_path / "p")
+    with pytest.raises(InvalidInputError, match="is a directory"):
+        export_policy(policy, tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,32 @@
+from pathlib import Path
+
+import onnxruntime
+import pytest
+
+from tests.agents.policies import ORDER, new_policy, policy_file
+from tests.cli.run import refusal, run_here
+
+
+def test_a_policy_is_exported_beside_itself_or_where_it_is_said(tmp_path: Path) -> None:
+    policy = new_policy(conditioned=True, order=ORDER)
+    policy_file(tmp_path / "policies" / "recommended.safetensors", policy)
+    here, there = tmp_path / "policies" / "recommended.onnx", tmp_path / "new" / "p.onnx"
+    said = run_here("export", ".", cwd=tmp_path)
+    assert said.startswith("onnx: policies/recommended.onnx (")
+    run_here("export", "policies/recommended.safetensors", "--output", str(there), cwd=tmp_path)
+    assert here.read_bytes() == there.read_bytes()
+    model = onnxruntime.InferenceSession(here.read_bytes(), providers=["CPUExecutionProvider"])
+    assert [given.name for given in model.get_inputs()] == ["observation", "order"]
+
+
+def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "none").write_text("no policy")
+    for args, word in (
+        (["nowhere"], "there is no file nowhere"),
+        ([str(tmp_path / "none")], "is damaged or not a policy file"),
+        ([str(tmp_path)], "there is no file"),
+        ([str(tmp_path / "none"), "--format", "pickle"], "unknown format 'pickle'"),
+    ):
+        assert word in refusal(["export", *args], capsys, tmp_path)

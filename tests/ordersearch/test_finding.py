@@ -1,0 +1,239 @@
+"""What is said of searches on landscapes whose truth is known."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.ordersearch.quick import quick_search
+from tests.report.runs import pairwise
+from tests.studies.landscape.test_recorded import recorded
+from workflow_rl.files import json_text
+from workflow_rl.ordersearch.finding import FEWEST, Finding, conclude
+from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.strategies import Observation, make_strategy
+from workflow_rl.scenario.units import UNITS
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, PAIRS, POSITIONS, kendall_distance
+
+PLACE = {unit: POSITIONS[:, u].astype(int) for u, unit in enumerate(UNITS)}
+NOTHING = np.full(NUM_ORDERS, -20.0)
+
+
+def worth_of(**pairs: float) -> list[float]:
+    """What each pair is worth: `enterprise__user=6.0`, the rest nothing."""
+    named = {tuple(name.split("__")): worth for name, worth in pairs.items()}
+    return [named.get((UNITS[a], UNITS[b]), 0.0) for a, b in PAIRS]
+
+
+def every_order(
+    values: NDArray[np.float64], noise: float = 0.0, seed: int = 0
+) -> list[Observation]:
+    rng = np.random.default_rng(seed)
+    return [
+        Observation(o, float(values[o] + noise * rng.normal()), 0.97, True)
+        for o in range(NUM_ORDERS)
+    ]
+
+
+def swaps(values: NDArray[np.float64], first: str, second: str) -> float:
+    """What `first` right before `second` is truly worth over the reverse, on average."""
+    gains = []
+    for order, units in enumerate(ORDERS):
+        if PLACE[second][order] == PLACE[first][order] + 1:
+            other = [{first: second, second: first}.get(unit, unit) for unit in units]
+            gains.append(values[order] - values[ORDERS.index(tuple(other))])
+    return float(np.mean(gains))
+
+
+def falsely_clear(found: Finding, values: NDArray[np.float64]) -> bool:
+    """Whether anything is called clear that is worth nothing, or the other way round."""
+    return any(swaps(values, e.first, e.second) < 1e-9 for e in found.clear)
+
+
+ENTERPRISE_FIRST = 6.0 * (PLACE["enterprise"] == 0)  # no sum of pairs
+BEFORE_USER = pairwise(worth_of(enterprise__user=10.0))
+LANDS: dict[str, tuple[NDArray[np.float64], NDArray[np.float64] | float]] = {
+    "nothing": (NOTHING, 1.0),
+    "one small pair": (pairwise(worth_of(enterprise__user=3.0)), 1.0),
+    "one large pair": (BEFORE_USER, 1.0),
+    "noisier where it is worse": (
+        BEFORE_USER,
+        np.where(PLACE["enterprise"] < PLACE["user"], 0.5, 1.5),
+    ),
+    "two pairs": (pairwise(worth_of(enterprise__user=6.0, defender__op_host=-4.0)), 1.0),
+    "no sum of pairs": (ENTERPRISE_FIRST, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", list(LANDS)[:3])
+def test_hardly_any_search_calls_a_false_effect_clear(name: str) -> None:
+    truth, noise = LANDS[name]
+    false = sum(
+        falsely_clear(conclude(quick_search(truth, noise, seed), "meander"), truth)
+        for seed in range(20)
+    )
+    assert false <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LANDS)
+def test_a_false_effect_is_called_clear_in_at_most_5_percent_of_searches(name: str) -> None:
+    truth, noise = LANDS[name]
+    false = sum(
+        falsely_clear(conclude(quick_search(truth, noise, seed), "meander"), truth)
+        for seed in range(400)
+    )
+    assert false <= 20
+
+
+def test_a_true_effect_is_found_or_among_what_cannot_be_told_apart() -> None:
+    clear = 0
+    for seed in range(20):
+        found = conclude(quick_search(BEFORE_USER, 1.0, seed), "meander")
+        named = [str(e) for e in (*found.clear, *found.either)]
+        assert "enterprise before user" in named
+        clear += "enterprise before user" in map(str, found.clear)
+    assert clear >= 5  # where the trials went together with nothing else
+
+
+def test_against_bline_searches_of_the_recorded_landscape_find_what_matters() -> None:
+    land = recorded("bline")
+    values = land.levelled.mean(axis=0)
+    noise = np.array([land.levelled[:, land.classes == c].std() for c in land.classes])
+    worth = []
+    for seed in range(100):
+        found = conclude(quick_search(values, noise, seed), "bline")
+        assert "enterprise before user" in [str(e) for e in (*found.clear, *found.either)]
+        assert found.idle == ("defender", "op_host")
+        assert not any({e.first, e.second} & set(found.idle) for e in found.effects)
+        if found.headline.startswith("enterprise before user; "):
+            worth.append(found.clear[0].worth.mean)
+            assert len(found.equals) == 60
+    assert len(worth) >= 60
+    assert np.median(worth) == pytest.approx(9.9, abs=1.0)
+
+
+@pytest.mark.slow
+def test_searches_by_the_real_strategy_find_the_same() -> None:
+    clear = 0
+    for seed in range(8):
+        rng, seen = np.random.default_rng([seed, 7]), list[Observation]()
+        strategy = make_strategy("gp-ucb", beta=2.0, threshold=0.95, design=5, seed=seed)
+        for _ in range(20):
+            order = strategy.pick(seen, []).order
+            seen.append(Observation(order, float(BEFORE_USER[order] + rng.normal()), 0.97, True))
+        found = conclude(seen, "bline")
+        assert "enterprise before user" in [str(e) for e in (*found.clear, *found.either)]
+        assert not falsely_clear(found, BEFORE_USER)
+        clear += bool(found.clear)
+    assert clear >= 4
+
+
+def test_when_every_order_is_known_each_effect_is_recovered_with_all_others_held() -> None:
+    worth = np.random.default_rng(3).normal(scale=4.0, size=len(PAIRS)).tolist()
+    found = conclude(every_order(pairwise(worth), noise=0.3), "meander")
+    truth = {(UNITS[a], UNITS[b]): w for (a, b), w in zip(PAIRS, worth, strict=True)}
+    assert len(found.effects) == len(PAIRS)
+    for effect in found.effects:  # told the better way round
+        pair = effect.first, effect.second
+        expected = truth[pair] if pair in truth else -truth[pair[::-1]]
+        assert effect.worth.mean == pytest.approx(expected, abs=0.25)
+        assert effect.is_clear
+        assert effect.tried == effect.tried_reverse == NUM_ORDERS // 2
+    assert found.explained > 0.98
+
+
+@pytest.mark.parametrize("number", [8, 20, 40])
+def test_intervals_hold_the_truth_about_as_often_as_they_say(number: int) -> None:
+    held = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        worth = rng.normal(scale=1.5, size=len(PAIRS)).tolist()
+        seen = quick_search(pairwise(worth), 0.5, seed, number)
+        truth = {(UNITS[a], UNITS[b]): w for (a, b), w in zip(PAIRS, worth, strict=True)}
+        for effect in conclude(seen, "meander").effects:
+            pair = effect.first, effect.second
+            expected = truth[pair] if pair in truth else -truth[pair[::-1]]
+            held.append(effect.worth.low <= expected <= effect.worth.high)
+    assert np.mean(held) >= 0.85
+
+
+def test_pairs_that_always_went_together_are_not_told_apart() -> None:
+    together = (PLACE["enterprise"] < PLACE["user"]) == (PLACE["defender"] < PLACE["op_host"])
+    rng = np.random.default_rng(0)
+    orders = np.flatnonzero(together)[::2].tolist()
+    seen = [Observation(o, float(BEFORE_USER[o] + rng.normal()), 0.97, True) for o in orders]
+    found = conclude(seen, "meander")
+    assert found.clear == ()
+    assert {str(e) for e in found.either} == {"enterprise before user", "defender before op_host"}
+    assert "these trials cannot tell which" in found.headline
+    assert len(found.equals) == 30
+    assert all(
+        PLACE["enterprise"][o] < PLACE["user"][o] and PLACE["defender"][o] < PLACE["op_host"][o]
+        for o in found.equals
+    )
+
+
+def test_the_recommended_order_is_one_of_the_equals() -> None:
+    seen = quick_search(BEFORE_USER, 1.0, 0)
+    found = conclude(seen, "bline")
+    assert recommend(seen, found.equals).order in found.equals
+
+
+def test_a_preferred_order_is_recommended_only_if_it_was_tried_and_complied() -> None:
+    seen = [Observation(0, -10.0, 0.97, True), Observation(50, -12.0, 0.96, True)]
+    assert recommend(seen).order == 0
+    assert recommend(seen, among=[50, 60]).order == 50
+    assert recommend(seen, among=[60]).order == 0
+
+
+def test_without_a_compliant_trial_that_is_all_that_is_said() -> None:
+    found = conclude([Observation(k, -10.0 - k, 0.3, False) for k in range(7)], "bline")
+    assert found.headline.startswith("No workflow complied: none of the 7 tried")
+    assert (found.compliant, found.effects, found.clear) == (0, (), ())
+
+
+@pytest.mark.parametrize("number", range(1, FEWEST))
+def test_from_too_few_trials_nothing_is_concluded(number: int) -> None:
+    found = conclude([Observation(9 * k, -10.0 - k, 0.97, True) for k in range(number)], "meander")
+    assert "too few to tell orders apart" in found.headline
+    assert found.effects == ()
+    assert len(found.equals) == NUM_ORDERS
+
+
+def test_equal_values_tell_nothing_and_trials_that_failed_to_comply_do_not_count() -> None:
+    equal = [Observation(9 * k, -10.0, 0.97, True) for k in range(8)]
+    assert conclude(equal, "meander").effects == ()
+    seen = quick_search(BEFORE_USER, 1.0, 1)
+    below = [Observation(k, -500.0, 0.2, False) for k in range(5)]
+    found = conclude([*seen, *below], "bline")
+    assert (found.tried, found.compliant) == (25, 20)
+    assert found.headline == conclude(seen, "bline").headline
+
+
+def test_what_is_written_down_is_what_was_found() -> None:
+    found = conclude(quick_search(BEFORE_USER, 1.0, 1), "bline")
+    data = json.loads(json_text(found.as_json()))
+    assert data["headline"] == found.headline
+    assert data["equal_orders"] == len(found.equals)
+    assert data["clear"] == [[e.first, e.second] for e in found.clear]
+    assert len(data["pairs"]) == len(found.effects) == 3
+    assert not math.isnan(data["explained"])
+
+
+def test_effects_that_no_order_can_have_together_are_weighed_against_each_other() -> None:
+    circle = worth_of(enterprise__op_server=6.0, op_server__user=6.0, enterprise__user=-3.0)
+    found = conclude(every_order(pairwise(circle), noise=0.5), "meander")
+    assert len(found.clear) == 3
+    assert len(found.equals) == 20
+    assert all(
+        PLACE["enterprise"][o] < PLACE["op_server"][o] < PLACE["user"][o] for o in found.equals
+    )
+
+
+def test_orders_far_from_each_other_may_be_equal() -> None:
+    found = conclude(every_order(BEFORE_USER, noise=1.0), "bline")
+    assert len(found.equals) == 60
+    assert max(kendall_distance(found.equals[0], o) for o in found.equals) > 5

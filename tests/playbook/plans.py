@@ -1,0 +1,30 @@
+"""Plans of any units, for properties."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import strategies as st
+
+from workflow_rl.playbook.cacao import playbook_of
+from workflow_rl.playbook.plan import FIXABLE, Plan, Unit
+
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
+NAMES = st.text(
+    st.characters(codec="utf-8", categories=["L", "N", "Pd", "Zs"], include_characters=" _-"),
+    min_size=1,
+    max_size=12,
+).filter(lambda name: name.strip() == name != "" and name.isprintable())
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Two to twelve units of any names, every host in one of them."""
+    hosts = draw(st.permutations(FIXABLE))
+    names = draw(st.lists(NAMES, min_size=2, max_size=len(hosts), unique=True))
+    cuts = sorted(draw(st.permutations(range(1, len(hosts))))[: len(names) - 1])
+    parts = zip([0, *cuts], [*cuts, len(hosts)], strict=True)
+    return tuple(Unit(n, tuple(hosts[a:b])) for n, (a, b) in zip(names, parts, strict=True))
+
+
+def written(plan: Plan, **facts: Any) -> dict[str, Any]:
+    return playbook_of(plan, "for a test", facts, MOMENT)

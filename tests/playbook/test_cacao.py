@@ -1,0 +1,85 @@
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from tests.playbook.cacao_rules import broken_rules
+from tests.playbook.plans import plans, written
+from workflow_rl.playbook.cacao import EXTENSION
+from workflow_rl.playbook.plan import Plan, plan_of
+from workflow_rl.workflow.orders import ORDERS
+
+TYPES = plan_of(ORDERS[69])
+
+
+@settings(max_examples=50, deadline=None)
+@given(plan=plans())
+def test_a_playbook_of_any_units_keeps_the_rules_of_the_standard(plan: Plan) -> None:
+    assert broken_rules(written(plan)) == []
+
+
+def test_the_five_types_are_asked_about_in_order_and_fixed_by_openc2() -> None:
+    playbook = written(TYPES)
+    assert broken_rules(playbook) == []
+    units = [
+        step["step_extensions"][EXTENSION]["unit"]
+        for step in playbook["workflow"].values()
+        if "step_extensions" in step
+    ]
+    assert sorted(units) == sorted(unit.name for unit in TYPES)
+    fixes = [s["name"] for s in playbook["workflow"].values() if "targets" in s]
+    assert sum(name.startswith("Restore") for name in fixes) == 5
+    assert sorted(name for name in fixes if name.startswith("Remove")) == [
+        "Remove the marked host of enterprise",
+        "Remove the marked host of user",
+    ]
+
+
+def test_the_same_content_has_the_same_identifiers_and_other_content_others() -> None:
+    first, again = written(TYPES, run={"seed": 1}), written(TYPES, run={"seed": 1})
+    assert first == again
+    others = (written(TYPES, run={"seed": 2}), written(TYPES[::-1], run={"seed": 1}))
+    for other in others:
+        assert other["id"] != first["id"]
+        assert not set(other["workflow"]) & set(first["workflow"])
+
+
+def test_numbers_that_json_has_no_word_for_become_null() -> None:
+    kept = written(TYPES, evidence={"reward": float("nan")})["playbook_extensions"][EXTENSION]
+    assert kept["evidence"] == {"reward": None}
+
+
+def broken(*path: str, value: Any = None) -> dict[str, Any]:
+    playbook = copy.deepcopy(written(TYPES))
+    at = playbook
+    for name in path[:-1]:
+        at = at[name if name in at else next(key for key in at if key.startswith(name))]
+    if value is None:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return playbook
+
+
+@pytest.mark.parametrize(
+    "playbook",
+    [
+        broken("created_by"),
+        broken("modified", value="2020-01-01T00:00:00.000Z"),
+        broken("created", value="2026-01-02T03:04:05Z"),
+        broken("note", value="mine"),
+        broken("playbook_activities", value=["scan-system"]),
+        broken("workflow", "if-condition--", "condition", value="__nobody__:value = 'x'"),
+        broken("workflow", "if-condition--", "condition", value="anything"),
+        broken("workflow", "if-condition--", "on_completion"),
+        broken("workflow", "action--", "agent"),
+        broken("workflow", "action--", "on_completion", value="end--nowhere"),
+        broken("workflow", "extra", value={"type": "end"}),
+        broken("extension_definitions", EXTENSION),
+        broken("target_definitions", "http-api--", "address"),
+        broken("playbook_variables", "__marked", "value", value=0.5),
+    ],
+)
+def test_the_rules_can_be_broken(playbook: dict[str, Any]) -> None:
+    assert broken_rules(playbook)

@@ -1,0 +1,110 @@
+"""Terminal, `summary.json` and report tell the same of a search, number by number."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.report.test_report import visible
+from workflow_rl.cli.outcome import print_outcome
+from workflow_rl.estimates import Estimate
+from workflow_rl.files import read_json
+from workflow_rl.report.report import write_report
+from workflow_rl.runs.search import open_search
+
+
+def words_of(text: str) -> str:
+    return " ".join(text.replace("\u00a0", " ").split())
+
+
+@pytest.fixture(scope="module")
+def terminal(real_run: Path) -> str:
+    out = io.StringIO()
+    with open_search(resume=real_run) as search:  # a finished one: nothing happens
+        for _ in search.events():
+            raise AssertionError
+        assert search.outcome is not None
+        console = Console(file=out, width=80, highlight=False)
+        print_outcome(console, search.outcome, search.directory)
+    return words_of(out.getvalue())
+
+
+@pytest.fixture(scope="module")
+def page(real_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    written = write_report([real_run], tmp_path_factory.mktemp("page") / "report.html")
+    return words_of(visible(written.read_text(encoding="utf-8")))
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def estimates(score: dict[str, dict[str, float]]) -> Iterator[str]:
+    for name in ("deterministic", "drawn", "untrained"):
+        yield str(Estimate(score[name]["mean"], score[name]["half_width"]))
+
+
+def test_what_was_found_is_told_in_the_same_words(real_run: Path, terminal: str, page: str) -> None:
+    finding = read_json(real_run / "summary.json")["finding"]
+    assert f"found: {finding['headline']}." in terminal
+    told = finding["headline"]
+    assert f"{told[:1].upper()}{told[1:]}." in page
+    assert f"{finding['equal_orders']} equal orders" in told or not finding["pairs"]
+    for sentence in finding["details"]:
+        assert sentence in terminal
+        assert sentence in page
+
+
+def test_one_order_is_an_example_of_it(real_run: Path, terminal: str, page: str) -> None:
+    order = read_json(real_run / "summary.json")["recommended"]
+    assert order in terminal
+    chips = " ".join(f"{k} {unit}" for k, unit in enumerate(order.split(" > "), 1))
+    assert chips in page
+
+
+def test_its_policy_is_worth_the_same(real_run: Path, terminal: str, page: str) -> None:
+    summary = read_json(real_run / "summary.json")
+    mean, half = summary["policy_env_reward"], summary["policy_env_reward_half_width"]
+    assert f"its policy: reward {mean:.2f} ± {half:.2f}" in terminal
+    assert f"Reward per episode {mean:.2f} ± {half:.2f}" in page
+    for name in ("policy_compliance", "policy_compliance_true"):
+        assert f"{summary[name]:.3f}" in terminal
+        assert percent(summary[name]) in page
+    games = summary["policy_score_games"]
+    assert f"in {games:,} fresh games" in terminal
+    assert f"the mean of {games:,} games" in page
+
+
+def test_it_is_worth_the_same_against_each_red_agent(
+    real_run: Path, terminal: str, page: str
+) -> None:
+    summary = read_json(real_run / "summary.json")
+    assert len(summary["policy_scores"]) == 3
+    for score in summary["policy_scores"]:
+        seen, true = score["compliance"], score["compliance_true"]
+        deterministic, drawn, untrained = estimates(score)
+        assert (
+            f"{score['red_agent']} {deterministic} {drawn} {seen:.3f} {true:.3f} {untrained}"
+            in terminal
+        )
+        assert (
+            f"{score['red_agent']} {deterministic} {drawn} {percent(seen)} {percent(true)} "
+            f"{untrained}" in page
+        )
+        assert (f"unfit for {score['red_agent']}" in terminal) == score["is_unfit"]
+        assert (f"Unfit for {score['red_agent']}" in page) == score["is_unfit"]
+
+
+def test_trials_and_how_many_complied_are_the_same(
+    real_run: Path, terminal: str, page: str
+) -> None:
+    summary = read_json(real_run / "summary.json")
+    compliant, tried = summary["compliant_workflows"], summary["workflows"]
+    assert f"{compliant} of {tried} workflows compliant." in terminal
+    assert f"Workflows compliant {compliant} of {tried} trials" in page
+    for trial in summary["trials"]:
+        reward = Estimate.from_error(trial["env_reward"], trial["env_reward_error"])
+        assert str(reward) in terminal
+        assert f"It gave {reward}, " in page

@@ -1,0 +1,98 @@
+"""What the documents show works as shown: their Python, their output, their commands."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import run_here
+from tests.cli.test_search import QUICK
+from tests.runs.toy import the_run
+from workflow_rl.cli import build_parser
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FIRST_SEARCH = ROOT / "docs" / "tutorials" / "first-search.md"
+NEED_CYBORG = {ROOT / "docs" / "tutorials" / "real-cyborg.md"}
+_BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def blocks(document: Path, kind: str) -> list[str]:
+    """The blocks of a kind, such as python, in a document."""
+    text = document.read_text(encoding="utf-8")
+    return [code for name, code in _BLOCK.findall(text) if name == kind]
+
+
+def commands(document: Path) -> Iterator[list[str]]:
+    """The commands of ours that a document shows, as words after the program's name."""
+    for block in blocks(document, "sh"):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if "workflow-rl" in words:
+                yield words[words.index("workflow-rl") + 1 :]
+
+
+def run_python(document: Path, folder: Path) -> None:
+    """Runs a document's Python from top to bottom; what it says is printed must be."""
+    code = "\n".join(blocks(document, "python"))
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        check=False,
+    )
+    assert result.returncode == 0, f"{document.name}: {result.stderr}"
+    shown = "".join(blocks(document, "text")).splitlines()
+    if shown and blocks(document, "python"):
+        missing = [line for line in shown if line not in result.stdout.splitlines()]
+        assert not missing, f"{document.name} shows what is not printed: {missing}"
+
+
+def with_python() -> list[object]:
+    return [
+        pytest.param(
+            document,
+            id=document.relative_to(ROOT).as_posix(),
+            marks=[pytest.mark.cyborg] if document in NEED_CYBORG else [],
+        )
+        for document in DOCUMENTS
+        if blocks(document, "python") and document != FIRST_SEARCH
+    ]
+
+
+@pytest.mark.parametrize("document", with_python())
+def test_python_runs_and_prints_what_is_shown(document: Path, tmp_path: Path) -> None:
+    run_python(document, tmp_path)
+
+
+def test_the_readme_and_every_tutorial_show_python() -> None:
+    tutorials = [path for path in DOCUMENTS if path.parent.name == "tutorials"]
+    assert len(tutorials) > 5
+    for document in [ROOT / "README.md", *tutorials]:
+        assert blocks(document, "python") or document.name == "index.md", document
+
+
+def test_the_first_search_goes_as_its_tutorial_tells(tmp_path: Path) -> None:
+    search, *others = commands(FIRST_SEARCH)
+    assert search[0] == "search"
+    run_here(*search, *QUICK, cwd=tmp_path)
+    run = the_run(tmp_path / "logs")
+    assert {words[0] for words in others} == {"report", "replay", "evaluate"}
+    for words in others:
+        few = ("--episodes", "2") if words[0] == "evaluate" else ()
+        run_here(*(str(run) if word == "RUN" else word for word in words), *few, cwd=tmp_path)
+    run_python(FIRST_SEARCH, tmp_path)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_have_the_flags_that_are_shown(document: Path) -> None:
+    parser = build_parser()
+    for words in commands(document):
+        parser.parse_args(words)  # exits with a message where there is no such flag

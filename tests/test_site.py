@@ -1,0 +1,67 @@
+"""The documentation site: built strictly, used from disk, loading nothing from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.test_browser import browser, open_file  # noqa: F401  browser is a fixture
+
+pytest.importorskip("mkdocs")
+
+ROOT = Path(__file__).resolve().parent.parent
+_LOADED = re.compile(r"<(?:script|img|iframe|link|source)\b[^>]*?\b(?:src|href)=[\"']?([^\"'\s>]+)")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make docs` does it: a warning is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    result = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    return folder
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 25
+    for page in pages:
+        loaded = _LOADED.findall(page.read_text(encoding="utf-8"))
+        assert loaded
+        assert [url for url in loaded if "//" in url] == [], page.name
+
+
+def test_the_reference_is_made_from_the_code(site: Path) -> None:
+    python = (site / "python.html").read_text(encoding="utf-8")
+    for name in ("Cage2Env.get_action_meanings", "protocol.evaluate", "Policy.act"):
+        assert re.search(rf'id="workflow_rl\.[\w.]*{re.escape(name)}"', python), name
+    assert 'id="bench-sim"' in (site / "commands.html").read_text(encoding="utf-8")
+
+
+def test_the_documents_of_the_root_have_their_pages(site: Path) -> None:
+    changes = (site / "changelog.html").read_text(encoding="utf-8")
+    assert "Unreleased" in changes
+    assert 'href="settings.html"' in changes
+    assert 'href="security.html"' in changes
+
+
+def test_the_search_works_from_disk(site: Path, browser: Any) -> None:  # noqa: F811
+    opened = open_file(browser, site / "index.html")
+    page = opened.page
+    page.locator("input.md-search__input").click()
+    page.keyboard.type("get_action_meanings")
+    page.locator(".md-search-result__item").first.wait_for()
+    assert "Python" in page.locator(".md-search-result__list").inner_text()
+    assert opened.said == []
+    assert [url for url in opened.asked if not url.startswith("file:")] == []

@@ -1,0 +1,245 @@
+"""A policy as an ONNX model: the network and how to feed it, in a file that needs no code of ours.
+
+Inputs, a row for each of n situations:
+
+- `observation`, float (n, observation's size);
+- `order`, float (n, 25), of a policy that is told the order: the row of its one-hot encoding;
+- `mask`, bool (n, outputs), of a policy that was trained with masks: False for what would do
+  nothing. Outputs that are masked get a probability of 0.
+
+Outputs: `probabilities`, float (n, outputs); `output`, int64 (n,), the most probable one; and
+`action`, int64 (n,), its number among Blue's 145 actions, except of the winner's 36 outputs, whose
+meaning depends on the episode so far. The metadata say all of this, entry by entry.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl import __version__
+from workflow_rl.agents.action_space import ALL, CARDIFF, action_space_of
+from workflow_rl.agents.policy import Policy, load_policy
+from workflow_rl.agents.policy_agent import observation_of
+from workflow_rl.belief.observation import BELIEF_LAYOUT, LEVELS
+from workflow_rl.config import one_of
+from workflow_rl.config.checks import file_path
+from workflow_rl.errors import explain_missing
+from workflow_rl.scenario.actions import ACTION_NAMES, USEFUL_ACTIONS
+from workflow_rl.scenario.cardiff import MACRO_LISTS, PLAIN_ACTIONS, START_OUTPUTS
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
+from workflow_rl.scenario.units import UNITS
+from workflow_rl.sim.memory import MEMORY_LAYOUT, TRUTH_BITS
+from workflow_rl.sim.observe import CHALLENGE_SIZE, SCAN_SLOTS
+from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, format_order, order_index
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, ValueInfoProto
+
+EXPORT_FORMATS: Final = ("onnx",)
+_FORMAT: Final = 1  # of the metadata
+_OPSET: Final = 17
+_IR_VERSION: Final = 8  # what runtimes since 2022 read
+_ACTIVATIONS: Final = {"relu": "Relu", "tanh": "Tanh"}
+_TABLE: Final = (
+    "per host, in their order: activity of this step (none 00, scan 10, exploit 11), then the mark "
+    "(No 00, Unknown 10, User 01, Privileged 11)"
+)
+_MASK: Final = {
+    ALL: "action a is masked while it is a decoy that would be refused now",
+    "useful": "output k is masked while its action is a decoy that would be refused now",
+    CARDIFF: "a decoy list is masked while all of its decoys stand",
+}
+
+
+def export_policy(
+    policy: Policy | str | Path, output: str | Path | None = None, *, format: str = "onnx"
+) -> bytes:
+    """Returns a policy as a model that other programs run, and writes it if told where.
+
+    Args:
+        policy: a policy, a policy file or a run directory, whose recommended policy is taken.
+        output: the file to write.
+        format: `onnx`, the only one.
+
+    Returns:
+        The file's content, the same for the same policy.
+
+    Raises:
+        InvalidInputError: there is no such policy or format, or nothing can be written there.
+        MissingDependencyError: onnx is not installed.
+    """
+    from workflow_rl.files import named_output, write_named
+
+    one_of("format", format, EXPORT_FORMATS)
+    target = None if output is None else named_output(file_path("an output", output))
+    found = policy if isinstance(policy, Policy) else load_policy(policy)
+    with explain_missing("exporting a policy"):
+        model = _model_of(found)
+    content = bytes(model.SerializeToString(deterministic=True))
+    if target is not None:
+        write_named(target, content)
+    return content
+
+
+def describe_interface(policy: Policy) -> dict[str, Any]:
+    """Returns what the metadata of an exported policy say, as plain data."""
+    space = action_space_of(policy.outputs)
+    told: dict[str, Any] = {
+        "workflow_rl": {"format": _FORMAT, "version": __version__},
+        "policy": policy.description,
+        "observation": _observation_layout(policy.observation_size),
+        "hosts": list(HOST_NAMES),
+        "outputs": _outputs(space),
+        "action_space": space,
+    }
+    if policy.is_conditioned:
+        told["order"] = _order_layout(policy)
+    if _is_masked(policy):
+        told["mask"] = {
+            "input": "mask, bool (n, outputs): True for what may be chosen; all True asks for none",
+            "meaning": _MASK[space],
+        }
+    if space == CARDIFF:
+        told["episode"] = {
+            "start": "the first steps play these outputs, whatever the policy says",
+            "start_outputs": list(START_OUTPUTS),
+            "lists": "output 27 + k places the next decoy of list k; restoring its host starts it "
+            "over; if the best output's list is used up, the next best output counts that is "
+            "neither such a list nor a Restore",
+        }
+    return told
+
+
+def _is_masked(policy: Policy) -> bool:
+    return bool(policy.description.get("mask_actions", False))
+
+
+def _observation_layout(size: int) -> dict[str, Any]:
+    name = observation_of(size)
+    table = ("table", CHALLENGE_SIZE, _TABLE)
+    memory = [table, *((e.name, e.size, e.meaning) for e in MEMORY_LAYOUT[1:])]
+    scanned = ", ".join(HOST_NAMES[h] for h in SCAN_SLOTS)
+    levels = ", ".join(str(level) for level in LEVELS)
+    entries = {
+        "challenge": [table],
+        "cardiff": [
+            table,
+            ("scan_state", len(SCAN_SLOTS), f"2 scanned last, 1 scanned before, of {scanned}"),
+        ],
+        "memory": memory,
+        "belief": [
+            *memory,
+            *((e.name, e.size, f"{e.meaning}: {levels}") for e in BELIEF_LAYOUT),
+        ],
+        "truth": [
+            *memory,
+            (
+                "truth",
+                TRUTH_BITS,
+                f"per host ({NUM_HOSTS}): Red has a session, a privileged one; OT stopped; who "
+                "Red is",
+            ),
+        ],
+    }[name]
+    firsts = np.cumsum([0, *(width for _, width, _ in entries)])
+    return {
+        "name": name,
+        "size": size,
+        "layout": [
+            {"name": entry, "first": int(first), "size": width, "meaning": text}
+            for first, (entry, width, text) in zip(firsts, entries, strict=False)
+        ],
+    }
+
+
+def _order_layout(policy: Policy) -> dict[str, Any]:
+    trained = None if policy.order is None else order_index(policy.order)
+    return {
+        "size": ENCODING_SIZE,
+        "units": list(UNITS),
+        "layout": f"one-hot: value {len(UNITS)} * position + unit is 1, units as listed",
+        "trained_for": None if trained is None else format_order(trained),
+        "encoding": None if trained is None else ENCODINGS[trained].tolist(),
+    }
+
+
+def _outputs(space: str) -> list[str]:
+    """Returns what each output means."""
+    if space == CARDIFF:
+        lists = ["next of " + ", ".join(ACTION_NAMES[a] for a in part) for part in MACRO_LISTS]
+        return [*(ACTION_NAMES[action] for action in PLAIN_ACTIONS), *lists]
+    return [ACTION_NAMES[action] for action in _actions(space)]
+
+
+def _actions(space: str) -> NDArray[np.int64]:
+    return np.arange(len(ACTION_NAMES)) if space == ALL else USEFUL_ACTIONS
+
+
+def _model_of(policy: Policy) -> "ModelProto":
+    from onnx import TensorProto, checker, helper, numpy_helper
+
+    space = action_space_of(policy.outputs)
+    weights: dict[str, NDArray[Any]] = {}
+    for i, (weight, bias) in enumerate(policy.layers):
+        weights[f"weight_{i}"] = weight.astype(np.float32)
+        weights[f"bias_{i}"] = bias.astype(np.float32)
+    inputs, nodes = _network(policy)
+    outputs: list[ValueInfoProto] = [
+        helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", policy.outputs]),
+        helper.make_tensor_value_info("output", TensorProto.INT64, ["n"]),
+    ]
+    if _is_masked(policy):
+        weights["never"] = np.array(-np.inf, np.float32)
+        nodes.append(helper.make_node("Where", ["mask", "scores", "never"], ["logits"]))
+    nodes += [
+        helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
+        helper.make_node("ArgMax", ["logits"], ["output"], axis=1, keepdims=0),
+    ]
+    if space != CARDIFF:
+        weights["actions"] = _actions(space)
+        nodes.append(helper.make_node("Gather", ["actions", "output"], ["action"]))
+        outputs.append(helper.make_tensor_value_info("action", TensorProto.INT64, ["n"]))
+    constants = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    graph = helper.make_graph(nodes, "policy", inputs, outputs, constants)
+    model = helper.make_model(
+        graph,
+        producer_name="workflow-rl",
+        producer_version=__version__,
+        ir_version=_IR_VERSION,
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+    )
+    told = describe_interface(policy)
+    helper.set_model_props(model, {name: json.dumps(value) for name, value in told.items()})
+    checker.check_model(model)
+    return model
+
+
+def _network(policy: Policy) -> tuple[list["ValueInfoProto"], list["NodeProto"]]:
+    """Returns the inputs, and the layers up to the scores of the outputs."""
+    from onnx import TensorProto, helper
+
+    def rows(name: str, kind: int, width: int) -> "ValueInfoProto":
+        return helper.make_tensor_value_info(name, kind, ["n", width])
+
+    inputs = [rows("observation", TensorProto.FLOAT, policy.observation_size)]
+    nodes = []
+    value = "observation"
+    if policy.is_conditioned:
+        inputs.append(rows("order", TensorProto.FLOAT, ENCODING_SIZE))
+        nodes.append(helper.make_node("Concat", [value, "order"], ["seen"], axis=1))
+        value = "seen"
+    masked = _is_masked(policy)
+    if masked:
+        inputs.append(rows("mask", TensorProto.BOOL, policy.outputs))
+    last = len(policy.layers) - 1
+    for i in range(last + 1):
+        result = f"sum_{i}" if i < last else "scores" if masked else "logits"
+        layer = [value, f"weight_{i}", f"bias_{i}"]
+        nodes.append(helper.make_node("Gemm", layer, [result], transB=1))
+        if i < last:
+            value = f"hidden_{i}"
+            nodes.append(helper.make_node(_ACTIVATIONS[policy.activation], [result], [value]))
+    return inputs, nodes

@@ -1,0 +1,169 @@
+"""One moment of an episode as an image: the network, what is true of it and what Blue marked.
+
+Drawn with numpy alone, so that an environment records videos wherever it runs.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.envs.dot_letters import ADVANCE, LINE, dots_of
+from workflow_rl.envs.render import HostView, blue_sentence, host_view, red_sentence
+from workflow_rl.scenario.actions import ACTION_HOST
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, SUBNET_OF, USER0, Subnet
+from workflow_rl.sim.state import NOBODY, Access, Activity, Mark, RedAction
+
+Image = NDArray[np.uint8]  # (height, width, 3)
+Colour = tuple[int, int, int]
+
+WIDTH: Final = 960  # both even: video encoders ask for it
+HEIGHT: Final = 640
+_MARGIN: Final = 12
+_SCALE: Final = 2  # of letters, in pixels for each of their dots
+_LINE: Final = _SCALE * LINE + 4
+_NETWORK_TOP: Final = _MARGIN + 4 * _LINE + 8
+_COLUMN: Final = (WIDTH - _MARGIN) // len(Subnet)  # from one subnet to the next
+_BOX: Final = 96  # from one host to the next
+_GAP: Final = 6  # between hosts
+_FRAME: Final = 3  # pixels of a frame around whom somebody acted on
+
+_INK: Final = (27, 36, 48)
+_MUTED: Final = (86, 97, 112)
+_PAGE: Final = (254, 254, 254)
+_SUBNET: Final = (226, 230, 235)
+_BLUE: Final = (31, 95, 191)
+_RED: Final = (192, 38, 45)
+_FILL: Final = {
+    Access.NONE: (255, 255, 255),
+    Access.USER: (255, 231, 186),
+    Access.PRIVILEGED: (255, 205, 201),
+}
+_MARK: Final = {
+    Mark.NO: (180, 189, 200),
+    Mark.UNKNOWN: (107, 70, 201),
+    Mark.USER: (214, 137, 16),
+    Mark.PRIVILEGED: _RED,
+}
+_WORDS: Final = {Access.NONE: "no access", Access.USER: "user", Access.PRIVILEGED: "privileged"}
+_MARK_WORDS: Final = {
+    Mark.NO: "clean",
+    Mark.UNKNOWN: "unknown",
+    Mark.USER: "user",
+    Mark.PRIVILEGED: "privileged",
+}
+
+
+class _Place(NamedTuple):
+    """Where a host's box is."""
+
+    top: int
+    left: int
+
+    @property
+    def bottom(self) -> int:
+        return self.top + _BOX - _GAP
+
+    @property
+    def right(self) -> int:
+        return self.left + _COLUMN - 2 * _MARGIN - _GAP
+
+
+def _places() -> list[_Place]:
+    """Returns each host's box: its subnet's column, one below the other."""
+    rows = [0] * len(Subnet)
+    places = []
+    for host in range(NUM_HOSTS):
+        subnet = int(SUBNET_OF[host])
+        top = _NETWORK_TOP + _LINE + 8 + rows[subnet] * _BOX
+        places.append(_Place(top, _MARGIN + subnet * _COLUMN + _GAP + _GAP // 2))
+        rows[subnet] += 1
+    return places
+
+
+_PLACES: Final = _places()
+
+
+def _write(
+    image: Image, top: int, left: int, text: str, colour: Colour = _INK, scale: int = 2
+) -> None:
+    """Writes a line; what does not fit is cut."""
+    dots = dots_of(text, scale)
+    there = image[top : top + dots.shape[0], left : left + dots.shape[1]]
+    there[dots[: there.shape[0], : there.shape[1]]] = colour
+
+
+def _frame(image: Image, place: _Place, colour: Colour, inset: int, width: int = _FRAME) -> None:
+    """Draws a box's frame, so many pixels inside its edge."""
+    box = image[place.top + inset : place.bottom - inset, place.left + inset : place.right - inset]
+    box[:width] = box[-width:] = colour
+    box[:, :width] = box[:, -width:] = colour
+
+
+def _draw_host(image: Image, host: int, view: HostView) -> None:
+    """Draws a host: coloured by the truth, with a bar in the colour of Blue's mark."""
+    place = _PLACES[host]
+    top, left = place
+    image[top : place.bottom, left : place.right] = _FILL[view.access]
+    _frame(image, place, _MARK[Mark.NO], 0, 1)
+    image[top : place.bottom, left : left + 8] = _MARK[view.mark]
+    text = left + 18
+    _write(image, top + 8, text, HOST_NAMES[host])
+    note = "Red starts here" if host == USER0 else ""
+    if view.activity is not Activity.NONE:
+        note = f"{view.activity.name.lower()} seen"
+    if note:
+        _write(image, top + 12, place.right - 10 - ADVANCE * len(note), note, _RED, scale=1)
+    _write(image, top + 31, text, "truth", _MUTED)
+    _write(image, top + 31, text + 84, _WORDS[view.access])
+    _write(image, top + 52, text, "Blue", _MUTED)
+    _write(image, top + 52, text + 84, _MARK_WORDS[view.mark])
+    if view.decoys:
+        _write(image, top + 75, text, f"decoys: {', '.join(view.decoys)}", _BLUE, scale=1)
+
+
+def _background() -> Image:
+    """Returns the page with its three subnets."""
+    image = np.full((HEIGHT, WIDTH, 3), _PAGE, np.uint8)
+    for subnet in Subnet:
+        left = _MARGIN + subnet * _COLUMN
+        image[_NETWORK_TOP : HEIGHT - 4, left : left + _COLUMN - _MARGIN] = _SUBNET
+        _write(image, _NETWORK_TOP + 6, left + 10, f"{subnet.name.capitalize()} subnet", _MUTED)
+    image.flags.writeable = False
+    return image
+
+
+_BACKGROUND: Final = _background()
+
+
+def frame_image(state: Any, config: GameConfig, total: float) -> Image:
+    """Returns one moment of an episode as an image, (HEIGHT, WIDTH, 3).
+
+    Args:
+        state: the environment's record.
+        config: the game.
+        total: the return so far.
+    """
+    image = _BACKGROUND.copy()
+    reward = sum(int(state[name]) for name in ("confidentiality", "availability", "action_cost"))
+    service = "running" if state["ot_running"] else "DOWN"
+    lines: tuple[tuple[str, Colour], ...] = (
+        (
+            f"step {state['step']} of {config.episode_length} | red "
+            f"{RED_AGENTS[state['red_agent']]} | rules {config.rules} | OT service {service}",
+            _INK,
+        ),
+        (f"Blue: {blue_sentence(state)}", _BLUE),
+        (f"Red:  {red_sentence(state)}", _RED),
+        (f"reward {reward / 10:.1f} | return so far {total:.1f}", _INK),
+    )
+    for k, (line, colour) in enumerate(lines):
+        _write(image, _MARGIN + k * _LINE, _MARGIN, line, colour)
+    for host in range(NUM_HOSTS):
+        _draw_host(image, host, host_view(state, host))
+    if state["red_target"] != NOBODY and state["red_action"] > RedAction.DISCOVER_REMOTE_SYSTEMS:
+        _frame(image, _PLACES[state["red_target"]], _RED, -_FRAME)
+    if state["blue_action"] != NOBODY and (host := ACTION_HOST[state["blue_action"]]) >= 0:
+        _frame(image, _PLACES[host], _BLUE, 0)
+    return image

@@ -1,0 +1,124 @@
+"""What a finished run hands over: its order, and what is known of it."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workflow_rl.config import RED_AGENTS, ExperimentConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.ordersearch.finding import Finding, PairEffect, conclude
+from workflow_rl.playbook.plan import Plan, plan_of
+from workflow_rl.report.findings import Recommended, recommended_of
+from workflow_rl.report.rundata import RunData, read_run, refuse_no_run
+from workflow_rl.runs.store import CONFIG_FILE, SUMMARY_FILE
+from workflow_rl.workflow.orders import ORDERS
+
+
+@dataclass(frozen=True)
+class Handout:
+    """A run's recommended order with the evidence for it."""
+
+    run: RunData
+    config: ExperimentConfig
+    created: datetime  # when the run began
+    plan: Plan
+    recommended: Recommended
+    finding: Finding  # about orders
+
+    @property
+    def pairs(self) -> tuple[PairEffect, ...]:
+        """What the arrangement of two units is worth, the clear effects first."""
+        return self.finding.effects
+
+    @property
+    def attackers(self) -> tuple[str, ...]:
+        """The red agents that the order was searched against."""
+        weights = self.config.game.red_weights
+        return tuple(red for red, weight in zip(RED_AGENTS, weights, strict=True) if weight > 0)
+
+    @property
+    def effects(self) -> tuple[tuple[PairEffect, bool], ...]:
+        """The clear effects, and whether the order has them the better way round."""
+        place = {unit.name: k for k, unit in enumerate(self.plan)}
+        return tuple(
+            (pair, place[pair.first] < place[pair.second]) for pair in self.pairs if pair.is_clear
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Returns the evidence as plain data."""
+        game, mine = self.config.game, self.recommended
+        seen = self.run.seen
+        return {
+            "run": {
+                "name": self.run.name,
+                "created": self.created.isoformat(),
+                "revision": self.run.noted.get("git_revision"),
+                "seed": self.config.seed,
+                "rules": game.rules,
+                "red_agent": game.red_agent,
+                "episode_length": game.episode_length,
+            },
+            "evidence": {
+                "trials": len(seen),
+                "compliant_trials": sum(o.is_compliant for o in seen),
+                "compliance_threshold": self.config.train.compliance_threshold,
+                "is_compliant": mine.is_compliant,
+                "reason": mine.reason,
+                "reward": {"mean": mine.reward.mean, "half_width": mine.reward.half_width},
+                "games": mine.episodes,
+                "compliance": mine.compliance,
+                "compliance_true": mine.compliance_true,
+                "by_attacker": [score.as_json() for score in mine.fresh],
+                "finding": self.finding.headline,
+                "pairs": [
+                    {
+                        "first": pair.first,
+                        "second": pair.second,
+                        "worth": {"mean": pair.worth.mean, "half_width": pair.worth.half_width},
+                        "is_clear": pair.is_clear,
+                    }
+                    for pair in self.pairs
+                ],
+            },
+        }
+
+
+def handout_of(path: Path) -> Handout:
+    """Reads what a finished search, or training of one workflow, hands over.
+
+    Raises:
+        InvalidInputError: it is no run, it has not come to its end, or it recommends no order.
+    """
+    refuse_no_run(path)
+    run = read_run(path, curves=False)
+    if not (path / SUMMARY_FILE).exists():
+        how = "is still under way" if run.is_live else "was interrupted: go on with --resume"
+        raise InvalidInputError(f"{path} has no recommendation yet: the run {how}")
+    if run.config is None or not run.summary:
+        raise InvalidInputError(
+            f"{path} recommends no order that can be read: {CONFIG_FILE} or {SUMMARY_FILE} is "
+            "damaged or of another version"
+        )
+    finding = conclude(run.seen, run.config.game.red_agent)
+    mine = recommended_of(run, finding)
+    if mine is None:
+        raise InvalidInputError(
+            f"{path} recommends no order: only a search, or a training of one workflow, does"
+        )
+    return Handout(
+        run=run,
+        config=run.config,
+        created=_moment(path, run.noted.get("created")),
+        plan=plan_of(ORDERS[mine.order]),
+        recommended=mine,
+        finding=finding,
+    )
+
+
+def _moment(path: Path, noted: Any) -> datetime:
+    try:
+        found = datetime.fromisoformat(noted)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"{path / CONFIG_FILE} does not say when the run began") from error
