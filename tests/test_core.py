@@ -152,7 +152,7 @@ def test_only_a_missing_module_of_an_extra_is_explained() -> None:
 
 def test_each_extra_brings_what_is_said_of_it() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    comes_along = {"gpytorch", "markupsafe"}  # with botorch and with jinja2
+    comes_along = {"markupsafe"}  # with jinja2
     extras = project["optional-dependencies"]
     for extra in set(EXTRA_OF.values()):
         names = {line.partition(">=")[0].replace("-", "_") for line in extras[extra]}

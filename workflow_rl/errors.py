@@ -7,8 +7,6 @@ from typing import Final
 # Which extra of the package brings a module that its core does without.
 EXTRA_OF: Final = {
     "torch": "search",
-    "botorch": "search",
-    "gpytorch": "search",  # botorch brings it
     "safetensors": "search",
     "pyarrow": "search",
     "tensorboard": "search",
@@ -18,6 +16,7 @@ EXTRA_OF: Final = {
     "rich": "search",
     "prompt_toolkit": "search",
     "scipy": "search",
+    "threadpoolctl": "search",
     "psutil": "search",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",

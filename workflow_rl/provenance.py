@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-_PACKAGES: Final = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch")
+_PACKAGES: Final = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "scipy")
 
 
 def package_versions() -> dict[str, str]:

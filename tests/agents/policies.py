@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.agents.policy import Policy, describe_policy, save_policy
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.orders import TYPES
 
 ORDER = 69
 
@@ -29,8 +31,11 @@ def new_policy(
     seed: int = 0,
     **more: Any,
 ) -> Policy:
-    description = describe_policy(order=order, conditioned=conditioned, **more)
-    return Policy(weights(size + (25 if conditioned else 0), outputs, seed), description)
+    named = None if order is None else TYPES[order]
+    description = describe_policy(order=named, conditioned=conditioned, **more)
+    encoding = OrderEncoding(more.get("order_encoding", "onehot"), TYPES.units)
+    width = size + (encoding.size if conditioned else 0)
+    return Policy(weights(width, outputs, seed), description)
 
 
 def policy_file(path: Path, policy: Policy) -> Path:

@@ -19,7 +19,8 @@ from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
 from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_NAMES, USEFUL_ACTIONS
-from workflow_rl.workflow.orders import ENCODINGS, NUM_ORDERS, ORDERS
+from workflow_rl.sim.table import packed_tables
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
 
 ROWS = 1_000
 KINDS = {
@@ -27,6 +28,7 @@ KINDS = {
     "the winner's inputs": new_policy(62),
     "told the order": new_policy(conditioned=True),
     "told the order it was trained for": new_policy(conditioned=True, order=ORDER, seed=1),
+    "told ranks and what is due": new_policy(conditioned=True, order_encoding="ranks+due"),
     "a memory": new_policy(376, activation="tanh"),
     "a memory, told the order, masked": new_policy(376, conditioned=True, mask_actions=True),
     "a belief": new_policy(526),
@@ -65,7 +67,10 @@ def test_every_action_is_the_policy_s_own(kind: str) -> None:
 
     fed: dict[str, Any] = {"observation": observation.astype(np.float32)}
     if policy.is_conditioned:
-        fed["order"] = ENCODINGS[orders].astype(np.float32)
+        assert policy.encoding is not None
+        ranks = TYPES.host_ranks(orders)
+        now = policy.encoding.step_bits(packed_tables(observation), ranks)
+        fed["order"] = np.hstack([policy.encoding.order_bits(ranks), now]).astype(np.float32)
     if masked:
         fed["mask"] = allowed
     model = session(export_policy(policy))

@@ -10,10 +10,12 @@ from workflow_rl.agents.greedy import DECOY_PREFERENCE, REMOVE_CAN_HELP, GreedyA
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES
 from workflow_rl.workflow.compliance import COMPLIANT, judge_observed
-from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, SEQUENCES, parse_order
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
 
-USERS_LAST = parse_order("op_server > enterprise > op_host > defender > user")
-USERS_FIRST = parse_order("user > defender > op_host > enterprise > op_server")
+RANKS = TYPES.host_ranks(range(NUM_ORDERS))
+
+USERS_LAST = TYPES.read("op_server > enterprise > op_host > defender > user")
+USERS_FIRST = TYPES.read("user > defender > op_host > enterprise > op_server")
 
 
 def choice(order: tuple[str, ...], mask: Any = None, **hosts: Any) -> str:
@@ -94,7 +96,7 @@ def test_every_fix_complies(order: int, bits: int) -> None:
     row = np.array([[bits >> i & 1 for i in range(52)]], np.int8)
     agent = GreedyAgent(ORDERS[order])
     action = agent.act(row, everything(), 0)
-    judged = judge_observed(np.array([bits]), action, SEQUENCES[[order]])
+    judged = judge_observed(np.array([bits]), action, RANKS[[order]])
     is_fix = ACTION_NAMES[int(action[0])].startswith(("Remove", "Restore"))
     assert is_fix == judged.any_open[0]
     assert (judged.verdict[0] == COMPLIANT) == is_fix

@@ -19,10 +19,13 @@ from workflow_rl.files import save_arrays
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.memory import TRUTH_SIZE
-from workflow_rl.workflow.orders import ENCODINGS, ORDERS, format_order
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
+
+ENCODINGS = OrderEncoding("onehot", TYPES.units).order_bits(TYPES.host_ranks(range(NUM_ORDERS)))
 
 ORDER = 69
-TEXT = format_order(ORDER)
+TEXT = TYPES.format(ORDER)
 SIZE = 52
 
 
@@ -40,7 +43,8 @@ def network(*, conditioned: bool = True, seed: int = 0) -> ActorCritic:
 
 
 def new_policy(order: int | None = ORDER, *, conditioned: bool = True) -> Policy:
-    description = describe_policy(order=order, conditioned=conditioned, rules="main")
+    named = None if order is None else TYPES[order]
+    description = describe_policy(order=named, conditioned=conditioned, rules="main")
     return Policy(weights(network(conditioned=conditioned)), description)
 
 

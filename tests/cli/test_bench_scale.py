@@ -39,7 +39,7 @@ def test_searches_and_the_gaussian_process_are_measured_without_a_cluster(
         "processes: 2 workers / 2 x 1 worker, workflows alone",
     ]
     assert all(name in out for name in names)
-    for what in ("fit", "pick", "pick beside as many pending"):
+    for what in ("fit", "pick", "pick beside as many pending", "pick, orders of 12 hosts"):
         assert [float(v) > 0 for v in figures["gp"][what].values()] == [True, True]
         assert what in out
     assert figures["constants"] is None  # the driver's share is not known without a cluster

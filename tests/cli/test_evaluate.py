@@ -10,7 +10,7 @@ from tests.agents.policies import ORDER, new_policy, policy_file
 from tests.cli.run import COMMAND, complaint, run
 from workflow_rl import evaluate
 from workflow_rl.cli import build_parser, main
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import TYPES
 
 FEW = ("--episodes", "20")
 
@@ -60,17 +60,17 @@ def test_a_policy_shows_its_compliance_and_writes_into_its_run(
     out = capsys.readouterr().out
     assert "compliance, observed" in out
     assert "compliance, true" in out
-    assert f"compliance by: {format_order(ORDER)}" in out
+    assert f"compliance by: {TYPES.format(ORDER)}" in out
     assert "sum of the 2 means" in out
     assert "CardiffUni" not in out  # two cells are no score
     data = written(here / "exp_1" / "evaluations")
-    assert data["workflow"] == format_order(ORDER)
+    assert data["workflow"] == TYPES.format(ORDER)
     assert not (here / "evaluations").exists()
 
 
 def test_flags_reach_the_evaluation(here: Path) -> None:
     policy_file(here / "it.safetensors", new_policy(order=ORDER, conditioned=True))
-    flags = ["--sampled", "--workflow", format_order(3), "--seed", "5", "--rules", "competition"]
+    flags = ["--sampled", "--workflow", TYPES.format(3), "--seed", "5", "--rules", "competition"]
     flags += ["--steps", "10", "--red-agent", "RedMeanderAgent", "--output", "place"]
     flags += ["--author", "A. Nobody", "--team", "none", "--listed-episodes", "2"]
     assert main(["evaluate", "it.safetensors", *FEW, *flags]) == 0
@@ -79,7 +79,7 @@ def test_flags_reach_the_evaluation(here: Path) -> None:
         "it.safetensors",
         episodes=20,
         sampled=True,
-        workflow=format_order(3),
+        workflow=TYPES.format(3),
         seed=5,
         rules="competition",
         steps=[10],

@@ -9,7 +9,7 @@ from workflow_rl.cli.landscape_tables import print_analysis
 from workflow_rl.config import SearchConfig
 from workflow_rl.studies.landscape.analysis import analyse_landscape
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.workflow.orders import NUM_ORDERS, classes_of_equals
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 NOTHING = np.full(NUM_ORDERS, -30.0)
 
@@ -60,7 +60,7 @@ def test_where_no_order_complies_that_is_said_first() -> None:
 
 
 def test_equals_that_are_equal_are_said_to_be_and_listed_by_class() -> None:
-    by_class = truth(2.0)[classes_of_equals("bline")]  # the same for all of a class
+    by_class = truth(2.0)[TYPES.classes_of_equals("bline")]  # the same for all of a class
     shown = told(made_up(by_class, noise=0.5, red_agent="bline"))
     assert "Equal orders (6 classes)" in shown
     assert "Over seeds, equals differ no more than noise explains" in shown

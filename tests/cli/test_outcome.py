@@ -15,7 +15,7 @@ from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.summary import SearchOutcome
 from workflow_rl.runs.trial import Trial
-from workflow_rl.workflow.orders import ORDERS, classes_of_equals, format_order, parse_order
+from workflow_rl.workflow.orders import ORDERS, TYPES
 from workflow_rl.workflow.short_names import legend, short_order
 
 
@@ -37,8 +37,8 @@ def told(trials: list[Trial], folder: Path) -> str:
     """What is printed of a search against bline."""
     out = io.StringIO()
     seen = [t.observation for t in trials if t.observation is not None]
-    finding = conclude(seen, "bline")
-    chosen = recommend(seen, finding.equals)
+    finding = conclude(TYPES, seen, "bline")
+    chosen = recommend(TYPES, seen, finding.equals)
     with closing(RunDirectory.create(folder, tiny(), [])) as directory:
         outcome = SearchOutcome(directory.path, trials, finding, chosen, None, SCORES, 12.0, 3_456)
         print_outcome(Console(file=out, width=80, highlight=False), outcome, directory)
@@ -55,11 +55,11 @@ def joined(text: str) -> str:
 def test_the_compliant_are_ranked_first_and_then_by_reward(tmp_path: Path) -> None:
     below, second, first = trial(7, -1.0, good=False), trial(3, -20.0), trial(90, -10.0)
     shown = told([below, second, first], tmp_path)
-    places = [shown.index(short_order(t.order)) for t in (first, second, below)]
+    places = [shown.index(short_order(TYPES[t.order])) for t in (first, second, below)]
     assert places == sorted(places)
     assert "2 of 3 workflows compliant." in shown
     assert "found: Only 2 trials complied: too few to tell orders apart." in shown
-    assert f"recommended: {format_order(90)} (one of 120)" in shown
+    assert f"recommended: {TYPES.format(90)} (one of 120)" in shown
     assert "3,456 transitions in 12 s" in shown
 
 
@@ -74,7 +74,7 @@ def test_where_nothing_complied_the_answer_says_so_first(tmp_path: Path) -> None
     shown = told([trial(k, -1.0 - k, good=False) for k in range(5)], tmp_path)
     _, answer = shown.split("\n\n")
     assert answer.startswith("found: No workflow complied: none of the 5 tried reached")
-    assert f"recommended: none; closest: {format_order(0)}" in answer
+    assert f"recommended: none; closest: {TYPES.format(0)}" in answer
 
 
 def test_what_was_found_is_told_before_the_order_that_is_an_example_of_it(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_was_found_is_told_before_the_order_that_is_an_example_of_it(tmp_pa
     found = "found: enterprise before user; the rest makes no difference that shows: 60 equal"
     assert 0 < shown.index(found) < shown.index("recommended: ")
     example = shown.split("recommended: ")[1].split(" (one of 60)")[0]
-    assert ORDERS[before[0]] == parse_order(example)
+    assert ORDERS[before[0]] == TYPES.read(example)
 
 
 def test_the_phases_and_what_each_is_for_are_told_at_the_start() -> None:
@@ -100,11 +100,11 @@ def test_the_phases_and_what_each_is_for_are_told_at_the_start() -> None:
         "4. score:",
     ]
     assert max(map(len, lines)) <= 80
-    assert lines[-1] == f"short: {legend()}"
+    assert lines[-1] == f"short: {legend(TYPES.units)}"
 
 
 def test_with_equals_among_the_trials_the_order_is_told_from_noise(tmp_path: Path) -> None:
-    classes = classes_of_equals("bline")
+    classes = TYPES.classes_of_equals("bline")
     one, same = [order for order in range(120) if classes[order] == classes[0]][:2]
     other = next(order for order in range(120) if classes[order] != classes[0])
     trials = [trial(one, -10.0), trial(same, -12.0), trial(other, -21.0)]

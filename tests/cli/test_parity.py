@@ -16,7 +16,10 @@ from workflow_rl.agents.policy import describe_policy, save_policy
 from workflow_rl.cli import main
 from workflow_rl.parity import replay
 from workflow_rl.parity.trace import load_trace
-from workflow_rl.workflow.orders import ENCODING_SIZE
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.orders import TYPES
+
+ENCODING_SIZE = OrderEncoding("onehot", TYPES.units).size
 
 FILE_LINE = re.compile(
     r"(\S+): red (\w+), rules (\w+): (\d+) episodes, (\d+) steps, 30 fields a step, "
@@ -188,7 +191,8 @@ def some_policy(path: Path, observation_size: int, order: int | None = 0) -> Pat
         "actor.0.weight": rng.normal(size=(145, inputs)).astype(np.float32),
         "actor.0.bias": np.zeros(145, np.float32),
     }
-    save_policy(path, weights, describe_policy(order=order, conditioned=True))
+    named = None if order is None else TYPES[order]
+    save_policy(path, weights, describe_policy(order=named, conditioned=True))
     return path
 
 

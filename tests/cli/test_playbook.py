@@ -6,7 +6,8 @@ from tests.cli.run import refusal, run_here
 from tests.playbook.plans import written
 from tests.playbook.runs import finished
 from workflow_rl.files import write_json
-from workflow_rl.playbook.plan import FIXABLE, Unit
+from workflow_rl.playbook.plan import Unit
+from workflow_rl.workflow.units import FIXABLE
 
 ORDER = "enterprise > op_server > user > op_host > defender"
 

@@ -14,7 +14,7 @@ from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trial import Trial
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import TYPES
 from workflow_rl.workflow.short_names import short_order
 
 TRIAL = TrainTask("order_7", job(7), Path("nowhere"))
@@ -40,7 +40,7 @@ def shown(screen: Console) -> list[str]:
 def test_only_what_is_out_of_the_ordinary_is_noticed() -> None:
     assert notice_of(Retried(TRIAL, "it rained")) == "order_7 is done again: it rained"
     assert notice_of(Failed(TRIAL, "it rained")) == (
-        f"order_7 failed and is left out: it rained ({format_order(7)})"
+        f"order_7 failed and is left out: it rained ({TYPES.format(7)})"
     )
     for event in (Started(TRIAL), Rows(TRIAL, [ROW]), Done(TRIAL, result(7, -3.0))):
         assert notice_of(event) is None
@@ -54,12 +54,12 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen:
         progress.show(Retried(TRIAL, "it rained"))
         progress.show(Done(TRIAL, result(7, -3.0, compliance=0.5, good=False)))
     lines = shown(screen)
-    told = f"1/3 {short_order(5)}: -9.00 ± 0.49, compliance 1.000"
-    assert lines[:2] == [told, f"order_7: {short_order(7)}"]
+    told = f"1/3 {short_order(TYPES[5])}: -9.00 ± 0.49, compliance 1.000"
+    assert lines[:2] == [told, f"order_7: {short_order(TYPES[7])}"]
     assert lines[2].startswith("base update 3: reward -20.0 compliance 0.500 ")
     assert lines[2].endswith("k steps/s")
     assert lines[3] == "order_7 is done again: it rained"
-    assert lines[4] == f"2/3 {short_order(7)}: -3.00 ± 0.49, compliance 0.500, too low"
+    assert lines[4] == f"2/3 {short_order(TYPES[7])}: -3.00 ± 0.49, compliance 0.500, too low"
     assert max(map(len, lines)) <= 80
 
 

@@ -14,7 +14,7 @@ from tests.runs.toy import assert_same, findings, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.estimates import Estimate
 from workflow_rl.runs.store import RunDirectory
-from workflow_rl.workflow.orders import parse_order
+from workflow_rl.workflow.orders import TYPES
 from workflow_rl.workflow.short_names import legend, short_order
 
 SCRIPT = Path(workflow_rl.__file__).parent / "parallel_train_workflow_rl.py"
@@ -204,7 +204,7 @@ def test_away_from_a_terminal_progress_is_plain_lines(by_script: tuple[Path, str
     assert "base: all orders" in lines
     orders = [row["workflow"] for row in json.loads((run / "summary.json").read_text())["trials"]]
     for number, order in enumerate(orders):
-        short = short_order(parse_order(order))
+        short = short_order(TYPES.read(order))
         assert f"trial_{number:03d}: {short}" in lines
         assert any(line.startswith(f"{number + 1}/3 {short}: -") for line in lines)
     assert any(line.startswith("polish: ") for line in lines)
@@ -223,7 +223,7 @@ def test_the_end_is_a_ranking_a_recommendation_and_where_everything_is(
     ranked = sorted(trials, key=lambda t: (not t["is_compliant"], -t["env_reward"]))
     for rank, (line, trial) in enumerate(zip(table[2:5], ranked, strict=True), 1):
         assert line.split()[0] == str(rank)
-        assert short_order(parse_order(trial["workflow"])) in line
+        assert short_order(TYPES.read(trial["workflow"])) in line
         assert str(Estimate.from_error(trial["env_reward"], trial["env_reward_error"])) in line
         assert f"{trial['compliance']:.3f}" in line
         assert trial["stopped"].split()[0] in line
@@ -338,5 +338,5 @@ def test_a_narrow_terminal_still_shows_whole_workflows(
         rows: list[dict[str, Any]] = list(csv.DictReader(file))
     lines = table.splitlines()
     for row in rows:
-        assert any(short_order(parse_order(row["workflow"])) in line for line in lines)
-    assert legend() in " ".join(table.split())
+        assert any(short_order(TYPES.read(row["workflow"])) in line for line in lines)
+    assert legend(TYPES.units) in " ".join(table.split())

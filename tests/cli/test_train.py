@@ -11,7 +11,7 @@ from workflow_rl.cli import build_parser, main
 from workflow_rl.cli.experiment import experiment_config
 from workflow_rl.config import ObservationName
 from workflow_rl.envs.agents import play_episodes
-from workflow_rl.workflow.orders import parse_order
+from workflow_rl.workflow.orders import TYPES
 
 WORKFLOW = "op_server > enterprise > op_host > user > defender"
 QUICK: tuple[str, ...] = (
@@ -41,7 +41,7 @@ def test_the_documented_command_trains_one_workflow(tmp_path: Path) -> None:
     assert lines[-1].endswith(f"logs/{directory.name}/policies/recommended.safetensors")
     assert "\x1b" not in shown
     policy = load_policy(directory)
-    assert policy.order == parse_order(WORKFLOW)
+    assert policy.order == TYPES.read(WORKFLOW)
     assert policy.description["episode_length"] == 20
     play_episodes(policy, Cage2Env(episode_length=20), 2, seed=0)
 
@@ -81,7 +81,7 @@ def test_same_seed_same_policy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [WORKFLOW.replace(" > ", ","), WORKFLOW.replace(">", "→")])
 def test_a_workflow_may_be_written_in_other_ways(tmp_path: Path, text: str) -> None:
-    assert load_policy(trained(tmp_path, "--workflow", text)).order == parse_order(WORKFLOW)
+    assert load_policy(trained(tmp_path, "--workflow", text)).order == TYPES.read(WORKFLOW)
 
 
 def test_without_a_workflow_all_orders_are_learned(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from workflow_rl.config import (
     settings,
     stored,
 )
+from workflow_rl.config.units import UNIT_KINDS
 from workflow_rl.errors import InvalidInputError
 
 SECTIONS: dict[str, Any] = {
@@ -69,6 +70,9 @@ def part(field: SettingField) -> st.SearchStrategy[Any]:
 def value(field: SettingField) -> st.SearchStrategy[Any]:
     if field.name == "red_probabilities":
         return st.none()  # it depends on the red agent
+    if field.name == "units":
+        names = st.lists(st.text(), max_size=3).map(tuple)
+        return st.sampled_from(UNIT_KINDS) | st.dictionaries(st.text(), names, max_size=3)
     if not field.is_list:
         values = part(field)
     elif Ellipsis in field.type.__args__:
@@ -85,6 +89,7 @@ def configurations(cls: Any) -> st.SearchStrategy[Any]:
         settings_of |= {"n_envs": st.integers(1, 500), "min_updates": st.integers(1, 5)}
         settings_of["update_steps"] = st.none() | st.integers(500, 2_000)
         settings_of |= {"max_episodes": st.integers(10, 99), "update_episodes": st.integers(1, 9)}
+        settings_of["follow"] = st.just("learned")  # shielded goes with few others
     return st.fixed_dictionaries(settings_of).map(lambda given: attempt(cls, given))
 
 

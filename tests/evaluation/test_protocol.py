@@ -15,7 +15,7 @@ from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.playing import EpisodesPlayed
 from workflow_rl.evaluation.protocol import Settings, evaluation_events
 from workflow_rl.evaluation.results import Cell, Evaluation
-from workflow_rl.workflow.orders import ORDERS, format_order
+from workflow_rl.workflow.orders import ORDERS, TYPES
 
 REFERENCE: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "parity" / "reference_returns.json").read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ def test_a_conditioned_policy_is_judged_by_its_own_order_or_the_given_one() -> N
     own = evaluate(policy, **few)
     assert own.order == ORDERS[ORDER]
     assert set(own.cells[0].compliance) == {"observed", "true"}
-    assert evaluate(policy, workflow=format_order(7), **few).order == ORDERS[7]
+    assert evaluate(policy, workflow=TYPES.format(7), **few).order == ORDERS[7]
     assert evaluate(policy, workflow=ORDERS[7], **few).order == ORDERS[7]
 
 

@@ -12,7 +12,7 @@ from workflow_rl.config import GameConfig
 from workflow_rl.evaluation.playing import Game, play_batch
 from workflow_rl.evaluation.scoring import SCORING_SEED, Score, choose, score_policy
 from workflow_rl.scenario.actions import parse_action
-from workflow_rl.workflow.orders import ORDERS
+from workflow_rl.workflow.orders import ORDERS, TYPES
 
 GAME = GameConfig(red_agent="meander", episode_length=30)
 ORDER = 31
@@ -23,7 +23,7 @@ def always(action: str, *, order: int | None = None) -> Policy:
     bias = np.zeros(145, np.float32)
     bias[parse_action(action)] = 50
     weights = {"actor.0.weight": np.zeros((145, 52), np.float32), "actor.0.bias": bias}
-    description = describe_policy(order=order, conditioned=False)
+    description = describe_policy(order=None if order is None else TYPES[order], conditioned=False)
     return Policy(weights, description)
 
 

@@ -7,9 +7,9 @@ from tests.agents.policies import new_policy, policy_file
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
-from workflow_rl.workflow.orders import order_index, parse_order
+from workflow_rl.workflow.orders import TYPES
 
-ORDER = order_index(parse_order("enterprise > op_server > op_host > user > defender"))
+ORDER = TYPES.index("enterprise > op_server > op_host > user > defender")
 
 
 def kept(folder: Path, number: int, **policy: object) -> list[Path]:

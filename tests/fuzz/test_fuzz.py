@@ -28,6 +28,7 @@ from workflow_rl.files import save_arrays
 from workflow_rl.report.findings import find
 from workflow_rl.report.rundata import read_run
 from workflow_rl.runs.search import open_search
+from workflow_rl.workflow.orders import TYPES
 
 FUZZED = settings(
     max_examples=int(os.environ.get("FUZZ", "50")),
@@ -167,7 +168,7 @@ def mutated(content: bytes, data: st.DataObject) -> bytes:
 @FUZZED
 @given(data=st.data())
 def test_a_policy_plays_or_is_refused(data: st.DataObject, policy_path: Path) -> None:
-    description = describe_policy(order=3, conditioned=True, rules="main", episode_length=30)
+    description = describe_policy(order=TYPES[3], conditioned=True, rules="main", episode_length=30)
     arrays: dict[str, Any] = weights(52 + 25, 145)
     if data.draw(st.booleans()):  # with a digest that fits what it holds
         name = data.draw(st.sampled_from([*arrays, "actor.9.weight", "other"]))

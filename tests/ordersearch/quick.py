@@ -5,7 +5,10 @@ from numpy.typing import NDArray
 
 from workflow_rl.ordersearch.candidates import ranked, spread_out
 from workflow_rl.ordersearch.strategies import Observation
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+PAIRS = TYPES.pairs
+PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
 
 Floats = NDArray[np.float64]
 _LENGTHSCALE = 5.0  # pairs ordered differently
@@ -30,7 +33,7 @@ def quick_search(
     spread = np.broadcast_to(noise, NUM_ORDERS)
     orders: list[int] = []
     values: list[float] = []
-    for order in spread_out(5, seed):
+    for order in spread_out(TYPES, 5, seed):
         orders.append(order)
         values.append(truth[order] + spread[order] * rng.normal())
     while len(orders) < trials:
@@ -40,7 +43,7 @@ def quick_search(
         weights = np.linalg.solve(among, _KERNEL[orders])
         variance = 1 - np.sum(_KERNEL[orders] * weights, axis=0)
         bound = weights.T @ scaled + _BETA * np.sqrt(np.maximum(variance, 0))
-        order = int(ranked(bound)[0])
+        order = int(ranked(TYPES, np.arange(NUM_ORDERS), bound)[0])
         orders.append(order)
         values.append(truth[order] + spread[order] * rng.normal())
     return [Observation(o, float(v), 0.97, True) for o, v in zip(orders, values, strict=True)]

@@ -4,21 +4,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_rl.ordersearch.candidates import ranked, spread_out
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, kendall_distance
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+EVERY = np.arange(NUM_ORDERS)
+
+PAIRS = TYPES.pairs
 
 
 @given(st.lists(st.integers(-3, 3), min_size=NUM_ORDERS, max_size=NUM_ORDERS))
 def test_a_ranking_falls_and_equals_keep_their_sequence(scores: list[int]) -> None:
-    ranking = ranked(np.array(scores, float)).tolist()
+    ranking = ranked(TYPES, EVERY, np.array(scores, float)).tolist()
     assert ranking == sorted(range(NUM_ORDERS), key=lambda order: (-scores[order], order))
 
 
 def test_scores_that_differ_by_rounding_are_equal() -> None:
     score = np.zeros(NUM_ORDERS)
     score[70] = 1e-10
-    assert ranked(score)[0] == 0
+    assert ranked(TYPES, EVERY, score)[0] == 0
     score[70] = 1e-8
-    assert ranked(score)[0] == 70
+    assert ranked(TYPES, EVERY, score)[0] == 70
 
 
 @given(st.lists(st.integers(0, NUM_ORDERS - 1), min_size=1, max_size=6))
@@ -26,11 +30,11 @@ def test_among_equals_the_farthest_from_the_nearest_and_then_from_all_is_first(
     far_from: list[int],
 ) -> None:
     def distances(order: int) -> list[int]:
-        return [kendall_distance(order, other) for other in far_from]
+        return [TYPES.distance(order, other) for other in far_from]
 
     score = np.zeros(NUM_ORDERS)
     score[7] = -1.0
-    ranking = ranked(score, far_from).tolist()
+    ranking = ranked(TYPES, EVERY, score, far_from).tolist()
     assert ranking[-1] == 7
     assert ranking[:-1] == sorted(
         (order for order in range(NUM_ORDERS) if order != 7),
@@ -41,30 +45,30 @@ def test_among_equals_the_farthest_from_the_nearest_and_then_from_all_is_first(
 def test_infinite_scores_have_a_place() -> None:
     score = np.full(NUM_ORDERS, -np.inf)
     score[[3, 9]] = np.inf
-    assert ranked(score)[:3].tolist() == [3, 9, 0]
+    assert ranked(TYPES, EVERY, score)[:3].tolist() == [3, 9, 0]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 7])
 def test_spread_out_orders_are_distinct_and_each_as_far_as_possible(seed: int) -> None:
-    chosen = spread_out(NUM_ORDERS, seed)
+    chosen = spread_out(TYPES, NUM_ORDERS, seed)
     assert sorted(chosen) == list(range(NUM_ORDERS))
     for length in range(1, 20):
         before = chosen[:length]
         nearest = {
-            order: min(kendall_distance(order, other) for other in before)
+            order: min(TYPES.distance(order, other) for other in before)
             for order in range(NUM_ORDERS)
         }
         assert nearest[chosen[length]] == max(nearest.values())
-    assert kendall_distance(chosen[0], chosen[1]) == len(PAIRS)  # the reverse
+    assert TYPES.distance(chosen[0], chosen[1]) == len(PAIRS)  # the reverse
 
 
 def test_spread_out_is_the_same_for_a_seed_and_differs_between_seeds() -> None:
-    assert spread_out(10, 3) == spread_out(10, 3)
-    assert spread_out(10, 3) == spread_out(30, 3)[:10]
-    assert len({tuple(spread_out(5, seed)) for seed in range(10)}) > 5
+    assert spread_out(TYPES, 10, 3) == spread_out(TYPES, 10, 3)
+    assert spread_out(TYPES, 10, 3) == spread_out(TYPES, 30, 3)[:10]
+    assert len({tuple(spread_out(TYPES, 5, seed)) for seed in range(10)}) > 5
 
 
 def test_spread_out_gives_as_many_as_asked_for_and_there_are() -> None:
-    assert spread_out(0, 0) == []
-    assert len(spread_out(1, 0)) == 1
-    assert len(spread_out(500, 0)) == NUM_ORDERS
+    assert spread_out(TYPES, 0, 0) == []
+    assert len(spread_out(TYPES, 1, 0)) == 1
+    assert len(spread_out(TYPES, 500, 0)) == NUM_ORDERS

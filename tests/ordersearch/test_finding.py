@@ -15,7 +15,10 @@ from workflow_rl.ordersearch.finding import FEWEST, Finding, conclude
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
 from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, PAIRS, POSITIONS, kendall_distance
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
+
+PAIRS = TYPES.pairs
+POSITIONS = TYPES.positions(range(NUM_ORDERS))
 
 PLACE = {unit: POSITIONS[:, u].astype(int) for u, unit in enumerate(UNITS)}
 NOTHING = np.full(NUM_ORDERS, -20.0)
@@ -71,7 +74,7 @@ LANDS: dict[str, tuple[NDArray[np.float64], NDArray[np.float64] | float]] = {
 def test_hardly_any_search_calls_a_false_effect_clear(name: str) -> None:
     truth, noise = LANDS[name]
     false = sum(
-        falsely_clear(conclude(quick_search(truth, noise, seed), "meander"), truth)
+        falsely_clear(conclude(TYPES, quick_search(truth, noise, seed), "meander"), truth)
         for seed in range(20)
     )
     assert false <= 1
@@ -82,7 +85,7 @@ def test_hardly_any_search_calls_a_false_effect_clear(name: str) -> None:
 def test_a_false_effect_is_called_clear_in_at_most_5_percent_of_searches(name: str) -> None:
     truth, noise = LANDS[name]
     false = sum(
-        falsely_clear(conclude(quick_search(truth, noise, seed), "meander"), truth)
+        falsely_clear(conclude(TYPES, quick_search(truth, noise, seed), "meander"), truth)
         for seed in range(400)
     )
     assert false <= 20
@@ -91,7 +94,7 @@ def test_a_false_effect_is_called_clear_in_at_most_5_percent_of_searches(name: s
 def test_a_true_effect_is_found_or_among_what_cannot_be_told_apart() -> None:
     clear = 0
     for seed in range(20):
-        found = conclude(quick_search(BEFORE_USER, 1.0, seed), "meander")
+        found = conclude(TYPES, quick_search(BEFORE_USER, 1.0, seed), "meander")
         named = [str(e) for e in (*found.clear, *found.either)]
         assert "enterprise before user" in named
         clear += "enterprise before user" in map(str, found.clear)
@@ -104,7 +107,7 @@ def test_against_bline_searches_of_the_recorded_landscape_find_what_matters() ->
     noise = np.array([land.levelled[:, land.classes == c].std() for c in land.classes])
     worth = []
     for seed in range(100):
-        found = conclude(quick_search(values, noise, seed), "bline")
+        found = conclude(TYPES, quick_search(values, noise, seed), "bline")
         assert "enterprise before user" in [str(e) for e in (*found.clear, *found.either)]
         assert found.idle == ("defender", "op_host")
         assert not any({e.first, e.second} & set(found.idle) for e in found.effects)
@@ -120,11 +123,11 @@ def test_searches_by_the_real_strategy_find_the_same() -> None:
     clear = 0
     for seed in range(8):
         rng, seen = np.random.default_rng([seed, 7]), list[Observation]()
-        strategy = make_strategy("gp-ucb", beta=2.0, threshold=0.95, design=5, seed=seed)
+        strategy = make_strategy("gp-ucb", TYPES, beta=2.0, threshold=0.95, design=5, seed=seed)
         for _ in range(20):
             order = strategy.pick(seen, []).order
             seen.append(Observation(order, float(BEFORE_USER[order] + rng.normal()), 0.97, True))
-        found = conclude(seen, "bline")
+        found = conclude(TYPES, seen, "bline")
         assert "enterprise before user" in [str(e) for e in (*found.clear, *found.either)]
         assert not falsely_clear(found, BEFORE_USER)
         clear += bool(found.clear)
@@ -133,7 +136,7 @@ def test_searches_by_the_real_strategy_find_the_same() -> None:
 
 def test_when_every_order_is_known_each_effect_is_recovered_with_all_others_held() -> None:
     worth = np.random.default_rng(3).normal(scale=4.0, size=len(PAIRS)).tolist()
-    found = conclude(every_order(pairwise(worth), noise=0.3), "meander")
+    found = conclude(TYPES, every_order(pairwise(worth), noise=0.3), "meander")
     truth = {(UNITS[a], UNITS[b]): w for (a, b), w in zip(PAIRS, worth, strict=True)}
     assert len(found.effects) == len(PAIRS)
     for effect in found.effects:  # told the better way round
@@ -153,7 +156,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(number: int) -> Non
         worth = rng.normal(scale=1.5, size=len(PAIRS)).tolist()
         seen = quick_search(pairwise(worth), 0.5, seed, number)
         truth = {(UNITS[a], UNITS[b]): w for (a, b), w in zip(PAIRS, worth, strict=True)}
-        for effect in conclude(seen, "meander").effects:
+        for effect in conclude(TYPES, seen, "meander").effects:
             pair = effect.first, effect.second
             expected = truth[pair] if pair in truth else -truth[pair[::-1]]
             held.append(effect.worth.low <= expected <= effect.worth.high)
@@ -165,7 +168,7 @@ def test_pairs_that_always_went_together_are_not_told_apart() -> None:
     rng = np.random.default_rng(0)
     orders = np.flatnonzero(together)[::2].tolist()
     seen = [Observation(o, float(BEFORE_USER[o] + rng.normal()), 0.97, True) for o in orders]
-    found = conclude(seen, "meander")
+    found = conclude(TYPES, seen, "meander")
     assert found.clear == ()
     assert {str(e) for e in found.either} == {"enterprise before user", "defender before op_host"}
     assert "these trials cannot tell which" in found.headline
@@ -178,26 +181,28 @@ def test_pairs_that_always_went_together_are_not_told_apart() -> None:
 
 def test_the_recommended_order_is_one_of_the_equals() -> None:
     seen = quick_search(BEFORE_USER, 1.0, 0)
-    found = conclude(seen, "bline")
-    assert recommend(seen, found.equals).order in found.equals
+    found = conclude(TYPES, seen, "bline")
+    assert recommend(TYPES, seen, found.equals).order in found.equals
 
 
 def test_a_preferred_order_is_recommended_only_if_it_was_tried_and_complied() -> None:
     seen = [Observation(0, -10.0, 0.97, True), Observation(50, -12.0, 0.96, True)]
-    assert recommend(seen).order == 0
-    assert recommend(seen, among=[50, 60]).order == 50
-    assert recommend(seen, among=[60]).order == 0
+    assert recommend(TYPES, seen).order == 0
+    assert recommend(TYPES, seen, among=[50, 60]).order == 50
+    assert recommend(TYPES, seen, among=[60]).order == 0
 
 
 def test_without_a_compliant_trial_that_is_all_that_is_said() -> None:
-    found = conclude([Observation(k, -10.0 - k, 0.3, False) for k in range(7)], "bline")
+    found = conclude(TYPES, [Observation(k, -10.0 - k, 0.3, False) for k in range(7)], "bline")
     assert found.headline.startswith("No workflow complied: none of the 7 tried")
     assert (found.compliant, found.effects, found.clear) == (0, (), ())
 
 
 @pytest.mark.parametrize("number", range(1, FEWEST))
 def test_from_too_few_trials_nothing_is_concluded(number: int) -> None:
-    found = conclude([Observation(9 * k, -10.0 - k, 0.97, True) for k in range(number)], "meander")
+    found = conclude(
+        TYPES, [Observation(9 * k, -10.0 - k, 0.97, True) for k in range(number)], "meander"
+    )
     assert "too few to tell orders apart" in found.headline
     assert found.effects == ()
     assert len(found.equals) == NUM_ORDERS
@@ -205,16 +210,16 @@ def test_from_too_few_trials_nothing_is_concluded(number: int) -> None:
 
 def test_equal_values_tell_nothing_and_trials_that_failed_to_comply_do_not_count() -> None:
     equal = [Observation(9 * k, -10.0, 0.97, True) for k in range(8)]
-    assert conclude(equal, "meander").effects == ()
+    assert conclude(TYPES, equal, "meander").effects == ()
     seen = quick_search(BEFORE_USER, 1.0, 1)
     below = [Observation(k, -500.0, 0.2, False) for k in range(5)]
-    found = conclude([*seen, *below], "bline")
+    found = conclude(TYPES, [*seen, *below], "bline")
     assert (found.tried, found.compliant) == (25, 20)
-    assert found.headline == conclude(seen, "bline").headline
+    assert found.headline == conclude(TYPES, seen, "bline").headline
 
 
 def test_what_is_written_down_is_what_was_found() -> None:
-    found = conclude(quick_search(BEFORE_USER, 1.0, 1), "bline")
+    found = conclude(TYPES, quick_search(BEFORE_USER, 1.0, 1), "bline")
     data = json.loads(json_text(found.as_json()))
     assert data["headline"] == found.headline
     assert data["equal_orders"] == len(found.equals)
@@ -225,7 +230,7 @@ def test_what_is_written_down_is_what_was_found() -> None:
 
 def test_effects_that_no_order_can_have_together_are_weighed_against_each_other() -> None:
     circle = worth_of(enterprise__op_server=6.0, op_server__user=6.0, enterprise__user=-3.0)
-    found = conclude(every_order(pairwise(circle), noise=0.5), "meander")
+    found = conclude(TYPES, every_order(pairwise(circle), noise=0.5), "meander")
     assert len(found.clear) == 3
     assert len(found.equals) == 20
     assert all(
@@ -234,6 +239,6 @@ def test_effects_that_no_order_can_have_together_are_weighed_against_each_other(
 
 
 def test_orders_far_from_each_other_may_be_equal() -> None:
-    found = conclude(every_order(BEFORE_USER, noise=1.0), "bline")
+    found = conclude(TYPES, every_order(BEFORE_USER, noise=1.0), "bline")
     assert len(found.equals) == 60
-    assert max(kendall_distance(found.equals[0], o) for o in found.equals) > 5
+    assert max(TYPES.distance(found.equals[0], o) for o in found.equals) > 5

@@ -5,101 +5,60 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from workflow_rl.ordersearch.kernel import (
-    LONGEST,
-    SHORTEST,
-    features,
-    lengthscales_in_pairs,
-    mallows_kernel,
-)
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, kendall_distance
+from workflow_rl.ordersearch.candidates import distances
+from workflow_rl.ordersearch.fitting import features_of
+from workflow_rl.ordersearch.kernel import LONGEST, SHORTEST, covariance, scale_of
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders
+from workflow_rl.workflow.units import units_of
 
-LENGTHSCALES = (SHORTEST + 0.01, 1.0, 3.0, 10.0, LONGEST - 0.1)  # in pairs
-EVERY_ORDER = range(NUM_ORDERS)
-
-
-def kernel_of(lengthscale: float) -> Any:
-    kernel = mallows_kernel().double()
-    kernel.lengthscale = lengthscale / len(PAIRS)
-    return kernel
+EVERY = np.arange(NUM_ORDERS)
+HOSTS = Orders(units_of("hosts"))
+LENGTHSCALES = (SHORTEST, 1.0, 3.0, 10.0, LONGEST)  # in pairs
 
 
-def covariance(kernel: Any) -> torch.Tensor:
-    everywhere = features(EVERY_ORDER)
-    result: torch.Tensor = kernel(everywhere, everywhere).to_dense().detach()
-    return result
+def covariances(lengthscales: Any, orders: Orders = TYPES, at: Any = EVERY) -> NDArray[np.float64]:
+    features = features_of(orders, at)
+    each = torch.from_numpy(np.broadcast_to(lengthscales, len(orders.pairs)).astype(np.float64))
+    return covariance(features, features, each).numpy()
 
 
 def test_features_say_for_each_pair_which_comes_first() -> None:
-    given = features([0, 119])
-    assert given.shape == (2, len(PAIRS))
+    given = features_of(TYPES, [0, 119])
     assert given.dtype == torch.float64
-    assert given.tolist() == [[1.0] * len(PAIRS), [-1.0] * len(PAIRS)]
+    assert given.tolist() == [[1.0] * 10, [-1.0] * 10]
+    assert features_of(HOSTS, [0]).shape == (1, 66)
 
 
 @pytest.mark.parametrize("lengthscale", LENGTHSCALES)
 def test_covariance_falls_exponentially_with_the_kendall_distance(lengthscale: float) -> None:
-    distance = np.array([[kendall_distance(a, b) for b in EVERY_ORDER] for a in EVERY_ORDER])
-    kernel = kernel_of(lengthscale)
-    # What was asked for, up to the rounding of its transform.
-    exact = lengthscales_in_pairs(kernel).mean().item()
-    assert exact == pytest.approx(lengthscale, rel=1e-5)
-    np.testing.assert_allclose(covariance(kernel).numpy(), np.exp(-distance / exact), rtol=1e-12)
-
-
-@pytest.mark.parametrize("lengthscale", LENGTHSCALES)
-def test_covariance_is_symmetric_with_a_unit_diagonal(lengthscale: float) -> None:
-    given = covariance(kernel_of(lengthscale))
-    assert torch.equal(given, given.T)
-    assert torch.equal(given.diagonal(), torch.ones(NUM_ORDERS, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("lengthscale", LENGTHSCALES)
-def test_covariance_of_all_120_is_positive_definite(lengthscale: float) -> None:
-    given = covariance(kernel_of(lengthscale)).numpy()
-    assert np.linalg.eigvalsh(given).min() > 0
-    np.linalg.cholesky(given)
+    expected = np.exp(-distances(TYPES, EVERY, EVERY) / lengthscale)
+    np.testing.assert_allclose(covariances(lengthscale), expected, rtol=1e-12)
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.lists(st.floats(SHORTEST * 1.01, LONGEST * 0.99), min_size=10, max_size=10))
-def test_any_weights_of_pairs_are_a_covariance(lengthscales: list[float]) -> None:
-    kernel = mallows_kernel().double()
-    kernel.lengthscale = torch.tensor([lengthscales]) / len(PAIRS)
-    given = covariance(kernel).numpy()
-    np.testing.assert_array_equal(given, given.T)
-    np.testing.assert_array_equal(given.diagonal(), 1.0)
+@given(st.lists(st.floats(SHORTEST, LONGEST), min_size=10, max_size=10))
+def test_any_weights_of_pairs_are_a_covariance_of_all_120(lengthscales: list[float]) -> None:
+    given = covariances(lengthscales)
+    np.testing.assert_allclose(given, given.T, rtol=1e-12)
+    np.testing.assert_allclose(given.diagonal(), 1.0, rtol=1e-12)
     assert np.linalg.eigvalsh(given).min() > 0
 
 
+def test_orders_of_twelve_units_have_a_covariance() -> None:
+    at = HOSTS.draw(np.random.default_rng(0), 60)
+    given = covariances(scale_of(66) * 5.0, HOSTS, at)
+    assert np.linalg.eigvalsh(given).min() > 0
+    # Two orders drawn at random are as alike as two of five units are, on average.
+    apart = given[np.triu_indices(60, 1)].mean()
+    of_five = covariances(5.0)[np.triu_indices(120, 1)].mean()
+    assert 0.7 < apart / of_five < 1.4
+
+
 def test_each_pair_counts_by_its_own_lengthscale() -> None:
-    kernel = mallows_kernel().double()
-    kernel.lengthscale = torch.arange(1.0, 11.0)[None] / len(PAIRS)
-    different = (features([0]) != features([77]))[0].numpy()
-    assert 1 < different.sum() < len(PAIRS)
-    covariance = kernel(features([0]), features([77])).to_dense().item()
-    expected = np.exp(-sum(1 / (p + 1) for p in np.flatnonzero(different)))
-    assert covariance == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_lengthscales_of_pairs_that_differ_can_be_learned() -> None:
-    kernel = kernel_of(2.5)
-    kernel(features([0]), features([5])).to_dense().sum().backward()
-    assert kernel.raw_lengthscale.grad is not None
-    learned = kernel.raw_lengthscale.grad[0].numpy() != 0
-    assert learned.tolist() == (features([0]) != features([5]))[0].tolist()
-
-
-@pytest.mark.parametrize("lengthscale", [SHORTEST / 2, LONGEST * 2])
-def test_a_lengthscale_out_of_range_cannot_be(lengthscale: float) -> None:
-    with pytest.raises(RuntimeError):
-        kernel_of(lengthscale)
-
-
-def test_the_prior_is_one_of_pairs() -> None:
-    # Its peak, 4 pairs, is where the slope is nothing.
-    kernel = kernel_of(4.0)
-    ((_, _, prior, closure, _),) = kernel.named_priors()
-    prior.log_prob(closure(kernel)).sum().backward()
-    assert kernel.raw_lengthscale.grad.abs().max().item() < 1e-6
+    lengthscales = np.arange(1.0, 11.0)
+    different = TYPES.precedence([0])[0] != TYPES.precedence([77])[0]
+    assert 1 < different.sum() < 10
+    expected = np.exp(-(1 / lengthscales[different]).sum())
+    assert covariances(lengthscales)[0, 77] == pytest.approx(expected, rel=1e-12)

@@ -4,9 +4,16 @@ import torch
 from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch import model as module
-from workflow_rl.ordersearch.model import Hyperparameters, OrderGP
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
+from workflow_rl.ordersearch import fitting
+from workflow_rl.ordersearch.fitting import Hyperparameters
+from workflow_rl.ordersearch.model import OrderGP
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders
+from workflow_rl.workflow.units import units_of
+
+EVERY = np.arange(NUM_ORDERS)
+
+PAIRS = TYPES.pairs
+PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
 
 DIFFERENT = PRECEDENCE[:, None] != PRECEDENCE[None]  # (120, 120, 10)
 DISTANCE = DIFFERENT.sum(axis=-1)
@@ -41,28 +48,28 @@ def dense(
 @pytest.mark.parametrize(("number", "noise"), [(2, 0.5), (8, 0.1), (20, 1.0), (120, 0.5)])
 def test_posterior_equals_a_dense_solve(number: int, noise: float) -> None:
     orders, values = sample(number, number, noise)
-    gp = OrderGP(orders, values)
+    gp = OrderGP(TYPES, orders, values)
     mean, deviation = dense(gp, orders, values)
-    belief = gp.posterior()
+    belief = gp.posterior(EVERY)
     np.testing.assert_allclose(belief.mean, mean, rtol=1e-6)
     np.testing.assert_allclose(belief.deviation, deviation, rtol=1e-4)
 
 
 def test_an_order_observed_several_times_equals_a_dense_solve() -> None:
     orders, values = [4, 4, 4, 60, 60, 110], [-20.0, -21.0, -20.5, -30.0, -29.0, -25.0]
-    gp = OrderGP(orders, values)
+    gp = OrderGP(TYPES, orders, values)
     mean, deviation = dense(gp, orders, values)
-    belief = gp.posterior()
+    belief = gp.posterior(EVERY)
     np.testing.assert_allclose(belief.mean, mean, rtol=1e-6)
     np.testing.assert_allclose(belief.deviation, deviation, rtol=1e-4)
-    once = OrderGP([4, 60, 110], [-20.5, -29.5, -25.0]).posterior()
+    once = OrderGP(TYPES, [4, 60, 110], [-20.5, -29.5, -25.0]).posterior(EVERY)
     assert belief.deviation[4] < once.deviation[4]
 
 
 def test_shifted_and_stretched_values_shift_and_stretch_the_belief() -> None:
     orders, values = sample(3, 12, 0.5)
-    before = OrderGP(orders, values).posterior()
-    after = OrderGP(orders, [1000.0 + 50.0 * value for value in values]).posterior()
+    before = OrderGP(TYPES, orders, values).posterior(EVERY)
+    after = OrderGP(TYPES, orders, [1000.0 + 50.0 * value for value in values]).posterior(EVERY)
     np.testing.assert_allclose(after.mean, 1000.0 + 50.0 * before.mean, rtol=1e-5)
     np.testing.assert_allclose(after.deviation, 50.0 * before.deviation, rtol=1e-3)
     assert after.noise == pytest.approx(50.0 * before.noise, rel=1e-3)
@@ -72,8 +79,8 @@ def test_shifted_and_stretched_values_shift_and_stretch_the_belief() -> None:
 def test_the_deviation_is_that_of_the_value_without_the_noise_of_observing() -> None:
     orders = [7] * 200 + [90] * 200
     noise = np.random.default_rng(0).normal(scale=3.0, size=len(orders))
-    gp = OrderGP(orders, (np.repeat([-10.0, -20.0], 200) + noise).tolist())
-    belief = gp.posterior()
+    gp = OrderGP(TYPES, orders, (np.repeat([-10.0, -20.0], 200) + noise).tolist())
+    belief = gp.posterior(EVERY)
     assert belief.noise == pytest.approx(3.0, rel=0.15)
     assert belief.deviation[7] < 0.1 * belief.noise  # 400 looks make the value itself well known
     assert belief.mean[[7, 90]] == pytest.approx([-10.0, -20.0], abs=0.7)
@@ -82,7 +89,7 @@ def test_the_deviation_is_that_of_the_value_without_the_noise_of_observing() -> 
 def test_noise_is_recovered_from_noisy_values() -> None:
     found = {}
     for noise in (0.2, 2.0):
-        fits = [OrderGP(*sample(seed, 60, noise)) for seed in range(5)]
+        fits = [OrderGP(TYPES, *sample(seed, 60, noise)) for seed in range(5)]
         found[noise] = float(np.median([fit.hyperparameters.noise for fit in fits]))
     assert found[0.2] < 0.7
     assert found[2.0] == pytest.approx(2.0, rel=0.4)
@@ -90,8 +97,8 @@ def test_noise_is_recovered_from_noisy_values() -> None:
 
 def test_a_rougher_landscape_has_a_shorter_lengthscale() -> None:
     rng = np.random.default_rng(1)
-    smooth = OrderGP(range(NUM_ORDERS), pairwise(1).tolist()).hyperparameters
-    rough = OrderGP(range(NUM_ORDERS), rng.normal(size=NUM_ORDERS).tolist()).hyperparameters
+    smooth = OrderGP(TYPES, range(NUM_ORDERS), pairwise(1).tolist()).hyperparameters
+    rough = OrderGP(TYPES, range(NUM_ORDERS), rng.normal(size=NUM_ORDERS).tolist()).hyperparameters
     assert smooth.lengthscale > 2 * rough.lengthscale or rough.noise > 3 * rough.deviation
 
 
@@ -100,8 +107,8 @@ def test_the_effect_of_one_pair_is_not_shared_out_to_its_neighbours(pair: int) -
     rng = np.random.default_rng(pair)
     orders = rng.choice(NUM_ORDERS, 20, replace=False)
     values = -20.0 + 3.0 * PRECEDENCE[orders, pair] + 0.3 * rng.normal(size=len(orders))
-    gp = OrderGP(orders.tolist(), values.tolist())
-    mean = gp.posterior().mean
+    gp = OrderGP(TYPES, orders.tolist(), values.tolist())
+    mean = gp.posterior(EVERY).mean
     effects = np.linalg.lstsq(np.c_[np.ones(NUM_ORDERS), PRECEDENCE / 2], mean, rcond=None)[0][1:]
     assert effects[pair] == pytest.approx(6.0, rel=0.1)
     assert np.abs(np.delete(effects, pair)).max() < 0.6
@@ -117,7 +124,7 @@ def test_the_lengthscale_told_is_that_of_the_mean_slope() -> None:
 
 
 def test_equal_values_are_believed_everywhere_and_known_best_where_seen() -> None:
-    belief = OrderGP([3, 50, 100], [-12.5, -12.5, -12.5]).posterior()
+    belief = OrderGP(TYPES, [3, 50, 100], [-12.5, -12.5, -12.5]).posterior(EVERY)
     np.testing.assert_allclose(belief.mean, -12.5)
     assert np.isfinite(belief.deviation).all()
     assert belief.deviation[50] < belief.deviation.max()
@@ -127,28 +134,30 @@ def test_equal_values_are_believed_everywhere_and_known_best_where_seen() -> Non
 @pytest.mark.parametrize("level", [-12.5, 0.0, 1e6])
 def test_values_that_differ_by_rounding_are_equal(level: float) -> None:
     rounding = 1e-11 * max(1.0, abs(level))
-    belief = OrderGP([3, 50, 100], [level, level + rounding, level - rounding]).posterior()
-    equal = OrderGP([3, 50, 100], [level] * 3).posterior()
+    belief = OrderGP(TYPES, [3, 50, 100], [level, level + rounding, level - rounding]).posterior(
+        EVERY
+    )
+    equal = OrderGP(TYPES, [3, 50, 100], [level] * 3).posterior(EVERY)
     np.testing.assert_allclose(belief.mean, equal.mean, atol=2 * rounding)
     np.testing.assert_allclose(belief.deviation, equal.deviation)
     assert belief.lengthscale == equal.lengthscale
 
 
 def test_a_small_spread_is_a_spread() -> None:
-    belief = OrderGP([0, 119], [1.0, 1.0 + 1e-6]).posterior()
+    belief = OrderGP(TYPES, [0, 119], [1.0, 1.0 + 1e-6]).posterior(EVERY)
     assert belief.mean[0] < belief.mean[119]
     assert belief.deviation.max() < 1e-5
 
 
 def test_a_single_observation_gives_the_prior_around_it() -> None:
-    belief = OrderGP([3], [-12.5]).posterior()
+    belief = OrderGP(TYPES, [3], [-12.5]).posterior(EVERY)
     np.testing.assert_allclose(belief.mean, -12.5)
     assert int(belief.deviation.argmin()) == 3
     assert int(belief.deviation.argmax()) == int(DISTANCE[3].argmax())
 
 
 def test_two_observations_order_the_rest_by_nearness() -> None:
-    belief = OrderGP([0, 119], [-10.0, -50.0]).posterior()
+    belief = OrderGP(TYPES, [0, 119], [-10.0, -50.0]).posterior(EVERY)
     by_distance = [belief.mean[DISTANCE[0] == d].mean() for d in range(11)]
     assert (np.diff(by_distance) < 0).all()
     assert -50.0 < by_distance[-1] < by_distance[0] < -10.0
@@ -156,9 +165,9 @@ def test_two_observations_order_the_rest_by_nearness() -> None:
 
 def test_pending_orders_shrink_the_deviation_and_leave_the_mean() -> None:
     orders, values = sample(5, 10, 0.5)
-    gp = OrderGP(orders, values)
+    gp = OrderGP(TYPES, orders, values)
     pending = [order for order in range(NUM_ORDERS) if order not in orders][:3]
-    before, after = gp.posterior(), gp.posterior(pending)
+    before, after = gp.posterior(EVERY), gp.posterior(EVERY, pending)
     np.testing.assert_array_equal(after.mean, before.mean)
     assert (after.deviation <= before.deviation + 1e-9).all()
     assert (after.deviation[pending] < 0.9 * before.deviation[pending]).all()
@@ -168,25 +177,25 @@ def test_pending_orders_shrink_the_deviation_and_leave_the_mean() -> None:
 
 
 def test_the_same_order_may_be_pending_twice() -> None:
-    gp = OrderGP(*sample(5, 10, 0.5))
-    once, twice = gp.posterior([8]), gp.posterior([8, 8])
+    gp = OrderGP(TYPES, *sample(5, 10, 0.5))
+    once, twice = gp.posterior(EVERY, [8]), gp.posterior(EVERY, [8, 8])
     assert twice.deviation[8] < once.deviation[8]
 
 
 def test_asking_does_not_change_what_is_believed() -> None:
-    gp = OrderGP(*sample(6, 10, 0.5))
-    before = gp.posterior()
-    gp.posterior([1, 2, 3])
-    np.testing.assert_array_equal(gp.posterior().deviation, before.deviation)
+    gp = OrderGP(TYPES, *sample(6, 10, 0.5))
+    before = gp.posterior(EVERY)
+    gp.posterior(EVERY, [1, 2, 3])
+    np.testing.assert_array_equal(gp.posterior(EVERY).deviation, before.deviation)
 
 
 def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
     orders, values = sample(7, 15, 0.5)
     threads, draws = torch.get_num_threads(), torch.random.get_rng_state()
-    first = OrderGP(orders, values).posterior()
+    first = OrderGP(TYPES, orders, values).posterior(EVERY)
     torch.set_num_threads(threads + 1)
     torch.manual_seed(99)
-    second = OrderGP(orders, values).posterior()
+    second = OrderGP(TYPES, orders, values).posterior(EVERY)
     assert torch.get_num_threads() == threads + 1
     torch.set_num_threads(threads)
     torch.random.set_rng_state(draws)
@@ -194,30 +203,43 @@ def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
     np.testing.assert_array_equal(first.deviation, second.deviation)
 
 
-def no_fit() -> Exception:
-    from botorch.exceptions.errors import ModelFittingError  # quiet once the model has imported it
-
-    failure: Exception = ModelFittingError("no")
-    return failure
-
-
-@pytest.mark.parametrize("failure", [no_fit(), RuntimeError("singular")])
-def test_where_the_library_cannot_fit_the_typical_values_stay(
-    failure: Exception, monkeypatch: pytest.MonkeyPatch
+def test_where_nothing_can_be_fitted_the_typical_values_stay(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fails(likelihood: object, **options: object) -> None:
-        for parameter in likelihood.model.parameters():  # type: ignore[attr-defined]
-            parameter.data.fill_(float("nan"))
-        raise failure
+    def fails(*given: object, **options: object) -> None:
+        raise RuntimeError("singular")
 
-    typical = OrderGP([1], [0.0]).hyperparameters
-    monkeypatch.setattr(module, "fit_gpytorch_mll", fails)
+    typical = OrderGP(TYPES, [1], [0.0]).hyperparameters
+    monkeypatch.setattr(fitting, "minimize", fails)
     orders, values = sample(8, 10, 0.5)
-    gp = OrderGP(orders, values)
+    gp = OrderGP(TYPES, orders, values)
     assert gp.hyperparameters.lengthscales == pytest.approx(typical.lengthscales)
     mean, deviation = dense(gp, orders, values)
-    np.testing.assert_allclose(gp.posterior().mean, mean, rtol=1e-6)
-    np.testing.assert_allclose(gp.posterior().deviation, deviation, rtol=1e-4)
+    np.testing.assert_allclose(gp.posterior(EVERY).mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(gp.posterior(EVERY).deviation, deviation, rtol=1e-4)
+
+
+def test_an_order_s_belief_does_not_depend_on_what_is_asked_beside_it() -> None:
+    gp = OrderGP(TYPES, *sample(9, 12, 0.5))
+    some = gp.posterior([5, 77], [3])
+    every = gp.posterior(EVERY, [3])
+    np.testing.assert_allclose(some.mean, every.mean[[5, 77]])
+    np.testing.assert_allclose(some.deviation, every.deviation[[5, 77]])
+
+
+def test_orders_of_twelve_units_are_told_apart_by_the_pairs_that_matter() -> None:
+    hosts = Orders(units_of("hosts"))
+    rng = np.random.default_rng(0)
+    at = hosts.draw(rng, 160)  # so many that a fit is on some of them
+    worth = np.zeros(66)
+    worth[[3, 40]] = 4.0, -2.0
+    values = hosts.precedence(at) @ worth
+    noisy = values[:150] + 0.5 * rng.normal(size=150)
+    gp = OrderGP(hosts, at[:150].tolist(), noisy.tolist())
+    belief = gp.posterior(at[150:])
+    assert np.corrcoef(belief.mean, values[150:])[0, 1] > 0.95
+    lengthscales = gp.hyperparameters.lengthscales
+    assert set(np.argsort(lengthscales)[:2].tolist()) == {3, 40}
 
 
 @pytest.mark.parametrize(
@@ -235,4 +257,4 @@ def test_what_cannot_be_observed_is_refused(
     orders: list[int], values: list[float], complaint: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=complaint):
-        OrderGP(orders, values)
+        OrderGP(TYPES, orders, values)

@@ -7,7 +7,11 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Observation
-from workflow_rl.workflow.orders import NUM_ORDERS, PRECEDENCE
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+EVERY = np.arange(NUM_ORDERS)
+
+PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
 
 
 def test_it_is_the_compliant_tried_order_with_the_highest_believed_value() -> None:
@@ -15,8 +19,8 @@ def test_it_is_the_compliant_tried_order_with_the_highest_believed_value() -> No
     orders = rng.choice(NUM_ORDERS, 15, replace=False).tolist()
     values = (PRECEDENCE[orders] @ rng.normal(size=10) + rng.normal(size=15)).tolist()
     seen = [Observation(o, v, 0.97, True) for o, v in zip(orders, values, strict=True)]
-    belief = OrderGP(orders, values).posterior()
-    given = recommend(seen)
+    belief = OrderGP(TYPES, orders, values).posterior(EVERY)
+    given = recommend(TYPES, seen)
     assert given.order == max(orders, key=lambda o: float(belief.mean[o]))
     assert given.is_compliant
     assert given.mean == pytest.approx(belief.mean[given.order])
@@ -29,13 +33,13 @@ def test_a_lucky_trial_among_bad_neighbours_does_not_win() -> None:
     good = [(o, -20.0 - 0.1 * i) for i, o in enumerate((0, 1, 2, 6, 24, 30))]
     bad = [(o, -40.0 + 0.1 * i) for i, o in enumerate((119, 118, 113, 95, 89, 117))]
     lucky = [(119, -19.0)]
-    given = recommend([Observation(o, v, 0.97, True) for o, v in good + bad + lucky])
+    given = recommend(TYPES, [Observation(o, v, 0.97, True) for o, v in good + bad + lucky])
     assert given.order in {o for o, _ in good}
 
 
 def test_trials_of_the_same_order_are_taken_together() -> None:
     seen = [Observation(5, v, 0.97, True) for v in (-10.0, -12.0)]
-    given = recommend([*seen, Observation(100, -30.0, 0.97, True)])
+    given = recommend(TYPES, [*seen, Observation(100, -30.0, 0.97, True)])
     assert (given.order, given.observed, given.trials) == (5, -11.0, 2)
 
 
@@ -46,12 +50,12 @@ def test_a_failed_trial_does_not_count_however_good_its_value() -> None:
         Observation(7, -1.0, 0.4, False),
         Observation(5, -1.0, 0.4, False),
     ]
-    given = recommend(seen)
+    given = recommend(TYPES, seen)
     assert (given.order, given.observed, given.trials) == (5, -30.0, 1)
 
 
 def test_the_only_compliant_order_is_taken_at_its_word() -> None:
-    given = recommend([Observation(7, -1.0, 0.4, False), Observation(5, -30.0, 0.97, True)])
+    given = recommend(TYPES, [Observation(7, -1.0, 0.4, False), Observation(5, -30.0, 0.97, True)])
     assert given.order == 5
     assert given.is_compliant
     assert (given.mean, given.observed, given.trials) == (-30.0, -30.0, 1)
@@ -65,7 +69,7 @@ def test_if_none_complied_it_is_the_one_that_came_closest() -> None:
         Observation(7, -40.0, 0.9, False),
         Observation(6, -40.0, 0.9, False),
     ]
-    given = recommend(seen)
+    given = recommend(TYPES, seen)
     assert given.order == 6
     assert not given.is_compliant
     assert "no order complied" in given.reason
@@ -73,15 +77,15 @@ def test_if_none_complied_it_is_the_one_that_came_closest() -> None:
 
 def test_ties_go_to_the_lowest_index_whatever_the_sequence() -> None:
     seen = [Observation(o, -20.0, 0.97, True) for o in (50, 3, 100)]
-    assert recommend(seen).order == recommend(seen[::-1]).order == 3
+    assert recommend(TYPES, seen).order == recommend(TYPES, seen[::-1]).order == 3
 
 
 def test_nothing_tried_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="nothing was tried"):
-        recommend([])
+        recommend(TYPES, [])
 
 
 def test_a_recommendation_compares_by_what_it_says() -> None:
     seen = [Observation(o, -20.0 - o, 0.97, True) for o in (50, 3, 100)]
-    assert recommend(seen) == recommend(seen)
-    assert isinstance(recommend(seen), Recommendation)
+    assert recommend(TYPES, seen) == recommend(TYPES, seen)
+    assert isinstance(recommend(TYPES, seen), Recommendation)

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+PAIRS = TYPES.pairs
+PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
 
 DESIGN = 4
 Floats = NDArray[np.float64]
@@ -64,7 +67,7 @@ def half(seed: int) -> Truth:
 
 def searched(name: str, truth: Truth, trials: int, side_by_side: int = 1) -> list[Observation]:
     """The observations of a search with so many trials under way."""
-    strategy = make_strategy(name, beta=2.0, threshold=0.95, design=DESIGN, seed=truth.seed)
+    strategy = make_strategy(name, TYPES, beta=2.0, threshold=0.95, design=DESIGN, seed=truth.seed)
     seen: list[Observation] = []
     pending: list[int] = []
     while len(seen) < trials:
@@ -82,7 +85,7 @@ def regrets(
     tried, handed_over, all_given = [], [], []
     for truth in map(made, range(seeds)):
         seen = searched(name, truth, trials, side_by_side)
-        given = recommend(seen)
+        given = recommend(TYPES, seen)
         tried.append(np.mean([truth.regret(o.order) for o in seen[DESIGN:]]))
         handed_over.append(truth.regret(given.order))
         all_given.append(given)

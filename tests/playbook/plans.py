@@ -6,7 +6,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from workflow_rl.playbook.cacao import playbook_of
-from workflow_rl.playbook.plan import FIXABLE, Plan, Unit
+from workflow_rl.playbook.plan import Plan, Unit
+from workflow_rl.workflow.units import FIXABLE
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 NAMES = st.text(

@@ -9,11 +9,11 @@ from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.scoring import Score
 from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import ORDERS, PAIRS, format_order, order_index
+from workflow_rl.workflow.orders import TYPES
 
-BEST = order_index(("enterprise", "op_server", "user", "op_host", "defender"))
+BEST = TYPES.index(("enterprise", "op_server", "user", "op_host", "defender"))
 _PAIR = (UNITS.index("enterprise"), UNITS.index("user"))
-VALUES = pairwise([10.0 if pair == _PAIR else 0.0 for pair in PAIRS])
+VALUES = pairwise([10.0 if pair == _PAIR else 0.0 for pair in TYPES.pairs])
 
 
 def score(red_agent: str, mean: float, by_hand: float) -> Score:
@@ -30,7 +30,7 @@ def finished(folder: Path, **noted: Any) -> Path:
         score(red, mean, -20.0) for red, mean in zip(RED_AGENTS, (-15.4, -90.0, 0.0), strict=True)
     )
     summary = {
-        "recommended": format_order(BEST),
+        "recommended": TYPES.format(BEST),
         "recommendation": {"order": BEST, "reason": "highest believed value"},
         "policy_scores": [s.as_json() for s in scores],
         "policy_score_games": 2000,
@@ -39,7 +39,7 @@ def finished(folder: Path, **noted: Any) -> Path:
     return write_run(folder, trials, summary=summary, **noted)
 
 
-def trained(folder: Path, workflow: str | None = format_order(ORDERS[7])) -> Path:
+def trained(folder: Path, workflow: str | None = TYPES.format(7)) -> Path:
     """The directory of a training of one workflow."""
     result = trial(0, 7, -20.0)["result"]
     return write_run(folder, summary={"workflow": workflow, **result}, purpose="train")

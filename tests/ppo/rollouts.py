@@ -73,7 +73,7 @@ def made_up(
         "masks": None,
         "env_reward": np.zeros(shape, np.float32),
         "ends": np.ones(shape, np.bool_),
-        "orders": np.zeros(shape, np.int16),
+        "orders": np.zeros(shape, np.int64),
         "any_open": np.zeros((*shape, 2), np.bool_),
         "verdict": np.zeros((*shape, 2), np.int8),
         "removed": np.zeros(shape, np.bool_),

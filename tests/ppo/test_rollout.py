@@ -21,7 +21,10 @@ from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.sim.batch import Batch
 from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, REPEAT, VIOLATION
-from workflow_rl.workflow.orders import ENCODINGS, ORDERS
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
+
+ENCODINGS = OrderEncoding("onehot", TYPES.units).order_bits(TYPES.host_ranks(range(NUM_ORDERS)))
 
 
 def assert_same(a: Rollout, b: Rollout) -> None:

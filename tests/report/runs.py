@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from tests.runs.toy import run_search, tiny
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.workflow.orders import PRECEDENCE, format_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
 
 HOSTILE = "<img src=x onerror=alert(1)>"  # may stand in a file name, too
 
@@ -65,7 +67,7 @@ def log_rows(training: str, order: int | None, updates: int) -> list[dict[str, A
     return [
         {
             "training": training,
-            "workflow": "all" if order is None else format_order(order),
+            "workflow": "all" if order is None else TYPES.format(order),
             "update": update,
             "transitions": 1_000 * update,
             "episodes": 10,

@@ -5,27 +5,29 @@ from tests.report.runs import pairwise
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Observation
 from workflow_rl.report.beliefs import fit_orders
-from workflow_rl.workflow.orders import PAIRS
+from workflow_rl.workflow.orders import TYPES
+
+PAIRS = TYPES.pairs
 
 
 def test_only_compliant_trials_count_while_there_are_two() -> None:
     good = [Observation(0, -10.0, 0.97, True), Observation(50, -12.0, 0.96, True)]
     bad = [Observation(100, -90.0, 0.2, False)]
-    beliefs = fit_orders(good + bad)
+    beliefs = fit_orders(TYPES, good + bad)
     assert beliefs is not None
     assert beliefs.only_compliant
     assert beliefs.trials == 2
     assert beliefs.mean.min() > -20
-    beliefs = fit_orders(good[:1] + bad)
+    beliefs = fit_orders(TYPES, good[:1] + bad)
     assert beliefs is not None
     assert not beliefs.only_compliant
     assert beliefs.trials == 2
-    assert fit_orders([]) is None
+    assert fit_orders(TYPES, []) is None
 
 
 def test_beliefs_are_those_of_the_search() -> None:
     seen = quick_search(pairwise([6.0] + [0.0] * (len(PAIRS) - 1)), 0.5, 5, 12)
-    beliefs, chosen = fit_orders(seen), recommend(seen)
+    beliefs, chosen = fit_orders(TYPES, seen), recommend(TYPES, seen)
     assert beliefs is not None
     assert beliefs.of(chosen.order).mean == pytest.approx(chosen.mean)
     assert beliefs.of(chosen.order).error == pytest.approx(chosen.deviation)

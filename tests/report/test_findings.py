@@ -15,14 +15,16 @@ from workflow_rl.report.findings import cost_of, find
 from workflow_rl.report.rundata import read_run
 from workflow_rl.report.words import about_recommendation, status_of
 from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import NUM_ORDERS, POSITIONS, format_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+POSITIONS = TYPES.positions(range(NUM_ORDERS))
 
 
 def test_the_recommendation_is_the_run_s_own(real_run: Path) -> None:
     found, summary = find(read_run(real_run)), read_json(real_run / "summary.json")
     mine = found.recommended
     assert mine is not None
-    assert format_order(mine.order) == summary["recommended"]
+    assert TYPES.format(mine.order) == summary["recommended"]
     assert mine.is_final
     source = summary["polished"] if mine.polished else None
     if source is not None:
@@ -146,7 +148,7 @@ def test_a_training_of_one_workflow_is_found_too(tmp_path: Path) -> None:
     assert found.run.problems == ()
     mine = found.recommended
     assert mine is not None
-    assert format_order(mine.order) == workflow
+    assert TYPES.format(mine.order) == workflow
     assert mine.reward.mean == read_json(run / "summary.json")["env_reward"]
     assert found.beliefs is None
     assert found.cost is not None

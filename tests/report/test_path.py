@@ -8,7 +8,7 @@ from tests.report.runs import pairwise, trial, write_run
 from workflow_rl.files import write_json
 from workflow_rl.report.path import reason_of, search_path
 from workflow_rl.report.rundata import read_run
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import TYPES
 
 TRIALS = [
     trial(0, 5, -30.0),
@@ -35,7 +35,7 @@ def test_before_anything_complied_there_is_no_best(tmp_path: Path) -> None:
 def test_regret_is_what_the_best_of_all_orders_is_truly_better(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", TRIALS)
     values = pairwise([1.0] * 10)
-    write_json(run / "landscape.json", {format_order(o): v for o, v in enumerate(values.tolist())})
+    write_json(run / "landscape.json", {TYPES.format(o): v for o, v in enumerate(values.tolist())})
     steps = search_path(read_run(run))
     best = float(np.max(values))
     expected = [best - values[o] for o in (5, 5, 119, 119, 119)]

@@ -10,7 +10,7 @@ from tests.report.runs import log_rows, trial, write_log, write_run
 from tests.runs.test_store import holder
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.report.rundata import read_landscape, read_run
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 ROWS = log_rows("base", None, 3) + log_rows("trial_000", 7, 2)
 TRIALS = [trial(0, 7, -20.0), trial(1, 30, None)]
@@ -156,7 +156,7 @@ def test_a_configuration_of_another_version_is_shown_as_it_is(tmp_path: Path) ->
 
 def test_a_landscape_is_read_in_every_form(tmp_path: Path) -> None:
     file = tmp_path / "landscape.json"
-    pairs = {format_order(3): -10.0, format_order(80): -12.5}
+    pairs = {TYPES.format(3): -10.0, TYPES.format(80): -12.5}
     rows = [{"workflow": name, "mean": mean} for name, mean in pairs.items()]
     for data in (pairs, rows, {"orders": pairs}, {"red_agent": "bline", "orders": rows}):
         file.write_text(json.dumps(data))

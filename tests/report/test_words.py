@@ -9,7 +9,9 @@ from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.report import words
 from workflow_rl.report.findings import Findings, find
 from workflow_rl.report.rundata import read_run
-from workflow_rl.workflow.orders import PAIRS
+from workflow_rl.workflow.orders import TYPES
+
+PAIRS = TYPES.pairs
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_a_recommendation_that_does_not_comply_is_given_with_care(tmp_path: Path
 
 def test_with_too_few_compliant_trials_the_belief_says_what_it_rests_on(tmp_path: Path) -> None:
     trials = [trial(0, 5, -9.0, compliance=0.3), trial(1, 50, -12.0)]
-    text = words.about_beliefs(found(tmp_path, trials=trials).beliefs)
+    text = words.about_beliefs(found(tmp_path, trials=trials))
     assert "all 2 trials, because fewer than two complied" in text
 
 
@@ -102,7 +104,7 @@ def test_every_section_has_a_sentence_even_of_nothing(tmp_path: Path) -> None:
     for sentence in (
         words.about_finding(nothing)[0],
         words.about_scores(nothing),
-        words.about_beliefs(nothing.beliefs),
+        words.about_beliefs(nothing),
         words.about_pairs(nothing),
         words.about_path(nothing),
         words.about_cost(nothing),

@@ -14,7 +14,7 @@ from workflow_rl.runs.logs import (
     write_episodes,
 )
 from workflow_rl.train.episodes import Episodes
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 ROWS = [
     {"training": "base", "update": 1, "reward": -1.25},
@@ -38,7 +38,7 @@ def filled(path: Path) -> CsvLog:
 def episodes(number: int, order: int = 0) -> Episodes:
     return Episodes(
         env=np.arange(number, dtype=np.int32),
-        order=np.full(number, order, np.int16),
+        order=np.full(number, order, np.int64),
         env_reward=np.linspace(-9, 0, number, dtype=np.float32),
         alignment=np.full(number, 15, np.float32),
         compliance_observed=np.full(number, 0.5, np.float32),
@@ -170,12 +170,12 @@ def test_all_episodes_make_one_parquet_file(tmp_path: Path) -> None:
         if name != "polish":
             log.append(4, episodes(2, order))
         parts[name] = log.read()
-    write_episodes(tmp_path / "episodes.parquet", parts)
+    write_episodes(tmp_path / "episodes.parquet", parts, TYPES)
     rows: list[dict[str, Any]] = pq.read_table(tmp_path / "episodes.parquet").to_pylist()
     assert [row["training"] for row in rows] == ["base"] * 2 + ["trial_000"] * 2
     assert rows[1] == {
         "training": "base",
-        "workflow": format_order(3),
+        "workflow": TYPES.format(3),
         "update": 4,
         "env": 1,
         "env_reward": 0.0,
@@ -184,11 +184,11 @@ def test_all_episodes_make_one_parquet_file(tmp_path: Path) -> None:
         "compliance_true": 0.25,
         "fixes": 2,
     }
-    assert rows[3]["workflow"] == format_order(NUM_ORDERS - 1)
+    assert rows[3]["workflow"] == TYPES.format(NUM_ORDERS - 1)
 
 
 def test_no_episodes_make_an_empty_parquet_file(tmp_path: Path) -> None:
-    write_episodes(tmp_path / "episodes.parquet", {})
+    write_episodes(tmp_path / "episodes.parquet", {}, TYPES)
     assert pq.read_table(tmp_path / "episodes.parquet").num_rows == 0
 
 

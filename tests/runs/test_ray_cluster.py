@@ -21,7 +21,7 @@ from tests.runs.toy import assert_same, csv_rows, run_search, the_run, tiny
 from tests.runs.work import assert_same_folder, expected, task
 from workflow_rl.config import Execution
 from workflow_rl.runs.pool import Done, Retried, Rows
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import TYPES
 
 pytestmark = [
     pytest.mark.ray,
@@ -270,9 +270,9 @@ def test_a_straggler_is_left_out_with_its_reason(cluster: RayHost, tmp_path: Pat
     assert len(stopped) in (2, 3)
     why = "not over after 25 s, in each of 2 attempts"
     assert len(re.findall(r"^trial_000 is done again: it took longer than 25 s", out, re.M)) == 1
-    assert f"trial_000 failed and is left out: {why} ({format_order(0)})" in out
+    assert f"trial_000 failed and is left out: {why} ({TYPES.format(0)})" in out
     summary = json.loads((the_run(tmp_path) / "summary.json").read_text())
-    assert summary["failed"] == [{"workflow": format_order(0), "reason": why}]
+    assert summary["failed"] == [{"workflow": TYPES.format(0), "reason": why}]
     assert [trial["order"] for trial in summary["trials"]] == [1, 2]
 
 

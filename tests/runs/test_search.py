@@ -32,7 +32,7 @@ from workflow_rl.runs.store import TrainingFolder
 from workflow_rl.runs.summary import SearchOutcome
 from workflow_rl.runs.trial import Trial
 from workflow_rl.train.job import TrainResult, Weights
-from workflow_rl.workflow.orders import format_order, kendall_distance
+from workflow_rl.workflow.orders import TYPES
 
 # --- what is decided when: nothing is trained
 
@@ -102,7 +102,7 @@ def test_the_list_of_a_strategy_goes_on_as_if_nothing_had_failed(
     pool = Valued(3, ranks=[3, 6, 0, 7, 1, 5, 2, 4], fails={1, 4})
     config = settings(8, strategy="random", ordered_results=ordered)
     outcome = searched(tmp_path, config, pool)
-    orders = make_strategy("random", beta=2.0, threshold=0.95, design=4, seed=config.seed)
+    orders = make_strategy("random", TYPES, beta=2.0, threshold=0.95, design=4, seed=config.seed)
     listed = [orders.pick([], range(n)).order for n in range(8)]
     assert [(t.number, t.order) for t in outcome.trials] == [
         (n, listed[n]) for n in (0, 2, 3, 5, 6, 7)
@@ -205,13 +205,13 @@ def test_a_failing_objective_ends_the_search_with_its_error(tmp_path: Path) -> N
 def test_what_failed_is_left_out_and_noted_with_its_reason(tmp_path: Path) -> None:
     with opened(tmp_path, settings(4), Valued(fails={1}), Recorder()) as search:
         notices = [text for event in search.events() if (text := notice_of(event))]
-    assert notices == [f"trial_001 failed and is left out: it rained ({format_order(1)})"]
+    assert notices == [f"trial_001 failed and is left out: it rained ({TYPES.format(1)})"]
     run = search.directory.path
     summary = json.loads((run / "summary.json").read_text())
-    assert summary["failed"] == [{"workflow": format_order(1), "reason": "it rained"}]
+    assert summary["failed"] == [{"workflow": TYPES.format(1), "reason": "it rained"}]
     assert summary["workflows"] == 3
     decisions = csv_rows(run / "gp_sampling_log.csv")
-    assert [row["workflow"] for row in decisions] == [format_order(n) for n in range(4)]
+    assert [row["workflow"] for row in decisions] == [TYPES.format(n) for n in range(4)]
     before = without_costs(summary)
     again = searched(tmp_path, settings(4), Valued(), Recorder())  # it stays failed
     assert [trial.number for trial in again.trials] == [0, 2, 3]
@@ -306,7 +306,7 @@ def test_with_an_inherited_policy_it_does_depend_on_that(tmp_path: Path, mode: s
 
 def test_each_trial_goes_on_from_where_its_mode_says(tmp_path: Path) -> None:
     orders = [0, 119, 1, 118]
-    assert kendall_distance(0, 1) == kendall_distance(118, 119) == 1
+    assert TYPES.distance(0, 1) == TYPES.distance(118, 119) == 1
     expected = {
         "common": ["base"] * 4,
         "none": [None] * 4,

@@ -21,7 +21,7 @@ from workflow_rl.sim.batch import Batch
 from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.train.job import TrainResult
 from workflow_rl.train.loop import load_weights
-from workflow_rl.workflow.orders import format_order, parse_order
+from workflow_rl.workflow.orders import TYPES
 
 TOY = ExperimentConfig(
     game=GameConfig(red_agent="meander", rules="competition"),
@@ -74,9 +74,9 @@ def test_the_training_log_has_a_row_for_every_update(toy: SearchOutcome) -> None
     rows = csv_rows(toy.path / "training_log.csv")
     expected = [("base", "all", n) for n in range(1, 7)]
     for number, (trial, result) in enumerate(ended(toy)):
-        name = format_order(trial.order)
+        name = TYPES.format(trial.order)
         expected += [(f"trial_{number:03d}", name, n) for n in range(1, result.updates + 1)]
-    recommended = format_order(toy.recommendation.order)
+    recommended = TYPES.format(toy.recommendation.order)
     expected += [("polish", recommended, n) for n in range(1, 4)]
     found = [(row["training"], row["workflow"], int(row["update"])) for row in rows]
     assert found == expected
@@ -101,7 +101,7 @@ def test_there_is_a_row_for_every_episode(toy: SearchOutcome) -> None:
     }
     assert keys == {(*update, env) for update in updates for env in range(20)}
     assert len(rows) == len(keys)
-    orders = {f"trial_{i:03d}": format_order(t.order) for i, t in enumerate(toy.trials)}
+    orders = {f"trial_{i:03d}": TYPES.format(t.order) for i, t in enumerate(toy.trials)}
     for row in rows:
         if row["training"] in orders:
             assert row["workflow"] == orders[row["training"]]
@@ -147,7 +147,7 @@ def test_alignment_follows_the_view_that_is_trained_on(tmp_path: Path) -> None:
 
 def test_every_decision_is_logged_with_its_reasons(toy: SearchOutcome) -> None:
     rows = csv_rows(toy.path / "gp_sampling_log.csv")
-    assert [row["workflow"] for row in rows] == [format_order(t.order) for t in toy.trials]
+    assert [row["workflow"] for row in rows] == [TYPES.format(t.order) for t in toy.trials]
     assert [row["reason"] for row in rows[:2]] == ["design", "design"]
     last = rows[2]
     assert last["reason"] in ("explore", "exploit")
@@ -194,12 +194,12 @@ def test_the_summary_tells_of_every_trial_and_the_recommendation(toy: SearchOutc
     summary = json.loads((toy.path / "summary.json").read_text())
     assert summary["rules"] == "competition"
     assert summary["red_agent"] == "meander"
-    assert parse_order(summary["recommended"]) == load_policy(toy.path).order
+    assert TYPES.read(summary["recommended"]) == load_policy(toy.path).order
     assert summary["workflows"] == 3
     assert summary["transitions"] == toy.transitions
     assert summary["seconds"] == toy.seconds > 0
     for told, (trial, result) in zip(summary["trials"], ended(toy), strict=True):
-        assert told["workflow"] == format_order(trial.order)
+        assert told["workflow"] == TYPES.format(trial.order)
         assert told["env_reward"] == result.env_reward
         assert told["env_reward_error"] == result.env_reward_error
         assert told["compliance"] == result.compliance
@@ -232,7 +232,7 @@ def test_the_recommended_policy_plays_as_its_description_says(toy: SearchOutcome
         episode_length=told["episode_length"],
     )
     order = toy.recommendation.order
-    assert policy.order == parse_order(format_order(order))
+    assert policy.order == TYPES.read(TYPES.format(order))
     from workflow_rl.ppo.network import ActorCritic
 
     player = Player(SimulatorWorld(Batch(400, game)), order, seed=1)

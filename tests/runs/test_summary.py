@@ -7,7 +7,7 @@ from tests.runs.work import result
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.summary import spread_of
 from workflow_rl.runs.trial import Trial
-from workflow_rl.workflow.orders import classes_of_equals
+from workflow_rl.workflow.orders import TYPES
 
 
 def trial(order: int, value: float, good: bool = True) -> Trial:
@@ -17,7 +17,7 @@ def trial(order: int, value: float, good: bool = True) -> Trial:
 
 def test_what_differs_between_orders_is_told_from_what_differs_between_equals() -> None:
     red = "meander"
-    classes = classes_of_equals(red)
+    classes = TYPES.classes_of_equals(red)
     other = next(order for order in range(120) if classes[order] != classes[0])
     trials = [trial(0, -10), trial(0, -12), trial(other, -20), trial(other, -24)]
     found = spread_of([*trials, trial(5, -500, good=False)], red)
@@ -27,7 +27,7 @@ def test_what_differs_between_orders_is_told_from_what_differs_between_equals() 
 
 
 def test_orders_that_red_makes_equal_are_repeats_of_one() -> None:
-    classes = classes_of_equals("bline")
+    classes = TYPES.classes_of_equals("bline")
     equal = next(o for o in range(1, 120) if (classes[o] == classes).sum() > 1)
     twin = next(o for o in range(120) if o != equal and classes[o] == classes[equal])
     found = spread_of([trial(equal, -10), trial(twin, -12)], "bline")
@@ -37,7 +37,7 @@ def test_orders_that_red_makes_equal_are_repeats_of_one() -> None:
 
 
 def test_equal_orders_are_repeats_of_one_and_trials_below_are_left_out() -> None:
-    classes = classes_of_equals("bline")
+    classes = TYPES.classes_of_equals("bline")
     first, same = [order for order in range(120) if classes[order] == classes[0]][:2]
     other = next(order for order in range(120) if classes[order] != classes[0])
     trials = [trial(first, -10), trial(same, -12), trial(other, -21)]

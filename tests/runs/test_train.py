@@ -12,7 +12,7 @@ from workflow_rl.evaluation.selection import SELECTION_SEED, Candidate, Ranking
 from workflow_rl.runs.pool import Done, Event, Rows, Started
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.train import train_events, train_workflow, workflow_named
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import TYPES
 
 CONFIG = tiny()
 
@@ -35,9 +35,9 @@ def test_one_training_tells_how_it_goes_and_leaves_its_tables_policy_and_summary
         ("training", str(update)) for update in (1, 2, 3)
     ]
     summary = json.loads((directory.path / "summary.json").read_text())
-    assert summary == {"rules": "main", "workflow": format_order(7)} | asdict(last.result)
+    assert summary == {"rules": "main", "workflow": TYPES.format(7)} | asdict(last.result)
     # It is the training that nobody writes down.
-    policy, result = train_workflow(format_order(7), CONFIG)
+    policy, result = train_workflow(TYPES.format(7), CONFIG)
     assert result == last.result
     kept = load_policy(directory.path)
     assert kept.description == policy.description
@@ -78,7 +78,7 @@ def test_a_training_goes_on_in_its_directory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "order", "name"),
     [
-        (CONFIG, 7, format_order(7)),
+        (CONFIG, 7, TYPES.format(7)),
         (CONFIG, None, "all orders"),
         (tiny(conditioned=False), None, "no workflow"),
     ],

@@ -10,7 +10,7 @@ from tests.runs.work import result
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.strategies import Decision, Observation
 from workflow_rl.runs.trial import Trial, TrialFile, with_status
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 WHY = Decision(7, "explore", 1.5, -3.0, -4.0, 0.5, top=((7, 1.5), (9, 1.0)))
 
@@ -24,7 +24,7 @@ FAILED = trial(2, failure="it rained")
 
 
 def through_json(one: Trial) -> Trial:
-    return Trial.from_json(json.loads(json.dumps(json_data(one))))
+    return Trial.from_json(json.loads(json.dumps(json_data(one))), TYPES)
 
 
 def json_data(one: Trial) -> Any:
@@ -62,11 +62,11 @@ def test_only_a_trial_that_is_done_is_an_observation() -> None:
 
 
 def test_the_row_of_a_decision_lists_its_reasons_and_the_best_three() -> None:
-    row = trial(4).decision_row()
-    assert (row["trial"], row["workflow"], row["reason"]) == (4, format_order(7), "explore")
+    row = trial(4).decision_row(TYPES)
+    assert (row["trial"], row["workflow"], row["reason"]) == (4, TYPES.format(7), "explore")
     assert (row["ucb"], row["mean"], row["std"], row["score"]) == (-3.0, -4.0, 0.5, 1.5)
     assert row["pick_seconds"] == 0.25
-    assert [row[f"top{n}"] for n in (1, 2, 3)] == [format_order(7), format_order(9), ""]
+    assert [row[f"top{n}"] for n in (1, 2, 3)] == [TYPES.format(7), TYPES.format(9), ""]
     assert [row[f"top{n}_score"] for n in (1, 2, 3)] == [1.5, 1.0, ""]
 
 
@@ -84,14 +84,14 @@ WRONG: list[dict[str, Any]] = [
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_no_trial_can_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
-        Trial.from_json(json_data(DONE) | wrong)
+        Trial.from_json(json_data(DONE) | wrong, TYPES)
 
 
 # --- the file
 
 
 def test_every_change_is_on_disk_at_once_and_read_again(tmp_path: Path) -> None:
-    file = TrialFile(tmp_path / "trials.json")
+    file = TrialFile(tmp_path / "trials.json", TYPES)
     file.read()
     assert file.trials == []
     file.put(trial(0))
@@ -100,7 +100,7 @@ def test_every_change_is_on_disk_at_once_and_read_again(tmp_path: Path) -> None:
     file.put(FAILED)
     stored = json.loads((tmp_path / "trials.json").read_text())
     assert stored == [json_data(t) for t in (trial(0), DONE, FAILED)]
-    again = TrialFile(tmp_path / "trials.json")
+    again = TrialFile(tmp_path / "trials.json", TYPES)
     again.read()
     assert [t.status for t in again.trials] == ["running", "done", "failed"]
     again.put(trial(0, failure="rain"))  # and what was read is not lost
@@ -108,7 +108,7 @@ def test_every_change_is_on_disk_at_once_and_read_again(tmp_path: Path) -> None:
 
 
 def test_failed_trials_may_be_tried_once_more(tmp_path: Path) -> None:
-    file = TrialFile(tmp_path / "trials.json")
+    file = TrialFile(tmp_path / "trials.json", TYPES)
     for one in (trial(0), DONE, FAILED):
         file.put(one)
     file.read(retry_failed=True)
@@ -124,4 +124,4 @@ def test_what_is_no_list_of_trials_is_said_to_be_damaged(tmp_path: Path, entries
     path = tmp_path / "trials.json"
     path.write_text(json.dumps(entries))
     with pytest.raises(InvalidInputError, match=r"trials\.json is damaged"):
-        TrialFile(path).read()
+        TrialFile(path, TYPES).read()

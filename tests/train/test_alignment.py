@@ -10,11 +10,15 @@ from workflow_rl.train.alignment import (
     LOWEST_WEIGHT,
     AlignmentWeight,
 )
+from workflow_rl.workflow.episode_orders import episode_orders_of
+from workflow_rl.workflow.orders import NUM_ORDERS
+
+ONE = np.array([7])
 
 
 def told(weight: AlignmentWeight, compliance: float, order: int = 7) -> None:
     """Takes in an update of 20 episodes that comply so far."""
-    weight.adapt(np.full(20, order, np.int16), np.full(20, compliance))
+    weight.adapt(np.full(20, order, np.int64), np.full(20, compliance))
 
 
 @pytest.mark.parametrize("order", [7, None])
@@ -50,14 +54,14 @@ def test_an_adaptive_weight_reacts_more_to_a_larger_lack_and_stays_within_bounds
     for compliance in (0.96, 0.95, 0.94, 0.0):
         weight = AlignmentWeight(TrainConfig(), order)
         told(weight, compliance)
-        changes.append(weight.values[7])
+        changes.append(weight.of(ONE)[0])
     assert changes == sorted(changes)
     for compliance, bound in ((0.0, highest), (1.0, LOWEST_WEIGHT)):
         weight = AlignmentWeight(TrainConfig(compliance_threshold=0.5), order)
         for _ in range(1_000):
             told(weight, compliance)
-            assert LOWEST_WEIGHT <= weight.values[7] <= highest
-        assert weight.values[7] == bound
+            assert LOWEST_WEIGHT <= weight.of(ONE)[0] <= highest
+        assert weight.of(ONE)[0] == bound
 
 
 def test_a_weight_that_starts_above_the_bound_is_not_cut_down_at_once() -> None:
@@ -70,14 +74,25 @@ def test_a_weight_that_starts_above_the_bound_is_not_cut_down_at_once() -> None:
 
 def test_each_order_has_its_own_weight_when_all_are_trained() -> None:
     weight = AlignmentWeight(TrainConfig(), None)
-    orders = np.array([3, 3, 5, 9], np.int16)
+    orders = np.array([3, 3, 5, 9], np.int64)
     weight.adapt(orders, np.array([0.5, 0.9, 1.0, 0.965]))
     assert weight.values[3] > 30 > weight.values[5]
     assert weight.values[9] == pytest.approx(30)
     untouched = np.delete(weight.values, orders)
     assert (untouched == 30).all()
-    assert weight.trained is weight.values
-    assert len(AlignmentWeight(TrainConfig(), 4).trained) == 1
+    assert len(weight.values) == NUM_ORDERS
+    assert len(AlignmentWeight(TrainConfig(), 4).values) == 1
+
+
+@pytest.mark.parametrize("units", ["hosts", "any"])
+def test_orders_too_many_to_meet_again_share_one_weight(units: str) -> None:
+    config = TrainConfig(units=units)
+    weight = AlignmentWeight(config, None, episode_orders_of(config))
+    orders = np.array([[3, 400_000_000]])
+    weight.adapt(orders.ravel(), np.array([0.5, 0.9]))
+    assert weight.of(orders).shape == (1, 2)
+    assert (weight.of(orders) == weight.mean).all()
+    assert 30 < weight.mean < 50
 
 
 @pytest.mark.parametrize("order", [7, None])

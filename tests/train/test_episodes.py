@@ -25,7 +25,7 @@ def rollout_with(verdict: Any, any_open: Any, ends: Any, env_reward: Any, order:
         any_open=np.asarray(any_open, np.bool_),
         ends=np.asarray(ends, np.bool_),
         env_reward=np.asarray(env_reward, np.float32),
-        orders=np.full(ends.shape, order, np.int16),
+        orders=np.full(ends.shape, order, np.int64),
     )
 
 
@@ -119,7 +119,9 @@ def test_each_order_may_have_its_own_weight() -> None:
     rollout = random_rollout(np.random.default_rng(0), 30, 4)
     weights = np.linspace(1, 50, NUM_ORDERS)
     whole, _ = Scorekeeper(4).score(rollout, weight=1.0, view="observed")
-    trained, episodes = Scorekeeper(4).score(rollout, weight=weights, view="observed")
+    trained, episodes = Scorekeeper(4).score(
+        rollout, weight=weights[rollout.orders], view="observed"
+    )
     shares = whole - rollout.env_reward
     np.testing.assert_allclose(
         trained - rollout.env_reward, weights[rollout.orders] * shares, rtol=1e-4, atol=1e-4

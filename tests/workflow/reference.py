@@ -34,17 +34,23 @@ class Judged(NamedTuple):
     complies: bool = False
 
 
-def judge_by_marks(marks: Mapping[str, str], action: str, order: tuple[str, ...]) -> Judged:
+def judge_by_marks(
+    marks: Mapping[str, str],
+    action: str,
+    order: tuple[str, ...],
+    home: Mapping[str, str] = TYPE_OF,
+) -> Judged:
     """Judges an action by Blue's own table.
 
     Args:
         marks: host -> No, Unknown, User or Privileged, as Blue saw it before acting.
         action: as in `Remove User1`.
-        order: the unit types, first to be fixed first.
+        order: the units, first to be fixed first.
+        home: host -> its unit.
     """
     open_hosts = {host for host, mark in marks.items() if mark != "No"}
     already_unknown = {host for host, mark in marks.items() if mark == "Unknown"}
-    return _judge(open_hosts, already_unknown, action, order)
+    return _judge(open_hosts, already_unknown, action, order, home)
 
 
 def judge_by_truth(
@@ -63,7 +69,11 @@ def judge_by_truth(
 
 
 def _judge(
-    open_hosts: set[str], remove_is_repeat: set[str], action: str, order: tuple[str, ...]
+    open_hosts: set[str],
+    remove_is_repeat: set[str],
+    action: str,
+    order: tuple[str, ...],
+    home: Mapping[str, str] = TYPE_OF,
 ) -> Judged:
     open_hosts = open_hosts - {FOOTHOLD}
     kind, _, target = action.partition(" ")
@@ -74,7 +84,7 @@ def _judge(
     if kind == "Remove" and target in remove_is_repeat:
         return Judged(any_open=True, is_fix=True)
     for unit in order:
-        of_this_type = {host for host in open_hosts if TYPE_OF[host] == unit}
+        of_this_type = {host for host in open_hosts if home[host] == unit}
         if of_this_type:
             return Judged(True, is_fix=True, counts=True, complies=target in of_this_type)
     raise AssertionError("an open host has a type")

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.workflow.reference import Judged, judge_by_marks, judge_by_truth
@@ -20,15 +20,12 @@ from workflow_rl.workflow.compliance import (
     Judgement,
     judge_observed,
     judge_true,
+    without_violations,
 )
-from workflow_rl.workflow.orders import (
-    NUM_ORDERS,
-    ORDERS,
-    SEQUENCES,
-    classes_without,
-    order_index,
-    parse_order,
-)
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Order
+from workflow_rl.workflow.units import FIXABLE, units_of
+
+RANKS = TYPES.host_ranks(range(NUM_ORDERS))
 
 MARKS = {"No": Mark.NO, "Unknown": Mark.UNKNOWN, "User": Mark.USER}
 MARKS["Privileged"] = Mark.PRIVILEGED
@@ -63,7 +60,7 @@ def seen(marks: Mapping[str, str], action: str, order: str = ORDER) -> str:
     judgement = judge_observed(
         np.array([table_of(marks)]),
         np.array([parse_action(action)]),
-        SEQUENCES[[order_index(parse_order(order))]],
+        RANKS[[TYPES.index(order)]],
     )
     return VERDICTS[judgement.verdict[0]]
 
@@ -74,7 +71,7 @@ def truly(held: set[str], removable: set[str], action: str, order: str = ORDER) 
         np.array([host_set(held)], np.int16),
         np.array([host_set(removable)], np.int16),
         np.array([parse_action(action)]),
-        SEQUENCES[[order_index(parse_order(order))]],
+        RANKS[[TYPES.index(order)]],
     )
     return VERDICTS[judgement.verdict[0]]
 
@@ -100,12 +97,42 @@ def test_the_observed_view_judges_as_the_reference_does(steps: list[Any]) -> Non
     judgement = judge_observed(
         np.array([table_of(marks, activity) for marks, activity, _, _ in steps], np.int64),
         np.array([parse_action(action) for _, _, action, _ in steps], np.int64),
-        SEQUENCES[[order_index(order) for *_, order in steps]].reshape(-1, 5),
+        RANKS[[TYPES.index(order) for *_, order in steps]].reshape(-1, 13),
     )
     assert len(judgement.any_open) == len(judgement.verdict) == len(steps)
     for k, (marks, _, action, order) in enumerate(steps):
         every_host = {host: marks.get(host, "No") for host in HOST_NAMES}
         assert meaning(judgement, k) == judge_by_marks(every_host, action, order)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from("abcdef"), min_size=12, max_size=12),
+    st.lists(st.tuples(mark_maps, actions), min_size=1, max_size=10),
+    st.randoms(use_true_random=False),
+)
+def test_orders_of_any_units_are_judged_as_the_reference_does(
+    homes: list[str], steps: list[Any], random: Any
+) -> None:
+    groups = {name: [h for h, n in zip(FIXABLE, homes, strict=True) if n == name] for name in homes}
+    assume(len(groups) > 1)
+    units = units_of(groups)
+    order = Order(random.sample(units.names, len(units)), units)
+    home = {host: name for name, hosts in groups.items() for host in hosts}
+    judgement = judge_observed(
+        np.array([table_of(marks) for marks, _ in steps], np.int64),
+        np.array([parse_action(action) for _, action in steps], np.int64),
+        np.tile(order.host_ranks, (len(steps), 1)),
+    )
+    masks = without_violations(
+        np.ones((len(steps), NUM_ACTIONS), np.bool_),
+        np.array([table_of(marks) for marks, _ in steps], np.int64),
+        np.tile(order.host_ranks, (len(steps), 1)),
+    )
+    for k, (marks, action) in enumerate(steps):
+        every_host = {host: marks.get(host, "No") for host in HOST_NAMES}
+        assert meaning(judgement, k) == judge_by_marks(every_host, action, order, home)
+        assert masks[k, parse_action(action)] == (judgement.verdict[k] != VIOLATION)
 
 
 @settings(deadline=None)  # the first call compiles
@@ -117,7 +144,7 @@ def test_the_true_view_judges_as_the_reference_does(steps: list[Any]) -> None:
         np.array(held, np.int16),
         np.array(removable, np.int16),
         np.array([parse_action(action) for *_, action, _ in steps], np.int64),
-        SEQUENCES[[order_index(order) for *_, order in steps]].reshape(-1, 5),
+        RANKS[[TYPES.index(order) for *_, order in steps]].reshape(-1, 13),
     )
     for k, (root, user, shells, action, order) in enumerate(steps):
         access = dict.fromkeys(HOST_NAMES, 0)
@@ -198,7 +225,7 @@ def test_activity_alone_opens_nothing() -> None:
     judgement = judge_observed(
         np.array([table_of({}, dict.fromkeys(HOST_NAMES, 0b11))]),
         np.array([parse_action("Restore User1")]),
-        SEQUENCES[:1],
+        RANKS[:1],
     )
     assert (judgement.any_open.tolist(), judgement.verdict.tolist()) == ([False], [REPEAT])
 
@@ -248,7 +275,7 @@ class Played:
         return judge_true(self.held, self.removable, self.actions, self._sequences(order))
 
     def _sequences(self, order: int) -> Any:
-        return np.repeat(SEQUENCES[[order]], len(self.actions), axis=0)
+        return np.repeat(RANKS[[order]], len(self.actions), axis=0)
 
 
 def play(red_agent: RedAgentName, envs: int, steps: int, *, fixes: float = 0.0) -> list[Played]:
@@ -291,7 +318,7 @@ def test_real_games_are_judged_as_the_reference_judges_what_blue_saw_and_what_wa
 
 @pytest.mark.compiled
 def test_against_bline_the_120_orders_fall_into_24_classes_of_equal_verdicts() -> None:
-    classes = classes_without("defender")
+    classes = TYPES.classes_without("defender")
     representatives = np.array([np.flatnonzero(classes == number)[0] for number in range(24)])
     for step in play("bline", envs=16, steps=120, fixes=0.4):
         assert not (step.table >> (4 * DEFENDER + 2) & 0b11).any()
@@ -316,7 +343,7 @@ def test_against_bline_only_the_places_of_enterprise_op_server_and_user_matter()
 
 @pytest.mark.compiled
 def test_meander_raises_false_alarms_on_the_defender_that_only_the_observed_view_sees() -> None:
-    first = order_index(parse_order("defender > enterprise > op_server > op_host > user"))
+    first = TYPES.index("defender > enterprise > op_server > op_host > user")
     alarms = 0
     for step in play("meander", envs=16, steps=300):
         assert (step.red_access[:, DEFENDER] == Access.NONE).all()

@@ -15,9 +15,9 @@ from workflow_rl.workflow.compliance import (
     judge_true,
 )
 from workflow_rl.workflow.explain import VERDICTS, explain_observed, explain_true
-from workflow_rl.workflow.orders import NUM_ORDERS, SEQUENCES, order_index, parse_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
-ORDER = order_index(parse_order("op_server > enterprise > op_host > user > defender"))
+ORDER = TYPES.read("op_server > enterprise > op_host > user > defender")
 
 
 def table(**marks: Mark) -> int:
@@ -91,12 +91,12 @@ def test_by_the_truth_it_is_where_red_is() -> None:
 def test_every_verdict_is_the_judge_s(
     marks: int, held: int, removable: int, action: int, order: int
 ) -> None:
-    actions, sequences = np.array([action]), SEQUENCES[[order]]
-    seen = explain_observed(marks, action, order)
-    assert seen.verdict == judge_observed(np.array([marks]), actions, sequences).verdict[0]
-    true = explain_true(held, removable & held, action, order)
+    actions, ranks = np.array([action]), TYPES.host_ranks([order])
+    seen = explain_observed(marks, action, TYPES[order])
+    assert seen.verdict == judge_observed(np.array([marks]), actions, ranks).verdict[0]
+    true = explain_true(held, removable & held, action, TYPES[order])
     sets = np.array([held], np.int16), np.array([removable & held], np.int16)
-    assert true.verdict == judge_true(*sets, actions, sequences).verdict[0]
+    assert true.verdict == judge_true(*sets, actions, ranks).verdict[0]
     assert seen.word in VERDICTS.values()
     assert seen.why
     assert true.why

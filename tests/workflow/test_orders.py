@@ -1,5 +1,6 @@
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -7,26 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import (
-    ENCODING_SIZE,
-    ENCODINGS,
-    NUM_ORDERS,
-    ORDERS,
-    PAIRS,
-    POSITIONS,
-    PRECEDENCE,
-    SEQUENCES,
-    classes_of_equals,
-    classes_without,
-    common_part,
-    format_order,
-    kendall_distance,
-    order_index,
-    parse_order,
-)
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders
+from workflow_rl.workflow.units import units_of
 
 INDICES = st.integers(0, NUM_ORDERS - 1)
+SEQUENCES = TYPES.sequences(range(NUM_ORDERS))
+POSITIONS = TYPES.positions(range(NUM_ORDERS))
+PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
+PAIRS = TYPES.pairs
 EXAMPLE = ("op_server", "enterprise", "op_host", "user", "defender")
 
 
@@ -39,8 +30,8 @@ def test_there_are_120_distinct_orders_of_the_five_types() -> None:
 
 
 def test_every_order_is_found_by_its_index() -> None:
-    assert [order_index(order) for order in ORDERS] == list(range(120))
-    assert [order_index(list(order)) for order in ORDERS] == list(range(120))
+    assert [TYPES.index(order) for order in ORDERS] == list(range(120))
+    assert [TYPES.index(list(order)) for order in ORDERS] == list(range(120))
 
 
 def test_sequences_name_the_type_at_each_position() -> None:
@@ -52,21 +43,6 @@ def test_positions_and_sequences_are_inverse() -> None:
     everywhere = np.tile(np.arange(5), (120, 1))
     np.testing.assert_array_equal(SEQUENCES[rows, POSITIONS], everywhere)
     np.testing.assert_array_equal(POSITIONS[rows, SEQUENCES], everywhere)
-
-
-def test_an_encoding_is_one_hot_per_position_and_per_type() -> None:
-    assert ENCODINGS.shape == (120, ENCODING_SIZE) == (120, 25)
-    grid = ENCODINGS.reshape(120, 5, 5)
-    assert set(np.unique(grid)) == {0, 1}
-    assert (grid.sum(axis=1) == 1).all()
-    assert (grid.sum(axis=2) == 1).all()
-
-
-def test_an_encoding_can_be_read_back() -> None:
-    for order, bits in zip(ORDERS, ENCODINGS, strict=True):
-        read = tuple(UNITS[int(np.flatnonzero(row)[0])] for row in bits.reshape(5, 5))
-        assert read == order
-    assert len({bits.tobytes() for bits in ENCODINGS}) == 120
 
 
 def test_precedence_says_which_of_a_pair_comes_first() -> None:
@@ -95,7 +71,7 @@ def test_precedence_says_which_of_a_pair_comes_first() -> None:
     ],
 )
 def test_an_order_is_read_however_it_is_separated(text: str) -> None:
-    assert parse_order(text) == EXAMPLE
+    assert TYPES.read(text) == EXAMPLE
 
 
 @settings(deadline=None)
@@ -103,13 +79,13 @@ def test_an_order_is_read_however_it_is_separated(text: str) -> None:
 def test_an_order_with_any_mix_of_separators_is_read_back(index: int, between: list[str]) -> None:
     order = ORDERS[index]
     text = order[0] + "".join(s + u for s, u in zip(between, order[1:], strict=False))
-    assert parse_order(text) == order
+    assert TYPES.read(text) == order
 
 
 def test_every_written_order_is_read_back() -> None:
     for index, order in enumerate(ORDERS):
-        assert format_order(index) == format_order(order) == " > ".join(order)
-        assert parse_order(format_order(index)) == order
+        assert TYPES.format(index) == str(order) == " > ".join(order)
+        assert TYPES.read(TYPES.format(index)) == order
 
 
 def assert_names_the_five_types(message: str) -> None:
@@ -136,7 +112,7 @@ def assert_names_the_five_types(message: str) -> None:
 )
 def test_what_is_not_an_order_is_one_sentence_that_names_the_five_types(text: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        parse_order(text)
+        TYPES.read(text)
     assert_names_the_five_types(str(caught.value))
 
 
@@ -144,7 +120,7 @@ def test_what_is_not_an_order_is_one_sentence_that_names_the_five_types(text: st
 @given(st.text(max_size=40))
 def test_any_text_is_an_order_or_a_sentence(text: str) -> None:
     try:
-        assert parse_order(text) in ORDERS
+        assert TYPES.read(text) in ORDERS
     except InvalidInputError as error:
         assert_names_the_five_types(str(error))
 
@@ -152,7 +128,7 @@ def test_any_text_is_an_order_or_a_sentence(text: str) -> None:
 @pytest.mark.parametrize("order", [(), UNITS[:4], (*UNITS, "user"), (1, 2, 3, 4, 5)])
 def test_a_sequence_that_is_not_an_order_is_refused_alike(order: tuple[str, ...]) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        order_index(order)
+        TYPES.index(order)
     assert_names_the_five_types(str(caught.value))
 
 
@@ -173,22 +149,22 @@ def swaps_between(a: int, b: int) -> int:
 
 def test_kendall_distance_counts_exchanges_of_neighbours() -> None:
     for a, b in itertools.product(range(0, 120, 7), range(120)):
-        assert kendall_distance(a, b) == swaps_between(a, b)
+        assert TYPES.distance(a, b) == swaps_between(a, b)
 
 
 def test_the_reversed_order_and_only_it_is_furthest() -> None:
     for a in range(0, 120, 11):
-        far = [b for b in range(120) if kendall_distance(a, b) == 10]
-        assert far == [order_index(ORDERS[a][::-1])]
-        assert max(kendall_distance(a, b) for b in range(120)) == 10
+        far = [b for b in range(120) if TYPES.distance(a, b) == 10]
+        assert far == [TYPES.index(ORDERS[a][::-1])]
+        assert max(TYPES.distance(a, b) for b in range(120)) == 10
 
 
 @settings(deadline=None)
 @given(INDICES, INDICES, INDICES)
 def test_the_distance_is_symmetric_and_zero_only_for_equals(a: int, b: int, c: int) -> None:
-    assert kendall_distance(a, b) == kendall_distance(b, a) >= 0
-    assert (kendall_distance(a, b) == 0) == (a == b)
-    assert kendall_distance(a, c) <= kendall_distance(a, b) + kendall_distance(b, c)
+    assert TYPES.distance(a, b) == TYPES.distance(b, a) >= 0
+    assert (TYPES.distance(a, b) == 0) == (a == b)
+    assert TYPES.distance(a, c) <= TYPES.distance(a, b) + TYPES.distance(b, c)
 
 
 # --- classes of equals
@@ -196,13 +172,13 @@ def test_the_distance_is_symmetric_and_zero_only_for_equals(a: int, b: int, c: i
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_ignoring_a_type_leaves_24_classes_of_5(unit: str) -> None:
-    classes = classes_without(unit)
+    classes = TYPES.classes_without(unit)
     assert classes.shape == (120,)
     assert sorted(np.bincount(classes).tolist()) == [5] * 24
 
 
 def test_orders_of_a_class_differ_only_in_where_the_ignored_type_stands() -> None:
-    classes = classes_without("defender")
+    classes = TYPES.classes_without("defender")
     for number in range(24):
         members = [ORDERS[i] for i in np.flatnonzero(classes == number)]
         assert len({tuple(u for u in order if u != "defender") for order in members}) == 1
@@ -210,25 +186,93 @@ def test_orders_of_a_class_differ_only_in_where_the_ignored_type_stands() -> Non
 
 
 def test_against_bline_the_places_of_defender_and_op_host_make_no_difference() -> None:
-    assert (classes_of_equals("bline") == classes_without("defender", "op_host")).all()
+    assert (TYPES.classes_of_equals("bline") == TYPES.classes_without("defender", "op_host")).all()
 
 
 @pytest.mark.parametrize("red_agent", ["meander", "sleep", "mixed"])
 def test_against_others_no_two_orders_are_equal(red_agent: str) -> None:
-    assert len(set(classes_of_equals(red_agent).tolist())) == NUM_ORDERS
+    assert len(set(TYPES.classes_of_equals(red_agent).tolist())) == NUM_ORDERS
 
 
 def test_what_equal_orders_have_in_common_names_their_class() -> None:
-    classes = classes_of_equals("bline")
-    parts = [common_part(np.flatnonzero(classes == c).tolist()) for c in range(6)]
+    classes = TYPES.classes_of_equals("bline")
+    parts = [TYPES.common_part(np.flatnonzero(classes == c).tolist()) for c in range(6)]
     assert set(parts) == set(itertools.permutations(("enterprise", "op_server", "user")))
 
 
 @given(INDICES)
 def test_an_order_alone_has_all_of_itself_in_common(order: int) -> None:
-    assert common_part([order]) == ORDERS[order]
+    assert TYPES.common_part([order]) == ORDERS[order]
 
 
 @given(INDICES)
 def test_an_order_and_its_reverse_have_nothing_in_common(order: int) -> None:
-    assert common_part([order, order_index(ORDERS[order][::-1])]) == ()
+    assert TYPES.common_part([order, TYPES.index(ORDERS[order][::-1])]) == ()
+
+
+# --- other units
+
+HOSTS = Orders(units_of("hosts"))
+HOST_ORDERS = st.integers(0, HOSTS.total - 1)
+
+
+def test_twelve_units_have_479_million_orders() -> None:
+    assert HOSTS.count == HOSTS.total == math.factorial(12)
+    assert not HOSTS.is_listable
+    assert len(HOSTS.pairs) == 66
+    assert HOSTS[0] == HOSTS.units.names
+    assert HOSTS[HOSTS.total - 1] == HOSTS.units.names[::-1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(HOST_ORDERS, HOST_ORDERS)
+def test_numbers_rise_as_orders_do_and_are_read_back(a: int, b: int) -> None:
+    one, other = HOSTS.sequences([a, b]).tolist()
+    assert (a < b) == (one < other)
+    assert HOSTS.index(HOSTS.format(a).upper()) == a
+    assert HOSTS.indices(HOSTS.sequences([a, b])).tolist() == [a, b]
+
+
+@settings(max_examples=20, deadline=None)
+@given(HOST_ORDERS)
+def test_neighbours_are_one_swap_or_one_insertion_away(index: int) -> None:
+    near = HOSTS.neighbours(index)
+    assert len(near) == 176 == len(set(near.tolist()) - {index})
+    order = HOSTS.sequences([index])[0]
+    for other in HOSTS.sequences(near):
+        changed = np.flatnonzero(order != other)
+        first, last = changed[0], changed[-1]
+        moved = sorted(order[first : last + 1]) == sorted(other[first : last + 1])
+        is_insertion = (
+            order[first : last + 1].tolist() == np.roll(other[first : last + 1], 1).tolist()
+            or order[first : last + 1].tolist() == np.roll(other[first : last + 1], -1).tolist()
+        )
+        assert moved
+        assert len(changed) == 2 or is_insertion
+
+
+def test_a_host_s_rank_is_the_place_of_its_unit() -> None:
+    order = HOSTS.read(("Op_Server0", *(n for n in HOSTS.units.names if n != "Op_Server0")))
+    (ranks,) = HOSTS.host_ranks([HOSTS.index(order)])
+    np.testing.assert_array_equal(ranks, order.host_ranks)
+    assert ranks[HOST_NAMES.index("Op_Server0")] == 0
+    assert sorted(np.delete(ranks, HOST_NAMES.index("User0")).tolist()) == list(range(12))
+    shared = TYPES.read(EXAMPLE).host_ranks
+    assert len({shared[h] for h, name in enumerate(HOST_NAMES) if name.startswith("User")}) == 1
+
+
+def test_against_bline_units_of_hosts_it_never_touches_make_no_difference() -> None:
+    one = HOSTS.read(HOSTS.units.names)
+    moved = [name for name in one if name not in ("Defender", "Op_Host1")]
+    other = ("Op_Host1", *moved, "Defender")
+    third = (*one[:-2], one[-1], one[-2])
+    indices = [HOSTS.index(order) for order in (one, other, third)]
+    assert HOSTS.classes_of_equals("bline", indices).tolist() == [0, 0, 1]
+    assert HOSTS.classes_of_equals("meander", indices).tolist() == [0, 1, 2]
+
+
+def test_an_order_knows_its_units_wherever_it_goes() -> None:
+    order = HOSTS.read(HOSTS.units.names)
+    again = pickle.loads(pickle.dumps(order))
+    assert (again, again.units) == (order, HOSTS.units)
+    assert TYPES[3].units == TYPES.units

@@ -3,9 +3,11 @@
 Inputs, a row for each of n situations:
 
 - `observation`, float (n, observation's size);
-- `order`, float (n, 25), of a policy that is told the order: the row of its one-hot encoding;
+- `order`, float (n, its size), of a policy that is told the order: the bits of its encoding
+  (`workflow/encoding.py`), 25 of the five types' one-hot one;
 - `mask`, bool (n, outputs), of a policy that was trained with masks: False for what would do
-  nothing. Outputs that are masked get a probability of 0.
+  nothing and, of a shielded policy, for fixes that would violate the order. Outputs that are
+  masked get a probability of 0.
 
 Outputs: `probabilities`, float (n, outputs); `output`, int64 (n,), the most probable one; and
 `action`, int64 (n,), its number among Blue's 145 actions, except of the winner's 36 outputs, whose
@@ -30,10 +32,10 @@ from workflow_rl.errors import explain_missing
 from workflow_rl.scenario.actions import ACTION_NAMES, USEFUL_ACTIONS
 from workflow_rl.scenario.cardiff import MACRO_LISTS, PLAIN_ACTIONS, START_OUTPUTS
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
-from workflow_rl.scenario.units import UNITS
 from workflow_rl.sim.memory import MEMORY_LAYOUT, TRUTH_BITS
 from workflow_rl.sim.observe import CHALLENGE_SIZE, SCAN_SLOTS
-from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, format_order, order_index
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.units import FIXABLE
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, ValueInfoProto
@@ -51,6 +53,19 @@ _MASK: Final = {
     ALL: "action a is masked while it is a decoy that would be refused now",
     "useful": "output k is masked while its action is a decoy that would be refused now",
     CARDIFF: "a decoy list is masked while all of its decoys stand",
+}
+
+
+_SHIELD: Final = (
+    "; a Remove or Restore is masked while a host is marked and this one is not due: marked, with "
+    "no marked host before it in the order (a Remove of a host marked Unknown stays allowed)"
+)
+_ORDER_PARTS: Final = {
+    "ranks": "one-hot: value {n} * host + place is 1, hosts as listed, those of a unit alike",
+    "precedence": "for each two hosts (a, b), a before b in the list of hosts and then the other "
+    "way round, by rows: 1 if a comes before b in the order",
+    "due": "per host, told anew in every step: 1 if it is marked in the table and no marked host "
+    "comes before it in the order",
 }
 
 
@@ -95,12 +110,12 @@ def describe_interface(policy: Policy) -> dict[str, Any]:
         "outputs": _outputs(space),
         "action_space": space,
     }
-    if policy.is_conditioned:
-        told["order"] = _order_layout(policy)
+    if policy.encoding is not None:
+        told["order"] = _order_layout(policy, policy.encoding)
     if _is_masked(policy):
         told["mask"] = {
             "input": "mask, bool (n, outputs): True for what may be chosen; all True asks for none",
-            "meaning": _MASK[space],
+            "meaning": _MASK[space] + (_SHIELD if policy.is_shielded else ""),
         }
     if space == CARDIFF:
         told["episode"] = {
@@ -155,14 +170,23 @@ def _observation_layout(size: int) -> dict[str, Any]:
     }
 
 
-def _order_layout(policy: Policy) -> dict[str, Any]:
-    trained = None if policy.order is None else order_index(policy.order)
+def _order_layout(policy: Policy, encoding: OrderEncoding) -> dict[str, Any]:
+    units, order = policy.units, policy.order
+    number = 0 if units is None else len(units)
+    parts = {
+        "onehot": f"one-hot: value {number} * position + unit is 1, units as listed",
+        **{name: text.format(n=len(FIXABLE)) for name, text in _ORDER_PARTS.items()},
+    }
+    bits = None if order is None else encoding.order_bits(order.host_ranks[None])[0].tolist()
     return {
-        "size": ENCODING_SIZE,
-        "units": list(UNITS),
-        "layout": f"one-hot: value {len(UNITS)} * position + unit is 1, units as listed",
-        "trained_for": None if trained is None else format_order(trained),
-        "encoding": None if trained is None else ENCODINGS[trained].tolist(),
+        "size": encoding.size,
+        "name": encoding.name,
+        "units": None if units is None else list(units.names),
+        "groups": None if units is None else units.groups,
+        "hosts": list(FIXABLE),
+        "layout": "; then ".join(parts[part] for part in encoding.parts),
+        "trained_for": None if order is None else str(order),
+        "encoding": bits,
     }
 
 
@@ -227,8 +251,8 @@ def _network(policy: Policy) -> tuple[list["ValueInfoProto"], list["NodeProto"]]
     inputs = [rows("observation", TensorProto.FLOAT, policy.observation_size)]
     nodes = []
     value = "observation"
-    if policy.is_conditioned:
-        inputs.append(rows("order", TensorProto.FLOAT, ENCODING_SIZE))
+    if policy.encoding is not None:
+        inputs.append(rows("order", TensorProto.FLOAT, policy.encoding.size))
         nodes.append(helper.make_node("Concat", [value, "order"], ["seen"], axis=1))
         value = "seen"
     masked = _is_masked(policy)

@@ -1,5 +1,6 @@
 """Fix the first marked host by a workflow; while none is marked, place decoys by the same order."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,13 +18,10 @@ from workflow_rl.scenario.tables import (
     USER0,
     ServiceYield,
 )
-from workflow_rl.scenario.units import NUM_UNITS, UNIT_OF
 from workflow_rl.sim.state import Mark
-from workflow_rl.workflow.orders import ORDERS, SEQUENCES, Order, order_index
+from workflow_rl.workflow.orders import TYPES, Order
 
-DEFAULT_ORDER: Final = ORDERS[
-    order_index(("op_server", "enterprise", "op_host", "user", "defender"))
-]
+DEFAULT_ORDER: Final = TYPES.read(("op_server", "enterprise", "op_host", "user", "defender"))
 
 # Hosts where some exploit opens a user-level shell, the only thing Remove can kill.
 REMOVE_CAN_HELP: Final = np.any(SERVICE_YIELD == ServiceYield.USER_SHELL, axis=1)
@@ -48,11 +46,11 @@ def mark_of(observation: NDArray[np.int8], host: int) -> int:
 
 
 @rule
-def fix(observation: NDArray[np.int8], sequence: NDArray[np.int8]) -> int:
+def fix(observation: NDArray[np.int8], ranks: NDArray[np.int8]) -> int:
     """Returns the fix of the first marked host by the order, or SLEEP if none is marked."""
-    for position in range(NUM_UNITS):
+    for rank in range(ranks.max() + 1):
         for host in range(NUM_HOSTS):
-            if UNIT_OF[host] != sequence[position] or host == USER0:
+            if ranks[host] != rank or host == USER0:
                 continue
             mark = mark_of(observation, host)
             if mark == _USER and REMOVE_CAN_HELP[host]:
@@ -63,12 +61,12 @@ def fix(observation: NDArray[np.int8], sequence: NDArray[np.int8]) -> int:
 
 
 @rule
-def place_decoy(action_mask: NDArray[np.bool_], sequence: NDArray[np.int8]) -> int:
+def place_decoy(action_mask: NDArray[np.bool_], ranks: NDArray[np.int8]) -> int:
     """Returns the first decoy by the order that would be accepted, or SLEEP."""
-    for position in range(NUM_UNITS):
+    for rank in range(ranks.max() + 1):
         for decoy in DECOY_PREFERENCE:
             for host in range(NUM_HOSTS):
-                if UNIT_OF[host] == sequence[position] and action_mask[DECOY_ACTIONS[host, decoy]]:
+                if ranks[host] == rank and action_mask[DECOY_ACTIONS[host, decoy]]:
                     return int(DECOY_ACTIONS[host, decoy])
     return SLEEP
 
@@ -77,13 +75,13 @@ def place_decoy(action_mask: NDArray[np.bool_], sequence: NDArray[np.int8]) -> i
 def _act(
     observations: NDArray[Any],
     action_masks: NDArray[Any],
-    sequence: NDArray[Any],
+    ranks: NDArray[Any],
     actions: NDArray[Any],
 ) -> None:
     for k in range(len(actions)):
-        action = fix(observations[k], sequence)
+        action = fix(observations[k], ranks)
         if action == SLEEP:
-            action = place_decoy(action_masks[k], sequence)
+            action = place_decoy(action_masks[k], ranks)
         actions[k] = action
 
 
@@ -91,7 +89,7 @@ class GreedyAgent:
     """Repairs by a workflow without learning.
 
     A host marked User is removed where that can help at all, any other mark is restored; hosts are
-    taken by the order, and within a unit type as they stand in the table. With nothing to repair it
+    taken by the order, and within a unit as they stand in the table. With nothing to repair it
     places a decoy, by the same order and Red's favourite exploit first, and sleeps when every
     decoy stands.
     """
@@ -99,10 +97,10 @@ class GreedyAgent:
     name: Final = "greedy"
     observation: Final = "challenge"
 
-    def __init__(self, order: Order = DEFAULT_ORDER) -> None:
-        """Makes the agent of one workflow."""
-        self.order = order
-        self._sequence = SEQUENCES[order_index(order)]
+    def __init__(self, order: Sequence[str] = DEFAULT_ORDER) -> None:
+        """Makes the agent of one workflow, an order of any units or names of the five types."""
+        self.order = order if isinstance(order, Order) else TYPES.read(order)
+        self._ranks = self.order.host_ranks
 
     def begin(self, num_envs: int, seed: int) -> None:
         """Begins new episodes."""
@@ -112,5 +110,5 @@ class GreedyAgent:
     ) -> NDArray[np.int64]:
         """Returns the fix or decoy that is due in each environment."""
         actions = np.empty(len(observation), np.int64)
-        _act(observation, action_mask, self._sequence, actions)
+        _act(observation, action_mask, self._ranks, actions)
         return actions

@@ -6,7 +6,7 @@ told nothing, the others one for each red agent. `docs/results.md` gives the com
 them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,8 @@ from workflow_rl.agents.sb3 import sb3_agent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.workflow.orders import Order
+from workflow_rl.workflow.orders import Order, Orders
+from workflow_rl.workflow.units import TYPE_UNITS, Units
 
 REFERENCE_AGENTS: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
     SleepAgent.name: lambda order: SleepAgent(),
@@ -39,8 +40,9 @@ _PAIR: Final = "bline=PATH,meander=PATH"
 
 def make_agent(
     what: str | Path | Policy,
-    order: Order | None = None,
+    order: Sequence[str] | str | None = None,
     *,
+    units: Units | None = None,
     sampled: bool = False,
     rules: str = "main",
 ) -> BlueAgent:
@@ -51,6 +53,7 @@ def make_agent(
             model of SB3's PPO (`.zip`); `bline=PATH,meander=PATH`, a policy for each red agent,
             which is the cardiff agent if the policies have its 36 outputs; or a policy.
         order: the workflow to follow, for those that follow any.
+        units: whose names the workflow gives; by default the policy's own, or the five types.
         sampled: whether policies draw their actions.
         rules: for which rule set the policies that come with the package were trained.
 
@@ -60,19 +63,21 @@ def make_agent(
     if not isinstance(what, str | Path | Policy):
         raise not_allowed("an agent", what, "a name, a path or a policy")
     if isinstance(what, Policy):
-        return policy_agent(what, "policy", order, sampled=sampled)
+        return policy_agent(what, "policy", order, units=units, sampled=sampled)
     text = str(what)
     if text in REFERENCE_AGENTS:
+        if order is not None and not isinstance(order, Order):
+            order = Orders(units or TYPE_UNITS).read(order)
         return REFERENCE_AGENTS[text](order)
     if text == BEST:
         return policy_agent(load_policy(shipped_policy(text, rules)), text, sampled=sampled)
     if text in PER_RED_AGENT:
         paths = (shipped_policy(text, rules, red) for red in _TRAINED_AGAINST)
-        bline, meander = (_from_path(path, None, sampled) for path in paths)
+        bline, meander = (_from_path(path, None, None, sampled) for path in paths)
         return FingerprintAgent(bline, meander, text)
     if "=" in text and not Path(text).exists():
-        return _per_red_agent(text, order, sampled)
-    return _from_path(Path(text), order, sampled)
+        return _per_red_agent(text, order, units, sampled)
+    return _from_path(Path(text), order, units, sampled)
 
 
 def shipped_policy(name: str, rules: str, red_agent: str | None = None) -> Path:
@@ -81,7 +86,9 @@ def shipped_policy(name: str, rules: str, red_agent: str | None = None) -> Path:
     return _FOLDER / f"{'_'.join(parts)}.safetensors"
 
 
-def _from_path(path: Path, order: Order | None, sampled: bool) -> PolicyAgent:
+def _from_path(
+    path: Path, order: Sequence[str] | str | None, units: Units | None, sampled: bool
+) -> PolicyAgent:
     if not path.exists():
         raise InvalidInputError(
             f"{path} is no run directory, no policy file and no baseline: baselines are "
@@ -90,15 +97,19 @@ def _from_path(path: Path, order: Order | None, sampled: bool) -> PolicyAgent:
     if path.suffix == ".zip":
         return sb3_agent(path, path.stem, sampled=sampled)
     name = path.resolve().name if path.is_dir() else path.stem
-    return policy_agent(load_policy(path), name, order, sampled=sampled)
+    return policy_agent(load_policy(path), name, order, units=units, sampled=sampled)
 
 
-def _per_red_agent(text: str, order: Order | None, sampled: bool) -> FingerprintAgent:
+def _per_red_agent(
+    text: str, order: Sequence[str] | str | None, units: Units | None, sampled: bool
+) -> FingerprintAgent:
     pairs = [part.partition("=") for part in text.split(",")]
     parts = {red: path for red, _, path in pairs}
     named = sorted(red for red, _, _ in pairs)
     if named != sorted(_TRAINED_AGAINST) or not all(parts.values()):
         raise InvalidInputError(f"{text!r} does not name a policy per red agent: write {_PAIR}")
-    bline, meander = (_from_path(Path(parts[red]), order, sampled) for red in _TRAINED_AGAINST)
+    bline, meander = (
+        _from_path(Path(parts[red]), order, units, sampled) for red in _TRAINED_AGAINST
+    )
     is_cardiff = bline.action_space == meander.action_space == CARDIFF
     return FingerprintAgent(bline, meander, "cardiff" if is_cardiff else "fingerprint")

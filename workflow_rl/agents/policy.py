@@ -14,21 +14,18 @@ from workflow_rl.agents.action_space import (
     draw,
     make_action_space,
 )
-from workflow_rl.agents.policy_check import check_policy
+from workflow_rl.agents.policy_check import check_policy, encoding_told, units_told
 from workflow_rl.belief.observation import BELIEF_SIZE, BlueBelief
 from workflow_rl.config import RULE_SETS, one_of
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE
-from workflow_rl.workflow.orders import (
-    ENCODING_SIZE,
-    ENCODINGS,
-    Order,
-    format_order,
-    order_index,
-    parse_order,
-)
+from workflow_rl.sim.table import packed_tables
+from workflow_rl.workflow.compliance import without_violations
+from workflow_rl.workflow.orders import Order, Orders
+from workflow_rl.workflow.units import TYPE_UNITS, Units
 
 POLICY_KIND: Final = "policy"
 RECOMMENDED_FILE: Final = Path("policies", "recommended.safetensors")  # of a run's directory
@@ -55,9 +52,11 @@ class Policy:
         """
         check_policy(weights, description)
         self.description = description
+        self.units = units_told(description)  # whose orders it was trained on; None: any
+        self.encoding = encoding_told(description)  # how it is shown an order; None: not at all
         order = description.get("order")
-        self.order: Order | None = None if order is None else parse_order(order)
-        self.is_conditioned = bool(description["conditioned"])
+        self.order: Order | None = None if order is None else self.read_order(order)
+        self.is_shielded = description.get("follow") == "shielded"
         self._weights = weights
         numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
         layers = sorted(numbers)
@@ -70,7 +69,7 @@ class Policy:
     def __repr__(self) -> str:
         """Says what it follows, what it is made of and what it was trained on."""
         if self.order is not None:
-            follows = repr(format_order(self.order))
+            follows = repr(str(self.order))
         else:
             follows = "any order it is told" if self.is_conditioned else "no order"
         units = " x ".join(str(len(bias)) for _, bias in self.layers[:-1])
@@ -80,10 +79,15 @@ class Policy:
         return f"Policy({', '.join((f'order: {follows}', made, *told))})"
 
     @property
+    def is_conditioned(self) -> bool:
+        """Whether it is shown an order."""
+        return self.encoding is not None
+
+    @property
     def observation_size(self) -> int:
         """How many values an observation has."""
         size: int = self.layers[0][0].shape[1]
-        return size - (ENCODING_SIZE if self.is_conditioned else 0)
+        return size - (self.encoding.size if self.encoding else 0)
 
     @property
     def sees_the_truth(self) -> bool:
@@ -110,10 +114,11 @@ class Policy:
                 f"an observation of this policy has {self.observation_size} values, not "
                 f"{np.shape(observation)}"
             )
-        if self.is_conditioned:
-            encoding = ENCODINGS[self._order_index(order)]
-            rows = np.hstack([rows, np.tile(encoding, (len(rows), 1))])
         x = rows
+        if self.encoding is not None:
+            ranks = np.tile(self._followed(order).host_ranks, (len(rows), 1))
+            lasting = np.tile(self.encoding.order_bits(ranks[:1]), (len(rows), 1))
+            x = np.hstack([rows, lasting, self.encoding.step_bits(packed_tables(rows), ranks)])
         for i, (weight, bias) in enumerate(self.layers):
             x = x @ weight.T.astype(np.float64) + bias
             if i < len(self.layers) - 1:
@@ -148,6 +153,9 @@ class Policy:
             )
         p = self.probabilities(observation, order)
         rows = np.atleast_2d(p)
+        if self.is_shielded:
+            mask = self.shield(np.ones((len(rows), NUM_ACTIONS), np.bool_), observation, order)
+            rows = rows * make_action_space(space, len(rows)).allowed(mask)
         best = rows.argmax(axis=1)
         chosen = best if deterministic else draw(rows, self._rng.random(len(rows)))
         actions = make_action_space(space, len(rows)).actions(chosen)
@@ -170,7 +178,9 @@ class Policy:
         is_table = len(seen) == CHALLENGE_SIZE and keeps_itself
         scores = self.probabilities(known[0] if is_table else seen)[None]
         if self.description.get("mask_actions", False):
-            scores = np.where(self._episode.allowed(self._mind.action_mask), scores, -1.0)
+            mask = self._mind.action_mask
+            mask = self.shield(mask, seen) if self.is_shielded else mask
+            scores = np.where(self._episode.allowed(mask), scores, -1.0)
         (action,) = self._episode.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
         self._last = int(action)
         return self._last
@@ -189,17 +199,55 @@ class Policy:
         """Writes the policy, and its description beside it."""
         save_policy(path, self._weights, self.description)
 
-    def _order_index(self, order: Sequence[str] | str | None) -> int:
-        if order is None:
-            if self.order is None:
-                raise InvalidInputError("this policy follows any order: say which one")
-            return order_index(self.order)
-        return order_index(parse_order(order) if isinstance(order, str) else order)
+    def shield(
+        self,
+        action_mask: NDArray[np.bool_],
+        observation: NDArray[Any],
+        order: Sequence[str] | str | None = None,
+    ) -> NDArray[np.bool_]:
+        """Returns (n, 145) a mask without what would violate the order, by what Blue sees.
+
+        Args:
+            action_mask: (n, 145) what is allowed otherwise.
+            observation: (52 or more,) or (n, 52 or more).
+            order: the workflow to follow; by default the one it was trained for.
+        """
+        rows = np.atleast_2d(observation)
+        ranks = np.tile(self._followed(order).host_ranks, (len(rows), 1))
+        return without_violations(action_mask, packed_tables(rows), ranks)
+
+    def read_order(self, workflow: Sequence[str] | str, units: Units | None = None) -> Order:
+        """Returns the order of a workflow, as far as it can be told to this policy.
+
+        Args:
+            workflow: text, names, or an order that knows its units.
+            units: whose names those are; by default the policy's own, or the five types.
+
+        Raises:
+            InvalidInputError: it is none, or the policy cannot be told orders of these units.
+        """
+        if isinstance(workflow, Order):
+            units, order = workflow.units, workflow
+        else:
+            units = units or self.units or TYPE_UNITS
+            order = Orders(units).read(workflow)
+        if self.encoding is not None and not self.encoding.is_general and units != self.units:
+            raise InvalidInputError(
+                f"this policy can be told orders of the units {self.units}, not of {units}"
+            )
+        return order
+
+    def _followed(self, order: Sequence[str] | str | None) -> Order:
+        if order is not None:
+            return self.read_order(order)
+        if self.order is None:
+            raise InvalidInputError("this policy follows any order: say which one")
+        return self.order
 
 
-def describe_policy(*, order: int | None, conditioned: bool, **more: Any) -> dict[str, Any]:
+def describe_policy(*, order: Order | None, conditioned: bool, **more: Any) -> dict[str, Any]:
     """Returns the description that is saved with a policy."""
-    named = None if order is None else format_order(order)
+    named = None if order is None else str(order)
     return {"order": named, "conditioned": conditioned, **more}
 
 

@@ -3,7 +3,7 @@
 Where observations repeat it is asked once for each distinct one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,10 @@ from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.memory import MEMORY_SIZE
+from workflow_rl.sim.table import packed_tables
+from workflow_rl.workflow.compliance import without_violations
 from workflow_rl.workflow.orders import Order
+from workflow_rl.workflow.units import Units
 
 Probabilities = Callable[[NDArray[np.int8]], NDArray[np.floating[Any]]]
 
@@ -116,6 +119,7 @@ class PolicyAgent:
         order: Order | None = None,
         sampled: bool = False,
         masked: bool = False,
+        shielded: bool = False,
         description: dict[str, Any] | None = None,
     ) -> None:
         """Makes an agent of a policy.
@@ -128,6 +132,7 @@ class PolicyAgent:
             order: the workflow that the policy follows, if any.
             sampled: whether outputs are drawn by their probability.
             masked: whether outputs that would do nothing are left out, as in training.
+            shielded: whether, among masked outputs, those that would violate the order are, too.
             description: what is known of the policy, the game it was trained on among it.
         """
         self.name = name
@@ -139,6 +144,7 @@ class PolicyAgent:
         self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
         self._sampled = sampled
         self._masked = masked
+        self._shield = order.host_ranks if shielded and order is not None else None
         self.begin(0, 0)
         self._table = (
             FreshProbabilities(probabilities)
@@ -158,6 +164,9 @@ class PolicyAgent:
         if self._space.is_fixed and not self.keeps_chances:  # the policy need not be asked
             return self._space.actions(np.zeros(len(observation), np.int64))
         ids = self._table.number(observation)
+        if self._shield is not None:
+            ranks = np.tile(self._shield, (len(observation), 1))
+            action_mask = without_violations(action_mask, packed_tables(observation), ranks)
         allowed = self._space.allowed(action_mask) if self._masked else None
         if self.keeps_chances:
             rows = self._table.rows[ids]
@@ -193,7 +202,12 @@ def observation_of(size: int) -> ObservationName:
 
 
 def policy_agent(
-    policy: Policy, name: str, order: Order | None = None, *, sampled: bool = False
+    policy: Policy,
+    name: str,
+    order: Sequence[str] | str | None = None,
+    *,
+    units: Units | None = None,
+    sampled: bool = False,
 ) -> PolicyAgent:
     """Returns a policy as an agent.
 
@@ -201,12 +215,15 @@ def policy_agent(
         policy: the policy.
         name: what it is called.
         order: the workflow to follow; by default the one it was trained for.
+        units: whose names those are; by default the policy's own.
         sampled: whether outputs are drawn by their probability.
 
     Raises:
         InvalidInputError: it needs an order and has none, or it is no policy of this game.
     """
-    follows = (order or policy.order) if policy.is_conditioned else None
+    follows = None
+    if policy.is_conditioned:
+        follows = policy.order if order is None else policy.read_order(order, units)
     if policy.is_conditioned and follows is None:
         raise InvalidInputError(
             f"the policy {name} follows any workflow: say which one (--workflow, workflow=)"
@@ -224,5 +241,6 @@ def policy_agent(
         order=follows,
         sampled=sampled,
         masked=bool(policy.description.get("mask_actions", False)),
+        shielded=policy.is_shielded,
         description=policy.description,
     )

@@ -7,8 +7,12 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.belief.observation import observation_size
+from workflow_rl.config import FOLLOWS, OBSERVATIONS, ORDER_ENCODINGS, one_of
+from workflow_rl.config.units import ANY
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.workflow.orders import ENCODING_SIZE
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.units import Units, units_of
 
 _LAYER: Final = re.compile(r"actor\.(\d{1,4})\.(weight|bias)")
 # What a description may say, and of which type it then is.
@@ -24,7 +28,37 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     "compliance_threshold": (int, float),
     "mask_actions": bool,
     "activation": str,
+    "units": (str, Mapping),
+    "order_encoding": str,
+    "follow": str,
 }
+
+
+def units_told(description: Mapping[str, Any]) -> Units | None:
+    """Returns the units whose orders a policy was trained on; None: any.
+
+    Files from before say nothing of units: theirs are the five types.
+
+    Raises:
+        InvalidInputError: what it says are no units.
+    """
+    told = description.get("units") or "types"
+    return None if told == ANY else units_of(told)
+
+
+def encoding_told(description: Mapping[str, Any]) -> OrderEncoding | None:
+    """Returns how a policy is shown its order; None: it is shown none.
+
+    Raises:
+        InvalidInputError: it does not say so.
+    """
+    if not description["conditioned"]:
+        return None
+    name = one_of("order encoding", description.get("order_encoding") or "onehot", ORDER_ENCODINGS)
+    units = units_told(description)
+    if units is None and name == "onehot":
+        raise InvalidInputError("the order encoding onehot of a policy needs its units")
+    return OrderEncoding(name, units)
 
 
 def check_policy(weights: Any, description: Any) -> None:
@@ -60,9 +94,24 @@ def check_policy(weights: Any, description: Any) -> None:
         if not np.isfinite(weight).all() or not np.isfinite(bias).all():
             raise InvalidInputError(f"{name} of a policy is not finite: its training diverged")
         width = len(weight)
-    first = weights[f"actor.{min(numbers)}.weight"].shape[1]
-    if description["conditioned"] and first <= ENCODING_SIZE:
+    one_of("follow", description.get("follow") or FOLLOWS[0], FOLLOWS)
+    _check_width(weights[f"actor.{min(numbers)}.weight"].shape[1], description)
+
+
+def _check_width(width: int, description: Mapping[str, Any]) -> None:
+    """Checks that a network has an input for each bit of what it is said to be shown."""
+    encoding = encoding_told(description)
+    of_order = 0 if encoding is None else encoding.size
+    if width <= of_order:
         raise InvalidInputError("a policy that is told an order sees more than the order")
+    if description.get("observation") is None:
+        return
+    name = one_of("observation", description["observation"], OBSERVATIONS)
+    if width != observation_size(name) + of_order:
+        raise InvalidInputError(
+            f"a policy of {width} inputs does not fit the observation {name} of "
+            f"{observation_size(name)} values and an order of {of_order}"
+        )
 
 
 def _is_array(value: Any, rank: int) -> TypeGuard[NDArray[Any]]:

@@ -17,7 +17,8 @@ from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch
-from workflow_rl.workflow.orders import ENCODINGS
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.orders import TYPES
 
 EPISODE_LENGTH: Final = 100
 _POOL: Final = 4_000_000  # random actions are drawn beforehand, so that drawing is not measured
@@ -165,7 +166,8 @@ def sb3_ppo(
     Raises:
         MissingDependencyError: it is not installed.
     """
-    env = _sb3_env(num_envs, config, ENCODINGS[order])
+    shown = OrderEncoding("onehot", TYPES.units).order_bits(TYPES.host_ranks([order]))[0]
+    env = _sb3_env(num_envs, config, shown)
     try:
         from stable_baselines3 import PPO
     except ImportError as error:

@@ -22,14 +22,16 @@ from workflow_rl.bench.scale_runs import (
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import MissingDependencyError, explain_missing
 from workflow_rl.ordersearch.model import OrderGP
-from workflow_rl.ordersearch.strategies import Observation, make_strategy
+from workflow_rl.ordersearch.strategies import Observation, Strategy, make_strategy
 from workflow_rl.processes import one_thread
-from workflow_rl.workflow.orders import NUM_ORDERS, PRECEDENCE
+from workflow_rl.workflow.orders import TYPES, Orders
+from workflow_rl.workflow.units import units_of
 
 FORECAST_NODES: Final = (10, 100, 1_000)
 FIT: Final = "fit"
 PICK: Final = "pick"
 BESIDE: Final = "pick beside as many pending"
+PICK_OF_HOSTS: Final = "pick, orders of 12 hosts"
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class ScaleReport:
     plan: Plan
     searches: list[Search]
     tiny: list[Tiny]
-    gp: dict[str, dict[int, float]]  # FIT, PICK, BESIDE -> observations -> median seconds
+    gp: dict[str, dict[int, float]]  # FIT, PICK, ... -> observations -> median seconds
     skipped: list[str]
     ratios: list[Ratio]
     constants: Constants | None  # None: not all of them were measured
@@ -133,33 +135,33 @@ def ratios_of(searches: Sequence[Search]) -> list[Ratio]:
 
 
 def _measure_gp(plan: Plan, progress: Callable[[str], None]) -> dict[str, dict[int, float]]:
-    """Returns the median seconds of FIT, PICK and BESIDE, each by number of observations."""
-    found: dict[str, dict[int, float]] = {FIT: {}, PICK: {}, BESIDE: {}}
-    rng = np.random.default_rng(0)
-    effects = rng.normal(size=PRECEDENCE.shape[1])
+    """Returns the median seconds of fits and picks, each by number of observations.
+
+    Of the five types' 120 orders, many are observed several times; of 12 hosts' none is.
+    """
+    found: dict[str, dict[int, float]] = {FIT: {}, PICK: {}, BESIDE: {}, PICK_OF_HOSTS: {}}
+    hosts = Orders(units_of("hosts"))
     for number in plan.observations:
-        orders = [int(order) for order in rng.integers(NUM_ORDERS, size=number)]
-        values = PRECEDENCE[orders] @ effects + 0.3 * rng.normal(size=number)
-        seen = [
-            Observation(order, float(value), 0.97, True)
-            for order, value in zip(orders, values, strict=True)
-        ]
-        strategy = make_strategy("gp-ucb", beta=2.0, threshold=0.95, design=5, seed=0)
-        pending = [int(order) for order in rng.integers(NUM_ORDERS, size=number)]
+        of_types, of_hosts = _made_up(TYPES, number), _made_up(hosts, number)
+        strategy, of_many = _gp_ucb(TYPES), _gp_ucb(hosts)
+        pending = TYPES.draw(np.random.default_rng([1, number]), number).tolist()
 
-        def fit(orders: Sequence[int] = orders, values: Any = values) -> int:
-            OrderGP(orders, values.tolist())
+        def fit(seen: Sequence[Observation] = of_types) -> int:
+            OrderGP(TYPES, [o.order for o in seen], [o.value for o in seen])
             return 1
 
-        def pick(seen: Any = seen, strategy: Any = strategy) -> int:
-            strategy.pick(seen, [])
+        def pick(seen: Sequence[Observation] = of_types, by: Strategy = strategy) -> int:
+            by.pick(seen, [])
             return 1
 
-        def beside(seen: Any = seen, strategy: Any = strategy, pending: Any = pending) -> int:
-            strategy.pick(seen, pending)
-            return 1
-
-        works: Mapping[str, Callable[[], int]] = {FIT: fit, PICK: pick, BESIDE: beside}
+        works: Mapping[str, Callable[[], int]] = {
+            FIT: fit,
+            PICK: pick,
+            BESIDE: lambda seen=of_types, by=strategy, pending=pending: bool(  # type: ignore[misc]
+                by.pick(seen, pending)
+            ),
+            PICK_OF_HOSTS: lambda seen=of_hosts, by=of_many: pick(seen, by),  # type: ignore[misc]
+        }
         with one_thread():
             for work in works.values():
                 work()
@@ -174,6 +176,22 @@ def _measure_gp(plan: Plan, progress: Callable[[str], None]) -> dict[str, dict[i
         for name, rate in rates.items():
             found[name][number] = 1 / rate.median
     return found
+
+
+def _made_up(orders: Orders, number: int) -> list[Observation]:
+    """Returns observations of orders drawn at random, whose values are sums over pairs."""
+    rng = np.random.default_rng([0, number])
+    drawn = orders.draw(rng, number)
+    values = orders.precedence(drawn) @ rng.normal(size=len(orders.pairs))
+    values += 0.3 * rng.normal(size=number)
+    return [
+        Observation(order, value, 0.97, True)
+        for order, value in zip(drawn.tolist(), values.tolist(), strict=True)
+    ]
+
+
+def _gp_ucb(orders: Orders) -> Strategy:
+    return make_strategy("gp-ucb", orders, beta=2.0, threshold=0.95, design=5, seed=0)
 
 
 def _constants(

@@ -39,7 +39,7 @@ from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
 from workflow_rl.workflow.compliance import judge_observed, judge_true
-from workflow_rl.workflow.orders import SEQUENCES, order_index
+from workflow_rl.workflow.orders import TYPES
 
 NUM_ENVS: Final = 200
 ORDER: Final = ("op_server", "enterprise", "op_host", "user", "defender")
@@ -203,7 +203,7 @@ class Subject:
         ppo = PPO_FORMS["documented"]
         if name == MODERN:
             ppo, train = PPO_FORMS["modern"], replace(train, hidden=MODERN_HIDDEN)
-        self.training = Training(TrainJob(config, ppo, train, 0, order_index(ORDER)))
+        self.training = Training(TrainJob(config, ppo, train, 0, TYPES.index(ORDER)))
         self._updates_per_restore = 1 if name == MODERN else _UPDATES_PER_RESTORE
 
     def save(self) -> None:
@@ -213,7 +213,7 @@ class Subject:
         self._rollout = self._collect(training.player, learner.network)
         scorekeeper = Scorekeeper(training.job.train.n_envs)
         self._reward, self._episodes = scorekeeper.score(
-            self._rollout, training.weight.values, _VIEW
+            self._rollout, training.weight.of(self._rollout.orders), _VIEW
         )
         parameters = list(learner.network.parameters())
         is_new = not learner.optimiser.state
@@ -235,7 +235,7 @@ class Subject:
         batch = make_batch(envs, game)
         batch.reset(seed=training.job.seed)
         actions = [np.ascontiguousarray(row) for row in rollout.actions]
-        sequences = SEQUENCES[rollout.orders[0]]
+        ranks = TYPES.host_ranks(rollout.orders[0])
         scorekeeper = Scorekeeper(envs)
         rng = np.random.default_rng(0)
 
@@ -261,12 +261,12 @@ class Subject:
         def judge() -> int:
             state = batch.state
             for row in actions:
-                judge_observed(state["table"], row, sequences)
-                judge_true(held_hosts(state), state["removable"], row, sequences)
+                judge_observed(state["table"], row, ranks)
+                judge_true(held_hosts(state), state["removable"], row, ranks)
             return size
 
         def score() -> int:
-            scorekeeper.score(rollout, training.weight.values, _VIEW)
+            scorekeeper.score(rollout, training.weight.of(rollout.orders), _VIEW)
             return size
 
         works: dict[str, Work] = {"rollout": collect, "update": update, "training": train}
@@ -371,7 +371,7 @@ def _others(
 ) -> tuple[dict[str, Work], list[str]]:
     works: dict[str, Work] = {PEAK: sgemm_peak()}
     skipped = []
-    order = order_index(ORDER)
+    order = TYPES.index(ORDER)
     makers: dict[str, Callable[[], Work]] = {
         SB3: lambda: contenders.sb3_ppo(
             num_envs, config, order, PPO_FORMS["documented"], TrainConfig.hidden

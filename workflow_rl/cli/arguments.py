@@ -10,12 +10,15 @@ from workflow_rl.config import (
     ExperimentConfig,
     GameConfig,
     SettingField,
+    TrainConfig,
     setting_fields,
 )
 
 GAME: Final = setting_fields(GameConfig)
 BACKEND: Final = setting_fields(BackendConfig)
 SEED: Final = setting_fields(ExperimentConfig)["seed"]
+UNITS: Final = setting_fields(TrainConfig)["units"]
+UNITS_TEXT: Final = "what the workflow names: types, hosts, subnets or a TOML file of groups"
 # Negative numbers, one or several with commas between them, are values and not flags.
 _NEGATIVE: Final = re.compile(r"^-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?(,[-+.\de]*)*$", re.IGNORECASE)
 
@@ -111,6 +114,8 @@ def add_setting(
         options["help"] = f"{told} (default: {field.shown(None)})"
     if field.type is bool:
         options["action"] = "store_true"
+    elif field.setting.repeated:
+        options |= {"action": "append", "type": field.part_type, "metavar": field.metavar}
     else:
         kind = field.part_type if field.part_type in (int, float) else str
         reads = read or (list_of(kind) if field.is_list else kind)

@@ -21,7 +21,7 @@ from workflow_rl.cli.execution import add_execution_flags, execution_of
 from workflow_rl.cli.experiment import default_of
 from workflow_rl.cli.resuming import add_resume, refuse_flags, resume_hint
 from workflow_rl.config import PRESETS, ComparisonConfig, setting_fields, whole_number
-from workflow_rl.workflow.orders import format_order, order_index, parse_order
+from workflow_rl.workflow.orders import TYPES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +57,7 @@ def add_to(commands: Commands) -> None:
         fields["order"],
         dest="workflow",
         text="the order to follow",
-        default=format_order(fields["order"].default),
+        default=TYPES.format(fields["order"].default),
         read=str,
     )
     add_setting(parser, fields["presets"], dest=f"{_SECTION}.presets", default="all of them")
@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
             print_whole(
                 console,
                 f"red {plan.red_agent}, rules {plan.rules}, {plan.transitions:,} transitions, "
-                f"seeds {', '.join(map(str, plan.seeds))}, {format_order(plan.order)}; directory "
+                f"seeds {', '.join(map(str, plan.seeds))}, {TYPES.format(plan.order)}; directory "
                 f"{path}",
             )
             done = comparison.number - len(comparison.missing())
@@ -165,7 +165,7 @@ def _given(args: argparse.Namespace, otherwise: "Plan") -> dict[str, Any]:
     """
     given = given_settings(args, _SECTION)
     if "workflow" in args:
-        given["order"] = order_index(parse_order(args.workflow))
+        given["order"] = TYPES.index(args.workflow)
     if "seed" in args or "seeds" in args:
         first = getattr(args, "seed", otherwise.seeds[0])
         number = getattr(args, "seeds", len(otherwise.seeds))

@@ -5,7 +5,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workflow_rl.cli.arguments import BACKEND, GAME, SEED, Commands, add_command, add_setting
+from workflow_rl.cli.arguments import (
+    BACKEND,
+    GAME,
+    SEED,
+    UNITS,
+    UNITS_TEXT,
+    Commands,
+    add_command,
+    add_setting,
+)
 from workflow_rl.cli.console import make_console, print_whole, titled_table
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.errors import InvalidInputError
@@ -75,6 +84,7 @@ def _add_game(parser: argparse.ArgumentParser) -> None:
         metavar="ORDER",
         help="the order to follow and to judge compliance by (default: the policy's own)",
     )
+    add_setting(parser, UNITS, text=UNITS_TEXT, default="the policy's own, or types")
     parser.add_argument(
         "--sampled",
         action="store_true",
@@ -130,6 +140,7 @@ def run(args: argparse.Namespace) -> int:
         steps=steps,
         red_agents=red_agents,
         workflow=getattr(args, "workflow", None),
+        units=getattr(args, "units", None),
         sampled=args.sampled,
         seed=args.seed,
         backend=args.backend,
@@ -182,7 +193,6 @@ def _evaluate(console: "Console", agent: "BlueAgent", settings: "Settings") -> "
 def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     """Prints the cells, the total, and the leaderboard."""
     from workflow_rl.config import VIEWS
-    from workflow_rl.workflow.orders import format_order
 
     choice = "sampled" if evaluation.is_sampled else "deterministic"
     table = titled_table(
@@ -213,7 +223,9 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
         f"{evaluation.seconds:.1f} s"
     )
     if evaluation.order is not None:
-        console.print(f"compliance by: {format_order(evaluation.order)}")
+        console.print(f"compliance by: {evaluation.order}", soft_wrap=True)
+        if evaluation.order.units.kind != "types":
+            console.print(f"units: {evaluation.order.units}", soft_wrap=True)
     if evaluation.is_official:
         _print_leaderboard(console, evaluation)
 

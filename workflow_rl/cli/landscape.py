@@ -38,8 +38,8 @@ def add_to(commands: Commands) -> None:
     parser = add_command(
         commands,
         "landscape",
-        "train all 120 orders for several seeds: how much the order matters, the true ranking, "
-        "and how well strategies search it",
+        "train all orders, 120 of the five types, for several seeds: how much the order matters, "
+        "the true ranking, and how well strategies search it",
         _EXAMPLES,
     )
     parser.add_argument(

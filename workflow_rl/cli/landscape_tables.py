@@ -11,7 +11,6 @@ from workflow_rl.estimates import Estimate
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.order_effects import OrderEffect
 from workflow_rl.studies.landscape.words import answer_of, with_interval
-from workflow_rl.workflow.orders import common_part, format_order
 from workflow_rl.workflow.short_names import legend, short_order
 
 _ENDS: Final = 10  # orders shown from each end of the ranking
@@ -49,7 +48,7 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
     names, members = np.unique(land.classes, return_inverse=True)
     if analysis.equals is None or len(names) > 30:
         return
-    table = titled_table("classes of equal orders, by the types whose places matter")
+    table = titled_table("classes of equal orders, by the units whose places matter")
     table.add_column("what they have in common")
     seeds = land.seeds if len(land.seeds) <= _MOST_SEEDS else ()
     for heading in ("orders", "mean reward", *(f"seed {seed}" for seed in seeds)):
@@ -58,7 +57,7 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
     for k in np.argsort(-means).tolist():
         inside = land.reward[:, members == k]
         table.add_row(
-            format_order(common_part(np.flatnonzero(members == k).tolist())),
+            " > ".join(land.orders.common_part(land.listed[members == k].tolist())),
             str(inside.shape[1]),
             f"{means[k]:.2f}",
             *(f"{mean:.2f}" for mean in inside.mean(axis=1)[: len(seeds)]),
@@ -67,7 +66,7 @@ def _print_classes(console: Console, analysis: Analysis) -> None:
 
 
 def _print_pairs(console: Console, analysis: Analysis) -> None:
-    table = titled_table("what matters: one type before another, all other pairs as they are")
+    table = titled_table("what matters: one unit before another, all other pairs as they are")
     table.add_column("")
     seeds = analysis.landscape.seeds
     shown = seeds if len(seeds) <= _MOST_SEEDS else ()
@@ -100,7 +99,7 @@ def _print_ranking(console: Console, analysis: Analysis) -> None:
             continue
         table.add_row(
             str(place),
-            short_order(standing.order),
+            short_order(land.order(standing.order)),
             with_interval(standing.reward),
             f"{standing.rank_low} to {standing.rank_high}",
             f"{standing.compliance:.3f}",
@@ -110,8 +109,8 @@ def _print_ranking(console: Console, analysis: Analysis) -> None:
     console.print(table)
     console.print(
         textwrap.fill(
-            f"{legend()}; follow: compliance, true: by where Red really was; seeds: for how many "
-            "the order complied",
+            f"{legend(land.orders.units)}; follow: compliance, true: by where Red really was; "
+            "seeds: for how many the order complied",
             80,
         )
     )

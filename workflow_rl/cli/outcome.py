@@ -8,11 +8,13 @@ from rich.table import Table
 
 from workflow_rl.cli.console import print_whole
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.config.units import ANY
 from workflow_rl.estimates import Estimate
 from workflow_rl.runs.store import RECOMMENDED, RunDirectory
 from workflow_rl.runs.summary import SearchOutcome, spread_of
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import Orders, orders_of
 from workflow_rl.workflow.short_names import legend, short_order
+from workflow_rl.workflow.units import TYPE_UNITS, units_of
 
 
 def print_start(console: Console, directory: RunDirectory) -> None:
@@ -23,6 +25,11 @@ def print_start(console: Console, directory: RunDirectory) -> None:
         f"red {config.game.red_agent}, rules {config.game.rules}, seed {config.seed}; "
         f"run directory {directory.path}",
     )
+    if config.train.units != TYPE_UNITS.kind:
+        shown = config.train.units if config.train.units == ANY else units_of(config.train.units)
+        print_whole(console, f"units: {shown}")
+    if config.train.require:
+        print_whole(console, f"required: {', '.join(config.train.require)}")
 
 
 def print_phases(console: Console, config: ExperimentConfig) -> None:
@@ -48,25 +55,30 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
     )
     for number, phase in enumerate(phases, 1):
         console.print(textwrap.fill(f"{number}. {phase}", 80, subsequent_indent="   "))
-    console.print(f"short: {legend()}")
+    if short := legend(orders_of(config.train).units):
+        print_whole(console, f"short: {short}")
 
 
 def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
     """Prints the ranking, what was found, one order and where everything is."""
     config = directory.config
-    game = config.game
-    console.print(_ranking(outcome, f"workflows tried: red {game.red_agent}, rules {game.rules}"))
+    game, orders = config.game, orders_of(config.train)
+    short = legend(orders.units)
+    console.print(
+        _ranking(outcome, orders, f"workflows tried: red {game.red_agent}, rules {game.rules}")
+    )
     _say(
         console,
-        f"{legend()}; reward of each environment's last 3 training episodes; complied: share of "
-        "fixes that followed the order, true: by where Red really is (nobody sees 5 % of its "
-        "shells, which bounds it, most where user comes early); ep.: episodes of each environment.",
+        f"{short and f'{short}; '}reward of each environment's last 3 training episodes; "
+        "complied: share of fixes that followed the order, true: by where Red really is (nobody "
+        "sees 5 % of its shells, which bounds it, most where user comes early); ep.: episodes of "
+        "each environment.",
     )
     compliant = outcome.finding.compliant
     _say(console, f"{compliant} of {outcome.finding.tried} workflows compliant.")
-    _print_spread(console, outcome, game.red_agent)
+    _print_spread(console, outcome, orders, game.red_agent)
     console.print()
-    _print_answer(console, outcome)
+    _print_answer(console, outcome, orders)
     _print_scores(console, outcome, config)
     print_whole(
         console,
@@ -80,18 +92,18 @@ def _say(console: Console, text: str) -> None:
     console.print(textwrap.fill(text, 80, break_on_hyphens=False), markup=False)
 
 
-def _print_answer(console: Console, outcome: SearchOutcome) -> None:
+def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> None:
     """Prints what was found about orders, then one of those that are equal."""
     finding, order = outcome.finding, outcome.recommendation.order
     _say(console, f"found: {finding.headline}.")
     for sentence in finding.details:
         _say(console, sentence)
     if not finding.compliant:
-        console.print(f"recommended: none; closest: {format_order(order)}")
-    elif len(finding.equals) > 1 and order in finding.equals:
-        console.print(f"recommended: {format_order(order)} (one of {len(finding.equals)})")
+        console.print(f"recommended: none; closest: {orders.format(order)}")
+    elif finding.equal_orders > 1 and order in finding.equals:
+        console.print(f"recommended: {orders.format(order)} (one of {finding.equal_orders:,})")
     else:
-        console.print(f"recommended: {format_order(order)}")
+        console.print(f"recommended: {orders.format(order)}")
 
 
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
@@ -130,7 +142,7 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
             )
 
 
-def _ranking(outcome: SearchOutcome, title: str) -> Table:
+def _ranking(outcome: SearchOutcome, orders: Orders, title: str) -> Table:
     """Returns the table of all trials, the compliant ones first, then by reward."""
     table = Table(title=title, box=None, padding=(0, 1, 0, 0), header_style="underline")
     for heading in ("", "workflow", "reward, 95 %", "complied", "true", "ep.", "ended"):
@@ -141,7 +153,7 @@ def _ranking(outcome: SearchOutcome, title: str) -> Table:
     for rank, (order, result) in enumerate(ranking, 1):
         table.add_row(
             str(rank),
-            short_order(order),
+            short_order(orders[order]),
             str(Estimate.from_error(result.env_reward, result.env_reward_error)),
             f"{result.compliance:.3f}" + ("" if result.is_compliant else " no"),
             f"{result.compliance_true:.3f}",
@@ -151,9 +163,9 @@ def _ranking(outcome: SearchOutcome, title: str) -> Table:
     return table
 
 
-def _print_spread(console: Console, outcome: SearchOutcome, red_agent: str) -> None:
+def _print_spread(console: Console, outcome: SearchOutcome, orders: Orders, red_agent: str) -> None:
     """Says how much rewards differ between orders, and between equal ones by chance."""
-    spread = spread_of(outcome.trials, red_agent)
+    spread = spread_of(outcome.trials, red_agent, orders)
     if spread.equals and spread.classes > 1:
         _say(
             console,

@@ -18,7 +18,7 @@ from workflow_rl.runs.train import TRAINING, workflow_named
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trial import Trial
 from workflow_rl.train.job import TrainResult
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import orders_of
 from workflow_rl.workflow.short_names import short_order
 
 _LINE_EVERY: Final = 5.0  # seconds between plain lines of a search
@@ -30,7 +30,8 @@ def notice_of(event: Event) -> str | None:
     if isinstance(event, Retried):
         return f"{event.task.name} is done again: {event.reason}"
     if isinstance(event, Failed):
-        order = "all orders" if event.task.job.order is None else format_order(event.task.job.order)
+        job = event.task.job
+        order = "all orders" if job.order is None else orders_of(job.train).format(job.order)
         return f"{event.task.name} failed and is left out: {event.reason} ({order})"
     return None
 
@@ -94,7 +95,7 @@ class SearchProgress:
         order = task.job.order
         named = workflow_named(self._config, order)
         if order is not None and task.name != TRAINING:
-            named = short_order(order)
+            named = short_order(orders_of(self._config.train)[order])
         line = f"{task.name}: {named}"
         self._console.print(line if not self._console.is_terminal else f"[dim]{line}[/dim]")
 
@@ -133,8 +134,9 @@ class SearchProgress:
             self._best = max(self._best, result.env_reward)
         news = f"best {self._best:.1f}" if self._best > float("-inf") else "none compliant yet"
         self._bars.update(self._workflows, completed=self._done, news=news)
+        workflow = short_order(orders_of(self._config.train)[order])
         self._console.print(
-            f"{self._done}/{self._config.search.n_workflows} {short_order(order)}: "
+            f"{self._done}/{self._config.search.n_workflows} {workflow}: "
             f"{Estimate.from_error(result.env_reward, result.env_reward_error)}, "
             f"compliance {result.compliance:.3f}{'' if result.is_compliant else ', too low'}"
         )
@@ -154,12 +156,13 @@ class LandscapeProgress:
         self._console = console
         self._base_updates = config.search.base_updates
         self._seeds = seeds
+        self._total = seeds * orders_of(config.train).count
         self._seed = -1
         self._done = 0
         self._best = float("-inf")
         self._last_line = time.perf_counter()
         self._bars = make_bars(console)
-        self._task = self._bars.add_task("orders", total=seeds * NUM_ORDERS, news="")
+        self._task = self._bars.add_task("orders", total=self._total, news="")
 
     def __enter__(self) -> "LandscapeProgress":
         """Starts showing."""
@@ -204,5 +207,4 @@ class LandscapeProgress:
         now = time.perf_counter()
         if not self._console.is_terminal and now - self._last_line > _LANDSCAPE_LINE_EVERY:
             self._last_line = now
-            total = self._seeds * NUM_ORDERS
-            self._console.print(f"{self._done} of {total} trainings; {news}")
+            self._console.print(f"{self._done} of {self._total} trainings; {news}")

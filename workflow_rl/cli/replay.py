@@ -4,12 +4,21 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workflow_rl.cli.arguments import GAME, SEED, Commands, add_command, add_setting
+from workflow_rl.cli.arguments import (
+    GAME,
+    SEED,
+    UNITS,
+    UNITS_TEXT,
+    Commands,
+    add_command,
+    add_setting,
+)
 from workflow_rl.config import RULE_SETS
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from workflow_rl.report.replay import Replay
+    from workflow_rl.workflow.units import Units
 
 _EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
 workflow-rl replay logs/exp_A/policies/trial_003.safetensors --sampled --output trial_003.html
@@ -50,6 +59,7 @@ def add_to(commands: Commands) -> None:
         metavar="ORDER",
         help="order that fixes are judged by (default: the policy's own)",
     )
+    add_setting(parser, UNITS, text=UNITS_TEXT, default="the policy's own, or types")
     parser.add_argument(
         "--output",
         type=Path,
@@ -88,6 +98,7 @@ def _played(args: argparse.Namespace) -> "Replay":
         args.source,
         seed=args.seed,
         workflow=getattr(args, "workflow", None),
+        units=_units(args),
         deterministic=not args.sampled,
         **game,
     )
@@ -107,4 +118,15 @@ def _recorded(args: argparse.Namespace) -> "Replay":
         raise InvalidInputError(f"there is no file {args.source}")
     rules = one_of("rule set", getattr(args, "rules", "main"), RULE_SETS)
     workflow = getattr(args, "workflow", None)
-    return play_trace(load_trace(args.source), args.episode, rules, workflow)
+    return play_trace(load_trace(args.source), args.episode, rules, workflow, _units(args))
+
+
+def _units(args: argparse.Namespace) -> "Units | None":
+    from workflow_rl.config.units import read_groups
+    from workflow_rl.workflow.units import units_of
+
+    if "units" not in args:
+        return None
+    if "workflow" not in args:
+        raise InvalidInputError("--units says what --workflow names: name the workflow, too")
+    return units_of(read_groups(args.units))

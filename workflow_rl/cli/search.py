@@ -19,6 +19,7 @@ from workflow_rl.errors import InvalidInputError
 _EXAMPLES = """workflow-rl search --red-agent bline
 workflow-rl search --n-envs 200 --n-workflows 20 --max-episodes 50 --min-episodes 5
 workflow-rl search --red-agent meander --stop-at budget --parallel-workflows 2
+workflow-rl search --units units.toml --require "crown_jewels > laptops"
 workflow-rl search --executor ray --ray-address auto --parallel-workflows 64
 workflow-rl search --resume logs/exp_20260101_120000_4242"""
 
@@ -26,7 +27,10 @@ workflow-rl search --resume logs/exp_20260101_120000_4242"""
 def add_to(commands: Commands) -> None:
     """Adds the command."""
     parser = add_command(
-        commands, "search", "search the 120 workflows and train a policy for each tried", _EXAMPLES
+        commands,
+        "search",
+        "search the workflows, 120 of the five types, and train a policy for each tried",
+        _EXAMPLES,
     )
     add_experiment_flags(parser, search=True)
     add_resume(

@@ -10,10 +10,10 @@ from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Estimate
-from workflow_rl.workflow.orders import order_index, parse_order
 
 _EXAMPLES = """workflow-rl train --workflow "op_server > enterprise > op_host > user > defender"
 workflow-rl train --workflow "enterprise, op_server, op_host, user, defender" --max-episodes 500
+workflow-rl train --units any --ppo modern --order-encoding ranks+due
 workflow-rl train --preset original --red-agent meander
 workflow-rl train --preset strongest --rules competition"""
 
@@ -34,15 +34,16 @@ def add_to(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains, shows how it went and says where the policy is."""
     config = experiment_config(args)
-    order = order_index(parse_order(args.workflow)) if "workflow" in args else None
-    if order is not None and not config.train.conditioned:
+    if "workflow" in args and not config.train.conditioned:
         raise InvalidInputError(f"the preset {args.preset} trains without a workflow")
     from workflow_rl.cli.outcome import print_start
     from workflow_rl.cli.progress import SearchProgress
     from workflow_rl.evaluation.selection import Candidate, Ranking
     from workflow_rl.runs.pool import Done
     from workflow_rl.runs.store import RECOMMENDED, RunDirectory
-    from workflow_rl.runs.train import train_events, workflow_named
+    from workflow_rl.runs.train import order_to_train, train_events, workflow_named
+
+    order = order_to_train(config, getattr(args, "workflow", None))
 
     directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv, "train")
     console = make_console()

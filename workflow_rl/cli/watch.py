@@ -167,7 +167,7 @@ def _trials(shot: "Snapshot") -> Any:
         box=None,
         padding=(0, 1, 0, 0),
         header_style="underline",
-        caption=Text(legend()),
+        caption=Text(legend(shot.run.orders.units)),
         caption_justify="left",
     )
     for heading in ("trial", "workflow", "why", "reward", "compliance"):
@@ -177,7 +177,7 @@ def _trials(shot: "Snapshot") -> Any:
         is_best = trial is shot.best
         table.add_row(
             str(trial.number + 1),
-            short_order(trial.order),
+            short_order(shot.run.orders[trial.order]),
             Text(trial.decision.reason),
             Text(f"{result.env_reward:.2f}" + (" best" if is_best else "")),
             f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),

@@ -31,6 +31,10 @@ class ExperimentConfig:
         self.train.max_updates(self.game.episode_length)
         if self.backend.vector_mode == "async" and self.train.action_space == "cardiff":
             raise InvalidInputError("the action space cardiff goes with the vector mode sync only")
+        if self.train.follow == "shielded" and not self.ppo.mask_actions:
+            raise InvalidInputError(
+                "follow shielded needs masked actions: choose the form of PPO modern"
+            )
 
     @classmethod
     def preset(

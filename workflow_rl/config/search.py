@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from workflow_rl.config.setting import Setting, settings
 
-StrategyName = Literal["gp-ucb", "random", "round-robin", "exhaustive"]
+StrategyName = Literal["gp-ucb", "random", "round-robin", "exhaustive", "local", "halving"]
 WarmStartName = Literal["common", "previous", "nearest", "none"]
 STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
 WARM_STARTS: Final[tuple[WarmStartName, ...]] = get_args(WarmStartName)
@@ -17,9 +17,19 @@ class SearchConfig:
     n_workflows: Annotated[
         int, Setting("workflows to try", ("--n-workflows",), low=1, high=100_000)
     ] = 20
-    strategy: Annotated[StrategyName, Setting("how to pick the next workflow", ("--strategy",))] = (
-        "gp-ucb"
-    )
+    strategy: Annotated[
+        StrategyName,
+        Setting(
+            "how to pick the next workflow",
+            ("--strategy",),
+            meanings={
+                "gp-ucb": "by a Gaussian process",
+                "exhaustive": "each in turn",
+                "local": "neighbours of the best so far",
+                "halving": "many once, the better half again, and so on",
+            },
+        ),
+    ] = "gp-ucb"
     gp_beta: Annotated[
         float,
         Setting("weight of the uncertainty in the upper confidence bound", ("--gp-beta",), low=0),

@@ -67,6 +67,8 @@ class Setting:
     """What help shows for the flag's value; None: by its type."""
     former: tuple[str, ...] = ()
     """Earlier names: still taken as keywords and in stored configurations."""
+    repeated: bool = False
+    """Of a list: whether its flag gives one part and may be given several times."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -192,7 +194,7 @@ class SettingField:
 
     def shown(self, value: Any) -> str:
         """Returns a value as it is written on the command line."""
-        if value is None or value is False:
+        if value is None or value is False or (value == () and self.setting.unset):
             return self.setting.unset or str(value)
         return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 

@@ -5,16 +5,21 @@ from typing import Annotated, Final, Literal, get_args
 from workflow_rl.config.checks import whole_number
 from workflow_rl.config.game import MAX_ENVS
 from workflow_rl.config.setting import Setting, settings
+from workflow_rl.config.units import ANY, UnitsSetting
 from workflow_rl.errors import InvalidInputError
 
 ViewName = Literal["observed", "true"]
 AlignmentName = Literal["adaptive", "fixed"]
 StopName = Literal["compliance", "budget"]
 ActionSpaceName = Literal["all", "useful", "cardiff"]
+OrderEncodingName = Literal["onehot", "ranks", "precedence", "due", "ranks+due", "precedence+due"]
+FollowName = Literal["learned", "shielded"]
 VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
 ALIGNMENTS: Final[tuple[AlignmentName, ...]] = get_args(AlignmentName)
 STOPS: Final[tuple[StopName, ...]] = get_args(StopName)
 ACTION_SPACES: Final[tuple[ActionSpaceName, ...]] = get_args(ActionSpaceName)
+ORDER_ENCODINGS: Final[tuple[OrderEncodingName, ...]] = get_args(OrderEncodingName)
+FOLLOWS: Final[tuple[FollowName, ...]] = get_args(FollowName)
 _MOST: Final = 10**9
 _MIN_UPDATES: Final = 5
 
@@ -115,6 +120,18 @@ class TrainConfig:
             high=1_000,
         ),
     ] = 0
+    units: UnitsSetting = "types"
+    require: Annotated[
+        tuple[str, ...],
+        Setting(
+            'units that must come before others, such as "op_server > user"; may be given several '
+            "times",
+            ("--require",),
+            metavar="UNIT>UNIT",
+            unset="nothing",
+            repeated=True,
+        ),
+    ] = ()
     removal_bonus: Annotated[
         float,
         Setting(
@@ -125,6 +142,31 @@ class TrainConfig:
         ),
     ] = 0.0
     conditioned: Annotated[bool, Setting("whether the policy is shown the order")] = True
+    order_encoding: Annotated[
+        OrderEncodingName | None,
+        Setting(
+            "how the policy is shown the order",
+            ("--order-encoding",),
+            unset="onehot with the units types, else ranks+due",
+            meanings={
+                "onehot": "which unit stands where",
+                "ranks": "each host's place",
+                "precedence": "which of two hosts comes first",
+                "due": "which marked hosts are next, told in every step",
+            },
+        ),
+    ] = None
+    follow: Annotated[
+        FollowName,
+        Setting(
+            "what makes a policy comply",
+            ("--follow",),
+            meanings={
+                "learned": "the reward alone",
+                "shielded": "fixes that would violate the order by Blue's table are masked",
+            },
+        ),
+    ] = "learned"
     hidden: Annotated[
         tuple[int, ...],
         Setting(
@@ -162,6 +204,25 @@ class TrainConfig:
         whole_number("min_updates", self.min_updates, 1, max(self.max_episodes, _MIN_UPDATES))
         if self.update_steps is not None:
             whole_number("update_steps", self.update_steps, self.n_envs, _MOST)
+        if self.units == ANY and self.order_encoding == "onehot":
+            raise InvalidInputError(
+                "the order encoding onehot tells orders of one choice of units: with the units any "
+                "choose another"
+            )
+        if self.follow == "shielded" and self.action_space == "cardiff":
+            raise InvalidInputError(
+                "follow shielded needs outputs that are actions: choose the action space all or "
+                "useful, not cardiff"
+            )
+        if self.follow == "shielded" and not self.conditioned:
+            raise InvalidInputError(
+                "follow shielded needs an order to follow, and this training has none"
+            )
+
+    @property
+    def shown_order(self) -> OrderEncodingName:
+        """How the policy is shown the order."""
+        return self.order_encoding or ("onehot" if self.units == "types" else "ranks+due")
 
     @property
     def min_episodes(self) -> int:

@@ -18,8 +18,8 @@ from workflow_rl.envs.world import Arrays, SimulatorWorld, World
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.sim.table import packed_tables
 
-TABLE_BITS: Final = np.int64(1) << np.arange(4 * NUM_HOSTS, dtype=np.int64)
 _HOST_BITS: Final = (1 << np.arange(NUM_HOSTS)).astype(np.int16)
 INFO_ARRAYS: Final = {
     "red_access": (NUM_HOSTS, np.int8),
@@ -128,7 +128,7 @@ class PythonWorld:
         """Stores what some environments show now."""
         self.observation[envs] = observation
         self.action_mask[envs] = infos["action_mask"]
-        self.table[envs] = (observation[:, : len(TABLE_BITS)] != 0) @ TABLE_BITS
+        self.table[envs] = packed_tables(observation)
         self.held[envs] = (infos["red_access"] > 0) @ _HOST_BITS
         self.removable[envs] = infos["removable"].astype(np.bool_) @ _HOST_BITS
 

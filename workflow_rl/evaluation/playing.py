@@ -31,6 +31,7 @@ from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import RedAction
+from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.compliance import (
     Judgement,
     Tally,
@@ -38,7 +39,7 @@ from workflow_rl.workflow.compliance import (
     judge_observed,
     judge_true,
 )
-from workflow_rl.workflow.orders import SEQUENCES, Order, order_index
+from workflow_rl.workflow.orders import Order
 
 EnvFactory = Callable[
     ..., Any
@@ -46,7 +47,6 @@ EnvFactory = Callable[
 UNKNOWN_ACTION: Final = "unknown"  # what Red did, where the environment does not tell
 
 _OBSERVED, _TRUE = VIEWS
-_BIT_VALUES: Final = 1 << np.arange(4 * NUM_HOSTS, dtype=np.int64)
 _PER_ACTION: Final = NUM_HOSTS + 1  # targets, and none
 _RED_NAMES: Final = {
     RedAction.SLEEP: "Sleep",
@@ -110,7 +110,7 @@ class _Judge:
     """Collects the verdicts of a cell and sums them up to each episode's compliance."""
 
     def __init__(self, order: Order | None, steps: int, episodes: int) -> None:
-        self._sequence = None if order is None else SEQUENCES[order_index(order)]
+        self._ranks = None if order is None else np.tile(order.host_ranks, (episodes, 1))
         self._any_open = {view: np.zeros((steps, episodes), np.bool_) for view in VIEWS}
         self._verdict = {view: np.zeros((steps, episodes), np.int8) for view in VIEWS}
         self._noted: set[ViewName] = set()
@@ -119,21 +119,21 @@ class _Judge:
         self, step: int, state: NDArray[np.void], actions: NDArray[np.int64], episodes: slice
     ) -> None:
         """Judges a step's actions by the simulator's state before them, in both views."""
-        if self._sequence is None:
+        if self._ranks is None:
             return
-        sequences = np.broadcast_to(self._sequence, (len(actions), len(self._sequence))).copy()
-        self._note(_OBSERVED, step, judge_observed(state["table"], actions, sequences), episodes)
-        judged = judge_true(held_hosts(state), state["removable"], actions, sequences)
+        ranks = self._ranks[: len(actions)]
+        self._note(_OBSERVED, step, judge_observed(state["table"], actions, ranks), episodes)
+        judged = judge_true(held_hosts(state), state["removable"], actions, ranks)
         self._note(_TRUE, step, judged, episodes)
 
     def judge_seen(
         self, step: int, episode: int, observation: NDArray[np.int8], action: int
     ) -> None:
         """Judges one action by the observation before it."""
-        if self._sequence is None:
+        if self._ranks is None:
             return
-        table = np.array([_BIT_VALUES[observation[: 4 * NUM_HOSTS] != 0].sum()])
-        judged = judge_observed(table, np.array([action], np.int64), self._sequence[None, :])
+        table = packed_tables(observation[None])
+        judged = judge_observed(table, np.array([action], np.int64), self._ranks[:1])
         self._note(_OBSERVED, step, judged, slice(episode, episode + 1))
 
     def rates(self) -> dict[str, NDArray[np.float64]]:

@@ -1,7 +1,7 @@
 """The official protocol: 30, 50 and 100 steps against each red agent, raw environment reward."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from workflow_rl.config import (
     whole_number,
 )
 from workflow_rl.config.checks import several
+from workflow_rl.config.units import read_groups
 from workflow_rl.envs.agents import CyborgStyleAgent
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import (
@@ -38,7 +39,8 @@ from workflow_rl.evaluation.results import (
     Cell,
     Evaluation,
 )
-from workflow_rl.workflow.orders import ORDERS, Order, order_index, parse_order
+from workflow_rl.workflow.orders import Order, Orders
+from workflow_rl.workflow.units import TYPE_UNITS, Units, units_of
 
 LOGGED_EPISODES: Final = 100  # of each cell, whose actions the text file lists
 _MAX_EPISODES: Final = 1_000_000
@@ -66,6 +68,7 @@ class Settings:
     cyborg_path: str | Path | None = None
     make_env: EnvFactory | None = None
     logged_episodes: int = LOGGED_EPISODES
+    units: str | Path | Mapping[str, Sequence[str]] | Units | None = None
 
     def __post_init__(self) -> None:
         """Checks every field.
@@ -86,12 +89,25 @@ class Settings:
         put("steps", _distinct("steps", steps))
         names = several("red_agents", self.red_agents)
         put("red_agents", _distinct("red agents", [red_agent_name(name) for name in names]))
-        put("workflow", None if self.workflow is None else _order(self.workflow))
+        if self.units is not None and not isinstance(self.units, Units):
+            put("units", units_of(read_groups(self.units)))
+        if self.units is not None and self.workflow is None:
+            raise InvalidInputError("units say what a workflow names: name the workflow, too")
 
-    @property
-    def order(self) -> Order | None:
-        """The workflow that was given, if any."""
-        return None if self.workflow is None else _order(self.workflow)
+    def order_for(self, agent: BlueAgent) -> Order | None:
+        """Returns the order by which an agent's fixes are judged, if any.
+
+        Raises:
+            InvalidInputError: the workflow that was given is none.
+        """
+        followed: Sequence[str] | None = agent.order
+        if followed is not None and not isinstance(followed, Order):  # an agent of a user's own
+            followed = Orders(TYPE_UNITS).read(followed)
+        if self.workflow is None or isinstance(self.workflow, Order):
+            return self.workflow or followed
+        units = self.units or (TYPE_UNITS if followed is None else followed.units)
+        assert isinstance(units, Units)
+        return Orders(units).read(self.workflow)
 
     @property
     def environments(self) -> EnvFactory | None:
@@ -106,7 +122,10 @@ class Settings:
     def agent(self, what: Evaluable) -> BlueAgent:
         """Returns the agent that is to be evaluated."""
         if isinstance(what, str | Path | Policy):
-            return make_agent(what, self.order, sampled=self.sampled, rules=self.rules)
+            assert self.units is None or isinstance(self.units, Units)
+            return make_agent(
+                what, self.workflow, units=self.units, sampled=self.sampled, rules=self.rules
+            )
         return as_agent(what)
 
     def games(self, order: Order | None) -> Iterator[Game]:
@@ -123,7 +142,7 @@ def evaluation_events(agent: BlueAgent, settings: Settings) -> Iterator[Event]:
         How many more episodes were played; each cell as it is done; the evaluation at last.
     """
     started = time.perf_counter()
-    order = settings.order or agent.order
+    order = settings.order_for(agent)
     environments = settings.environments
     cells = []
     for game in settings.games(order):
@@ -153,6 +172,7 @@ def evaluate(
     steps: Sequence[int] = OFFICIAL_STEPS,
     red_agents: Sequence[str] = RED_AGENTS,
     workflow: Workflow | None = None,
+    units: str | Path | Mapping[str, Sequence[str]] | None = None,
     sampled: bool = False,
     seed: int = 0,
     backend: str = "cage2",
@@ -176,6 +196,8 @@ def evaluate(
         red_agents: who attacks; mixed is one of the three, drawn for each episode.
         workflow: the order to follow, and by which compliance is judged; by default the
             policy's own.
+        units: what the workflow names: types, hosts, subnets, a TOML file or groups of hosts; by
+            default the policy's own units, or the five types.
         sampled: whether policies draw their actions; by default they take the most probable.
         seed: of everything; agents evaluated with the same seed meet the same games.
         backend: cage2 (our simulator) or cyborg (the original, which must play the rules named).
@@ -198,6 +220,7 @@ def evaluate(
         steps=steps,
         red_agents=red_agents,
         workflow=workflow,
+        units=units,
         sampled=sampled,
         seed=seed,
         backend=backend,
@@ -240,8 +263,3 @@ def _distinct(what: str, values: list[_Value]) -> tuple[_Value, ...]:
     if not values or len(set(values)) != len(values):
         raise InvalidInputError(f"{what} must be one or more, each named once, not {values}")
     return tuple(values)
-
-
-def _order(workflow: Workflow) -> Order:
-    words = parse_order(workflow) if isinstance(workflow, str) else workflow
-    return ORDERS[order_index(words)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import RED_AGENTS, VIEWS
 from workflow_rl.estimates import Estimate
-from workflow_rl.workflow.orders import Order, format_order
+from workflow_rl.workflow.orders import Order
 
 OFFICIAL_STEPS: Final = (30, 50, 100)
 OFFICIAL_EPISODES: Final = 1_000
@@ -117,7 +117,8 @@ class Evaluation:
         return {
             "agent": self.agent,
             "observation": self.observation,
-            "workflow": None if self.order is None else format_order(self.order),
+            "workflow": None if self.order is None else str(self.order),
+            "units": None if self.order is None else self.order.units.setting,
             "rules": self.rules,
             "backend": self.backend,
             "episodes": self.episodes,

@@ -13,27 +13,27 @@ Floats = NDArray[np.float64]
 
 
 def upper_confidence_bound(value: "Posterior", beta: float) -> Floats:
-    """Returns (120,) the value each order may be hoped to have."""
+    """Returns (k,) the value each order may be hoped to have."""
     return value.mean + beta * value.deviation
 
 
 def constrained_improvement(bound: Floats, best: float, chance: Floats) -> Floats:
-    """Returns (120,) what a bound promises beyond the best value, times the chance of compliance.
+    """Returns (k,) what a bound promises beyond the best value, times the chance of compliance.
 
     Where it promises nothing, the chance cannot help. With equal chances the ranking is that of
     the bound.
 
     Args:
-        bound: (120,) on the value of each order.
+        bound: (k,) on the value of each order.
         best: believed value of the best order that complied.
-        chance: (120,) of compliance.
+        chance: (k,) of compliance.
     """
     promise = bound - best
     return np.where(promise > 0, chance * promise, promise)
 
 
 def compliance_margin(compliance: "Posterior", threshold: float) -> Floats:
-    """Returns (120,) by how many standard deviations each order may be hoped to comply.
+    """Returns (k,) by how many standard deviations each order may be hoped to comply.
 
     Hope, as in the upper confidence bound: compliance is taken one deviation higher than expected,
     or a search that has found some compliant orders would never leave them.

@@ -4,18 +4,19 @@ One computation, which the terminal, `summary.json` and the report tell in the s
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Estimate, Floats
 from workflow_rl.ordersearch.effects import alternatives, clear_pairs, weigh_pairs
 from workflow_rl.ordersearch.strategies import Observation
-from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE, classes_of_equals
+from workflow_rl.workflow.orders import Orders
+from workflow_rl.workflow.precedence import Requirements
 
 FEWEST: Final = 4  # compliant trials, to say anything of pairs
 _MOST_ALTERNATIVES: Final = 4  # more than so many say nothing
@@ -24,7 +25,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True)
 class PairEffect:
-    """What it is worth to put one type before another."""
+    """What it is worth to put one unit before another."""
 
     first: str  # the better way round, as far as is known
     second: str
@@ -52,8 +53,9 @@ class Finding:
     compliant: int  # of them; the rest of what is found is about these
     effects: tuple[PairEffect, ...]  # of every pair that can matter, the clear ones first
     either: tuple[PairEffect, ...]  # at least one of these matters, the trials cannot tell which
-    idle: tuple[str, ...]  # types whose places make no difference by the rules of the game
-    equals: tuple[int, ...]  # the orders that are best and equal, as far as is known
+    idle: tuple[str, ...]  # units whose places make no difference by the rules of the game
+    equals: tuple[int, ...]  # orders that are best and equal, as far as is known: all, or if ...
+    equal_orders: int  # ... these are too many to list, those tried
     explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
 
     @property
@@ -64,7 +66,7 @@ class Finding:
     @property
     def headline(self) -> str:
         """The finding in a sentence."""
-        number = len(self.equals)
+        number = f"{self.equal_orders:,}"
         if not self.compliant:
             return (
                 f"No workflow complied: none of the {self.tried} tried reached the compliance "
@@ -111,7 +113,7 @@ class Finding:
         return {
             "headline": self.headline,
             "details": list(self.details),
-            "equal_orders": len(self.equals),
+            "equal_orders": self.equal_orders,
             "clear": [[effect.first, effect.second] for effect in self.clear],
             "cannot_be_told_apart": [[effect.first, effect.second] for effect in self.either],
             "cannot_matter": list(self.idle),
@@ -120,54 +122,96 @@ class Finding:
         }
 
 
-def conclude(seen: Sequence[Observation], red_agent: str) -> Finding:
-    """Tells what trials against a red agent have found; only those that complied count."""
+def conclude(orders: Orders, seen: Sequence[Observation], red_agent: str) -> Finding:
+    """Tells what trials against a red agent have found; only those that complied count.
+
+    Args:
+        orders: those that were searched.
+        seen: the trials.
+        red_agent: who attacked.
+    """
     used = [o for o in seen if o.is_compliant]
-    able = _pairs_that_can_matter(red_agent)
-    idle = tuple(unit for u, unit in enumerate(UNITS) if not any(u in PAIRS[pair] for pair in able))
+    able = _pairs_that_can_matter(orders, red_agent)
+    idle = tuple(orders.units.names[unit] for unit in orders.idle_units(red_agent))
     values = np.array([o.value for o in used])
-    nothing = Finding(len(seen), len(used), (), (), idle, tuple(range(NUM_ORDERS)), math.nan)
+    all_equal = _best_by(orders, {}, used)
+    nothing = Finding(len(seen), len(used), (), (), idle, *all_equal, math.nan)
     if len(used) < FEWEST or not values.std() > 0 or not len(able):
         return nothing
-    features = PRECEDENCE[[o.order for o in used]][:, able] / 2.0
+    features = orders.precedence([o.order for o in used])[:, able] / 2.0
     weights = weigh_pairs(features, values)
     clear = clear_pairs(weights)
     either = alternatives(weights, clear)
     if len(either) > _MOST_ALTERNATIVES:
         either = []
     effects = {
-        k: _effect(PAIRS[able[k]], weights.estimate(k), float(p), k in clear, features[:, k])
+        k: _effect(
+            [orders.units.names[unit] for unit in orders.pairs[able[k]]],
+            weights.estimate(k),
+            float(p),
+            k in clear,
+            features[:, k],
+        )
         for k, p in enumerate(weights.probability)
     }
     by_size = sorted(effects, key=lambda k: (k not in clear, -effects[k].worth.mean, k))
+    decisive = {int(able[k]): float(weights.worth[k]) for k in (*clear, *either)}
+    equals, number = _best_by(orders, decisive, used)
     return Finding(
         tried=len(seen),
         compliant=len(used),
         effects=tuple(effects[k] for k in by_size),
         either=tuple(effects[k] for k in either),
         idle=idle,
-        equals=_best_by([*clear, *either], able, weights.worth),
+        equals=equals,
+        equal_orders=number,
         explained=weights.explained,
     )
 
 
-def _pairs_that_can_matter(red_agent: str) -> NDArray[np.int64]:
-    """Returns the pairs that all orders of each class of equals arrange alike."""
-    classes = classes_of_equals(red_agent)
-    sums = np.zeros((int(classes.max()) + 1, len(PAIRS)), np.int64)
-    np.add.at(sums, classes, PRECEDENCE.astype(np.int64))
-    sizes = np.bincount(classes)
-    return np.flatnonzero((np.abs(sums) == sizes[:, None]).all(axis=0))
+def _pairs_that_can_matter(orders: Orders, red_agent: str) -> NDArray[np.int64]:
+    """Returns the pairs that may be arranged either way, of units whose places can matter."""
+    idle = orders.idle_units(red_agent)
+    free = [
+        pair
+        for pair, units in enumerate(orders.pairs)
+        if not set(units) & set(idle) and orders.is_free(*units)
+    ]
+    return np.array(free, np.int64)
 
 
-def _best_by(pairs: Sequence[int], able: NDArray[np.int64], worth: Floats) -> tuple[int, ...]:
-    """Returns the orders that are best by some pairs: if they can, they have all of them."""
-    value = PRECEDENCE[:, able[list(pairs)]] @ worth[list(pairs)]
-    return tuple(np.flatnonzero(value >= value.max() - _ROUNDING).tolist())
+def _best_by(
+    orders: Orders, worth: Mapping[int, float], used: Sequence[Observation]
+) -> tuple[tuple[int, ...], int]:
+    """Returns the orders that are best by some pairs, and how many: if they can, they have all.
+
+    Of orders too many to list those tried are returned, and the number is that of the orders which
+    have every one of the pairs the better way round.
+
+    Args:
+        orders: those there are.
+        worth: of pairs, the first before the second over the reverse.
+        used: trials of some of them.
+    """
+    pairs, values = list(worth), np.array(list(worth.values()))
+    candidates = orders.listed() if orders.is_listable else np.unique([o.order for o in used])
+    value = orders.precedence(candidates)[:, pairs] @ values
+    best = candidates[value >= value.max(initial=-np.inf) - _ROUNDING].tolist()
+    if orders.is_listable:
+        return tuple(best), len(best)
+    names = orders.units.names
+    ways = [orders.pairs[pair][:: 1 if worth[pair] >= 0 else -1] for pair in pairs]
+    told = [f"{names[first]} > {names[second]}" for first, second in ways]
+    try:
+        required = [f"{first} > {second}" for first, second in orders.required.pairs]
+        agreeing = Orders(orders.units, Requirements.read([*required, *told], orders.units))
+    except InvalidInputError:  # no order has all of them
+        return tuple(best), len(best)
+    return tuple(best), agreeing.count
 
 
 def _effect(
-    pair: tuple[int, int], worth: Estimate, probability: float, is_clear: bool, feature: Floats
+    pair: Sequence[str], worth: Estimate, probability: float, is_clear: bool, feature: Floats
 ) -> PairEffect:
     a, b = pair
     ahead = int((feature > 0).sum())
@@ -175,11 +219,11 @@ def _effect(
     if worth.mean < 0:
         a, b, counts = b, a, counts[::-1]
         worth = Estimate(-worth.mean, worth.half_width)
-    return PairEffect(UNITS[a], UNITS[b], worth, probability, is_clear, *counts)
+    return PairEffect(a, b, worth, probability, is_clear, *counts)
 
 
 def _joined(effects: Sequence[PairEffect]) -> str:
-    """Writes pairs, those with the same second type together: `A and B before C, D before A`."""
+    """Writes pairs, those with the same second unit together: `A and B before C, D before A`."""
     firsts: dict[str, list[str]] = {}
     for effect in effects:
         firsts.setdefault(effect.second, []).append(effect.first)

@@ -1,46 +1,37 @@
-"""A covariance of orders: Mallows' kernel on the Kendall distance."""
+"""A covariance of orders: Mallows' kernel on a weighted Kendall distance.
 
-import warnings
-from collections.abc import Sequence
-from typing import Any, Final
+Each pair of units has a lengthscale of its own, so that one that matters stands out from those that
+do not: the covariance of two orders is exp(-sum of 1 / lengthscale over the pairs they arrange
+differently). It is positive definite on all orders, as a product of positive definite kernels of
+one pair; with equal lengthscales it is Mallows' kernel (Jiao and Vert, "The Kendall and Mallows
+kernels for permutations", 2015). Orders are given by their precedence features: for each pair +1
+or -1, so that the distance is one matrix product.
+"""
 
-import torch
+from typing import Final
+
 from torch import Tensor
 
-from workflow_rl.workflow.orders import PAIRS, PRECEDENCE
-
-with warnings.catch_warnings():  # their own imports use what torch calls deprecated
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from botorch.models.kernels import CategoricalKernel
-    from gpytorch.constraints import Interval
-    from gpytorch.priors import GammaPrior
-
-SHORTEST: Final = 0.5  # lengthscales, in pairs ordered differently
+# Lengthscales, in pairs ordered differently, for the ten pairs of five units; the more pairs, the
+# farther two orders drawn at random are from each other, and lengthscales grow alike.
+SHORTEST: Final = 0.5
 LONGEST: Final = 50.0
+PAIRS_OF_FIVE: Final = 10
 
 
-def mallows_kernel() -> Any:
-    """Returns a covariance that falls exponentially with the pairs ordered differently.
+def scale_of(pairs: int) -> float:
+    """Returns how many times longer lengthscales are than those of the ten pairs of five units."""
+    return pairs / PAIRS_OF_FIVE
 
-    Each pair of unit types has a lengthscale of its own, so that one that matters stands out from
-    those that do not: a weighted Kendall distance. Inputs are precedence features: for each pair +1
-    or -1. Positive definite on all orders, as a product of positive definite kernels of one pair;
-    with equal lengthscales it is Mallows' kernel (Jiao and Vert, "The Kendall and Mallows kernels
-    for permutations", 2015).
+
+def covariance(a: Tensor, b: Tensor, lengthscales: Tensor) -> Tensor:
+    """Returns (n, m) the covariance of orders, the variance of each being 1.
+
+    Args:
+        a: (n, pairs) precedence features.
+        b: (m, pairs) precedence features.
+        lengthscales: (pairs,) in pairs ordered differently.
     """
-    bounds = Interval(SHORTEST / len(PAIRS), LONGEST / len(PAIRS)).double()
-    bounds.lower_bound.fill_(SHORTEST / len(PAIRS))  # it was rounded to single precision
-    kernel = CategoricalKernel(ard_num_dims=len(PAIRS), lengthscale_constraint=bounds)
-    kernel.register_prior("lengthscale_prior", GammaPrior(3.0, 0.5), lengthscales_in_pairs)
-    return kernel
-
-
-def lengthscales_in_pairs(kernel: Any) -> Tensor:
-    """Returns (1, 10) the lengthscales in pairs ordered differently, not as their share."""
-    lengthscales: Tensor = kernel.lengthscale
-    return len(PAIRS) * lengthscales
-
-
-def features(orders: Sequence[int]) -> Tensor:
-    """Returns the precedence features (n, 10) of orders given by index."""
-    return torch.from_numpy(PRECEDENCE[list(orders)]).double()
+    weights = 1 / lengthscales
+    distance = (weights.sum() - (a * weights) @ b.T) / 2
+    return distance.clamp_(min=0).neg_().exp_()

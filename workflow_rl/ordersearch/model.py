@@ -1,62 +1,42 @@
-"""A Gaussian process over the 120 orders, with fitted lengthscales, scale and noise."""
+"""A Gaussian process over orders, with fitted lengthscales, scale and noise.
+
+Trials of one order are one point: their mean, as noisy as so many trials leave it, and their
+scatter, which tells of the noise. Nothing is lost by that (the likelihood is the same), and the
+cost grows with the orders tried, not with the trials.
+"""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.kernel import features, lengthscales_in_pairs, mallows_kernel
+from workflow_rl.ordersearch.fitting import (
+    Hyperparameters,
+    Points,
+    features_of,
+    fitted,
+    typical,
+)
+from workflow_rl.ordersearch.kernel import covariance
 from workflow_rl.processes import one_thread
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS
-
-with warnings.catch_warnings():  # their own imports use what torch calls deprecated
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from botorch.exceptions.errors import ModelFittingError
-    from botorch.exceptions.warnings import OptimizationWarning
-    from botorch.fit import fit_gpytorch_mll
-    from botorch.models import SingleTaskGP
-    from botorch.models.transforms import Standardize
-    from gpytorch.constraints import Interval
-    from gpytorch.kernels import ScaleKernel
-    from gpytorch.likelihoods import GaussianLikelihood
-    from gpytorch.mlls import ExactMarginalLogLikelihood
-    from gpytorch.priors import GammaPrior, LogNormalPrior
+from workflow_rl.workflow.orders import Indices, Orders
 
 _ROUNDING: Final = 1e-9  # a smaller spread, relative to the values, is none
-# Where the fit starts and, should it fail, stays: typical of the priors, values standardised.
-_LENGTHSCALE: Final = 5.0  # in pairs
-_OUTPUT_SCALE: Final = 1.0
-_NOISE: Final = 0.1
-
-
-@dataclass(frozen=True)
-class Hyperparameters:
-    """What was fitted, in the units of the values."""
-
-    lengthscales: NDArray[np.float64]  # (10,) of `PAIRS`, in pairs ordered differently
-    mean: float  # of the values of all orders
-    deviation: float  # standard deviation of the value of an order before it is observed
-    noise: float  # standard deviation of an observation around the value
-
-    @property
-    def lengthscale(self) -> float:
-        """Pairs ordered differently over which the covariance falls by a factor of e, on average.
-
-        That is the harmonic mean: what adds up over pairs is the inverse of their lengthscales.
-        """
-        return float(1 / np.mean(1 / self.lengthscales))
+_ALWAYS: Final = 128  # points up to which every look fits anew
+_GROWTH: Final = 1.1  # beyond them a fit is made when there are so many times more points ...
+_MOST: Final = 256  # ... on so many of them, evenly taken
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is believed of every order's value; (120,) each."""
+    """What is believed of some orders' values; (k,) each."""
 
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]  # of the value itself, without the noise of observing it
@@ -67,109 +47,136 @@ class Posterior:
 class OrderGP:
     """A Gaussian process fitted to observed values of orders."""
 
-    def __init__(self, orders: Sequence[int], values: Sequence[float]) -> None:
+    def __init__(
+        self,
+        orders: Orders,
+        indices: Sequence[int],
+        values: Sequence[float],
+        fits: "Fits | None" = None,
+    ) -> None:
         """Fits lengthscales, scale and noise, the values standardised.
 
         Where there is nothing to fit (one value, or equal ones) or the fit fails, they stay
         at what the priors hold typical.
 
         Args:
-            orders: indices of the orders observed, the same one perhaps several times.
+            orders: those there are.
+            indices: the orders observed, the same one perhaps several times.
             values: what was observed of each.
+            fits: earlier ones to take up where there are many points; by default a new fit.
 
         Raises:
             InvalidInputError: there are none, or one of them cannot be.
         """
-        observed = _checked(orders, values)
+        observed = _checked(orders, indices, values)
         smallest = _ROUNDING * max(1.0, abs(float(observed.mean())))
-        varies = len(observed) > 1 and float(observed.std(ddof=1)) > smallest
-        # Beside the model, not in it: in the units of small values the library takes the
-        # uncertainty of a well-known order for rounding.
-        self._standardize: Any = Standardize(1, min_stdv=smallest)
-        targets, _ = self._standardize(torch.from_numpy(observed)[:, None])
+        spread = float(observed.std(ddof=1)) if len(observed) > 1 else 0.0
+        varies = spread > smallest
+        self._orders = orders
+        self._centre = float(observed.mean())
+        self._scale = spread if varies else 1.0
+        targets = (observed - self._centre) / self._scale if varies else np.zeros(len(observed))
+        points = Points.of(orders, indices, targets)
         with one_thread():
-            self._model: Any = _untrained(features(orders), targets)
-            if varies:
-                _fit(self._model)
-            self._model.eval()
+            self._fit = (fits or Fits()).of(points) if varies else typical(len(orders.pairs))
+            self._points = points
+            self._root = _root(points, self._fit)
+            residuals = (points.means - self._fit.mean)[:, None]
+            self._weights = torch.cholesky_solve(residuals, self._root)
+        self._beside: tuple[tuple[int, ...], Points, Tensor] = ((), points, self._root)
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """What was fitted."""
-        model = self._model
-        centre, scale = float(self._standardize.means), float(self._standardize.stdvs)
+        """What was fitted, in the units of the values."""
+        fit = self._fit
         return Hyperparameters(
-            lengthscales=lengthscales_in_pairs(model.covar_module.base_kernel)[0].detach().numpy(),
-            mean=centre + scale * float(model.mean_module.constant.detach()),
-            deviation=scale * math.sqrt(float(model.covar_module.outputscale.detach())),
-            noise=scale * math.sqrt(float(model.likelihood.noise.detach())),
+            lengthscales=fit.lengthscales,
+            mean=self._centre + self._scale * fit.mean,
+            deviation=self._scale * fit.deviation,
+            noise=self._scale * fit.noise,
         )
 
-    def posterior(self, pending: Sequence[int] = ()) -> Posterior:
-        """Returns the belief about all 120 orders.
+    def posterior(self, at: Sequence[int] | Indices, pending: Sequence[int] = ()) -> Posterior:
+        """Returns the belief about some orders.
 
         Args:
+            at: the orders.
             pending: orders being tried now: they count as observed at their expected value,
                 which leaves the mean as it is and takes away the uncertainty they will resolve.
         """
-        everywhere = features(range(NUM_ORDERS))
-        with torch.no_grad(), one_thread():
-            believed = self._model.posterior(everywhere)
-            mean, variance = believed.mean, believed.variance
+        fit, points = self._fit, self._points
+        lengthscales = torch.from_numpy(fit.lengthscales)
+        features = features_of(self._orders, at)
+        with one_thread():
+            across = fit.deviation**2 * covariance(features, points.features, lengthscales)
+            mean = fit.mean + (across @ self._weights)[:, 0]
+            root = self._root
             if len(pending):
-                told = self._model.condition_on_observations(features(pending), mean[list(pending)])
-                variance = told.posterior(everywhere).variance
-            mean, variance = self._standardize.untransform(mean, variance)
-        fitted = self.hyperparameters
+                points, root = self._with(tuple(pending))
+                across = fit.deviation**2 * covariance(features, points.features, lengthscales)
+            explained = torch.linalg.solve_triangular(root, across.T, upper=False)
+            variance = fit.deviation**2 - (explained**2).sum(dim=0)
+        known = self.hyperparameters
         return Posterior(
-            mean=mean[:, 0].numpy(),
-            deviation=variance[:, 0].sqrt().numpy(),
-            noise=fitted.noise,
-            lengthscale=fitted.lengthscale,
+            mean=self._centre + self._scale * mean.numpy(),
+            deviation=self._scale * np.sqrt(np.maximum(variance.numpy(), 0.0)),
+            noise=known.noise,
+            lengthscale=known.lengthscale,
         )
 
+    def _with(self, pending: tuple[int, ...]) -> tuple[Points, Tensor]:
+        """Returns points and root when pending orders count, too; kept for the next look."""
+        if self._beside[0] != pending:
+            points = self._points.with_more(self._orders, pending)
+            self._beside = pending, points, _root(points, self._fit)
+        return self._beside[1:]
 
-def _checked(orders: Sequence[int], values: Sequence[float]) -> NDArray[np.float64]:
+
+class Fits:
+    """Hyper-parameters for a growing set of points: fitted seldom where points are many.
+
+    What is fitted depends on the points alone, not on what was asked before.
+    """
+
+    def __init__(self) -> None:
+        """Starts without any."""
+        self._last: tuple[bytes, Hyperparameters] | None = None
+
+    def of(self, points: Points) -> Hyperparameters:
+        """Returns the hyper-parameters for points in the order of their first trials."""
+        if len(points) <= _ALWAYS:
+            return fitted(points)
+        number = _ALWAYS
+        while number * _GROWTH < len(points):
+            number = math.ceil(number * _GROWTH)
+        places = np.unique(np.linspace(0, number - 1, min(number, _MOST)).astype(np.int64))
+        part = points.some(places)
+        key = part.key()
+        if self._last is None or self._last[0] != key:
+            self._last = key, fitted(part)
+        return self._last[1]
+
+
+def _checked(
+    orders: Orders, indices: Sequence[int], values: Sequence[float]
+) -> NDArray[np.float64]:
     observed = np.asarray(values, np.float64)
-    if not len(orders) or observed.shape != (len(orders),):
+    if not len(indices) or observed.shape != (len(indices),):
         raise InvalidInputError(
             f"a Gaussian process needs a value for each order and at least one, "
-            f"not {observed.size} values for {len(orders)} orders"
+            f"not {observed.size} values for {len(indices)} orders"
         )
-    for order in orders:
-        whole_number("an observed order", order, 0, NUM_ORDERS - 1)
-    for order, value in zip(orders, observed.tolist(), strict=True):
+    for order, value in zip(indices, observed.tolist(), strict=True):
+        whole_number("an observed order", order, 0, orders.total - 1)
         if not math.isfinite(value):
             raise InvalidInputError(f"the value of order {order} must be a number, not {value}")
     return observed
 
 
-def _untrained(inputs: torch.Tensor, targets: torch.Tensor) -> Any:
-    """Returns the model with its priors, at their typical values."""
-    kernel = ScaleKernel(mallows_kernel(), outputscale_prior=GammaPrior(2.0, 1.5))
-    likelihood = GaussianLikelihood(
-        noise_prior=LogNormalPrior(-2.0, 1.0), noise_constraint=Interval(1e-4, 2.0)
-    )
-    model = SingleTaskGP(
-        inputs, targets, likelihood=likelihood, covar_module=kernel, outcome_transform=None
-    )
-    kernel.base_kernel.lengthscale = _LENGTHSCALE / len(PAIRS)
-    kernel.outputscale = _OUTPUT_SCALE
-    likelihood.noise = _NOISE
-    return model
-
-
-def _fit(model: Any) -> None:
-    """Maximises the posterior of the hyper-parameters; if that fails they stay as they are."""
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OptimizationWarning)
-            # A second attempt would start at random.
-            fit_gpytorch_mll(likelihood, max_attempts=1)
-        is_fitted = all(bool(tensor.isfinite().all()) for tensor in model.parameters())
-    except (ModelFittingError, ArithmeticError, RuntimeError):
-        is_fitted = False
-    if not is_fitted:
-        model.load_state_dict(before)
+def _root(points: Points, fit: Hyperparameters) -> Tensor:
+    """Returns the lower Cholesky root of the covariance of the points' means."""
+    lengthscales = torch.from_numpy(fit.lengthscales)
+    total = fit.deviation**2 * covariance(points.features, points.features, lengthscales)
+    total.diagonal().add_(fit.noise**2 / points.counts)
+    root: Tensor = torch.linalg.cholesky(total)
+    return root

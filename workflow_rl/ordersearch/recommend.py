@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.strategies import Observation
+from workflow_rl.workflow.orders import Orders
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,16 @@ class Recommendation:
     reason: str
 
 
-def recommend(seen: Sequence[Observation], among: Collection[int] = ()) -> Recommendation:
+def recommend(
+    orders: Orders, seen: Sequence[Observation], among: Collection[int] = ()
+) -> Recommendation:
     """Returns the compliant tried order with the highest believed value.
 
     With fewer than two compliant trials there is nothing to believe beyond what was observed; if
     no order complied, it is the one that came closest.
 
     Args:
+        orders: those there are.
         seen: the trials, at least one.
         among: orders that are better than others, as far as is known; if one of them complied, it
             is one of them.
@@ -56,17 +60,19 @@ def recommend(seen: Sequence[Observation], among: Collection[int] = ()) -> Recom
         )
     from workflow_rl.ordersearch.model import OrderGP
 
-    belief = OrderGP([o.order for o in compliant], [o.value for o in compliant]).posterior()
     values: dict[int, list[float]] = {}
     for observation in compliant:
         values.setdefault(observation.order, []).append(observation.value)
+    gp = OrderGP(orders, [o.order for o in compliant], [o.value for o in compliant])
+    belief = gp.posterior(list(values))
+    place = {order: k for k, order in enumerate(values)}
     preferred = [order for order in values if order in among] or list(values)
-    best = max(preferred, key=lambda order: (round(float(belief.mean[order]), 9), -order))
+    best = max(preferred, key=lambda order: (round(float(belief.mean[place[order]]), 9), -order))
     return Recommendation(
         best,
         True,
-        float(belief.mean[best]),
-        float(belief.deviation[best]),
+        float(belief.mean[place[best]]),
+        float(belief.deviation[place[best]]),
         math.fsum(values[best]) / len(values[best]),
         len(values[best]),
         "highest believed value of those that complied",

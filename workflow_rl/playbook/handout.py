@@ -12,7 +12,6 @@ from workflow_rl.playbook.plan import Plan, plan_of
 from workflow_rl.report.findings import Recommended, recommended_of
 from workflow_rl.report.rundata import RunData, read_run, refuse_no_run
 from workflow_rl.runs.store import CONFIG_FILE, SUMMARY_FILE
-from workflow_rl.workflow.orders import ORDERS
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def handout_of(path: Path) -> Handout:
             f"{path} recommends no order that can be read: {CONFIG_FILE} or {SUMMARY_FILE} is "
             "damaged or of another version"
         )
-    finding = conclude(run.seen, run.config.game.red_agent)
+    finding = conclude(run.orders, run.seen, run.config.game.red_agent)
     mine = recommended_of(run, finding)
     if mine is None:
         raise InvalidInputError(
@@ -110,7 +109,7 @@ def handout_of(path: Path) -> Handout:
         run=run,
         config=run.config,
         created=_moment(path, run.noted.get("created")),
-        plan=plan_of(ORDERS[mine.order]),
+        plan=plan_of(run.orders[mine.order]),
         recommended=mine,
         finding=finding,
     )

@@ -6,18 +6,10 @@ from typing import Final
 
 from workflow_rl.agents.greedy import REMOVE_CAN_HELP
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, USER0
-from workflow_rl.scenario.units import UNIT_HOSTS, UNITS
-from workflow_rl.workflow.orders import (
-    ORDERS,
-    Order,
-    classes_of_equals,
-    format_order,
-    order_index,
-)
+from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, host_set
+from workflow_rl.workflow.orders import ORDERS, TYPES, Order, Orders
+from workflow_rl.workflow.units import FIXABLE, Units
 
-# Red's first session on User0 survives every fix, so no order says anything of it.
-FIXABLE: Final = tuple(name for host, name in enumerate(HOST_NAMES) if host != USER0)
 _COST: Final = {host.name: host.confidentiality for host in HOSTS}
 _REMOVE_HELPS: Final = {HOST_NAMES[host] for host in REMOVE_CAN_HELP.nonzero()[0]}
 _SEPARATORS: Final = frozenset(">→,;\"'`|\\")
@@ -48,15 +40,12 @@ Plan = tuple[Unit, ...]  # first to be fixed first
 
 
 def plan_of(order: Order) -> Plan:
-    """Returns the units of an order of the five types."""
-    sets = dict(zip(UNITS, UNIT_HOSTS, strict=True))
-    return tuple(
-        Unit(name, tuple(h for h in FIXABLE if sets[name] >> HOST_NAMES.index(h) & 1))
-        for name in order
-    )
+    """Returns the units of an order."""
+    groups = order.units.groups
+    return tuple(Unit(name, tuple(groups[name])) for name in order)
 
 
-def names_of(plan: Plan) -> Order:
+def names_of(plan: Plan) -> tuple[str, ...]:
     """Returns the units' names, first to be fixed first."""
     return tuple(unit.name for unit in plan)
 
@@ -88,26 +77,25 @@ def check_units(units: Mapping[str, Sequence[str]]) -> None:
         raise InvalidInputError(f"{missing[0]} is in no unit")
 
 
-def free_units(order: Order, red_agent: str) -> tuple[str, ...]:
+def free_units(plan: Plan, red_agent: str) -> tuple[str, ...]:
     """Returns the units whose place can make no difference against a red agent, by the rules."""
-    if order not in ORDERS:
-        return ()
-    classes = classes_of_equals(red_agent)
-    mine = classes[order_index(order)]
+    order = names_of(plan)
+    orders = Orders(Units(order, tuple(host_set(unit.hosts) for unit in plan), "groups"))
     free = []
     for unit in order:
         rest = [other for other in order if other != unit]
         moved = [(*rest[:at], unit, *rest[at:]) for at in range(len(order))]
-        if all(classes[order_index(other)] == mine for other in moved):
+        indices = [orders.index(other) for other in moved]
+        if not orders.classes_of_equals(red_agent, indices).any():
             free.append(unit)
     return tuple(free)
 
 
 def formatted(plan: Plan) -> str:
     """Writes the order of a plan as `op_server > enterprise > ...`."""
-    return format_order(names_of(plan))
+    return " > ".join(names_of(plan))
 
 
 def is_of_types(plan: Plan) -> bool:
     """Returns whether a plan orders the five unit types."""
-    return names_of(plan) in ORDERS and plan == plan_of(names_of(plan))
+    return names_of(plan) in ORDERS and plan == plan_of(TYPES.read(names_of(plan)))

@@ -136,7 +136,7 @@ def _what_matters(handout: Handout) -> Iterator[str]:
     if handout.finding.either:
         yield f"- Keep to all of these: {', '.join(map(str, handout.finding.either))}."
     names = names_of(handout.plan)
-    free = [free_units(names, red) for red in handout.attackers]
+    free = [free_units(handout.plan, red) for red in handout.attackers]
     by_rule = [name for name in names if free and all(name in units for units in free)]
     if by_rule:
         yield (

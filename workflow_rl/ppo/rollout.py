@@ -18,8 +18,12 @@ from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.plain_policy import PlainPolicy
 from workflow_rl.ppo.policy_table import Choice, PolicyTable
 from workflow_rl.scenario.actions import ACTION_KIND, ActionKind
-from workflow_rl.workflow.compliance import judge_observed, judge_true
-from workflow_rl.workflow.orders import ENCODING_SIZE, ENCODINGS, NUM_ORDERS, SEQUENCES
+from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.workflow.compliance import judge_observed, judge_true, without_violations
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.episode_orders import EpisodeOrders
+from workflow_rl.workflow.orders import TYPES
+from workflow_rl.workflow.units import TYPE_UNITS
 
 _ACTIONS, _ORDERS, _FIRST_ORDERS = range(3)  # what a generator is for
 _EVERYWHERE = slice(None)
@@ -43,7 +47,7 @@ class Rollout:
     last_values: NDArray[np.float32]  # (B,) the critic's, after the last step
     env_reward: NDArray[np.float32]  # (T, B)
     ends: NDArray[np.bool_]  # (T, B) the step was its episode's last
-    orders: NDArray[np.int16]  # (T, B) index of the order in force
+    orders: NDArray[np.int64]  # (T, B) number of the order in force
     any_open: NDArray[np.bool_]  # (T, B, 2) a host was open, observed and true view
     verdict: NDArray[np.int8]  # (T, B, 2) of the action, observed and true view
     removed: NDArray[np.bool_]  # (T, B) the action was a Remove that ended a session of Red's
@@ -71,7 +75,10 @@ class Player:
         order: int | None,
         seed: int,
         *,
+        orders: EpisodeOrders = TYPES,
         conditioned: bool = True,
+        encoding: OrderEncoding | None = None,
+        shielded: bool = False,
         action_space: ActionSpace | None = None,
     ) -> None:
         """Starts an episode everywhere.
@@ -80,23 +87,29 @@ class Player:
             world: the environments.
             order: the order of every episode; None draws one for each episode.
             seed: of the games, the drawn orders and the sampled actions.
+            orders: what orders are drawn from, and what their numbers mean.
             conditioned: whether the policy is shown the order.
+            encoding: how; by default the documents' 25 bits.
+            shielded: whether actions that would violate the order, by what Blue sees, are masked.
             action_space: what the policy's outputs mean; by default the 145 actions.
         """
         self.world = world
         self.action_space = action_space or AllActions()
         self._fixed = order
         self._seed = seed
-        self._conditioned = conditioned
+        self._drawn_from = orders
+        self._encoding = (encoding or OrderEncoding("onehot", TYPE_UNITS)) if conditioned else None
+        self._shielded = shielded
         self._rollouts = 0
         self._room = 1024  # distinct inputs to expect
         self._is_plain = True  # whether inputs hardly repeat, as far as is known
         n = world.num_envs
-        self.width = world.observation_size + (ENCODING_SIZE if conditioned else 0)
+        self.width = world.observation_size + (self._encoding.size if self._encoding else 0)
         self._input = np.zeros((n, self.width), np.int8)
-        self._orders = np.full(n, 0 if order is None else order, np.int16)
+        self._orders = np.full(n, 0 if order is None else order, np.int64)
+        self._ranks = np.zeros((n, NUM_HOSTS), np.int8)  # each host's place in the order
         world.reset(seed)
-        self._new_orders(_EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, NUM_ORDERS, n))
+        self._new_orders(_EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, orders.count, n))
 
     def collect(
         self, network: ActorCritic, steps: int, *, masked: bool = False, distinct: bool = True
@@ -106,7 +119,7 @@ class Player:
         Args:
             network: actor and critic.
             steps: of each environment.
-            masked: whether decoys that would be refused are never chosen.
+            masked: whether decoys that would be refused are never chosen, nor what a shield masks.
             distinct: whether the rollout shall hold each distinct input once; otherwise it does
                 so where inputs repeat, and holds them as they came where they hardly do.
         """
@@ -115,13 +128,13 @@ class Player:
         plan = _Plan(
             steps=steps,
             uniforms=self._generator(_ACTIONS).random((steps, n), np.float32),
-            orders=self._generator(_ORDERS).integers(0, NUM_ORDERS, (steps, n)),
+            orders=self._generator(_ORDERS).integers(0, self._drawn_from.count, (steps, n)),
         )
         self._rollouts += 1
         record = _Record(steps, n, self.action_space.size, masked=masked)
         play = self._play_as_ready if self.world.asynchronous else self._play_together
         play(policy, plan, record)
-        self._input[:, : self.world.observation_size] = self.world.observation
+        self._look(_EVERYWHERE)
         rollout = record.rollout(policy, policy.values_of(self._input))
         self._room = len(policy.rows) * 5 // 4 + n
         if not self._is_plain or self._rollouts % _LOOK_EVERY == 1:
@@ -141,15 +154,14 @@ class Player:
     def _play_together(self, policy: Policy, plan: "_Plan", record: "_Record") -> None:
         """Plays step after step in all environments."""
         world = self.world
-        sequences = SEQUENCES[self._orders]
         for t in range(plan.steps):
-            self._input[:, : world.observation_size] = world.observation
-            masks = None if record.masks is None else self.action_space.allowed(world.action_mask)
+            self._look(_EVERYWHERE)
+            masks = None if record.masks is None else self._allowed(_EVERYWHERE)
             choice = policy.choose(self._input, masks, plan.uniforms[t])
             record.note(t, _EVERYWHERE, choice, masks)
             played = self.action_space.actions(choice.actions)
-            seen = judge_observed(world.table, played, sequences)
-            true = judge_true(world.held, world.removable, played, sequences)
+            seen = judge_observed(world.table, played, self._ranks)
+            true = judge_true(world.held, world.removable, played, self._ranks)
             record.any_open[t, :, 0], record.verdict[t, :, 0] = seen
             record.any_open[t, :, 1], record.verdict[t, :, 1] = true
             record.removed[t] = true.counted & _IS_REMOVE[played]
@@ -166,7 +178,6 @@ class Player:
                 self.action_space.end(ends)
                 if self._fixed is None:
                     self._new_orders(ends, plan.orders[t, ends])
-                    sequences = SEQUENCES[self._orders]
 
     def _play_as_ready(self, policy: Policy, plan: "_Plan", record: "_Record") -> None:
         """Plays whichever environments are ready; each plays the same steps either way."""
@@ -207,14 +218,14 @@ class Player:
         An output stands for one action here: the configuration allows no lists.
         """
         world = self.world
-        self._input[envs, : world.observation_size] = world.observation[envs]
-        masks = None if record.masks is None else self.action_space.allowed(world.action_mask[envs])
+        self._look(envs)
+        masks = None if record.masks is None else self._allowed(envs)
         choice = policy.choose(self._input[envs], masks, plan.uniforms[t, envs])
         record.note(t, envs, choice, masks)
         played = self.action_space.actions(choice.actions)
-        sequences = SEQUENCES[self._orders[envs]]
-        seen = judge_observed(world.table[envs], played, sequences)
-        true = judge_true(world.held[envs], world.removable[envs], played, sequences)
+        ranks = self._ranks[envs]
+        seen = judge_observed(world.table[envs], played, ranks)
+        true = judge_true(world.held[envs], world.removable[envs], played, ranks)
         record.any_open[t, envs, 0], record.verdict[t, envs, 0] = seen
         record.any_open[t, envs, 1], record.verdict[t, envs, 1] = true
         record.removed[t, envs] = true.counted & _IS_REMOVE[played]
@@ -236,6 +247,7 @@ class Player:
         """Goes on from a kept state."""
         self._rollouts = int(arrays["rollouts"][0])
         self._orders[:] = arrays["orders"]
+        self._ranks[:] = self._drawn_from.host_ranks(self._orders)
         self._input[:] = arrays["input"]
         self._is_plain = bool(arrays["is_plain"][0])
         for name, owner in (("world.", self.world), ("outputs.", self.action_space)):
@@ -249,9 +261,27 @@ class Player:
     def _new_orders(self, envs: Any, drawn: NDArray[np.int64]) -> None:
         """Gives environments whose episode begins their order and shows it in the input."""
         if self._fixed is None:
-            self._orders[envs] = drawn
-        if self._conditioned:
-            self._input[envs, -ENCODING_SIZE:] = ENCODINGS[self._orders[envs]]
+            self._orders[envs] = self._drawn_from.nth(drawn)
+        ranks = self._ranks[envs] = self._drawn_from.host_ranks(self._orders[envs])
+        if self._encoding is not None:
+            size = self.world.observation_size
+            lasting = slice(size, size + self._encoding.lasting)
+            self._input[envs, lasting] = self._encoding.order_bits(ranks)
+
+    def _look(self, envs: Any) -> None:
+        """Takes what Blue sees in some environments into the input, and what is due there."""
+        world = self.world
+        self._input[envs, : world.observation_size] = world.observation[envs]
+        if self._encoding is not None and self._encoding.of_step:
+            due = self._encoding.step_bits(world.table[envs], self._ranks[envs])
+            self._input[envs, -self._encoding.of_step :] = due
+
+    def _allowed(self, envs: Any) -> NDArray[np.bool_]:
+        """Returns which outputs may be chosen in some environments."""
+        mask = self.world.action_mask[envs]
+        if self._shielded:
+            mask = without_violations(mask, self.world.table[envs], self._ranks[envs])
+        return self.action_space.allowed(mask)
 
 
 def _distinct_share(policy: Policy) -> float:
@@ -284,7 +314,7 @@ class _Record:
         self.masks = np.empty((*shape, outputs), np.bool_) if masked else None
         self.reward = np.empty(shape, np.float32)
         self.ends = np.zeros(shape, np.bool_)
-        self.orders = np.empty(shape, np.int16)
+        self.orders = np.empty(shape, np.int64)
         self.any_open = np.empty((*shape, 2), np.bool_)
         self.verdict = np.empty((*shape, 2), np.int8)
         self.removed = np.empty(shape, np.bool_)

@@ -18,8 +18,7 @@ from workflow_rl.report.path import Step, search_path
 from workflow_rl.report.rundata import RunData
 from workflow_rl.report.scores import Score, evaluated_scores, known_scores, shipped_scores
 from workflow_rl.runs.trial import Trial
-from workflow_rl.scenario.units import NUM_UNITS, UNITS
-from workflow_rl.workflow.orders import NUM_ORDERS, POSITIONS, order_index, parse_order
+from workflow_rl.workflow.orders import Orders
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,10 @@ class Recommended:
 
 @dataclass(frozen=True)
 class OrderRow:
-    """One of the 120 orders: what is believed of it and what was seen."""
+    """One of the orders: what is believed of it and what was seen."""
 
     order: int
+    workflow: str  # the same in words
     rank: int  # by belief, from 1
     believed: Estimate
     rewards: tuple[float, ...]  # of its trials
@@ -80,7 +80,7 @@ class Findings:
     recommended: Recommended | None  # one order, as an example of those that are equal
     beliefs: OrderBeliefs | None
     orders: list[OrderRow]  # best first
-    positions: NDArray[np.float64] | None  # (type, position) by the clear pairs, if there are any
+    positions: NDArray[np.float64] | None  # (unit, position) by the clear pairs, if there are any
     path: list[Step]
     cost: Cost | None
     scores: list[Score]  # to set the recommended policy beside
@@ -88,8 +88,8 @@ class Findings:
 
 def find(run: RunData) -> Findings:
     """Derives all findings of a run."""
-    beliefs = fit_orders(run.seen)
-    finding = conclude(run.seen, run.config.game.red_agent if run.config else "")
+    beliefs = fit_orders(run.orders, run.seen)
+    finding = conclude(run.orders, run.seen, run.config.game.red_agent if run.config else "")
     mine = recommended_of(run, finding)
     return Findings(
         run=run,
@@ -97,28 +97,31 @@ def find(run: RunData) -> Findings:
         recommended=mine,
         beliefs=beliefs,
         orders=_order_rows(run, beliefs, finding),
-        positions=position_effects(finding) if finding.clear else None,
+        positions=position_effects(run.orders, finding),
         path=search_path(run),
         cost=cost_of(run),
         scores=_scores(run, mine),
     )
 
 
-def position_effects(finding: Finding) -> NDArray[np.float64]:
-    """Returns (type, position) what the orders with the type there are worth over the mean of all.
+def position_effects(orders: Orders, finding: Finding) -> NDArray[np.float64] | None:
+    """Returns (unit, position) what the orders with the unit there are worth over the mean of all.
 
-    By the clear pairs alone: a place that none of them concerns is worth exactly 0.
+    By the clear pairs alone: a place that none of them concerns is worth exactly 0. None without
+    any, or where there are too many orders to list; NaN where no allowed order has the unit there.
     """
-    worth = np.zeros(NUM_ORDERS)
+    if not finding.clear or not orders.is_listable:
+        return None
+    names, places = orders.units.names, orders.positions(orders.listed())
+    worth = np.zeros(orders.count)
     for effect in finding.clear:
-        first, second = UNITS.index(effect.first), UNITS.index(effect.second)
-        worth += effect.worth.mean * (POSITIONS[:, first] < POSITIONS[:, second])
-    return np.array(
-        [
-            [worth[POSITIONS[:, unit] == place].mean() - worth.mean() for place in range(NUM_UNITS)]
-            for unit in range(NUM_UNITS)
-        ]
-    )
+        first, second = names.index(effect.first), names.index(effect.second)
+        worth += effect.worth.mean * (places[:, first] < places[:, second])
+    found = np.full((orders.n, orders.n), np.nan)
+    for unit in range(orders.n):
+        for place in np.unique(places[:, unit]).tolist():
+            found[unit, place] = worth[places[:, unit] == place].mean() - worth.mean()
+    return found
 
 
 def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
@@ -131,7 +134,7 @@ def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
         order = int(run.summary["recommendation"]["order"])
         reason = str(run.summary["recommendation"]["reason"])
     except (KeyError, TypeError, ValueError):
-        so_far = recommend(run.seen, finding.equals)
+        so_far = recommend(run.orders, run.seen, finding.equals)
         order, reason = so_far.order, so_far.reason
     results = [asdict(t.result) for t in run.trials if t.order == order and t.result is not None]
     if not results:
@@ -170,7 +173,7 @@ def _with_fresh_scores(run: RunData, mine: Recommended) -> Recommended:
 def _trained(run: RunData) -> Recommended | None:
     """Returns the result of a training of one workflow."""
     try:
-        order = order_index(parse_order(run.summary["workflow"]))
+        order = run.orders.index(run.summary["workflow"])
         return _recommended(order, run.summary, True, "the workflow it was trained for")
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
@@ -206,12 +209,14 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) ->
     for trial in run.trials:
         by_order.setdefault(trial.order, []).append(trial)
     rows, equals = [], set(finding.equals)
-    for rank, order in enumerate(sorted(range(len(beliefs.mean)), key=lambda o: -beliefs.mean[o])):
+    for rank, place in enumerate(np.argsort(-beliefs.mean, kind="stable").tolist()):
+        order = int(beliefs.orders[place])
         tried = by_order.get(order, [])
         seen = [o for trial in tried if (o := trial.observation) is not None]
         rows.append(
             OrderRow(
                 order=order,
+                workflow=run.orders.format(order),
                 rank=rank + 1,
                 believed=beliefs.of(order),
                 rewards=tuple(o.value for o in seen),

@@ -2,13 +2,15 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import Execution, ExperimentConfig
-from workflow_rl.config.checks import file_path
+from workflow_rl.config.checks import file_path, instance
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.report.replay import MOST_STEPS, play_policy
 from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import write_report
@@ -98,14 +100,20 @@ def write_recommended_replay(run: Path) -> Path:
 def search(
     config: ExperimentConfig | None = None,
     *,
+    units: str | Path | Mapping[str, Sequence[str]] | None = None,
+    require: Sequence[str] | None = None,
     checkpoint_dir: str | Path = "logs",
     resume: str | Path | None = None,
     execution: Execution | None = None,
 ) -> SearchOutcome:
-    """Searches the 120 workflows, as `workflow-rl search` does, and writes the run's report.
+    """Searches the workflows, as `workflow-rl search` does, and writes the run's report.
 
     Args:
         config: everything the run depends on; by default that of the command line.
+        units: what workflows order: types, hosts, subnets, a TOML file or groups of hosts; by
+            default the configuration's.
+        require: what every order must agree with, such as "op_server > user"; by default the
+            configuration's.
         checkpoint_dir: where the run directory is made.
         resume: an interrupted run's directory to go on with; `config` is then its own.
         execution: where workflows are trained: here, in processes or on Ray.
@@ -113,6 +121,13 @@ def search(
     Returns:
         Every trial, the recommendation, and the run directory with policies, logs and report.
     """
+    given = {"units": units, "require": require}
+    asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if asked and resume is not None:
+        raise InvalidInputError(f"{next(iter(asked))} of a resumed search are its own")
+    if asked:
+        config = instance("config", config or ExperimentConfig(), ExperimentConfig)
+        config = replace(config, train=replace(config.train, **asked))
     with open_search(
         config,
         checkpoint_dir=file_path("checkpoint_dir", checkpoint_dir),

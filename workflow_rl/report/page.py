@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from workflow_rl import __version__
 from workflow_rl.report import palette, words
-from workflow_rl.workflow.orders import ORDERS
 
 PLOTLY: Final = "plotly"
 _HERE: Final = Path(__file__).parent
@@ -108,5 +107,4 @@ def _environment() -> Any:
     environment.filters["duration"] = words.duration
     environment.filters["amount"] = words.amount
     environment.filters["together"] = words.kept_together
-    environment.globals["orders"] = ORDERS
     return environment

@@ -18,6 +18,8 @@ _PLAIN_REASONS: Final[Mapping[str, str]] = {
     "random": "drawn at random",
     "round-robin": "next in a list of orders that are far from each other",
     "exhaustive": "next in the list of all orders",
+    "local": "one swap or insertion from the best order so far",
+    "halving": "one of the better half so far, tried once more; at first one drawn at random",
 }
 
 
@@ -26,6 +28,7 @@ class Step:
     """One trial on the path."""
 
     trial: Trial
+    workflow: str  # the order tried, in words
     why: str
     expected: Estimate  # before it was tried; NaN where nothing was fitted
     got: Estimate  # NaN while it is under way
@@ -64,6 +67,7 @@ def search_path(run: RunData) -> list[Step]:
         steps.append(
             Step(
                 trial=trial,
+                workflow=run.orders.format(trial.order),
                 why=reason_of(trial.decision),
                 expected=Estimate.from_error(trial.decision.mean, trial.decision.deviation),
                 got=got,

@@ -30,7 +30,8 @@ from workflow_rl.scenario.tables import HOSTS, NUM_HOSTS
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction
 from workflow_rl.workflow.explain import explain_observed, explain_true
-from workflow_rl.workflow.orders import format_order, order_index, parse_order
+from workflow_rl.workflow.orders import Order, Orders
+from workflow_rl.workflow.units import TYPE_UNITS, Units
 
 MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
 _DECIMALS: Final = 4  # of a probability
@@ -50,7 +51,7 @@ class Replay:
     who: str  # plays Blue
     config: GameConfig
     episode: Episode
-    order: int | None  # None: no workflow is followed, so nothing complies
+    order: Order | None  # None: no workflow is followed, so nothing complies
     facts: dict[str, str]
     warning: str = ""
     choices: tuple[Choice, ...] | None = None  # of each step; None: Blue has no probabilities
@@ -63,7 +64,7 @@ class Replay:
     @property
     def title(self) -> str:
         """Who plays whom, under which order."""
-        under = "" if self.order is None else f", under {format_order(self.order)}"
+        under = "" if self.order is None else f", under {self.order}"
         return f"{self.who} against {self.red}{under}"
 
 
@@ -73,6 +74,7 @@ def play_policy(
     *,
     seed: int,
     workflow: str | None = None,
+    units: Units | None = None,
     deterministic: bool = True,
     **game: Any,
 ) -> Replay:
@@ -83,13 +85,17 @@ def play_policy(
         source: where it came from.
         seed: of the game and of the agent's own draws.
         workflow: the order to follow and to judge fixes by; by default the policy's own.
+        units: whose names the workflow gives; by default the policy's own, or the five types.
         deterministic: the most probable action each time, or one drawn by its probability.
         **game: fields of `GameConfig` that differ from the game it was trained on.
     """
-    order = None if workflow is None else parse_order(workflow)
     rules = game.get("rules", _DEFAULT_GAME["rules"])
     agent = make_agent(
-        what, order, sampled=not deterministic, rules=one_of("rule set", rules, RULE_SETS)
+        what,
+        workflow,
+        units=units,
+        sampled=not deterministic,
+        rules=one_of("rule set", rules, RULE_SETS),
     )
     known: dict[str, Any] = getattr(agent, "description", {})
     trained = {field: known.get(field, default) for field, default in _DEFAULT_GAME.items()}
@@ -101,10 +107,11 @@ def play_policy(
         "seed": str(seed),
         "actions": "the most probable" if deterministic else "drawn by probability",
     }
-    judged_by = order or agent.order
-    index = None if judged_by is None else order_index(judged_by)
+    judged_by = agent.order
+    if workflow is not None and judged_by is None:
+        judged_by = Orders(units or TYPE_UNITS).read(workflow)
     who = source.resolve().name if source.exists() else str(source)
-    return Replay(who, config, episode, index, facts, choices=choices)
+    return Replay(who, config, episode, judged_by, facts, choices=choices)
 
 
 def _play(agent: BlueAgent, episode: Episode, seed: int) -> tuple[Choice, ...] | None:
@@ -129,7 +136,11 @@ def _most_probable(chances: NDArray[np.float64], played: int) -> Choice:
 
 
 def play_trace(
-    trace: Trace, number: int, rules: RuleSetName, workflow: str | None = None
+    trace: Trace,
+    number: int,
+    rules: RuleSetName,
+    workflow: str | None = None,
+    units: Units | None = None,
 ) -> Replay:
     """Plays a recorded episode of the real CybORG again.
 
@@ -138,6 +149,7 @@ def play_trace(
         number: which of its episodes, from 0.
         rules: the rule set it was recorded under.
         workflow: an order to judge the fixes by.
+        units: whose names it gives; by default the five types.
 
     Raises:
         InvalidInputError: there is no such episode.
@@ -156,7 +168,7 @@ def play_trace(
     draws = recorded_draws(trace)[number]
     for step, action in enumerate(trace.arrays["blue_action"][number, :length]):
         episode.act(int(action), np.ascontiguousarray(draws[step]))
-    order = None if workflow is None else order_index(parse_order(workflow))
+    order = None if workflow is None else Orders(units or TYPE_UNITS).read(workflow)
     facts = {"recording": trace.name, "episode": f"{number} of {trace.episodes}"}
     replay = Replay("A recorded Blue of CybORG", config, episode, order, facts)
     got = [after.total - before.total for before, after in _pairs(episode)]
@@ -253,7 +265,7 @@ def _costs(state: Any) -> list[list[Any]]:
     return [[h, -cost] for h, cost in costs if cost]
 
 
-def _judged(before: Any, action: int, order: int) -> dict[str, Any]:
+def _judged(before: Any, action: int, order: Order) -> dict[str, Any]:
     seen = explain_observed(int(before["table"]), action, order)
     true = explain_true(int(held_hosts(before)), int(before["removable"]), action, order)
     return {

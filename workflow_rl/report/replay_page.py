@@ -9,7 +9,7 @@ from workflow_rl.report.figures.timeline import timeline_figure
 from workflow_rl.report.page import PLOTLY, render
 from workflow_rl.report.replay import Replay, frames_of
 from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, OP_SERVER0, SUBNET_OF, USER0, Subnet
-from workflow_rl.scenario.units import UNIT_OF, UNITS
+from workflow_rl.workflow.units import TYPE_UNITS, Units
 
 _ORDER_OF_SUBNETS: Final = (Subnet.USER, Subnet.ENTERPRISE, Subnet.OPERATIONAL)
 
@@ -46,14 +46,14 @@ def replay_html(replay: Replay, written: str | None = None) -> str:
         figures={"timeline": timeline_figure(frames)},
         replay=replay,
         frames=frames,
-        subnets=_subnets(),
+        subnets=_subnets(TYPE_UNITS if replay.order is None else replay.order.units),
         total=last.total,
         fixes=_count_fixes(frames),
         written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),
     )
 
 
-def _subnets() -> list[dict[str, Any]]:
+def _subnets(units: Units) -> list[dict[str, Any]]:
     """Returns the subnets in the direction of the attack, each with its hosts."""
     return [
         {
@@ -63,7 +63,7 @@ def _subnets() -> list[dict[str, Any]]:
                 {
                     "index": host,
                     "name": name,
-                    "unit": UNITS[int(UNIT_OF[host])],
+                    "unit": units.names[int(units.unit_of[host])],
                     "note": {USER0: "Red starts here", OP_SERVER0: "OT service"}.get(host, ""),
                     "has_ot": host == OP_SERVER0,
                 }

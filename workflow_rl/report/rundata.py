@@ -26,7 +26,7 @@ from workflow_rl.runs.store import (
     is_held,
 )
 from workflow_rl.runs.trial import Trial, with_status
-from workflow_rl.workflow.orders import NUM_ORDERS, order_index, parse_order
+from workflow_rl.workflow.orders import LISTABLE, TYPES, Orders, orders_of
 
 _ANY_OF: Final = (CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, SUMMARY_FILE, TRAININGS)
 _COLUMNS: Final = (
@@ -50,6 +50,12 @@ class Curve:
     name: str
     order: int | None  # None: all orders at once
     columns: Mapping[str, NDArray[np.float64]]
+    workflow: str = ""  # the order in words
+
+    @property
+    def label(self) -> str:
+        """What it is called, and which order it trains."""
+        return self.name if self.order is None else f"{self.name}: {self.workflow}"
 
     def __len__(self) -> int:
         """Returns the number of updates."""
@@ -77,9 +83,10 @@ class RunData:
     trials: tuple[Trial, ...]
     curves: tuple[Curve, ...]
     summary: Mapping[str, Any]  # when it ended
-    landscape: NDArray[np.float64] | None  # (120,) the true mean of every order, if known
+    landscape: NDArray[np.float64] | None  # (n!,) the true mean of every order, if known
     is_live: bool  # whether its process is there
     problems: tuple[str, ...]  # what is missing or damaged, a sentence each
+    orders: Orders = TYPES  # what the numbers of orders mean
 
     @property
     def name(self) -> str:
@@ -129,18 +136,29 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
     live = is_held(path)
     noted, config = _read_noted(path, problems)
     is_search = noted.get("purpose", SEARCH) == SEARCH
-    trials = _read_trials(path / TRIALS_FILE, problems) if is_search else ()
-    trainings = _read_curves(path, problems) if curves else ()
+    orders = _orders(config)
+    trials = _read_trials(path / TRIALS_FILE, orders, problems) if is_search else ()
+    trainings = _read_curves(path, orders, problems) if curves else ()
     summary = _read_summary(path / SUMMARY_FILE, live, problems)
     means = None
     if landscape is not None:
-        means = read_landscape(landscape)
+        means = read_landscape(landscape, orders)
     elif (own := path / LANDSCAPE_FILE).exists():
         try:
-            means = read_landscape(own)
+            means = read_landscape(own, orders)
         except InvalidInputError as error:
             problems.append(f"{_sentence(error)} Regret is left out.")
-    return RunData(path, noted, config, trials, trainings, summary, means, live, tuple(problems))
+    return RunData(
+        path, noted, config, trials, trainings, summary, means, live, tuple(problems), orders
+    )
+
+
+def _orders(config: ExperimentConfig | None) -> Orders:
+    """Returns the orders that a run is of; of a run that does not say so, those of the types."""
+    try:
+        return TYPES if config is None else orders_of(config.train)
+    except InvalidInputError:  # a training on any units, which names none
+        return TYPES
 
 
 def _sentence(error: Exception) -> str:
@@ -168,7 +186,7 @@ def _read_noted(
         return noted, None
 
 
-def _read_trials(path: Path, problems: list[str]) -> tuple[Trial, ...]:
+def _read_trials(path: Path, orders: Orders, problems: list[str]) -> tuple[Trial, ...]:
     if not path.exists():
         problems.append("There is no trials.json: no workflow has been picked yet.")
         return ()
@@ -180,7 +198,7 @@ def _read_trials(path: Path, problems: list[str]) -> tuple[Trial, ...]:
     trials, damaged = [], 0
     for entry in entries if isinstance(entries, list) else [None]:
         try:
-            trials.append(Trial.from_json(entry))
+            trials.append(Trial.from_json(entry, orders))
         except (KeyError, TypeError, ValueError, AttributeError):
             damaged += 1
     if damaged:
@@ -197,7 +215,7 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def _read_curves(path: Path, problems: list[str]) -> tuple[Curve, ...]:
+def _read_curves(path: Path, orders: Orders, problems: list[str]) -> tuple[Curve, ...]:
     rows = _rows(path / TRAINING_LOG)
     if not rows:  # the raw logs are there before and after the table made of them
         rows = [
@@ -213,7 +231,7 @@ def _read_curves(path: Path, problems: list[str]) -> tuple[Curve, ...]:
     for row in rows:
         if row.get("training"):
             by_name.setdefault(row["training"], []).append(row)
-    return tuple(_curve(name, part) for name, part in by_name.items())
+    return tuple(_curve(name, part, orders) for name, part in by_name.items())
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -223,13 +241,13 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return []
 
 
-def _curve(name: str, rows: list[dict[str, str]]) -> Curve:
+def _curve(name: str, rows: list[dict[str, str]], orders: Orders) -> Curve:
     columns = {c: np.array([_number(row.get(c)) for row in rows]) for c in _COLUMNS}
     try:
-        order = order_index(parse_order(rows[0].get("workflow", "")))
+        order = orders.index(rows[0].get("workflow", ""))
     except InvalidInputError:
-        order = None
-    return Curve(name, order, columns)
+        return Curve(name, None, columns)
+    return Curve(name, order, columns, orders.format(order))
 
 
 def _read_summary(path: Path, live: bool, problems: list[str]) -> Mapping[str, Any]:
@@ -251,8 +269,8 @@ def _read_summary(path: Path, live: bool, problems: list[str]) -> Mapping[str, A
     return summary
 
 
-def read_landscape(path: Path) -> NDArray[np.float64]:
-    """Reads (120,) the mean of every order, NaN where it is not known.
+def read_landscape(path: Path, orders: Orders = TYPES) -> NDArray[np.float64]:
+    """Reads (n!,) the mean of every order, NaN where it is not known.
 
     The file maps a workflow to its mean, or lists such pairs as `workflow` and `mean`, alone or
     under `orders`; `believed`, where given, is the mean without the luck of its trials.
@@ -260,10 +278,12 @@ def read_landscape(path: Path) -> NDArray[np.float64]:
     Raises:
         InvalidInputError: it does not.
     """
+    if orders.total > LISTABLE:
+        raise InvalidInputError(f"{orders.total:,} orders are too many for a landscape")
     data = read_json(path)
     if isinstance(data, dict) and isinstance(data.get("orders"), (list, dict)):
         data = data["orders"]
-    means = np.full(NUM_ORDERS, np.nan)
+    means = np.full(orders.total, np.nan)
     try:
         pairs = (
             data.items()
@@ -271,7 +291,7 @@ def read_landscape(path: Path) -> NDArray[np.float64]:
             else [(d["workflow"], d["believed"] if "believed" in d else d["mean"]) for d in data]
         )
         for workflow, mean in pairs:
-            means[order_index(parse_order(workflow))] = float(mean)
+            means[orders.index(workflow)] = float(mean)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInputError(f"{path} does not give a mean for each workflow") from error
     if not np.isfinite(means).any():

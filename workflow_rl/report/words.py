@@ -7,10 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from workflow_rl.evaluation.scoring import Score
-from workflow_rl.report.beliefs import OrderBeliefs
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.rundata import RunData
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
 
 
 def points(value: float) -> str:
@@ -76,13 +74,13 @@ def about_finding(found: Findings) -> list[str]:
 
 def about_example(found: Findings) -> str:
     """Says what the one order is that is shown and handed over."""
-    mine, equal = found.recommended, len(found.finding.equals)
+    mine, equal = found.recommended, found.finding.equal_orders
     assert mine is not None
     if not found.finding.compliant:
         return "The order that came closest to complying:"
     if mine.order not in found.finding.equals or equal == 1:
         return "The recommended order:"
-    return f"One of the {equal} equal orders, as an example:"
+    return f"One of the {equal:,} equal orders, as an example:"
 
 
 def about_recommendation(found: Findings) -> list[str]:
@@ -142,8 +140,17 @@ def about_scores(found: Findings) -> str:
     )
 
 
-def about_beliefs(beliefs: OrderBeliefs | None) -> str:
+def all_orders(found: Findings) -> str:
+    """Names the table of orders: all of them, or those tried."""
+    orders = found.run.orders
+    if orders.is_listable:
+        return f"All {orders.count:,} orders"
+    return f"The orders tried, of {orders.count:,}"
+
+
+def about_beliefs(found: Findings) -> str:
     """Says what the belief about all orders rests on."""
+    beliefs, orders = found.beliefs, found.run.orders
     if beliefs is None:
         return "No trial has ended, so nothing is believed of any order yet."
     n = beliefs.trials
@@ -151,9 +158,9 @@ def about_beliefs(beliefs: OrderBeliefs | None) -> str:
     caution = "" if beliefs.only_compliant else ", because fewer than two complied"
     return (
         f"A Gaussian process fitted to {basis}{caution} says what to expect of each of the "
-        f"{NUM_ORDERS} orders. Orders that agree on most pairs are taken to be alike (length scale "
-        f"{beliefs.lengthscale:.1f} pairs); one trial scatters by ± {beliefs.noise:.2f} around its "
-        "order's value."
+        f"{orders.count:,} orders. Orders that agree on most pairs are taken to be alike (length "
+        f"scale {beliefs.lengthscale:.1f} pairs); one trial scatters by ± {beliefs.noise:.2f} "
+        "around its order's value."
     )
 
 
@@ -166,7 +173,7 @@ def about_pairs(found: Findings) -> str:
     if finding.either:
         marked += ", pairs of which at least one matters and the trials cannot tell which"
     return (
-        f"What it is worth to fix one type before another, by the {finding.compliant} compliant "
+        f"What it is worth to fix one unit before another, by the {finding.compliant} compliant "
         f"trials, all other pairs as they are: {marked}, and pairs without an effect that shows."
     )
 
@@ -242,8 +249,3 @@ def command_of(noted: Mapping[str, Any]) -> str | None:
     if program == "parallel_train_workflow_rl.py":
         return shlex.join(["python", f"workflow_rl/{program}", *rest])
     return None
-
-
-def option_label(name: str, order: int | None) -> str:
-    """Names a training in a list to choose from."""
-    return name if order is None else f"{name}: {format_order(order)}"

@@ -17,7 +17,7 @@ import numpy as np
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import append, open_unlinked, write_atomically
 from workflow_rl.train.usage import Usage
-from workflow_rl.workflow.orders import ORDERS, format_order
+from workflow_rl.workflow.episode_orders import EpisodeOrders
 
 if TYPE_CHECKING:  # a reader of logs does not wait for the networks
     import pyarrow as pa
@@ -28,9 +28,9 @@ if TYPE_CHECKING:  # a reader of logs does not wait for the networks
 Row = Mapping[str, Any]
 
 
-def update_row(training: str, order: int | None, record: "UpdateRecord", usage: Usage) -> Row:
+def update_row(training: str, workflow: str, record: "UpdateRecord", usage: Usage) -> Row:
     """Returns the row of an update: what was trained, how it went, what it cost."""
-    row = {"training": training, "workflow": "all" if order is None else format_order(order)}
+    row = {"training": training, "workflow": workflow}
     for f in fields(record):
         if f.name != "stats":
             row[f.name] = getattr(record, f.name)
@@ -154,7 +154,7 @@ def _episode_schema() -> "pa.Schema":
         [
             ("update", pa.int32()),
             ("env", pa.int32()),
-            ("order", pa.int16()),
+            ("order", pa.int64()),
             ("env_reward", pa.float32()),
             ("alignment", pa.float32()),
             ("compliance_observed", pa.float32()),
@@ -164,17 +164,18 @@ def _episode_schema() -> "pa.Schema":
     )
 
 
-def write_episodes(path: Path, parts: "Mapping[str, pa.Table]") -> None:
-    """Writes all episodes, by training, as one Parquet file, atomically."""
+def write_episodes(path: Path, parts: "Mapping[str, pa.Table]", orders: EpisodeOrders) -> None:
+    """Writes all episodes, by training, as one Parquet file, atomically; orders by their names."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     episodes = pa.concat_tables([*parts.values(), _episode_schema().empty_table()])
     names = [name for name, part in parts.items() for _ in range(len(part))]
-    orders = pa.array([" > ".join(order) for order in ORDERS])
+    met, which = np.unique(episodes["order"].to_numpy(), return_inverse=True)
+    workflows = pa.array(orders.formatted(met), pa.string())
     columns: dict[str, Any] = {
         "training": pa.array(names, pa.string()).dictionary_encode(),
-        "workflow": pa.DictionaryArray.from_arrays(episodes["order"].combine_chunks(), orders),
+        "workflow": pa.DictionaryArray.from_arrays(pa.array(which, pa.int32()), workflows),
     }
     columns |= {name: episodes[name] for name in episodes.column_names if name != "order"}
     sink = io.BytesIO()

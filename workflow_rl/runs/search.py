@@ -36,7 +36,7 @@ from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, check_begun, describe_trained, save_trained
 from workflow_rl.runs.trial import Trial, TrialFile, with_status
 from workflow_rl.train.job import TrainResult
-from workflow_rl.workflow.orders import kendall_distance
+from workflow_rl.workflow.orders import Orders, orders_of
 
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
 
@@ -57,9 +57,10 @@ class Search:
         """
         self.directory = directory
         self.config = directory.config
+        self.orders = orders_of(directory.config.train)
         self.outcome: SearchOutcome | None = None  # once the events are through
         self._pool = pool
-        self._file = TrialFile(directory.path / TRIALS_FILE)
+        self._file = TrialFile(directory.path / TRIALS_FILE, self.orders)
         self._file.read(retry_failed)
         self._check_results()
         self._check_logs()
@@ -92,7 +93,7 @@ class Search:
                     yield event
                     if isinstance(event, Failed):
                         raise TrainingFailedError(f"there is no base policy: {event.reason}")
-            strategy = _strategy(self.config)
+            strategy = _strategy(self.config, self.orders)
             ordered = self.config.search.ordered_results
             with closing(self._pool.events(self._tasks(strategy), ordered=ordered)) as events:
                 for event in events:
@@ -109,7 +110,7 @@ class Search:
             all(file.exists() for file in (*files, self.directory.policy(RECOMMENDED)))
             and bool(self.done)
             and not with_status(self.trials, "running")
-            and not (len(self.trials) < self.config.search.n_workflows and self._has_budget())
+            and not self._has_budget()
         )
 
     # --- what is trained
@@ -118,7 +119,7 @@ class Search:
         """Yields trials that an earlier attempt began, then new ones while there is budget."""
         for trial in with_status(self.trials, "running"):
             yield trial_task(self.directory, trial)
-        while len(self.trials) < self.config.search.n_workflows and self._has_budget():
+        while self._has_budget():
             yield trial_task(self.directory, self._pick(strategy))
 
     def _pick(self, strategy: Strategy) -> Trial:
@@ -143,7 +144,7 @@ class Search:
             run_seconds=self._seconds(),
         )
         self._file.put(trial)
-        self._decisions.append(trial.decision_row())
+        self._decisions.append(trial.decision_row(self.orders))
         return trial
 
     def _choose_start(self, order: int) -> str | None:
@@ -155,11 +156,16 @@ class Search:
             return None
         if mode == "previous":
             return self.trials[self._arrived[-1]].name
-        nearest = min(self.done, key=lambda t: (kendall_distance(t.order, order), t.number))
+        nearest = min(self.done, key=lambda t: (self.orders.distance(t.order, order), t.number))
         return nearest.name
 
     def _has_budget(self) -> bool:
-        """Returns whether the trials done leave something of the budget of episodes."""
+        """Returns whether there is a trial to come, by their number and the budget of episodes.
+
+        An order that is the only one allowed is trained once.
+        """
+        if len(self.trials) >= (self.config.search.n_workflows if self.orders.count > 1 else 1):
+            return False
         limit = self.config.search.total_episodes
         played = sum(trial.result.episodes_per_env for trial in self.done if trial.result)
         return limit is None or played * self.config.train.n_envs < limit
@@ -200,7 +206,7 @@ class Search:
     def _rebuild(self) -> None:
         self._tables.rebuild(self._trainings())
         if self.trials:
-            self._decisions.rewrite(trial.decision_row() for trial in self.trials)
+            self._decisions.rewrite(trial.decision_row(self.orders) for trial in self.trials)
 
     def _trainings(self) -> list[str]:
         return [BASE, *(trial.name for trial in self.trials), POLISH]
@@ -289,8 +295,8 @@ class Search:
     def _answer(self) -> tuple[Finding, Recommendation]:
         """Returns what the trials tell of orders, and the one to hand over."""
         seen = [trial.observation for trial in self.done if trial.observation is not None]
-        finding = conclude(seen, self.config.game.red_agent)
-        return finding, recommend(seen, finding.equals)
+        finding = conclude(self.orders, seen, self.config.game.red_agent)
+        return finding, recommend(self.orders, seen, finding.equals)
 
     def _hand_over(self, tasks: Sequence[TrainTask]) -> tuple[Score, ...]:
         """Saves the best of some trainings' policies, by games of their own; returns its scores."""
@@ -306,14 +312,16 @@ class Search:
         return scores
 
 
-def _strategy(config: ExperimentConfig) -> Strategy:
+def _strategy(config: ExperimentConfig, orders: Orders) -> Strategy:
     search = config.search
     return make_strategy(
         search.strategy,
+        orders,
         beta=search.gp_beta,
         threshold=config.train.compliance_threshold,
         design=min(search.initial_design, search.n_workflows),
         seed=config.seed,
+        trials=search.n_workflows,
     )
 
 
@@ -333,8 +341,11 @@ def open_search(
     """Gives a search, new or resumed; loop over its `events`. For the arguments see `open_run`.
 
     Raises:
-        InvalidInputError: what it would recommend sees the truth, which no defender can.
+        InvalidInputError: what it would recommend sees the truth, which no defender can; or its
+            units, or what is required of them, allow no order.
     """
+    if isinstance(config, ExperimentConfig):
+        _strategy(config, orders_of(config.train))  # refuses what it cannot pick from
     if isinstance(config, ExperimentConfig) and config.game.observation == "truth":
         raise InvalidInputError(
             "a search recommends policies that can be used, so none that sees the truth: choose "

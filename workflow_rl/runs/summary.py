@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from workflow_rl.config import ExperimentConfig
+from workflow_rl.config import ExperimentConfig, stored
 from workflow_rl.estimates import between_and_within
 from workflow_rl.evaluation.scoring import Score, Worth
 from workflow_rl.ordersearch.finding import Finding
 from workflow_rl.ordersearch.recommend import Recommendation
 from workflow_rl.runs.trial import Trial, with_status
 from workflow_rl.train.job import TrainResult
-from workflow_rl.workflow.orders import classes_of_equals, format_order
+from workflow_rl.workflow.orders import TYPES, Orders, orders_of
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,20 @@ class OrderSpread:
     equals: int  # observations beyond the first of their class
 
 
-def spread_of(trials: Sequence[Trial], red_agent: str) -> OrderSpread:
+def spread_of(trials: Sequence[Trial], red_agent: str, orders: Orders = TYPES) -> OrderSpread:
     """Separates the effect of the order from noise, over compliant trials.
 
     Equal orders are as good as repeats of one.
     """
-    classes = classes_of_equals(red_agent)
+    compliant = [
+        (trial.order, trial.result.env_reward)
+        for trial in trials
+        if trial.result is not None and trial.result.is_compliant
+    ]
+    classes = orders.classes_of_equals(red_agent, [order for order, _ in compliant])
     groups: dict[int, list[float]] = {}
-    for trial in trials:
-        if trial.result is not None and trial.result.is_compliant:
-            groups.setdefault(int(classes[trial.order]), []).append(trial.result.env_reward)
+    for number, (_, reward) in zip(classes.tolist(), compliant, strict=True):
+        groups.setdefault(number, []).append(reward)
     between, within = between_and_within(list(groups.values()))
     repeats = sum(len(values) - 1 for values in groups.values())
     return OrderSpread(between, within, classes=len(groups), equals=repeats)
@@ -72,11 +76,14 @@ def summarise(
     """
     worth = outcome.worth(config)
     done = [(trial, trial.result) for trial in outcome.trials if trial.result is not None]
+    orders = orders_of(config.train)
     return {
         "rules": config.game.rules,
         "red_agent": config.game.red_agent,
         "finding": outcome.finding.as_json(),
-        "recommended": format_order(outcome.recommendation.order),
+        "units": stored(config.train)["units"],
+        "required": list(config.train.require),
+        "recommended": orders.format(outcome.recommendation.order),
         "recommendation": asdict(outcome.recommendation),
         "policy_env_reward": worth.reward.mean,
         "policy_env_reward_half_width": worth.reward.half_width,
@@ -85,10 +92,10 @@ def summarise(
         "policy_scores": [score.as_json() for score in outcome.scores],
         "policy_score_games": config.search.score_games,
         "compliant_workflows": sum(result.is_compliant for _, result in done),
-        "spread": asdict(spread_of(outcome.trials, config.game.red_agent)),
+        "spread": asdict(spread_of(outcome.trials, config.game.red_agent, orders)),
         "workflows": len(done),
         "failed": [
-            {"workflow": format_order(trial.order), "reason": trial.failure}
+            {"workflow": orders.format(trial.order), "reason": trial.failure}
             for trial in with_status(trials, "failed")
         ],
         "seconds": outcome.seconds,
@@ -96,7 +103,7 @@ def summarise(
         "search_seconds": sum(trial.pick_seconds for trial in trials),
         "trials": [
             {
-                "workflow": format_order(trial.order),
+                "workflow": orders.format(trial.order),
                 "reason": trial.decision.reason,
                 **asdict(result),
             }

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.logs import CsvLog, Row, TensorBoardLog, write_episodes
 from workflow_rl.runs.store import EPISODES_FILE, TENSORBOARD, TRAINING_LOG, TRAININGS, RunDirectory
+from workflow_rl.workflow.episode_orders import episode_orders_of
 
 
 class RunTables:
@@ -63,7 +64,8 @@ class RunTables:
         self._rebuilt = time.perf_counter()
         if rows:
             self._log.rewrite(rows)
-            write_episodes(self._directory.path / EPISODES_FILE, parts)
+            orders = episode_orders_of(self._directory.config.train)
+            write_episodes(self._directory.path / EPISODES_FILE, parts, orders)
 
     def close(self) -> None:
         """Closes TensorBoard's file."""

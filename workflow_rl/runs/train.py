@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 
+import numpy as np
+
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.checks import instance
@@ -18,7 +20,8 @@ from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, describe_trained, save_trained
 from workflow_rl.train.job import TrainResult
 from workflow_rl.train.loop import Training
-from workflow_rl.workflow.orders import format_order, order_index, parse_order
+from workflow_rl.workflow.episode_orders import episode_orders_of
+from workflow_rl.workflow.orders import orders_of
 
 TRAINING = "training"  # its name in the directory
 
@@ -27,7 +30,25 @@ def workflow_named(config: ExperimentConfig, order: int | None) -> str:
     """Returns what is trained, in words."""
     if not config.train.conditioned:
         return "no workflow"
-    return "all orders" if order is None else format_order(order)
+    if order is None:
+        units = config.train.units
+        named = units if isinstance(units, str) else ", ".join(units)
+        return "all orders" if units == "types" else f"all orders of {named}"
+    return orders_of(config.train).format(order)
+
+
+def order_to_train(config: ExperimentConfig, workflow: str | Sequence[str] | None) -> int | None:
+    """Returns the order that a training is to follow; None: all of them.
+
+    A workflow that is required from first to last need not be named.
+
+    Raises:
+        InvalidInputError: it is none, or the units or what is required of them are not.
+    """
+    if workflow is None:
+        orders = episode_orders_of(config.train)
+        return int(orders.nth(np.zeros(1, np.int64))[0]) if orders.count == 1 else None
+    return orders_of(config.train).index(workflow)
 
 
 def train_events(
@@ -50,7 +71,7 @@ def train_events(
                 if config.train.snapshot_every:
                     yield from _select(directory)
                 tables.rebuild([TRAINING])
-                workflow = None if order is None else format_order(order)
+                workflow = None if order is None else orders_of(config.train).format(order)
                 summary = {"rules": config.game.rules, "workflow": workflow}
                 write_json(directory.path / SUMMARY_FILE, summary | asdict(event.result))
             yield event
@@ -74,8 +95,9 @@ def train_workflow(
     """Trains the policy of one workflow; nothing is written.
 
     Args:
-        workflow: the order to follow, as text or as five unit types; None learns all orders.
-        config: everything the training depends on; its search part is not used.
+        workflow: the order to follow, as text or as names of units; None learns all orders.
+        config: everything the training depends on, the units among it (`config.train.units`); its
+            search part is not used.
 
     Returns:
         The best policy met, and how the training went.
@@ -83,10 +105,8 @@ def train_workflow(
     Raises:
         TrainingFailedError: its losses or weights stopped being finite.
     """
-    order = None
-    if workflow is not None:
-        order = order_index(parse_order(workflow) if isinstance(workflow, str) else workflow)
-    job = job_of(instance("config", config or ExperimentConfig(), ExperimentConfig), order)
+    config = instance("config", config or ExperimentConfig(), ExperimentConfig)
+    job = job_of(config, order_to_train(config, workflow))
     with one_thread(), closing(Training(job)) as training:
         for _ in training.updates():
             pass

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_rl.agents.policy import describe_policy, save_policy
+from workflow_rl.config import stored
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import load_arrays
 from workflow_rl.processes import one_thread
@@ -16,6 +17,7 @@ from workflow_rl.runs.store import TrainingFolder
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
 from workflow_rl.train.loop import CHECKPOINT_KIND, Training, UpdateRecord, weights_of
 from workflow_rl.train.usage import UsageMeter
+from workflow_rl.workflow.orders import Order, orders_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,8 @@ class TrainTask:
                 _drop_rows_after(folder, training.updates_made)
                 meter = UsageMeter()
                 for record, episodes in training.updates():
-                    row = update_row(self.name, job.order, record, meter.look())
+                    workflow = "all" if job.order is None else str(order_trained(job))
+                    row = update_row(self.name, workflow, record, meter.look())
                     folder.episodes.append(record.update, episodes)
                     folder.updates.append(row)
                     if job.train.snapshot_every and record.update % job.train.snapshot_every == 0:
@@ -131,10 +134,18 @@ def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
     return _description(job, env_reward=result.best_env_reward, compliance=result.best_compliance)
 
 
+def order_trained(job: TrainJob) -> Order | None:
+    """Returns the order that a job trains; None: all of them."""
+    return None if job.order is None else orders_of(job.train)[job.order]
+
+
 def _description(job: TrainJob, **measured: float) -> dict[str, Any]:
     return describe_policy(
-        order=job.order,
+        order=order_trained(job),
         conditioned=job.train.conditioned,
+        units=stored(job.train)["units"],
+        order_encoding=job.train.shown_order,
+        follow=job.train.follow,
         rules=job.game.rules,
         red_agent=job.game.red_agent,
         observation=job.game.observation,

@@ -11,7 +11,7 @@ from workflow_rl.files import json_text, read_json, write_atomically
 from workflow_rl.ordersearch.strategies import Decision, Observation
 from workflow_rl.runs.logs import Row
 from workflow_rl.train.job import TrainResult
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import Orders
 
 _TOP: Final = 3  # candidates of a decision that its row lists
 Status = Literal["running", "done", "failed"]
@@ -67,8 +67,12 @@ class Trial:
         return data
 
     @classmethod
-    def from_json(cls, data: Any) -> Self:
+    def from_json(cls, data: Any, orders: Orders) -> Self:
         """Returns the trial that `as_json` gave, NaN where null was written.
+
+        Args:
+            data: what it gave.
+            orders: those that the search is of.
 
         Raises:
             KeyError, TypeError, ValueError, AttributeError: it is not such data.
@@ -76,9 +80,9 @@ class Trial:
         trial, result = data["trial"], data.get("result")
         found = cls(
             number=int(trial["number"]),
-            order=_order(trial["order"]),
+            order=_order(trial["order"], orders),
             repeat=int(trial["repeat"]),
-            decision=_decision(data["decision"]),
+            decision=_decision(data["decision"], orders),
             start=data["start"],
             pick_seconds=float(data["pick_seconds"]),
             run_seconds=float(data["run_seconds"]),
@@ -88,12 +92,12 @@ class Trial:
         _ = found.observation  # raises if the result is none that a trial can give
         return found
 
-    def decision_row(self) -> Row:
-        """Returns the trial's row of `gp_sampling_log.csv`."""
+    def decision_row(self, orders: Orders) -> Row:
+        """Returns the trial's row of `gp_sampling_log.csv`, orders by their names."""
         decision = self.decision
         row: dict[str, Any] = {
             "trial": self.number,
-            "workflow": format_order(self.order),
+            "workflow": orders.format(self.order),
             "reason": decision.reason,
             "ucb": decision.ucb,
             "mean": decision.mean,
@@ -104,31 +108,32 @@ class Trial:
         }
         for i in range(_TOP):
             order, score = decision.top[i] if i < len(decision.top) else (None, "")
-            row[f"top{i + 1}"] = "" if order is None else format_order(order)
+            row[f"top{i + 1}"] = "" if order is None else orders.format(order)
             row[f"top{i + 1}_score"] = score
         return row
 
 
-def _order(value: Any) -> int:
+def _order(value: Any, orders: Orders) -> int:
     order = int(value)
-    if not 0 <= order < NUM_ORDERS:
+    if not orders.holds(order):
         raise ValueError(f"{order} is not the index of an order")
     return order
 
 
-def _decision(data: dict[str, Any]) -> Decision:
+def _decision(data: dict[str, Any], orders: Orders) -> Decision:
     known = {f.name: data[f.name] for f in fields(Decision)}
     known = {name: math.nan if value is None else value for name, value in known.items()}
-    known["top"] = tuple((_order(order), float(score)) for order, score in data["top"])
+    known["top"] = tuple((_order(order, orders), float(score)) for order, score in data["top"])
     return Decision(**known)
 
 
 class TrialFile:
     """The trials of a run, on disk after every change."""
 
-    def __init__(self, path: Path) -> None:
-        """Names the file; `read` takes in what it holds."""
+    def __init__(self, path: Path, orders: Orders) -> None:
+        """Names the file, and what the orders in it are of; `read` takes in what it holds."""
         self._path = path
+        self._orders = orders
         self.trials: list[Trial] = []  # by number
         self._lines: list[str] = []  # as they stand in the file: a change encodes only its own
 
@@ -145,7 +150,7 @@ class TrialFile:
         try:
             if not isinstance(entries, list):
                 raise TypeError("no list")
-            self.trials = [Trial.from_json(entry) for entry in entries]
+            self.trials = [Trial.from_json(entry, self._orders) for entry in entries]
             if [trial.number for trial in self.trials] != list(range(len(entries))):
                 raise ValueError("trials are missing")
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -11,7 +11,6 @@ from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.train.control_variate import without_expected
 from workflow_rl.workflow.compliance import NOT_A_FIX, Tally, compliance_shares
-from workflow_rl.workflow.orders import NUM_ORDERS
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class Episodes:
     """Episodes that ended, in the order in which they did; (E,) each."""
 
     env: NDArray[np.int32]
-    order: NDArray[np.int16]
+    order: NDArray[np.int64]
     env_reward: NDArray[np.float32]  # sum of the environment's own rewards
     alignment: NDArray[np.float32]  # compliance times the weight in force when it ended
     compliance_observed: NDArray[np.float64]
@@ -79,7 +78,7 @@ class Scorekeeper:
 
         Args:
             rollout: what was played.
-            weight: of the alignment reward, or (120,) one for each order.
+            weight: of the alignment reward, or (T, B) one for each step, by its order.
             view: by which compliance is trained.
             control_variate_gamma: takes what the alignment reward brings anyway out of the reward
                 (`control_variate.py`), for returns with this discount; None leaves it in.
@@ -98,7 +97,7 @@ class Scorekeeper:
         fixes = (rollout.verdict[:, :, 0] != NOT_A_FIX).astype(np.float32)
         whole = ends if rollout.left_out is None else ends & ~rollout.left_out
         where = np.nonzero(whole)
-        weights = np.broadcast_to(np.asarray(weight, np.float32), NUM_ORDERS)[rollout.orders]
+        weights = np.broadcast_to(np.asarray(weight, np.float32), rollout.orders.shape)
         episodes = Episodes(
             env=where[1].astype(np.int32),
             order=rollout.orders[where],

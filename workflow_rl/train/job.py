@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig
+from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig, stored
 from workflow_rl.estimates import Estimate
 from workflow_rl.files import digest_of
-from workflow_rl.workflow.orders import format_order
 
 Weights = dict[str, NDArray[np.float32]]
 _MAY_BE_NAN: Final = (  # fields of a result that have no value where no episode ended
@@ -40,13 +39,13 @@ class TrainJob:
         """Returns what a checkpoint must agree with, as plain data."""
         base = None if self.base is None else digest_of(dict(self.base))
         return {
-            "game": asdict(self.game),
-            "ppo": asdict(self.ppo) | {"betas": list(self.ppo.betas)},
-            "train": asdict(self.train) | {"hidden": list(self.train.hidden)},
+            "game": stored(self.game),
+            "ppo": stored(self.ppo),
+            "train": stored(self.train),
             "seed": self.seed,
             "order": self.order,
             "base": base,
-            "backend": asdict(self.backend),
+            "backend": stored(self.backend),
         }
 
 
@@ -65,13 +64,13 @@ class TrainResult:
     updates: int
     transitions: int
     episodes_per_env: int
-    alignment_weights: list[float]  # at the end: of each order, or of the one trained
+    alignment_weights: list[float]  # at the end: of each order, or the one that holds for all
     best_env_reward: float  # of the best policy met
     best_compliance: float
 
     def __repr__(self) -> str:
         """Says the result in one line, without the weight of every order."""
-        order = "every order" if self.order is None else repr(format_order(self.order))
+        order = "every order" if self.order is None else f"order {self.order}"
         found = Estimate.from_error(self.env_reward, self.env_reward_error)
         return (
             f"TrainResult({order}: reward {found} over {self.objective_episodes:,} episodes, "

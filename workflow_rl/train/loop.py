@@ -23,6 +23,9 @@ from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
 from workflow_rl.train.stopping import COMPLIANT, StopRule
+from workflow_rl.workflow.encoding import OrderEncoding
+from workflow_rl.workflow.episode_orders import episode_orders_of
+from workflow_rl.workflow.orders import Orders
 
 OBJECTIVE_EPISODES: Final = 3  # of every environment, at the end of a training
 _BONUS_UNTIL: Final = 0.5  # share of a training after which there is no bonus for removals
@@ -56,17 +59,22 @@ class Training:
         length = job.game.episode_length
         self.rule = StopRule.of(job.train, length)
         self.steps = job.train.rollout_steps(length)
+        orders = episode_orders_of(job.train)
+        units = orders.units if isinstance(orders, Orders) else None
         self.player = Player(
             make_world(job.game, job.train.n_envs, job.backend),
             job.order,
             job.seed,
+            orders=orders,
             conditioned=job.train.conditioned,
+            encoding=OrderEncoding(job.train.shown_order, units),
+            shielded=job.train.follow == "shielded",
             action_space=make_action_space(job.train.action_space, job.train.n_envs),
         )
         network = _network(self.player, job)
         self.learner = Learner(network, job.ppo)
         self.keeper = Scorekeeper(job.train.n_envs)
-        self.weight = AlignmentWeight(job.train, job.order)
+        self.weight = AlignmentWeight(job.train, job.order, orders)
         self.updates_made = 0
         self.transitions = 0
         self.compliance = math.nan  # of the last update in which episodes ended
@@ -110,7 +118,7 @@ class Training:
         )
         reward, episodes = self.keeper.score(
             rollout,
-            self.weight.values,
+            self.weight.of(rollout.orders),
             train.compliance_view,
             control_variate_gamma=self.job.ppo.gamma if self.job.ppo.alignment_baseline else None,
             removal_bonus=removal_bonus(train, progress),
@@ -206,7 +214,7 @@ class Training:
             updates=self.updates_made,
             transitions=self.transitions,
             episodes_per_env=int(self.episodes_played.min()),
-            alignment_weights=self.weight.trained.tolist(),
+            alignment_weights=self.weight.values.tolist(),
             best_env_reward=self.best_env_reward,
             best_compliance=self.best_compliance,
         )

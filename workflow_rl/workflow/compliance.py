@@ -1,8 +1,9 @@
 """Compliance: which fixes follow the order, and the compliance of an episode they add up to.
 
-A *fix* is a Remove or a Restore. Let some hosts be *open*, and let P be the type, first in the
-order, that has an open host. A fix made while a host is open *counts*, except a repeat; it is
-*compliant* if its target is itself open and of type P.
+A *fix* is a Remove or a Restore. Let some hosts be *open*. A fix made while a host is open
+*counts*, except a repeat; it is *compliant* if its target is itself open and no open host comes
+before it. Which hosts come before which is all that is asked of an order, whatever its units: the
+rank of each host, hosts of one unit sharing theirs.
 
 Two views judge the same action. In the *observed* view a host is open if Blue's own table, before
 the action, marks it (Unknown, User or Privileged), and a Remove of a host already marked Unknown is
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
-from workflow_rl.scenario.units import NUM_UNITS, UNIT_HOSTS, UNIT_OF
 from workflow_rl.sim.state import Mark
 
 NOT_A_FIX: Final = 0
@@ -64,35 +64,33 @@ def marked_hosts(table: int) -> int:
 
 
 @rule
-def first_open_unit(open_hosts: int, sequence: NDArray[np.int8]) -> int:
-    """Returns the unit type, first in the order, that has an open host; there is one."""
-    unit: int = sequence[0]
-    for position in range(NUM_UNITS):
-        unit = sequence[position]
-        if open_hosts & UNIT_HOSTS[unit]:
-            break
-    return unit
+def is_due(host: int, open_hosts: int, ranks: NDArray[np.int8]) -> bool:
+    """Returns whether a host is open and no open host comes before it."""
+    if not open_hosts >> host & 1:
+        return False
+    for other in range(NUM_HOSTS):
+        if open_hosts >> other & 1 and ranks[other] < ranks[host]:
+            return False
+    return True
 
 
 @rule
 def verdict_of(
-    kind: int, host: int, open_hosts: int, is_repeat: bool, sequence: NDArray[np.int8]
+    kind: int, host: int, open_hosts: int, is_repeat: bool, ranks: NDArray[np.int8]
 ) -> int:
     """Judges one action against one order."""
     if kind not in (_REMOVE, _RESTORE):
         return NOT_A_FIX
     if is_repeat or not open_hosts:
         return REPEAT
-    if open_hosts >> host & 1 and UNIT_OF[host] == first_open_unit(open_hosts, sequence):
-        return COMPLIANT
-    return VIOLATION
+    return COMPLIANT if is_due(host, open_hosts, ranks) else VIOLATION
 
 
 @kernel()
 def _judge_observed(
     tables: NDArray[Any],
     actions: NDArray[Any],
-    sequences: NDArray[Any],
+    ranks: NDArray[Any],
     any_open: NDArray[Any],
     verdicts: NDArray[Any],
 ) -> None:
@@ -101,7 +99,7 @@ def _judge_observed(
         open_hosts = marked_hosts(tables[k]) & _ALL_BUT_USER0
         is_repeat = kind == _REMOVE and tables[k] >> (4 * host + 2) & 0b11 == _UNKNOWN
         any_open[k] = open_hosts != 0
-        verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, sequences[k])
+        verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, ranks[k])
 
 
 @kernel()
@@ -109,7 +107,7 @@ def _judge_true(
     held: NDArray[Any],
     removable: NDArray[Any],
     actions: NDArray[Any],
-    sequences: NDArray[Any],
+    ranks: NDArray[Any],
     any_open: NDArray[Any],
     verdicts: NDArray[Any],
 ) -> None:
@@ -118,21 +116,21 @@ def _judge_true(
         open_hosts = held[k] & _ALL_BUT_USER0
         is_repeat = kind == _REMOVE and not (removable[k] >> host & 1)
         any_open[k] = open_hosts != 0
-        verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, sequences[k])
+        verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, ranks[k])
 
 
 def judge_observed(
-    tables: NDArray[np.int64], actions: NDArray[np.int64], sequences: NDArray[np.int8]
+    tables: NDArray[np.int64], actions: NDArray[np.int64], ranks: NDArray[np.int8]
 ) -> Judgement:
     """Judges a step's actions by what Blue's table showed.
 
     Args:
         tables: (n,) Blue's table before the action, packed as `State.table`.
         actions: (n,) Blue's actions.
-        sequences: (n, 5) each environment's order, as rows of `orders.SEQUENCES`.
+        ranks: (n, 13) each environment's order, as `orders.Orders.host_ranks` gives it.
     """
     judgement = _empty(len(actions))
-    _judge_observed(tables, actions, sequences, *judgement)
+    _judge_observed(tables, actions, ranks, *judgement)
     return judgement
 
 
@@ -140,7 +138,7 @@ def judge_true(
     held: NDArray[np.int16],
     removable: NDArray[np.int16],
     actions: NDArray[np.int64],
-    sequences: NDArray[np.int8],
+    ranks: NDArray[np.int8],
 ) -> Judgement:
     """Judges a step's actions by where Red really is.
 
@@ -148,11 +146,38 @@ def judge_true(
         held: (n,) set of hosts with a red session before the action.
         removable: (n,) set of hosts with a session that Remove would kill.
         actions: (n,) Blue's actions.
-        sequences: (n, 5) each environment's order, as rows of `orders.SEQUENCES`.
+        ranks: (n, 13) each environment's order, as `orders.Orders.host_ranks` gives it.
     """
     judgement = _empty(len(actions))
-    _judge_true(held, removable, actions, sequences, *judgement)
+    _judge_true(held, removable, actions, ranks, *judgement)
     return judgement
+
+
+@kernel()
+def _forbid(tables: NDArray[Any], ranks: NDArray[Any], allowed: NDArray[Any]) -> None:
+    for k in range(len(tables)):
+        open_hosts = marked_hosts(tables[k]) & _ALL_BUT_USER0
+        if open_hosts:
+            for action in range(len(ACTION_KIND)):
+                kind, host = ACTION_KIND[action], ACTION_HOST[action]
+                is_repeat = kind == _REMOVE and tables[k] >> (4 * host + 2) & 0b11 == _UNKNOWN
+                if verdict_of(kind, host, open_hosts, is_repeat, ranks[k]) == VIOLATION:
+                    allowed[k, action] = False
+
+
+def without_violations(
+    action_mask: NDArray[np.bool_], tables: NDArray[np.int64], ranks: NDArray[np.int8]
+) -> NDArray[np.bool_]:
+    """Returns (n, 145) a mask without the actions that would violate the order, by Blue's table.
+
+    Args:
+        action_mask: (n, 145) what is allowed otherwise.
+        tables: (n,) Blue's table before the action, packed as `State.table`.
+        ranks: (n, 13) each environment's order.
+    """
+    allowed = np.array(action_mask, np.bool_)
+    _forbid(tables, ranks, allowed)
+    return allowed
 
 
 def _empty(n: int) -> Judgement:

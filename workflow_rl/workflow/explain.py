@@ -7,7 +7,6 @@ import numpy as np
 
 from workflow_rl.scenario.actions import ACTION_HOST
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, USER0
-from workflow_rl.scenario.units import UNIT_HOSTS, UNIT_OF, UNITS
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
     NOT_A_FIX,
@@ -16,7 +15,7 @@ from workflow_rl.workflow.compliance import (
     judge_observed,
     judge_true,
 )
-from workflow_rl.workflow.orders import SEQUENCES
+from workflow_rl.workflow.orders import Order
 
 VERDICTS: Final = {
     NOT_A_FIX: "no fix",
@@ -32,7 +31,7 @@ class Explanation:
 
     verdict: int  # NOT_A_FIX, REPEAT, VIOLATION or COMPLIANT
     why: str
-    due: str | None  # the type, first in the order, that had an open host before the action
+    due: str | None  # the unit, first in the order, that had an open host before the action
     due_hosts: tuple[str, ...]  # its open hosts
 
     @property
@@ -41,34 +40,34 @@ class Explanation:
         return VERDICTS[self.verdict]
 
 
-def explain_observed(table: int, action: int, order: int) -> Explanation:
+def explain_observed(table: int, action: int, order: Order) -> Explanation:
     """Judges an action by what Blue's table showed before it.
 
     Args:
         table: Blue's table, packed as `State.table`.
         action: Blue's action.
-        order: index of the workflow.
+        order: the workflow.
     """
-    judged = judge_observed(np.array([table], np.int64), _one(action), SEQUENCES[[order]])
+    judged = judge_observed(np.array([table], np.int64), _one(action), order.host_ranks[None])
     marked = sum(1 << h for h in range(NUM_HOSTS) if h != USER0 and table >> (4 * h + 2) & 0b11)
     words = ("marked in Blue's table", "it is already marked Unknown, so removing it is a repeat")
     return _explained(int(judged.verdict[0]), marked, action, order, words)
 
 
-def explain_true(held: int, removable: int, action: int, order: int) -> Explanation:
+def explain_true(held: int, removable: int, action: int, order: Order) -> Explanation:
     """Judges an action by where Red really was before it.
 
     Args:
         held: set of hosts with a red session.
         removable: set of hosts with a session that Remove would kill.
         action: Blue's action.
-        order: index of the workflow.
+        order: the workflow.
     """
     judged = judge_true(
         np.array([held], np.int16),
         np.array([removable], np.int16),
         _one(action),
-        SEQUENCES[[order]],
+        order.host_ranks[None],
     )
     words = ("held by Red", "there is no session that Remove would kill")
     return _explained(int(judged.verdict[0]), held & ~(1 << USER0), action, order, words)
@@ -79,18 +78,19 @@ def _one(action: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def _explained(
-    verdict: int, open_hosts: int, action: int, order: int, words: tuple[str, str]
+    verdict: int, open_hosts: int, action: int, order: Order, words: tuple[str, str]
 ) -> Explanation:
     is_open, repeats = words
-    first = next((unit for unit in SEQUENCES[order] if open_hosts & UNIT_HOSTS[unit]), None)
-    due = None if first is None else UNITS[first]
-    due_hosts = () if first is None else _names(open_hosts & int(UNIT_HOSTS[first]))
+    hosts_of = dict(zip(order.units.names, order.units.hosts, strict=True))
+    due = next((unit for unit in order if open_hosts & hosts_of[unit]), None)
+    due_hosts = () if due is None else _names(open_hosts & hosts_of[due])
     if verdict == NOT_A_FIX:
         return Explanation(verdict, "only Remove and Restore are fixes", due, due_hosts)
     host = int(ACTION_HOST[action])
-    name, unit = HOST_NAMES[host], UNITS[int(UNIT_OF[host])]
+    name, unit = HOST_NAMES[host], order.units.names[int(order.units.unit_of[host])]
     if verdict == COMPLIANT:
-        why = f"{name} is {is_open}, and {unit} is the first type in the order with such a host"
+        what = "type" if order.units.kind == "types" else "unit"
+        why = f"{name} is {is_open}, and {unit} is the first {what} in the order with such a host"
     elif verdict == REPEAT:
         why = f"no host is {is_open}" if due is None else f"{name}: {repeats}"
     elif not open_hosts >> host & 1:

@@ -7,7 +7,7 @@ import pytest
 from workflow_rl.config import PPO_FORMS, UPDATE_STRATEGIES, PresetName, setting_fields
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.studies.comparison.plan import Plan
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 
 @pytest.mark.parametrize("preset", UPDATE_STRATEGIES)
@@ -84,7 +84,7 @@ def test_other_data_is_one_sentence(data: dict[str, object]) -> None:
 
 def test_the_order_of_a_comparison_is_the_documented_one() -> None:
     named = "op_server > enterprise > op_host > user > defender"
-    assert format_order(Plan().order) == named
+    assert TYPES.format(Plan().order) == named
     assert setting_fields(Plan)["order"].setting.high == NUM_ORDERS - 1
 
 

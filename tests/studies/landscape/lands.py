@@ -4,7 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.workflow.orders import NUM_ORDERS, PAIRS, PRECEDENCE
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+PAIRS = TYPES.pairs
+PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
 
 
 def truth(deviation: float, seed: int = 0) -> NDArray[np.float64]:

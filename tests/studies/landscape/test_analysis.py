@@ -12,7 +12,8 @@ from workflow_rl.report.rundata import read_landscape
 from workflow_rl.studies.landscape.analysis import Analysis, analyse_landscape
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.ranking import shrink_means
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.studies.landscape.regret import REPLAYED_STRATEGIES
+from workflow_rl.workflow.orders import TYPES
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +31,9 @@ def test_everything_is_told_and_can_be_written(analysis: Analysis, tmp_path: Pat
     assert data["equals_effect"]["classes"] == 6
     assert len(data["pair_effects"]) == 10
     assert data["regret"]["checkpoints"] == [2, 4]
-    assert set(data["regret"]["strategies"]) == {"gp-ucb", "random", "round-robin"}
+    assert set(data["regret"]["strategies"]) == set(REPLAYED_STRATEGIES)
     assert len(data["regret"]["strategies"]["random"]["mean_tried"]["mean"]) == 2
-    assert data["ranking"][0] == format_order(analysis.standings[0].order)
+    assert data["ranking"][0] == TYPES.format(analysis.standings[0].order)
     best = max(data["orders"], key=lambda row: row["mean"])
     assert best["workflow"] == data["ranking"][0]
     assert best["compliant_seeds"] == 3

@@ -9,7 +9,7 @@ from workflow_rl.report.plots import write_page
 from workflow_rl.studies.landscape.analysis import analyse_landscape
 from workflow_rl.studies.landscape.figures import landscape_figures, ranking_table
 from workflow_rl.studies.landscape.words import answer_of
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import TYPES
 from workflow_rl.workflow.short_names import short_order
 
 
@@ -32,10 +32,10 @@ def test_the_page_opens_with_the_answer_and_names_every_order(tmp_path: Path) ->
     write_page(page, "Landscape", plots, answer=answer, tables=[table])
     text = html.unescape(page.read_text(encoding="utf-8"))
     assert text.index("the order matters.") < text.index("All orders") < text.index("The best and")
-    assert all(text.count(f". {format_order(order)}<") == 1 for order in range(120))
+    assert all(text.count(f". {TYPES.format(order)}<") == 1 for order in range(120))
     ends = plots[0].layout["yaxis"]["ticktext"]
     assert len(ends) == 20
-    assert ends[0] == f"1. {short_order(analysis.standings[0].order)}"
+    assert ends[0] == f"1. {short_order(TYPES[analysis.standings[0].order])}"
 
 
 def test_the_ranking_shows_every_training_of_every_order() -> None:

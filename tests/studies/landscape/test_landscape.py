@@ -8,12 +8,12 @@ import pytest
 from tests.studies.landscape.lands import made_up, truth
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 
 def entry(order: int, reward: float) -> dict[str, Any]:
     return {
-        "workflow": format_order(order),
+        "workflow": TYPES.format(order),
         "env_reward": reward,
         "env_reward_error": 0.3,
         "compliance": 0.96,

@@ -11,9 +11,12 @@ from workflow_rl.studies.landscape.order_effects import (
     order_effect,
     pair_effects_over_seeds,
 )
-from workflow_rl.workflow.orders import PAIRS, PRECEDENCE, classes_of_equals
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
-CLASSES = classes_of_equals("bline")
+PAIRS = TYPES.pairs
+PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
+
+CLASSES = TYPES.classes_of_equals("bline")
 WORTH = np.array([3.0, -1.0, 2.0, 0.5, 1.5, -2.0, 1.0, 0.3, -0.7, 2.5])
 VALUES = -30 + PRECEDENCE @ WORTH / 2
 

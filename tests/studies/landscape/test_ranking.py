@@ -8,9 +8,9 @@ from tests.studies.landscape.lands import made_up, truth
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.order_effects import order_effect
 from workflow_rl.studies.landscape.ranking import Standing, rank, shrink_means
-from workflow_rl.workflow.orders import NUM_ORDERS, classes_of_equals
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
-CLASSES = classes_of_equals("bline")
+CLASSES = TYPES.classes_of_equals("bline")
 
 
 def ranked(land: Landscape) -> list[Standing]:

@@ -18,7 +18,9 @@ from workflow_rl.studies.landscape.order_effects import (
     pair_effects_over_seeds,
 )
 from workflow_rl.studies.landscape.regret import regrets
-from workflow_rl.workflow.orders import POSITIONS
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+POSITIONS = TYPES.positions(range(NUM_ORDERS))
 
 DATA = Path(__file__).parent / "data"
 SLOW = pytest.mark.slow

@@ -7,7 +7,7 @@ from tests.studies.landscape.lands import made_up, truth
 from workflow_rl.config import SearchConfig
 from workflow_rl.studies.landscape.ranking import shrink_means
 from workflow_rl.studies.landscape.regret import MEASURES, StoredOrders, regrets, replay_search
-from workflow_rl.workflow.orders import NUM_ORDERS, classes_of_equals
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 CONFIG = SearchConfig()
 
@@ -25,7 +25,7 @@ def test_a_trial_gives_what_was_stored_of_the_order() -> None:
 
 def test_a_trial_may_give_what_was_stored_of_an_equal() -> None:
     land = made_up(truth(2.0), noise=1.0, red_agent="bline")
-    equals = classes_of_equals("bline") == classes_of_equals("bline")[3]
+    equals = TYPES.classes_of_equals("bline") == TYPES.classes_of_equals("bline")[3]
     rng = np.random.default_rng(0)
     seen = {StoredOrders(land).trial(3, rng).value for _ in range(400)}
     assert seen <= set(land.levelled[:, equals].ravel().tolist())

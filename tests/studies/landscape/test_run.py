@@ -18,7 +18,7 @@ from workflow_rl.runs.store import RunDirectory
 from workflow_rl.studies.landscape.analysis import analyse_landscape
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.run import LandscapeRun, exhaustive, open_landscape
-from workflow_rl.workflow.orders import NUM_ORDERS, format_order
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 CONFIG = tiny(seed=7, warm_start="none", compliance_threshold=0.0)
 
@@ -162,7 +162,7 @@ def test_an_order_that_failed_is_named_and_tried_again_when_resumed(
     whole: tuple[Path, Landscape], tmp_path: Path
 ) -> None:
     path = new(tmp_path)
-    said = f"needs every order, but {format_order(7)} of seed 7 failed: it rained; try it again"
+    said = f"needs every order, but {TYPES.format(7)} of seed 7 failed: it rained; try it again"
     with pytest.raises(TrainingFailedError, match=said):
         trained(path, Valued(fails={7}))
     assert np.array_equal(trained(path).reward, whole[1].reward)

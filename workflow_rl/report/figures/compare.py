@@ -12,8 +12,6 @@ from workflow_rl.report.figures.style import (
     plain,
 )
 from workflow_rl.report.findings import Findings
-from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import PAIRS
 
 
 def _colour(number: int) -> str:
@@ -80,25 +78,27 @@ def paths_figure(runs: list[Findings]) -> Figure | None:
 
 
 def effects_figure(runs: list[Findings]) -> Figure | None:
-    """What each pair is worth in each run."""
+    """What each pair is worth in each run; runs of different units have no pairs in common."""
     import plotly.graph_objects as go
 
     known = [(number, found) for number, found in enumerate(runs, 1) if found.finding.effects]
-    if not known:
+    if not known or len({found.run.orders.units for _, found in known}) > 1:
         return None
-    worth = np.zeros((len(PAIRS), len(known)))
+    orders = known[0][1].run.orders
+    names = [(orders.units.names[a], orders.units.names[b]) for a, b in orders.pairs]
+    worth = np.zeros((len(names), len(known)))
     for column, (_, found) in enumerate(known):
         by_pair = {(p.first, p.second): p.worth.mean for p in found.finding.effects}
-        for row, (a, b) in enumerate(PAIRS):
-            ahead = by_pair.get((UNITS[a], UNITS[b]), 0.0)  # 0: it cannot matter
-            worth[row, column] = ahead - by_pair.get((UNITS[b], UNITS[a]), 0.0)
+        for row, (a, b) in enumerate(names):
+            ahead = by_pair.get((a, b), 0.0)  # 0: it cannot matter
+            worth[row, column] = ahead - by_pair.get((b, a), 0.0)
     limit = max(float(np.abs(worth).max()), 1e-9)
     figure = base_figure(420)
     figure.add_trace(
         go.Heatmap(
             z=worth,
             x=[f"run {number}" for number, _ in known],
-            y=[f"{UNITS[a]} before<br>{UNITS[b]}" for a, b in PAIRS],
+            y=[f"{a} before<br>{b}" for a, b in names],
             zmin=-limit,
             zmax=limit,
             colorscale=[[0, palette.BAD], [0.5, palette.NEUTRAL], [1, palette.GOOD]],

@@ -11,7 +11,6 @@ from workflow_rl.report.figures.style import LOG_TICKS, Figure, base_figure, pla
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.path import Step
 from workflow_rl.report.rundata import Curve
-from workflow_rl.workflow.orders import format_order
 
 MOST_POINTS: Final = 240  # of a curve at most
 _REASON_MARKS: Final = {
@@ -100,7 +99,7 @@ def _add_outcomes(figure: Figure, reason: str, steps: list[Step]) -> None:
                 "line": {"width": 2, "color": colour},
             },
             text=[
-                f"<b>{plain(format_order(s.trial.order))}</b><br>{s.got}, "
+                f"<b>{plain(s.workflow)}</b><br>{s.got}, "
                 f"{'compliant' if s.is_compliant else 'not compliant'}"
                 for s in steps
             ],
@@ -192,7 +191,7 @@ def _add_curve(
     """Adds reward (on a log axis: points lost) and, below it, compliance of a training."""
     import plotly.graph_objects as go
 
-    about = curve.name if curve.order is None else f"{curve.name}: {format_order(curve.order)}"
+    about = curve.label
     x = thinned(curve.columns["update"], points).astype(np.float32)
     for axis, column in (("y", "env_reward"), ("y2", "compliance_observed")):
         values = thinned(curve.columns[column], points).astype(np.float32)

@@ -17,8 +17,6 @@ from workflow_rl.report.figures.style import (
     plain,
 )
 from workflow_rl.report.findings import Findings, OrderRow
-from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import format_order
 
 _MOST_TRIALS: Final = 8  # of one order
 _ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
@@ -96,7 +94,7 @@ def _add_score(figure: Figure, place: int, row: _ScoreRow, *, is_comparable: boo
 
 
 def orders_figure(found: Findings) -> Figure | None:
-    """All 120 orders by belief, with their intervals; tried ones marked with what they gave."""
+    """The orders by belief, with their intervals; tried ones marked with what they gave."""
     import plotly.graph_objects as go
 
     rows = found.orders
@@ -147,7 +145,7 @@ def orders_figure(found: Findings) -> Figure | None:
 
 
 def _order_hover(row: OrderRow) -> str:
-    return f"<b>{row.rank}. {plain(format_order(row.order))}</b><br>believed {row.believed}"
+    return f"<b>{row.rank}. {plain(row.workflow)}</b><br>believed {row.believed}"
 
 
 def pairs_figure(found: Findings) -> Figure | None:
@@ -191,19 +189,19 @@ def pairs_figure(found: Findings) -> Figure | None:
 
 
 def positions_figure(found: Findings) -> Figure | None:
-    """Which type is best where, by the clear effects."""
+    """Which unit is best where, by the clear effects."""
     import plotly.graph_objects as go
 
     worth = found.positions
     if worth is None:
         return None
-    limit = max(float(np.abs(worth).max()), 1e-9)
+    limit = max(float(np.nanmax(np.abs(worth))), 1e-9)
     figure = base_figure(340)
     figure.add_trace(
         go.Heatmap(
             z=worth,
-            x=[f"{n}{_ENDINGS.get(n, 'th')}" for n in range(1, len(UNITS) + 1)],
-            y=list(UNITS),
+            x=[f"{n}{_ENDINGS.get(n, 'th')}" for n in range(1, len(worth) + 1)],
+            y=list(found.run.orders.units.names),
             zmin=-limit,
             zmax=limit,
             colorscale=[[0, palette.BAD], [0.5, palette.NEUTRAL], [1, palette.GOOD]],

@@ -129,7 +129,7 @@ def first_gradients(
         rollout = player.collect(network, steps, masked=ppo.mask_actions)
         reward, _ = keeper.score(
             rollout,
-            snapshot.weight.values,
+            snapshot.weight.of(rollout.orders),
             job.train.compliance_view,
             control_variate_gamma=ppo.gamma if ppo.alignment_baseline else None,
         )

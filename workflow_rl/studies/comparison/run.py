@@ -15,7 +15,7 @@ from workflow_rl.studies.comparison.gradient import GradientNoise, NoiseTask
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.summary import Summary, as_json, refusal_of_large_updates
 from workflow_rl.studies.comparison.training import Measured, MeasureTask
-from workflow_rl.workflow.orders import format_order
+from workflow_rl.workflow.orders import TYPES
 
 PURPOSE: Final = "compare-updates"
 _GRADIENTS: Final = "gradients.json"
@@ -105,7 +105,7 @@ class ComparisonRun:
         content: dict[str, Any] = {
             "red_agent": plan.red_agent,
             "rules": plan.rules,
-            "workflow": format_order(plan.order),
+            "workflow": TYPES.format(plan.order),
             "plan": plan.as_json(),
             "equal_seconds": seconds,
             "presets": as_json(summaries),

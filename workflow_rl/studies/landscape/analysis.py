@@ -19,7 +19,6 @@ from workflow_rl.studies.landscape.order_effects import (
 )
 from workflow_rl.studies.landscape.ranking import Standing, rank
 from workflow_rl.studies.landscape.regret import CHECKPOINTS, Regret, regrets
-from workflow_rl.workflow.orders import format_order
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Analysis:
             "order_effect": None if self.effect is None else self.effect.as_json(),
             "equals_effect": None if self.equals is None else asdict(self.equals),
             "pair_effects": [pair.as_json() for pair in self.pairs],
-            "ranking": [format_order(standing.order) for standing in self.standings],
+            "ranking": [self.landscape.format(standing.order) for standing in self.standings],
             "regret": {
                 "checkpoints": list(self.checkpoints),
                 "replays": len(self.regrets[0].recommended) if self.regrets else 0,

@@ -8,7 +8,6 @@ from workflow_rl.report import palette
 from workflow_rl.report.plots import PageTable, Plot, named_rows, trace_colour
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.words import with_interval
-from workflow_rl.workflow.orders import format_order
 from workflow_rl.workflow.short_names import legend, short_order
 
 _ENDS: Final = 10  # orders from each end of the ranking that are named
@@ -32,7 +31,7 @@ def ranking_table(analysis: Analysis) -> PageTable:
     land = analysis.landscape
     rows = [
         (
-            f"{place}. {format_order(s.order)}",
+            f"{place}. {land.format(s.order)}",
             with_interval(s.reward),
             f"{s.rank_low} to {s.rank_high}",
             f"{s.compliance:.3f}",
@@ -77,10 +76,10 @@ def _ends(analysis: Analysis) -> Plot:
         "error_x": {"array": widths, "thickness": 2} if known else {"visible": False},
         "marker": {"size": 9, "color": palette.INK, "symbol": "diamond"},
     }
-    layout = named_rows([f"{place}. {short_order(s.order)}" for place, s in shown])
+    layout = named_rows([f"{place}. {short_order(land.order(s.order))}" for place, s in shown])
     return Plot(
         "The best and the worst orders",
-        f"The first {_ENDS} and the last {_ENDS} of the ranking; {legend()}.",
+        f"The first {_ENDS} and the last {_ENDS} of the ranking; {legend(land.orders.units)}.",
         [*traces, means],
         layout | {"xaxis": {"title": {"text": "reward"}, "zeroline": False}},
     )
@@ -89,7 +88,7 @@ def _ends(analysis: Analysis) -> Plot:
 def _ranking(analysis: Analysis) -> Plot:
     land, standings = analysis.landscape, analysis.standings
     places = list(range(1, len(standings) + 1))
-    names = [format_order(s.order) for s in standings]
+    names = [land.format(s.order) for s in standings]
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -146,7 +145,7 @@ def _agreement(analysis: Analysis) -> Plot:
             "name": f"seed {seed}",
             "x": ones,
             "y": [float(x) for x in land.reward[row]],
-            "text": [format_order(order) for order in range(len(ones))],
+            "text": [land.format(place) for place in range(len(ones))],
             "marker": {"size": 6, "color": trace_colour(row)},
         }
         for row, seed in enumerate(land.seeds)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Self
 
 import numpy as np
@@ -9,13 +10,9 @@ from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Floats
-from workflow_rl.workflow.orders import (
-    NUM_ORDERS,
-    classes_of_equals,
-    format_order,
-    order_index,
-    parse_order,
-)
+from workflow_rl.workflow.orders import TYPES, Indices, Order, Orders
+from workflow_rl.workflow.precedence import Requirements
+from workflow_rl.workflow.units import units_of
 
 _KINDS: Final = {  # column -> its type
     "reward": np.float64,
@@ -33,7 +30,10 @@ _NAMES: Final = {  # column -> its name in a training's result
 
 @dataclass(frozen=True)
 class Landscape:
-    """Every order, trained once for each seed; arrays are (seeds, 120)."""
+    """Every allowed order, trained once for each seed; arrays are (seeds, orders).
+
+    An order's column is its place in `listed`, which for the five types is its number.
+    """
 
     red_agent: str
     rules: str
@@ -45,30 +45,44 @@ class Landscape:
     compliance_true: Floats
     is_compliant: NDArray[np.bool_]
     updates: NDArray[np.int64]
+    orders: Orders = TYPES
 
     def __post_init__(self) -> None:
         """Checks that every order has its place for every seed."""
         for name in _KINDS:
             shape = getattr(self, name).shape
-            if shape != (len(self.seeds), NUM_ORDERS) or not self.seeds:
+            if shape != (len(self.seeds), self.orders.count) or not self.seeds:
                 raise InvalidInputError(
-                    f"a landscape holds {NUM_ORDERS} orders for each of its seeds; "
+                    f"a landscape holds {self.orders.count} orders for each of its seeds; "
                     f"{name} is of shape {shape} for {len(self.seeds)} seeds"
                 )
 
+    @cached_property
+    def listed(self) -> Indices:
+        """(orders,) the number of the order in each column."""
+        return self.orders.listed()
+
+    def format(self, place: int) -> str:
+        """Writes the order of a column."""
+        return str(self.order(place))
+
+    def order(self, place: int) -> Order:
+        """Returns the order of a column."""
+        return self.orders[int(self.listed[place])]
+
     @property
     def classes(self) -> NDArray[np.int64]:
-        """(120,) the class of each order; orders of one class are equal against this red agent."""
-        return classes_of_equals(self.red_agent)
+        """(orders,) the class of each; orders of one class are equal against this red agent."""
+        return self.orders.classes_of_equals(self.red_agent)
 
     @property
     def is_reliable(self) -> NDArray[np.bool_]:
-        """(120,) whether an order complied for every seed."""
+        """(orders,) whether an order complied for every seed."""
         return np.asarray(self.is_compliant.all(axis=0))
 
     @property
     def is_eligible(self) -> NDArray[np.bool_]:
-        """(120,) whether an order, or its equals, complied in most trainings."""
+        """(orders,) whether an order, or its equals, complied in most trainings."""
         classes = self.classes
         complied = np.bincount(classes, self.is_compliant.sum(axis=0))
         trained = np.bincount(classes) * len(self.seeds)
@@ -76,7 +90,7 @@ class Landscape:
 
     @property
     def levelled(self) -> Floats:
-        """(seeds, 120) rewards without what a seed, by its base policy, gives all orders alike."""
+        """(seeds, orders) rewards without what a seed, by its base policy, gives all alike."""
         level = self.reward.mean(axis=1, keepdims=True)
         return np.asarray(self.reward - level + level.mean())
 
@@ -87,6 +101,7 @@ class Landscape:
         rules: str,
         threshold: float,
         trials: Mapping[int, Sequence[Mapping[str, Any]]],
+        orders: Orders = TYPES,
     ) -> Self:
         """Returns the landscape of finished exhaustive searches.
 
@@ -95,29 +110,30 @@ class Landscape:
             rules: the rule set.
             threshold: compliance that makes an order compliant.
             trials: for each seed the trials as `summary.json` lists them.
+            orders: those that were searched.
 
         Raises:
             InvalidInputError: an order is missing.
         """
         columns: dict[str, NDArray[Any]] = {
-            name: np.zeros((len(trials), NUM_ORDERS), kind) for name, kind in _KINDS.items()
+            name: np.zeros((len(trials), orders.count), kind) for name, kind in _KINDS.items()
         }
         for row, (seed, entries) in enumerate(trials.items()):
-            found = {order_index(parse_order(entry["workflow"])): entry for entry in entries}
-            if len(found) != NUM_ORDERS:
+            found = {orders.index(entry["workflow"]): entry for entry in entries}
+            if len(found) != orders.count:
                 raise InvalidInputError(
-                    f"the run of seed {seed} has {len(found)} of the {NUM_ORDERS} orders"
+                    f"the run of seed {seed} has {len(found)} of the {orders.count} orders"
                 )
-            for order, entry in found.items():
+            for place, order in enumerate(orders.listed().tolist()):
                 for name, column in columns.items():
-                    column[row, order] = entry[_NAMES.get(name, name)]
-        return cls(red_agent, rules, threshold, tuple(trials), **columns)
+                    column[row, place] = found[order][_NAMES.get(name, name)]
+        return cls(red_agent, rules, threshold, tuple(trials), **columns, orders=orders)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the landscape as plain data, a row per order."""
         rows = []
-        for order in range(NUM_ORDERS):
-            row: dict[str, Any] = {"workflow": format_order(order)}
+        for order in range(self.orders.count):
+            row: dict[str, Any] = {"workflow": self.format(order)}
             row |= {name: getattr(self, name)[:, order].tolist() for name in _KINDS}
             rows.append(row)
         return {
@@ -125,6 +141,8 @@ class Landscape:
             "rules": self.rules,
             "compliance_threshold": self.threshold,
             "seeds": list(self.seeds),
+            "units": self.orders.units.setting,
+            "required": [f"{a} > {b}" for a, b in self.orders.required.pairs],
             "orders": rows,
         }
 
@@ -136,9 +154,11 @@ class Landscape:
             InvalidInputError: it is not such data.
         """
         try:
-            rows = {order_index(parse_order(row["workflow"])): row for row in data["orders"]}
+            units = units_of(data.get("units", "types"))
+            orders = Orders(units, Requirements.read(data.get("required", ()), units))
+            rows = {orders.index(row["workflow"]): row for row in data["orders"]}
             columns: dict[str, NDArray[Any]] = {
-                name: np.array([rows[order][name] for order in range(NUM_ORDERS)], kind).T
+                name: np.array([rows[order][name] for order in orders.listed().tolist()], kind).T
                 for name, kind in _KINDS.items()
             }
             return cls(
@@ -147,6 +167,7 @@ class Landscape:
                 data["compliance_threshold"],
                 tuple(data["seeds"]),
                 **columns,
+                orders=orders,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"this is not a landscape of this version: {error}") from error

@@ -16,9 +16,7 @@ from workflow_rl.estimates import (
     f_interval,
     permutation_p_value,
 )
-from workflow_rl.scenario.units import UNITS
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.workflow.orders import PAIRS, PRECEDENCE
 
 _ALPHA: Final = 0.05
 
@@ -156,21 +154,21 @@ class PairEffectOverSeeds:
 
 
 def pair_effects_over_seeds(landscape: Landscape) -> list[PairEffectOverSeeds]:
-    """Returns the effect of each of the ten pairs, the largest first.
+    """Returns the effect of each pair, the largest first.
 
-    For each seed by itself the rewards are regressed on the ten pairs; the interval is that of the
+    For each seed by itself the rewards are regressed on the pairs; the interval is that of the
     seeds' coefficients, so it holds for other base policies, too. Orders that mostly do not comply
     are left out.
     """
-    kept = landscape.is_eligible
-    design = np.hstack([np.ones((int(kept.sum()), 1)), PRECEDENCE[kept].astype(np.float64)])
+    kept, orders = landscape.is_eligible, landscape.orders
+    precedence = orders.precedence(landscape.listed[kept]).astype(np.float64)
+    design = np.hstack([np.ones((len(precedence), 1)), precedence])
     # A feature goes from -1 to +1, so a pair is worth twice its coefficient.
     worth = 2 * (np.linalg.pinv(design) @ landscape.reward[:, kept].T)[1:]  # (pair, seed)
     effects = []
-    for (a, b), values in zip(PAIRS, worth, strict=True):
+    for (a, b), values in zip(orders.pairs, worth, strict=True):
         if values.mean() < 0:
             a, b, values = b, a, -values
-        effects.append(
-            PairEffectOverSeeds(UNITS[a], UNITS[b], Estimate.of_few(values), tuple(values.tolist()))
-        )
+        names = orders.units.names[a], orders.units.names[b]
+        effects.append(PairEffectOverSeeds(*names, Estimate.of_few(values), tuple(values.tolist())))
     return sorted(effects, key=lambda effect: -effect.worth.mean)

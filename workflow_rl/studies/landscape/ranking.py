@@ -32,7 +32,7 @@ class ShrunkMeans:
 class Standing:
     """One order's place."""
 
-    order: int
+    order: int  # its column
     reward: Estimate  # mean of its trainings, one for each seed
     believed: float  # that mean, shrunk
     rank_low: int  # 95 % interval of its rank among all

@@ -17,9 +17,10 @@ from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.ranking import shrink_means
+from workflow_rl.workflow.orders import Orders
 
 CHECKPOINTS: Final = (5, 10, 20, 40)  # trials after which a search is asked for its order
-REPLAYED_STRATEGIES: Final = ("gp-ucb", "random", "round-robin")
+REPLAYED_STRATEGIES: Final = ("gp-ucb", "random", "round-robin", "local", "halving")
 MEASURES: Final = ("recommended", "best_tried", "mean_tried")
 
 
@@ -66,12 +67,18 @@ class StoredOrders:
         if eligible.any():  # an order that does not comply is no better than the worst that does
             worth[~eligible] = worth[eligible].min()
         self._shortfall = worth.max() - worth
+        self._place = {order: place for place, order in enumerate(landscape.listed.tolist())}
+
+    @property
+    def orders(self) -> Orders:
+        """What is searched."""
+        return self._landscape.orders
 
     def trial(self, order: int, rng: np.random.Generator) -> Observation:
         """Returns what trying an order gives this time."""
         land = self._landscape
         seed = int(rng.integers(len(land.seeds)))
-        equal = int(rng.choice(self._equals[order]))
+        equal = int(rng.choice(self._equals[self._place[order]]))
         return Observation(
             order,
             float(self._values[seed, equal]),
@@ -81,7 +88,7 @@ class StoredOrders:
 
     def shortfall(self, order: int) -> float:
         """Returns by how much an order is worth less than the best."""
-        return float(self._shortfall[order])
+        return float(self._shortfall[self._place[order]])
 
 
 def replay_search(
@@ -104,10 +111,12 @@ def replay_search(
     """
     chooser = make_strategy(
         strategy,
+        orders.orders,
         beta=config.gp_beta,
         threshold=threshold,
         design=config.initial_design,
         seed=seed,
+        trials=max(checkpoints),
     )
     rng = np.random.default_rng([seed, 124])
     seen: list[Observation] = []
@@ -116,7 +125,11 @@ def replay_search(
         while len(seen) < number:
             seen.append(orders.trial(chooser.pick(seen, []).order, rng))
         tried = [orders.shortfall(observation.order) for observation in seen]
-        found[:, k] = orders.shortfall(recommend(seen).order), min(tried), np.mean(tried)
+        found[:, k] = (
+            orders.shortfall(recommend(orders.orders, seen).order),
+            min(tried),
+            np.mean(tried),
+        )
     return found
 
 

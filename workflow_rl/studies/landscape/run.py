@@ -22,7 +22,7 @@ from workflow_rl.runs.store import (
 )
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.workflow.orders import NUM_ORDERS
+from workflow_rl.workflow.orders import LISTABLE, orders_of
 
 PURPOSE: Final = "landscape"
 MAX_SEEDS: Final = 1_000
@@ -41,6 +41,7 @@ class LandscapeRun:
         self.config = directory.config
         self._pool = pool
         self._noted = describe_run(directory.path)
+        self.orders = orders_of(directory.config.train)
         self.seeds = stored_seeds(directory.path)
         self.done = 0  # orders trained so far, of all seeds together, by earlier attempts as well
 
@@ -49,12 +50,12 @@ class LandscapeRun:
         for number, seed in enumerate(self.seeds):
             summary = self.path_of(number) / SUMMARY_FILE
             if summary.exists() and not read_json(summary).get("failed"):
-                self.done = (number + 1) * NUM_ORDERS
+                self.done = (number + 1) * self.orders.count
                 continue
             with self._part(number, exhaustive(self.config, seed)) as directory:
                 search = Search(directory, self._pool, retry_failed=True)
                 for event in search.events():
-                    self.done = number * NUM_ORDERS + len(search.done)
+                    self.done = number * self.orders.count + len(search.done)
                     yield number, event
             for failure in read_json(summary).get("failed", ()):
                 raise TrainingFailedError(
@@ -69,7 +70,7 @@ class LandscapeRun:
             for number, seed in enumerate(self.seeds)
         }
         game, threshold = self.config.game, self.config.train.compliance_threshold
-        return Landscape.of_trials(game.red_agent, game.rules, threshold, trials)
+        return Landscape.of_trials(game.red_agent, game.rules, threshold, trials, self.orders)
 
     def path_of(self, number: int) -> Path:
         """Returns the run directory of a seed, by its place."""
@@ -146,11 +147,21 @@ def open_landscape(
 
 
 def exhaustive(config: ExperimentConfig, seed: int) -> ExperimentConfig:
-    """Returns the configuration of the search that trains every order once for a seed."""
+    """Returns the configuration of the search that trains every order once for a seed.
+
+    Raises:
+        InvalidInputError: there are too many orders.
+    """
+    orders = orders_of(config.train)
+    if not orders.is_listable:
+        raise InvalidInputError(
+            f"a landscape trains every order, at most {LISTABLE:,} of them, not {orders.count:,}: "
+            "require more of them, choose fewer units, or search"
+        )
     search = replace(
         config.search,
         strategy="exhaustive",
-        n_workflows=NUM_ORDERS,
+        n_workflows=orders.count,
         polish_updates=0,
         total_episodes=None,
     )

@@ -5,7 +5,6 @@ import math
 from workflow_rl.estimates import Estimate
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.order_effects import EqualsEffect, OrderEffect
-from workflow_rl.workflow.orders import format_order
 
 
 def answer_of(analysis: Analysis) -> list[str]:
@@ -24,7 +23,7 @@ def answer_of(analysis: Analysis) -> list[str]:
             f"{with_interval(second.worth)}."
         )
     told.append(
-        f"First in the ranking is {format_order(best.order)} at {with_interval(best.reward)}; by "
+        f"First in the ranking is {land.format(best.order)} at {with_interval(best.reward)}; by "
         f"chance its true rank may be {best.rank_low} to {best.rank_high}."
     )
     return told + _about_searches(analysis)

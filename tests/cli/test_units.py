@@ -1,0 +1,171 @@
+"""Units of one's own and what is required of orders, from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import refusal, run_here
+from tests.runs.toy import the_run
+from workflow_rl import load_policy
+from workflow_rl.scenario.tables import HOST_NAMES
+
+FIXABLE = [name for name in HOST_NAMES if name != "User0"]
+GROUPS = 'jewels = ["Op_Server0", "Enterprise2"]\nlaptops = ["User1", "User2"]\n'
+UNITS = ("--units", "units.toml")
+QUICK = ("--n-envs", "6", "--max-episodes", "2", "--episode-length", "20", "--hidden", "8")
+SEARCH: tuple[str, ...] = (
+    "search",
+    *QUICK,
+    "--n-workflows",
+    "3",
+    "--base-updates",
+    "2",
+    "--polish-updates",
+    "1",
+)
+SEARCH += ("--score-games", "4", "--initial-design", "2", "--compliance-threshold", "0.01")
+ONE_EACH = "\n".join(f'u{k} = ["{name}"]' for k, name in enumerate(FIXABLE))
+TYPES = "op_server > enterprise > op_host > user > defender"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "units.toml").write_text(GROUPS)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["search", "train", "landscape"])
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("jewels = [", "units.toml is not TOML: "),
+        ('a = ["User1"]\nb = "User2"\n', "units.toml: b must be a list of hosts"),
+        ('a = ["User9"]\n', "unknown host 'User9' in a: the hosts are"),
+        ('a = ["User1"]\nb = ["User2", "User1"]\n', "User1 is named twice, in a and in b"),
+        (f"a = {json.dumps(FIXABLE)}\n", "a workflow orders 2 to 12 units, not 1: a"),
+        (f'{ONE_EACH}\nmore = ["User0"]\n', "a workflow orders 2 to 12 units, not 13: u0"),
+    ],
+)
+def test_a_file_that_gives_no_units_is_one_sentence(
+    command: str, text: str, sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "units.toml").write_text(text)
+    assert sentence in refusal([command, *UNITS], capsys, folder)
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (
+            ("search", "--units", "typs"),
+            "unknown units 'typs': choose one of types, hosts, subnets",
+        ),
+        (("search", "--units", "any"), "units any have no orders to name"),
+        (("search", "--require", "user > admin"), "'user > admin' requires nothing"),
+        (
+            ("search", "--require", "user > op_host", "--require", "op_host > user"),
+            "what is required contradicts itself: ",
+        ),
+        (("train", *UNITS, "--workflow", "jewels > laptops"), "name each of jewels, laptops, rest"),
+        (("train", *UNITS, "--workflow", "jewels laptops laptops"), "is not a workflow: name each"),
+        (("train", *UNITS, "--workflow", TYPES), "name each of jewels, laptops, rest once"),
+        (
+            ("train", *UNITS, "--require", "rest > jewels", "--workflow", "jewels rest laptops"),
+            "has jewels before rest, but rest > jewels is required",
+        ),
+        (("train", "--units", "any", "--workflow", TYPES), "units any have no orders to name"),
+        (("train", "--units", "any", "--order-encoding", "onehot"), "with the units any choose"),
+        (("train", "--follow", "shielded"), "needs masked actions: choose the form of PPO modern"),
+        (
+            ("train", "--follow", "shielded", "--ppo", "modern", "--action-space", "cardiff"),
+            "choose the action space all or useful",
+        ),
+        (("train", "--preset", "original", "--follow", "shielded"), "choose the action space"),
+        (("train", "--order-encoding", "rank"), "unknown order encoding 'rank': choose one of"),
+        (("landscape", "--units", "hosts"), "at most 5,040 of them, not 479,001,600"),
+        (("search", "--units", "hosts", "--strategy", "exhaustive"), "at most 5,040 orders"),
+        (("evaluate", "greedy", "--units", "hosts"), "units say what a workflow names"),
+        (("evaluate", "greedy", *UNITS, "--workflow", "jewels"), "name each of jewels, laptops"),
+        (("evaluate", "sleep", "--units", "any", "--workflow", "x"), "units any have no orders"),
+        (("replay", "greedy", "--units", "hosts"), "--units says what --workflow names"),
+        (("evaluate", "greedy", "--workflow", "user > user"), "is not a workflow: name each of"),
+    ],
+)
+def test_a_mistake_about_orders_is_one_sentence_before_any_work(
+    args: tuple[str, ...], sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence in refusal(args, capsys, folder)
+
+
+def test_a_search_of_one_s_own_units_keeps_them_without_the_file(folder: Path) -> None:
+    out = run_here(*SEARCH, *UNITS, "--require", "jewels > laptops", cwd=folder)
+    assert "units: jewels: Enterprise2, Op_Server0; laptops: User1, User2; rest: Defender" in out
+    assert "required: jewels > laptops" in out
+    (folder / "units.toml").unlink()
+    run = the_run(folder / "logs")
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["units"] == {
+        "jewels": ["Op_Server0", "Enterprise2"],
+        "laptops": ["User1", "User2"],
+    }
+    assert summary["required"] == ["jewels > laptops"]
+    for trial in summary["trials"]:
+        names = trial["workflow"].split(" > ")
+        assert sorted(names) == ["jewels", "laptops", "rest"]
+        assert names.index("jewels") < names.index("laptops")
+    assert f"recommended: {summary['recommended']}" in run_here(
+        "search", "--resume", str(run), "--no-report", cwd=folder
+    )
+    page = (run / "report.html").read_text()
+    assert "All 3 orders" in page
+    assert "Units: jewels: Enterprise2, Op_Server0" in page
+    assert "Required: jewels &gt; laptops" in page
+    few = ("--episodes", "3", "--steps", "20", "--red-agent", "bline")
+    told = run_here("evaluate", str(run), *few, cwd=folder)
+    assert f"compliance by: {summary['recommended']}" in told
+    assert "units: jewels: Enterprise2, Op_Server0" in told
+    other = run_here("evaluate", str(run), *few, "--workflow", "rest laptops jewels", cwd=folder)
+    assert "compliance by: rest > laptops > jewels" in other
+    run_here("replay", str(run), cwd=folder)
+    assert "jewels" in (run / "replay.html").read_text()
+    run_here("report", str(run), cwd=folder)
+
+
+def test_an_order_that_is_required_from_first_to_last_is_simply_trained(folder: Path) -> None:
+    whole = ("--require", "rest > jewels > laptops")
+    out = run_here(*SEARCH, *UNITS, *whole, "--no-report", cwd=folder)
+    summary = json.loads((the_run(folder / "logs") / "summary.json").read_text())
+    assert summary["workflows"] == 1
+    assert summary["recommended"] == "rest > jewels > laptops"
+    assert "recommended: rest > jewels > laptops" in out
+    told = run_here("train", *QUICK, *UNITS, *whole, "--checkpoint-dir", "one", cwd=folder)
+    assert "rest > jewels > laptops: reward" in told
+
+
+def test_orders_of_single_hosts_are_searched(folder: Path) -> None:
+    flags = ("--units", "hosts", "--require", "Op_Server0 > User1", "--strategy", "gp-ucb")
+    run_here(*SEARCH, *flags, "--no-report", cwd=folder)
+    run = the_run(folder / "logs")
+    for trial in json.loads((run / "summary.json").read_text())["trials"]:
+        names = trial["workflow"].split(" > ")
+        assert sorted(names) == sorted(FIXABLE)
+        assert names.index("Op_Server0") < names.index("User1")
+    run_here("report", str(run), cwd=folder)
+    assert "The orders tried, of 239,500,800" in (run / "report.html").read_text()
+
+
+def test_a_policy_of_any_units_is_told_any_order(folder: Path) -> None:
+    modern = ("--units", "any", "--ppo", "modern", "--follow", "shielded")
+    run_here("train", *QUICK, *modern, cwd=folder)
+    run = the_run(folder / "logs")
+    policy = load_policy(run)
+    assert (policy.units, policy.order, policy.is_shielded) == (None, None, True)
+    few = ("--episodes", "5", "--steps", "20", "--red-agent", "bline", "--output", "found")
+    order = " > ".join(FIXABLE)
+    run_here("evaluate", str(run), *few, "--units", "hosts", "--workflow", order, cwd=folder)
+    found = json.loads((folder / "found" / "evaluation.json").read_text())
+    assert (found["workflow"], found["units"]) == (order, "hosts")
+    assert set(found["cells"][0]["episode_compliance_observed"]) <= {0.0, 1.0}  # none violates
+    assert "all orders of any" in run_here("train", *QUICK, *modern, "--seed", "3", cwd=folder)

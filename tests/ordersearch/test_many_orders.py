@@ -1,0 +1,134 @@
+"""Searches where the orders cannot be listed: 479 million of 12 hosts, or some that are allowed."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from workflow_rl.config import STRATEGIES, TrainConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.ordersearch.candidates import promising, spread_out
+from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.strategies import Observation, Strategy, by_merit, make_strategy
+from workflow_rl.workflow.orders import TYPES, Orders, orders_of
+from workflow_rl.workflow.units import units_of
+
+HOSTS = Orders(units_of("hosts"))
+RULES = ("Op_Server0 > User1 > User3", "Enterprise2 > Defender")
+ALLOWED = orders_of(TrainConfig(units="hosts", require=RULES))
+WORTH = np.random.default_rng(0).normal(size=66)
+
+
+def value(order: int) -> float:
+    return float(HOSTS.precedence([order])[0] @ WORTH)
+
+
+def made(name: str, orders: Orders, trials: int = 20, seed: int = 0) -> Strategy:
+    return make_strategy(name, orders, beta=2.0, threshold=0.95, design=4, seed=seed, trials=trials)
+
+
+def searched(name: str, orders: Orders, trials: int, seed: int = 0) -> list[Observation]:
+    strategy = made(name, orders, trials, seed)
+    rng = np.random.default_rng(seed)
+    seen: list[Observation] = []
+    for _ in range(trials):
+        order = strategy.pick(seen, []).order
+        seen.append(Observation(order, value(order) + 0.3 * float(rng.normal()), 0.97, True))
+    return seen
+
+
+def test_a_local_search_climbs_to_the_best_order() -> None:
+    best = int(HOSTS.draw(np.random.default_rng(3), 1)[0])
+    features = HOSTS.precedence([best])[0].astype(np.float64)
+
+    def score(orders: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(HOSTS.precedence(orders) @ features)
+
+    found, scores = promising(HOSTS, score, [], [0], most=4_000)
+    assert len(found) == len(set(found.tolist())) <= 4_000
+    assert int(found[scores.argmax()]) == best
+    again, _ = promising(HOSTS, score, [], [0], most=4_000)
+    assert (again == found).all()
+
+
+def test_a_local_search_stays_within_what_is_required_and_its_budget() -> None:
+    def score(orders: NDArray[np.int64]) -> NDArray[np.float64]:
+        assert all(ALLOWED.holds(order) for order in orders.tolist())
+        return np.asarray(-HOSTS.precedence(orders) @ WORTH)
+
+    found, _ = promising(ALLOWED, score, spread_out(ALLOWED, 3, 0), [1], most=700)
+    assert 256 < len(found) <= 700
+
+
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "exhaustive"])
+def test_every_strategy_keeps_to_what_is_required(name: str) -> None:
+    seen = searched(name, ALLOWED, 9)
+    assert all(ALLOWED.holds(o.order) for o in seen)
+    assert ALLOWED.holds(recommend(ALLOWED, seen).order)
+    few = orders_of(TrainConfig(require=("user > op_host > enterprise",)))
+    rng, strategy = np.random.default_rng(0), made(name, few)
+    trials: list[Observation] = []
+    for k in range(12):
+        order = strategy.pick(trials, few.draw(rng, 1).tolist()).order
+        assert few.holds(order)
+        trials.append(Observation(order, float(rng.normal()), 0.85 + 0.01 * k, k > 5))
+
+
+def test_orders_too_many_to_try_all_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="at most 5,040 orders, not 479,001,600"):
+        made("exhaustive", HOSTS)
+    assert made("exhaustive", TYPES).pick([], []).order == 0
+
+
+@pytest.mark.parametrize("name", ["gp-ucb", "local", "halving", "random", "round-robin"])
+def test_a_pick_depends_on_what_was_seen_alone(name: str) -> None:
+    seen = searched(name, HOSTS, 8)
+    strategy = made(name, HOSTS, trials=8)
+    for number in range(8):
+        assert strategy.pick(seen[:number], []).order == seen[number].order
+
+
+def test_the_search_finds_better_orders_of_hosts_than_a_draw() -> None:
+    ours = [np.mean([value(o.order) for o in searched("gp-ucb", HOSTS, 24, s)[4:]]) for s in (0, 1)]
+    drawn = HOSTS.draw(np.random.default_rng(9), 500)
+    values = HOSTS.precedence(drawn) @ WORTH
+    assert min(ours) > np.quantile(values, 0.97)
+
+
+def test_orders_being_tried_are_not_picked_again_at_once() -> None:
+    seen = searched("gp-ucb", HOSTS, 10)
+    strategy, pending = made("gp-ucb", HOSTS), list[int]()
+    for _ in range(4):
+        pending.append(strategy.pick(seen, pending).order)
+    assert len(set(pending)) == 4
+
+
+def test_halving_tries_the_better_half_once_more_each_time() -> None:
+    seen = searched("halving", TYPES, 19)
+    orders = [o.order for o in seen]
+    first, second, third = orders[:10], orders[10:15], orders[15:18]
+    assert len(set(first)) == 10
+    assert second == by_merit(seen[:10])[:5]
+    both = [o for o in seen[:15] if o.order in second]
+    assert third == by_merit(both)[:3]
+
+
+def test_local_search_goes_from_the_best_so_far_to_a_neighbour() -> None:
+    seen = searched("local", HOSTS, 8)
+    assert [o.order for o in seen[:4]] == spread_out(HOSTS, 4, 0)
+    for number in range(4, 8):
+        best = by_merit(seen[:number])[0]
+        assert seen[number].order in HOSTS.neighbours(best)
+    few = orders_of(TrainConfig(require=("user > op_host > enterprise > op_server",)))
+    tried = [Observation(int(o), 0.0, 0.97, True) for o in few.listed()]
+    assert made("local", few).pick(tried, []).reason == "random"  # nothing new is left nearby
+
+
+def test_merit_is_compliance_first_and_then_the_mean_of_an_order_s_trials() -> None:
+    seen = [
+        Observation(1, -10.0, 0.97, True),
+        Observation(1, -30.0, 0.97, True),
+        Observation(2, -18.0, 0.97, True),
+        Observation(3, -1.0, 0.5, False),
+        Observation(4, -1.0, 0.7, False),
+    ]
+    assert by_merit(seen) == [2, 1, 4, 3]

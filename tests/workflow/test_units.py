@@ -1,0 +1,130 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workflow_rl.config import TrainConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
+from workflow_rl.workflow.units import FIXABLE, TYPE_UNITS, Units, units_of
+
+JEWELS = {"crown_jewels": ("Op_Server0", "Enterprise2"), "Laptops": ("user1", "User2")}
+
+
+def hosts_in(units: Units) -> list[str]:
+    return sorted(host for hosts in units.groups.values() for host in hosts)
+
+
+@pytest.mark.parametrize("setting", ["types", "hosts", "subnets", JEWELS])
+def test_every_host_that_can_be_fixed_is_of_exactly_one_unit(setting: object) -> None:
+    units = units_of(setting)  # type: ignore[arg-type]
+    assert hosts_in(units) == sorted(FIXABLE)
+    for host, unit in enumerate(units.unit_of):
+        assert HOST_NAMES[host] == "User0" or units.hosts[unit] >> host & 1
+    assert units_of(units.setting) == units
+
+
+@pytest.mark.parametrize("setting", ["types", "hosts", "subnets", JEWELS])
+def test_red_s_foothold_is_in_no_unit_and_stands_where_its_neighbour_does(setting: object) -> None:
+    units = units_of(setting)  # type: ignore[arg-type]
+    assert "User0" not in hosts_in(units)
+    place = HOST_NAMES.index
+    assert units.unit_of[place("User0")] == units.unit_of[place("User1")]
+
+
+def test_the_kinds_have_the_hosts_their_names_promise() -> None:
+    assert units_of("types") == TYPE_UNITS
+    assert units_of("hosts").groups == {name: [name] for name in FIXABLE}
+    assert units_of("subnets").groups == {
+        "user": ["User1", "User2", "User3", "User4"],
+        "enterprise": ["Defender", "Enterprise0", "Enterprise1", "Enterprise2"],
+        "operational": ["Op_Host0", "Op_Host1", "Op_Host2", "Op_Server0"],
+    }
+
+
+def test_hosts_in_no_group_are_the_last_unit() -> None:
+    units = units_of(JEWELS)
+    assert units.names == ("crown_jewels", "Laptops", "rest")
+    assert units.groups["Laptops"] == ["User1", "User2"]
+    assert len(units.groups["rest"]) == len(FIXABLE) - 4
+    whole = {"a": FIXABLE[:5], "b": FIXABLE[5:]}
+    assert units_of(whole).names == ("a", "b")
+    assert str(units_of(whole)).startswith("a: Defender, Enterprise0")
+
+
+TWICE = {"a": ("User1",), "b": ("User1",)}
+ONE_EACH = {f"u{k}": (name,) for k, name in enumerate(FIXABLE)}
+
+
+@pytest.mark.parametrize(
+    ("groups", "sentence"),
+    [
+        ({"a": ("User9",)}, "unknown host 'User9' in a: the hosts are Defender, "),
+        (TWICE, "User1 is named twice, in a and in b: a host has one unit"),
+        ({"a": ("User0", "User1")}, "User0 in a is Red's permanent foothold and never open to fix"),
+        ({"all": FIXABLE}, "a workflow orders 2 to 12 units, not 1: all"),
+        ({}, "a workflow orders 2 to 12 units, not 1: rest"),
+        (ONE_EACH | {"none": ()}, "a workflow orders 2 to 12 units, not 13: u0, "),
+        ({"a": ()}, "the unit a has no hosts"),
+        ({"a b": ("User1",)}, "'a b' cannot name a unit: use letters, digits, _ and - only"),
+        ({"rest": ("User1",)}, "rest is the unit of the hosts that are in no group"),
+        ({"a": ("User1",), "A": ("User2",)}, "differ only in upper and lower case"),
+    ],
+)
+def test_groups_that_are_no_units_are_one_sentence(
+    groups: dict[str, tuple[str, ...]], sentence: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=r"^[^\n]+$") as caught:
+        units_of(groups)
+    assert sentence in str(caught.value)
+
+
+def test_any_units_have_no_orders_to_name() -> None:
+    with pytest.raises(InvalidInputError, match="only for training on all orders"):
+        units_of("any")
+
+
+def test_a_file_of_groups_is_read_once_and_need_not_stay(tmp_path: Path) -> None:
+    path = tmp_path / "units.toml"
+    path.write_text('jewels = ["Op_Server0"]  # what must not stop\nlaptops = ["User1", "User2"]\n')
+    config = TrainConfig(units=str(path))
+    path.unlink()
+    assert config.units == {"jewels": ("Op_Server0",), "laptops": ("User1", "User2")}
+    assert config == TrainConfig(units=config.units)
+    assert units_of(config.units).names == ("jewels", "laptops", "rest")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("jewels = [Op_Server0]\n", r"units.toml is not TOML: .*line 1"),
+        ('a = ["User1"]\nb = "User2"\n', r"units.toml: b must be a list of hosts"),
+        ('[a]\nhosts = ["User1"]\n', r"units.toml: a must be a list of hosts"),
+        ("a = [1]\n", r"units.toml: a must be a list of hosts"),
+    ],
+)
+def test_a_file_that_names_no_groups_is_one_sentence(
+    text: str, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "units.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=sentence):
+        TrainConfig(units=str(path))
+
+
+@pytest.mark.parametrize("value", ["typs", "no/such/file.toml", 5, None])
+def test_what_stands_for_no_units_says_what_does(value: object) -> None:
+    with pytest.raises(InvalidInputError, match="types, hosts, subnets, any"):
+        TrainConfig(units=value)  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "units.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidInputError, match="cannot be read"):
+        TrainConfig(units=path)  # type: ignore[arg-type]
+
+
+def test_units_know_each_host_s_unit_as_small_integers() -> None:
+    assert units_of("hosts").unit_of.dtype == np.int8
+    assert units_of("hosts").unit_of.shape == (NUM_HOSTS,)

@@ -1,0 +1,138 @@
+"""GP-UCB: the order whose value may be hoped to be highest, weighed by the chance to comply."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from workflow_rl.config import fraction, whole_number
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.ordersearch.acquisition import (
+    compliance_chance,
+    compliance_margin,
+    constrained_improvement,
+    upper_confidence_bound,
+)
+from workflow_rl.ordersearch.candidates import (
+    DECIMALS,
+    Floats,
+    Score,
+    promising,
+    ranked,
+    spread_out,
+)
+from workflow_rl.ordersearch.model import Fits, OrderGP
+from workflow_rl.ordersearch.strategies import Decision, Observation
+from workflow_rl.workflow.orders import Indices, Orders
+
+_TOP: Final = 3
+_LARGEST_DESIGN: Final = 120
+_MOST_LOOKS: Final = 4_000  # orders whose score is asked for, where they cannot be listed ...
+_WORK: Final = 2e9  # ... as long as they times the square of the orders tried are no more
+
+
+class GpUcb:
+    """Gaussian-process upper confidence bound, weighed by the chance of compliance."""
+
+    def __init__(
+        self, orders: Orders, beta: float, threshold: float, design: int, seed: int
+    ) -> None:
+        """Plans the initial design; nothing is fitted before it is through.
+
+        Raises:
+            InvalidInputError: a number is out of range.
+        """
+        if not (math.isfinite(beta) and beta >= 0):
+            raise InvalidInputError(f"beta must be a number of 0 or more, not {beta}")
+        self._orders = orders
+        self._beta = beta
+        self._threshold = fraction("the compliance threshold", threshold)
+        whole_number("the initial design", design, 0, _LARGEST_DESIGN)
+        self._design = spread_out(orders, min(design, orders.count), seed)
+        self._seed = seed
+        self._values, self._compliances = Fits(), Fits()
+
+    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+        """Returns the next order of the design, then the order that promises most.
+
+        Only orders that complied tell of the value.
+        """
+        taken = sorted({o.order for o in seen} | set(pending))
+        if len(seen) + len(pending) < len(self._design):
+            return Decision(next(o for o in self._design if o not in taken), "design")
+        rewarding = [o for o in seen if o.is_compliant]
+        compliance = self._compliance(seen)
+        if len(rewarding) < 2:
+            return self._most_likely_to_comply(compliance, taken)
+        tried = [o.order for o in rewarding]
+        gp = OrderGP(self._orders, tried, [o.value for o in rewarding], self._values)
+        known = gp.posterior(np.unique(tried))
+        best_known = float(known.mean.max())
+
+        def score(candidates: Indices) -> Floats:
+            belief = gp.posterior(candidates, pending)
+            ucb = upper_confidence_bound(belief, self._beta)
+            chance = compliance_chance(self._margin(compliance, candidates))
+            return constrained_improvement(ucb, best_known, chance)
+
+        starts = np.unique(tried)[np.argsort(-known.mean, kind="stable")].tolist()
+        candidates, scores = self._promising(score, starts, len(seen), len(taken))
+        ranking = ranked(self._orders, candidates, scores)
+        best = candidates[ranking[:1]]
+        belief = gp.posterior(best, pending)
+        highest = gp.posterior(candidates).mean.max() if self._orders.is_listable else best_known
+        exploits = belief.mean[0] >= highest - 10.0**-DECIMALS
+        return Decision(
+            order=int(best[0]),
+            reason="exploit" if exploits else "explore",
+            score=float(scores[ranking[0]]),
+            ucb=float(upper_confidence_bound(belief, self._beta)[0]),
+            mean=float(belief.mean[0]),
+            deviation=float(belief.deviation[0]),
+            compliance_chance=float(compliance_chance(self._margin(compliance, best))[0]),
+            top=_top(candidates, ranking, scores),
+        )
+
+    def _promising(
+        self, score: Score, starts: Sequence[int], number: int, points: int
+    ) -> tuple[Indices, Floats]:
+        most = int(min(_MOST_LOOKS, max(_WORK / max(points, 1) ** 2, 4)))
+        return promising(self._orders, score, starts, [self._seed, 129, number], most)
+
+    def compliance_margin(self, seen: Sequence[Observation], candidates: Indices) -> Floats:
+        """Returns (k,) how well orders may be hoped to comply; infinitely if nothing failed."""
+        return self._margin(self._compliance(seen), candidates)
+
+    def _compliance(self, seen: Sequence[Observation]) -> OrderGP | None:
+        """Returns what is believed of compliance; None if nothing failed."""
+        if all(o.is_compliant for o in seen):
+            return None
+        orders, values = [o.order for o in seen], [o.compliance for o in seen]
+        return OrderGP(self._orders, orders, values, self._compliances)
+
+    def _margin(self, compliance: OrderGP | None, candidates: Indices) -> Floats:
+        if compliance is None:
+            return np.full(len(candidates), np.inf)
+        return compliance_margin(compliance.posterior(candidates), self._threshold)
+
+    def _most_likely_to_comply(self, compliance: OrderGP | None, taken: Sequence[int]) -> Decision:
+        """Returns an untried order while there is one; among equals the farthest from the tried."""
+        is_any_new = len(taken) < self._orders.count
+
+        # By margin: where compliance is far away all chances are 0 to rounding.
+        def score(candidates: Indices) -> Floats:
+            margin = self._margin(compliance, candidates)
+            return np.where(np.isin(candidates, taken) & is_any_new, -np.inf, margin)
+
+        candidates, scores = self._promising(score, taken, len(taken), len(taken))
+        ranking = ranked(self._orders, candidates, scores, taken)
+        chances = compliance_chance(self._margin(compliance, candidates[ranking[:_TOP]]))
+        best = int(candidates[ranking[0]])
+        top = zip(candidates[ranking[:_TOP]].tolist(), chances.tolist(), strict=True)
+        chance = float(chances[0])
+        return Decision(best, "explore", score=chance, compliance_chance=chance, top=tuple(top))
+
+
+def _top(candidates: Indices, ranking: Indices, scores: Floats) -> tuple[tuple[int, float], ...]:
+    return tuple((int(candidates[k]), float(scores[k])) for k in ranking[:_TOP])

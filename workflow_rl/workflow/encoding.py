@@ -1,0 +1,94 @@
+"""How an order is shown to a network: as bits behind the observation.
+
+- `onehot`: which unit stands at which place, n x n bits; the documents' 25 for the five types. Only
+  orders of the same units can be told so.
+- `ranks`: of each host, one-hot, its place in the order; 12 x 12 bits, hosts of a unit alike.
+- `precedence`: for each two hosts, whether the first comes before the second; 12 x 11 bits.
+- `due`: of each host, whether it is the next to be fixed: marked in Blue's table, and no marked
+  host comes before it; 12 bits that are told anew in every step.
+
+All but `onehot` describe any order of any units. Two may be shown together: `ranks+due`.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import OrderEncodingName
+from workflow_rl.jit import kernel
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, USER0
+from workflow_rl.workflow.compliance import is_due, marked_hosts
+from workflow_rl.workflow.units import FIXABLE, Units
+
+_HOSTS: Final = np.array([HOST_NAMES.index(name) for name in FIXABLE])
+_FIRST, _SECOND = np.nonzero(~np.eye(len(_HOSTS), dtype=np.bool_))
+_ALL_BUT_USER0 = ~(1 << USER0)
+_SEPARATOR: Final = "+"
+
+
+@kernel()
+def _write_due(tables: NDArray[Any], ranks: NDArray[Any], out: NDArray[Any]) -> None:
+    for k in range(len(tables)):
+        open_hosts = marked_hosts(tables[k]) & _ALL_BUT_USER0
+        place = 0
+        for host in range(NUM_HOSTS):
+            if host != USER0:
+                out[k, place] = is_due(host, open_hosts, ranks[k])
+                place += 1
+
+
+class OrderEncoding:
+    """The bits of an order: some that hold for an episode, then some that hold for a step."""
+
+    def __init__(self, name: OrderEncodingName, units: Units | None) -> None:
+        """Makes the encoding of a name.
+
+        Args:
+            name: what is shown.
+            units: with `onehot`, those whose orders are told.
+        """
+        self.name = name
+        self.parts = tuple(name.split(_SEPARATOR))
+        self._units = units
+        lasting = [part for part in self.parts if part != "due"]
+        self.lasting = sum(self._size(part) for part in lasting)  # bits that hold for an episode
+        self.of_step = len(_HOSTS) if "due" in self.parts else 0  # bits that change in every step
+        self.size = self.lasting + self.of_step
+
+    @property
+    def is_general(self) -> bool:
+        """Whether it tells any order of any units."""
+        return "onehot" not in self.parts
+
+    def _size(self, part: str) -> int:
+        if part == "onehot":
+            assert self._units is not None
+            return len(self._units) ** 2
+        return len(_HOSTS) ** 2 if part == "ranks" else len(_FIRST)
+
+    def order_bits(self, ranks: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Returns (k, lasting) what is shown for the whole of an episode, for ranks (k, 13)."""
+        found = [np.empty((len(ranks), 0), np.int8)]
+        places = ranks[:, _HOSTS]
+        for part in self.parts:
+            if part == "onehot":
+                assert self._units is not None
+                n, unit_of = len(self._units), self._units.unit_of.tolist()
+                of_units = ranks[:, [unit_of.index(unit) for unit in range(n)]]
+                bits = of_units[:, None, :] == np.arange(n)[None, :, None]
+            elif part == "ranks":
+                bits = places[:, :, None] == np.arange(len(_HOSTS))
+            elif part == "precedence":
+                bits = places[:, _FIRST] < places[:, _SECOND]
+            else:
+                continue
+            found.append(bits.reshape(len(ranks), self._size(part)).astype(np.int8))
+        return np.hstack(found)
+
+    def step_bits(self, tables: NDArray[np.int64], ranks: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Returns (k, of_step) what is shown in one step, for Blue's tables (k,)."""
+        out = np.zeros((len(tables), self.of_step), np.int8)
+        if self.of_step:
+            _write_due(tables, ranks, out)
+        return out

@@ -1,0 +1,161 @@
+"""Units: what a workflow puts in order, each a group of hosts.
+
+The documents' five unit types are one choice; each host by itself, the subnets, or groups of one's
+own are others. Two to twelve units, and every host that can be fixed is of exactly one.
+
+User0 is Red's permanent foothold and never open, so it belongs to no unit, whatever the kind: it
+stands where User1 does, its neighbour with the same image, which only decoys ever notice.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config.units import ANY, UNIT_KINDS
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, SUBNET_HOSTS, USER0, Subnet, host_set
+from workflow_rl.scenario.units import UNIT_HOSTS, UNITS
+
+FEWEST: Final = 2
+MOST: Final = 12
+REST: Final = "rest"  # the last unit: of the hosts that no group names
+FIXABLE: Final = tuple(name for name in HOST_NAMES if name != HOST_NAMES[USER0])
+
+_FIXABLE_HOSTS: Final = host_set(FIXABLE)
+_STANDS_FOR_USER0: Final = HOST_NAMES.index("User1")
+_BY_NAME: Final = {name.casefold(): name for name in HOST_NAMES}
+_NAME: Final = re.compile(r"\w([\w-]*\w)?")  # so that an order of such names can be read
+
+
+@dataclass(frozen=True)
+class Units:
+    """Groups of hosts with names, in the order in which they are listed."""
+
+    names: tuple[str, ...]
+    hosts: tuple[int, ...]  # the set of hosts of each
+    kind: str  # types, hosts, subnets or groups
+
+    def __len__(self) -> int:
+        """Returns how many there are."""
+        return len(self.names)
+
+    @cached_property
+    def unit_of(self) -> NDArray[np.int8]:
+        """(13,) the unit of each host."""
+        found = [
+            next((u for u, hosts in enumerate(self.hosts) if hosts >> host & 1), -1)
+            for host in range(NUM_HOSTS)
+        ]
+        found[USER0] = found[_STANDS_FOR_USER0]
+        return np.array(found, np.int8)
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """The names of each unit's hosts."""
+        return {
+            name: [HOST_NAMES[h] for h in range(NUM_HOSTS) if hosts >> h & 1]
+            for name, hosts in zip(self.names, self.hosts, strict=True)
+        }
+
+    @property
+    def setting(self) -> str | dict[str, list[str]]:
+        """What a configuration or a policy's description stores to have them back."""
+        return self.groups if self.kind == "groups" else self.kind
+
+    def __str__(self) -> str:
+        """Returns the kind, or which hosts are in which group."""
+        if self.kind != "groups":
+            return self.kind
+        return "; ".join(f"{name}: {', '.join(hosts)}" for name, hosts in self.groups.items())
+
+
+def _fixable(hosts: int) -> int:
+    return int(hosts) & _FIXABLE_HOSTS
+
+
+TYPE_UNITS: Final = Units(UNITS, tuple(_fixable(hosts) for hosts in UNIT_HOSTS), "types")
+_KINDS: Final = {
+    "types": TYPE_UNITS,
+    "hosts": Units(FIXABLE, tuple(host_set([name]) for name in FIXABLE), "hosts"),
+    "subnets": Units(
+        tuple(subnet.name.lower() for subnet in Subnet),
+        tuple(_fixable(hosts) for hosts in SUBNET_HOSTS),
+        "subnets",
+    ),
+}
+
+
+def units_of(setting: str | Mapping[str, Any] | Units) -> Units:
+    """Returns the units that a setting stands for.
+
+    Args:
+        setting: as a configuration holds it: the name of a kind, or hosts by the name of their
+            group; hosts in no group form a last unit, `rest`.
+
+    Raises:
+        InvalidInputError: it stands for no units; the sentence names the host or the group.
+    """
+    if isinstance(setting, Units):
+        return setting
+    if isinstance(setting, Mapping):
+        return _grouped(setting)
+    if setting == ANY:
+        raise InvalidInputError(
+            "the units any have no orders to name: they are only for training on all orders"
+        )
+    if setting not in _KINDS:
+        kinds = ", ".join(kind for kind in UNIT_KINDS if kind != ANY)
+        raise InvalidInputError(f"unknown units {setting!r}: choose one of {kinds}, or groups")
+    return _KINDS[setting]
+
+
+def _grouped(groups: Mapping[str, Any]) -> Units:
+    _check_number(list(groups), at_least=0)
+    home: dict[str, str] = {}  # host -> its group
+    for group, hosts in groups.items():
+        if not _NAME.fullmatch(group):
+            raise InvalidInputError(
+                f"{group!r} cannot name a unit: use letters, digits, _ and - only"
+            )
+        for host in map(str, hosts):
+            name = _BY_NAME.get(host.casefold())
+            if name is None:
+                raise InvalidInputError(
+                    f"unknown host {host!r} in {group}: the hosts are {', '.join(FIXABLE)}"
+                )
+            if name == HOST_NAMES[USER0]:
+                raise InvalidInputError(
+                    f"{name} in {group} is Red's permanent foothold and never open to fix: leave "
+                    "it out"
+                )
+            if name in home:
+                raise InvalidInputError(
+                    f"{name} is named twice, in {home[name]} and in {group}: a host has one unit"
+                )
+            home[name] = group
+        if not len(hosts):
+            raise InvalidInputError(f"the unit {group} has no hosts")
+    named = {group: host_set(h for h in home if home[h] == group) for group in groups}
+    unnamed = host_set(host for host in FIXABLE if host not in home)
+    if unnamed and REST in named:
+        raise InvalidInputError(
+            f"{REST} is the unit of the hosts that are in no group: name that group otherwise"
+        )
+    if unnamed:
+        named[REST] = unnamed
+    if len({name.casefold() for name in named}) < len(named):
+        raise InvalidInputError(f"the names {', '.join(named)} differ only in upper and lower case")
+    _check_number(list(named), at_least=FEWEST)
+    return Units(tuple(named), tuple(named.values()), "groups")
+
+
+def _check_number(names: list[str], at_least: int) -> None:
+    if not at_least <= len(names) <= MOST:
+        raise InvalidInputError(
+            f"a workflow orders {FEWEST} to {MOST} units, not {len(names)}: {', '.join(names)}"
+        )
