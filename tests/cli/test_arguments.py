@@ -117,8 +117,8 @@ def test_a_flag_that_is_given_its_default_reads_as_the_fields_default(field: Set
     parser = argparse.ArgumentParser()
     add_setting(parser, field)
     absent = getattr(parser.parse_args([]), field.name)
-    assert absent == field.default
-    if field.default is not None and field.type is not bool:
+    assert field.check(absent) == field.default
+    if field.default not in (None, ()) and field.type is not bool:
         for name in field.setting.flags:
             args = parser.parse_args([name, field.shown(field.default)])
             assert field.check(getattr(args, field.name)) == field.default

@@ -40,7 +40,7 @@ def test_the_command_trains_all_orders_and_tells_what_that_says(
     )
     assert "120 of 120 orders complied for every seed." in lines
     assert "One seed cannot tell orders from noise." in lines
-    pairs = shown[shown.index("what matters: one type") : shown.index("all orders, ranked")]
+    pairs = shown[shown.index("what matters: one unit") : shown.index("all orders, ranked")]
     assert pairs.count(" before ") == 11  # ten pairs and the heading
     assert "all orders, ranked: red bline, rules main" in shown
     assert any(line.startswith("enterprise > op_server > user ") for line in lines)

@@ -64,7 +64,7 @@ def test_equals_that_are_equal_are_said_to_be_and_listed_by_class() -> None:
     shown = told(made_up(by_class, noise=0.5, red_agent="bline"))
     assert "Equal orders (6 classes)" in shown
     assert "Over seeds, equals differ no more than noise explains" in shown
-    assert "classes of equal orders, by the types whose places matter" in shown
+    assert "classes of equal orders, by the units whose places matter" in shown
     assert shown.count("enterprise > op_server > user ") == 1
 
 

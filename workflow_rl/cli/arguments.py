@@ -116,6 +116,8 @@ def add_setting(
         options["action"] = "store_true"
     elif field.setting.repeated:
         options |= {"action": "append", "type": field.part_type, "metavar": field.metavar}
+        if default is None:  # argparse adds to a list
+            options["default"] = list(field.default)
     else:
         kind = field.part_type if field.part_type in (int, float) else str
         reads = read or (list_of(kind) if field.is_list else kind)

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import TrainConfig
-from workflow_rl.config.checks import several
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.tables import HOST_NAMES, host_set
 from workflow_rl.workflow.precedence import NOTHING, Requirements
@@ -103,7 +102,8 @@ class Orders:
         if isinstance(workflow, str):
             words = [word for word in _SEPARATOR.split(workflow.strip()) if word]
         else:
-            words = [str(word) for word in several("a workflow", workflow)]
+            given = workflow if isinstance(workflow, Iterable) else (workflow,)
+            words = [str(word) for word in given]
         known = {name.casefold(): name for name in self.units.names}
         names = [known.get(word.casefold(), "") for word in words]
         if sorted(names) != sorted(self.units.names):
