@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # Before numpy, torch and numba are loaded, here and in every process that a test starts: tests run
 # side by side, and threads that wait for each other on busy cores cost more than they compute.
@@ -33,13 +33,14 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
-# For rules that are interpreted (docs/testing.md): fewer examples, the same in every run, and a
-# limit of processor time, since a changed rule may loop for ever.
+# For rules that are interpreted (docs/testing.md): fewer examples, the same in every run, the first
+# that fails as it is, and a limit of processor time, since a changed rule may loop for ever.
 CPU_SECONDS = 20.0
 settings.register_profile(
     "interpreted",
     max_examples=10,
     derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
     database=None,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -22,10 +22,14 @@ class Ints(np.ndarray[Any, Any]):
     """An array whose single values are Python's, and which takes any integer, as C does."""
 
     def __getitem__(self, key: Any) -> Any:
-        return as_compiled(super().__getitem__(key))
+        value = super().__getitem__(key)
+        return value.item() if type(value) in _INTEGERS else as_compiled(value)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, wrapped(value, self.dtype))
+        try:
+            super().__setitem__(key, value._record if type(value) is Record else value)
+        except OverflowError:
+            super().__setitem__(key, wrapped(value, self.dtype))
 
 
 class Record:
@@ -38,53 +42,57 @@ class Record:
         object.__setattr__(self, "_record", record)
 
     def __getattr__(self, name: str) -> Any:
-        return as_compiled(self._record[name])
+        value = self._record[name]
+        return value.item() if type(value) in _INTEGERS else as_compiled(value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._record[name] = wrapped(value, self._record.dtype[name])
+        try:
+            self._record[name] = value
+        except OverflowError:
+            self._record[name] = wrapped(value, self._record.dtype[name])
 
 
-_AS_IT_IS = {int, bool, float, Record, np.uint64, np.float64, np.float32, type(None)}
+_INTEGERS = {np.bool_, *(np.dtype(code).type for code in "bBhHiIlq")}  # but for uint64: it wraps
+_AS_IT_IS = {int, bool, float, Record, Ints, np.uint64, np.float64, np.float32, type(None)}
 
 
-def wrapped(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Returns a value as it is stored in a type, the bits beyond its size cut off."""
-    if type(value) is int and dtype.kind in "iu":
-        return np.int64(value).astype(dtype.base)
-    return value._record if isinstance(value, Record) else value
+def wrapped(value: int, dtype: np.dtype[Any]) -> Any:
+    """Returns an integer as it is stored in a type, the bits beyond its size cut off."""
+    return np.int64(value).astype(dtype.base)
 
 
 def as_compiled(value: Any) -> Any:
     """Returns an argument or a value as a compiled function would see it."""
-    if type(value) in _AS_IT_IS:
+    kind = type(value)
+    if kind in _AS_IT_IS:
         return value
+    if kind in _INTEGERS:
+        return value.item()
     if isinstance(value, np.void):
         return Record(value)
-    if isinstance(value, (np.integer, np.bool_)):
-        return value.item()
     if isinstance(value, np.ndarray):
-        is_plain = type(value) is Ints or value.dtype.kind not in "iubV"
-        return value if is_plain else value.view(Ints)
+        return value.view(Ints) if value.dtype.kind in "iubV" else value
     if isinstance(value, tuple):
         items = map(as_compiled, value)
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return kind(*items) if hasattr(value, "_fields") else tuple(items)
     return value
 
 
 def interpreted(function: _Function) -> _Function:
     """Returns a rule or a kernel that sees what it would see compiled."""
     names = function.__globals__
-
-    @functools.cache
-    def adapt_tables() -> None:
-        for name in function.__code__.co_names:
-            if isinstance(names.get(name), np.ndarray):
-                names[name] = as_compiled(names[name])
+    to_adapt = list(function.__code__.co_names)  # at the first call, when the module is complete
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
-        adapt_tables()
-        return function(*map(as_compiled, args))
+        while to_adapt:
+            name = to_adapt.pop()
+            if isinstance(names.get(name), np.ndarray):
+                names[name] = as_compiled(names[name])
+        for value in args:
+            if type(value) not in _AS_IT_IS:
+                return function(*map(as_compiled, args))
+        return function(*args)
 
     return call  # type: ignore[return-value]
 

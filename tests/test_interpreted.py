@@ -10,7 +10,8 @@ import numpy as np
 
 from tests.conftest import skipped_line
 from tests.interpreted import Ints, Record
-from tests.mutation import all_modules, change_in, selection
+from tests.mutation.changes import all_modules, change_in
+from tests.mutation.trial import selection
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -62,15 +63,15 @@ def test_what_was_skipped_is_one_line_with_the_command_that_would_run_it() -> No
     assert "\n" not in line
 
 
-def test_a_mutant_meets_its_own_tests_first_and_then_the_recordings() -> None:
+def test_a_mutant_meets_the_tests_of_its_package_and_a_rule_the_recordings() -> None:
     assert {"sim/reward", "scenario/tables", "workflow/compliance"} <= set(all_modules())
     for module in all_modules():
-        first, second, *others = selection(module)
-        name = module.replace("/", "/test_")
-        if (ROOT / f"tests/{name}.py").exists():
-            assert first == f"tests/{name}.py"
-        assert ("::test_the_recordings" in second) == (not module.startswith("ordersearch"))
-        assert len({first, second, *others}) == 2 + len(others)
+        tests = selection(module)
+        own = f"tests/{module.replace('/', '/test_')}.py"
+        is_game = module.split("/")[0] in ("scenario", "sim")
+        assert own in tests or not (ROOT / own).exists()
+        assert ("::test_the_recordings" in tests[-1]) == is_game
+        assert ("tests/sim/test_turn.py" in tests) == is_game
 
 
 def test_the_changed_line_of_a_mutant_is_shown() -> None:

@@ -16,7 +16,7 @@ from workflow_rl.envs.vectors import make_vector
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, samples_of
-from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, ActionKind
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.sim.batch import Batch
 from workflow_rl.train.episodes import Scorekeeper
@@ -113,7 +113,7 @@ def test_verdicts_are_the_references_on_the_states_that_were_played(red_agent: s
     player, rollouts = two_rollouts(order=None, seed=4, red_agent=red_agent)
     marks = {(0, 0): "No", (1, 0): "Unknown", (0, 1): "User", (1, 1): "Privileged"}
     names = {(False, False): REPEAT, (True, False): VIOLATION, (True, True): COMPLIANT}
-    fixes = removed = 0
+    fixes = 0
     for moment, batch, rollout, t in replayed(player, 4, rollouts):
         if moment == "after":
             continue
@@ -129,15 +129,25 @@ def test_verdicts_are_the_references_on_the_states_that_were_played(red_agent: s
                 judge_by_truth(access, killable, name, order),
             )
             fixes += judged[0].is_fix
-            removes = name in {f"Remove {host}" for host in killable - {"User0"}}
-            assert rollout.removed[t, k] == removes
-            removed += removes
             assert rollout.any_open[t, k].tolist() == [one.any_open for one in judged]
             assert rollout.verdict[t, k].tolist() == [
                 names[one.counts, one.complies] if one.is_fix else NOT_A_FIX for one in judged
             ]
     assert fixes > 20
-    assert removed or red_agent == "bline"  # which is privileged at once on most hosts
+
+
+def test_removals_that_end_a_session_are_noted() -> None:
+    player = new_player(300, seed=4, episode_length=50)
+    rollout = player.collect(new_network(player.width), 50)
+    removed = 0
+    for moment, batch, _, t in replayed(player, 4, [rollout]):
+        if moment == "before":
+            targets = ACTION_HOST[rollout.actions[t]]
+            ends = ACTION_KIND[rollout.actions[t]] == ActionKind.REMOVE
+            ends &= batch.state["removable"] >> np.maximum(targets, 0) & 1 == 1
+            np.testing.assert_array_equal(rollout.removed[t], ends)
+            removed += ends.sum()
+    assert removed > 5
 
 
 def test_the_chosen_actions_could_be_chosen() -> None:

@@ -70,7 +70,19 @@ def test_an_action_is_found_by_number_and_by_name_in_any_case(index: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "145", "-1", "1.5", "Restore", "Restore Nowhere", "Sleep User1", "Fly User1"]
+    "text",
+    [
+        "",
+        "145",
+        "146",
+        "999",
+        "-1",
+        "1.5",
+        "Restore",
+        "Restore Nowhere",
+        "Sleep User1",
+        "Fly User1",
+    ],
 )
 def test_an_unknown_action_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(InvalidInputError, match="give 0 to 144, Sleep, Monitor, or one of Analyse"):
@@ -82,8 +94,12 @@ def test_a_number_of_any_length_is_answered_with_the_allowed_actions() -> None:
         parse_action("9" * 10_000)
 
 
-def test_no_host_is_none_of_the_hosts() -> None:
-    assert NO_HOST not in range(len(HOST_NAMES))
+def test_kinds_are_numbered_as_an_observed_last_action_shows_them() -> None:
+    assert [kind.name for kind in sorted(ActionKind)] == [
+        *("SLEEP", "MONITOR", "ANALYSE", "REMOVE", "RESTORE", "FIRST_DECOY")
+    ]
+    assert sorted(ActionKind) == list(range(6))
+    assert NO_HOST == -1  # none of the hosts
 
 
 def test_the_useful_actions_are_fixes_and_the_decoys_that_a_host_takes() -> None:

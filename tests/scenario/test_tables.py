@@ -1,3 +1,5 @@
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 
@@ -220,6 +222,19 @@ def test_sets_of_hosts_and_ports_fit_their_signed_arrays() -> None:
     assert port_set(PORTS) == 2 ** len(PORTS) - 1
     arrays = (tables.SUBNET_HOSTS, HOST_PORTS, tables.EXPLOIT_PORT, tables.DECOY_REFUSED_BY)
     assert all(array.dtype == np.int16 and array.min() >= 0 for array in arrays)
+
+
+def test_chances_and_attempts() -> None:
+    assert tables.FAVOURITE_EXPLOIT_PROBABILITY == 0.75
+    assert tables.SHELL_DETECTION_PROBABILITY == 0.95
+    assert tables.BRUTE_FORCE_ATTEMPTS == 10
+
+
+def test_the_scenario_cannot_be_changed() -> None:
+    parts = (HOSTS[0], HOSTS[0].services[0], EXPLOITS[0], DECOYS[0])
+    for part in parts:
+        with pytest.raises(FrozenInstanceError):
+            part.name = "another"  # type: ignore[misc,union-attr]
 
 
 def test_costs_in_tenths() -> None:

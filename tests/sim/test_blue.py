@@ -4,6 +4,7 @@ import pytest
 
 from tests.sim.board import HOSTS, Board
 from workflow_rl.scenario.tables import DECOY_NAMES, PORTS
+from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.state import Access, Mark, Success
 
 # What is accepted on a fresh host: once, and again and again.
@@ -366,3 +367,18 @@ def test_decoys_do_not_disturb_sessions_and_escalation() -> None:
     board = Board().turn(red="DNS Ent0").turn(red="EXP Ent0 by SSH")
     board.turn("DecoyHarakaSMPT Ent0", "PE Ent0")
     assert (board.red.success, board.access("Ent0")) == (Success.TRUE, Access.PRIVILEGED)
+
+
+def test_the_decoys_of_a_host_change_when_one_is_placed_and_when_it_is_restored() -> None:
+    board = Board()
+    expected = {
+        "DecoyApache Ent0": True,
+        "DecoyTomcat Ent0": True,
+        "DecoyFemitter Ent0": False,  # refused: not a Windows host
+        "Analyse Ent0": False,
+        "Remove Ent0": False,
+        "Restore Ent0": True,
+        "Monitor": False,
+        "Sleep": False,
+    }
+    assert {blue: decoys_changed(board.turn(blue).state) for blue in expected} == expected

@@ -10,6 +10,7 @@ from workflow_rl.scenario.tables import BLINE_FIRST_TARGETS, SHELL_DETECTION_PRO
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import (
     CHOSE_NOBODY,
+    FAVOURITE_BELOW,
     TOOK_FAVOURITE,
     WORDS,
     choose,
@@ -194,3 +195,17 @@ def test_the_extreme_words_are_inside_every_choice() -> None:
     assert [choose(word, 0b10110) for word in (0, WORDS - 1)] == [1, 4]
     assert [choose_exploit(word, 0b10110) for word in (0, WORDS - 1)] == [1, 4]
     assert (happens(0, 1e-9), happens(WORDS - 1, 1.0)) == (True, True)
+
+
+def test_the_last_word_of_a_share_and_the_first_of_the_next() -> None:
+    two, three = 0b110, 0b1110  # exploits 1 and 2; 1, 2 and 3
+    assert choose_exploit(FAVOURITE_BELOW - 1, two) == 1
+    assert choose_exploit(FAVOURITE_BELOW, two) == choose_exploit(WORDS - 1, two) == 2
+    middle = (FAVOURITE_BELOW + WORDS) // 2
+    assert [choose_exploit(word, three) for word in (FAVOURITE_BELOW, middle - 1)] == [2, 2]
+    assert [choose_exploit(word, three) for word in (middle, WORDS - 1)] == [3, 3]
+    assert [happens(word, 0.5) for word in (WORDS // 2 - 1, WORDS // 2)] == [True, False]
+
+
+def test_a_recorded_exploit_that_does_not_fit_is_the_first_of_those_besides_the_favourite() -> None:
+    assert choose_exploit(recorded(0), 0b1110) == 2

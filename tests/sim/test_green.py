@@ -7,6 +7,7 @@ from tests.sim.board import HOSTS, Board
 from workflow_rl.config import GameConfig, GreenAgentName
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import WORDS
+from workflow_rl.sim.green import green_acts
 from workflow_rl.sim.state import Access
 
 SCANNED = ("Ent0", "Ent1", "Ent2", "U0", "U1", "U2", "U3", "U4")
@@ -34,9 +35,25 @@ def test_green_sleeps_by_default() -> None:
     assert Board().turn(green="U3").shown() == {}
 
 
-@pytest.mark.compiled
 def test_active_green_scans_each_of_eight_hosts_in_one_step_of_sixteen() -> None:
-    assert scans_of("active", 1600) == dict.fromkeys(SCANNED, 100)
+    assert scans_of("active", 160) == dict.fromkeys(SCANNED, 10)
+
+
+def test_the_lower_half_of_the_words_is_sleep_and_the_upper_half_are_the_hosts_in_order() -> None:
+    def scanned(draw: int) -> set[str]:
+        board = active()
+        green_acts(board.state, True, draw)
+        return board.hosts("event_hosts")
+
+    half, share = WORDS // 2, WORDS // 16
+    assert scanned(0) == scanned(half - 1) == set()
+    for number, host in enumerate(SCANNED):
+        begin = half + number * share
+        assert scanned(begin) == scanned(begin + share - 1) == {host}
+
+
+def test_a_recorded_scan_that_green_cannot_do_shows_on_the_first_host_it_can() -> None:
+    assert active().turn(green="Def").shown() == {"Ent0": "1000"}
 
 
 @pytest.mark.parametrize("host", SCANNED)

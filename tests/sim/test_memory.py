@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.parity.fixtures import FILES, file_id
+from tests.parity.fixtures import FILES, episodes_of, file_id
 from workflow_rl.config import RED_AGENTS, GameConfig, RedAgentName, RuleSetName
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import load_trace
@@ -186,19 +186,19 @@ def test_it_is_what_the_whole_history_says(steps: list[Step]) -> None:
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
 def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: RedAgentName) -> None:
     config = GameConfig(red_agent=red_agent, observation="memory", episode_length=40)
-    batch, memory = Batch(20, config), BlueMemory(20)
+    batch, memory = Batch(6, config), BlueMemory(6)
     batch.reset(3)
     rng = np.random.default_rng(4)
-    rows = memory.update(batch.observation[:, :CHALLENGE_SIZE].copy(), np.full(20, BEGIN))
+    rows = memory.update(batch.observation[:, :CHALLENGE_SIZE].copy(), np.full(6, BEGIN))
     assert (batch.observation == rows).all()
     for _ in range(95):  # over the ends of two episodes
-        played = rng.integers(0, NUM_ACTIONS, 20)
+        played = rng.integers(0, NUM_ACTIONS, 6)
         ended = batch.step(played)
         table = np.ascontiguousarray(batch.observation[:, :CHALLENGE_SIZE])
         if ended:
             last = np.ascontiguousarray(batch.final_observation[:, :CHALLENGE_SIZE])
             assert (batch.final_observation == memory.update(last, played)).all()
-            played = np.full(20, BEGIN)
+            played = np.full(6, BEGIN)
         assert (batch.observation == memory.update(table, played)).all()
         assert (batch.out.action_mask == memory.action_mask).all()
 
@@ -207,7 +207,7 @@ def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: RedAgentN
 def test_replayed_recordings_are_remembered_as_their_own_tables_and_actions_say(
     rules: RuleSetName, path: Path
 ) -> None:
-    trace = load_trace(path)
+    trace = episodes_of(path, range(load_trace(path).episodes)[:6])
     config = GameConfig(
         red_agent=trace.red_agent,
         rules=rules,
@@ -298,17 +298,17 @@ def test_every_decoy_that_can_stand_has_a_bit() -> None:
 
 
 def test_truth_is_memory_and_where_red_is() -> None:
-    truth = Batch(60, GameConfig(red_agent="mixed", observation="truth"))
-    memory = Batch(60, GameConfig(red_agent="mixed", observation="memory"))
+    truth = Batch(20, GameConfig(red_agent="mixed", observation="truth"))
+    memory = Batch(20, GameConfig(red_agent="mixed", observation="memory"))
     truth.reset(5)
     memory.reset(5)
     for _ in range(30):
         for batch in (truth, memory):
-            batch.step(np.zeros(60, np.int64))
+            batch.step(np.zeros(20, np.int64))
     assert (truth.observation[:, :MEMORY_SIZE] == memory.observation).all()
     more = truth.observation[:, MEMORY_SIZE:]
-    assert more.shape == (60, OBSERVATION_SIZES["truth"] - MEMORY_SIZE)
-    access = more[:, : 2 * NUM_HOSTS].reshape(60, NUM_HOSTS, 2).sum(axis=2)
+    assert more.shape == (20, OBSERVATION_SIZES["truth"] - MEMORY_SIZE)
+    access = more[:, : 2 * NUM_HOSTS].reshape(20, NUM_HOSTS, 2).sum(axis=2)
     assert (access == truth.out.red_access).all()
     assert (more[:, 2 * NUM_HOSTS] == ~truth.state["ot_running"]).all()
     assert (more[:, 2 * NUM_HOSTS + 1 :].argmax(axis=1) == truth.state["red_agent"]).all()

@@ -6,7 +6,13 @@ import pytest
 from tests.sim.board import HOSTS, Board
 from workflow_rl.scenario.tables import HOSTS as SCENARIO
 from workflow_rl.scenario.tables import port_set
-from workflow_rl.sim.network import held_hosts, open_ports, red_hosts
+from workflow_rl.sim.network import (
+    held_hosts,
+    open_ports,
+    record_events,
+    record_shell_event,
+    red_hosts,
+)
 from workflow_rl.sim.state import STATE_DTYPE, Outcome, Success
 
 OPERATIONAL = {"OpS", "OpH0", "OpH1", "OpH2"}
@@ -18,14 +24,14 @@ def reached(board: Board) -> set[str]:
 
 
 def test_the_hosts_red_holds_are_those_with_any_session() -> None:
-    states: Any = np.zeros(4, STATE_DTYPE)
-    states["privileged"] = [1, 0, 0, 1]
-    states["removable"] = [0, 2, 0, 2]
-    states["persistent"] = [0, 0, 4, 4]
-    assert held_hosts(states).tolist() == [1, 2, 4, 7]
-    assert [red_hosts(state) for state in states] == [1, 2, 4, 7]
+    states: Any = np.zeros(6, STATE_DTYPE)  # the last two with two kinds on one host
+    states["privileged"] = [1, 0, 0, 1, 0, 8]
+    states["removable"] = [0, 2, 0, 2, 8, 8]
+    states["persistent"] = [0, 0, 4, 4, 8, 0]
+    assert held_hosts(states).tolist() == [1, 2, 4, 7, 8, 8]
+    assert [red_hosts(state) for state in states] == [1, 2, 4, 7, 8, 8]
     assert int(held_hosts(states[3])) == 7
-    assert held_hosts(states.reshape(2, 2)).tolist() == [[1, 2], [4, 7]]
+    assert held_hosts(states.reshape(3, 2)).tolist() == [[1, 2], [4, 7], [8, 8]]
 
 
 def test_user_and_enterprise_are_always_reachable() -> None:
@@ -85,3 +91,18 @@ def test_open_ports_are_those_of_services_and_decoys(host: str) -> None:
         if board.turn(f"{decoy} {host}").blue_success is Success.TRUE:
             opened.add(port)
     assert open_ports(board.state, HOSTS.index(host)) == port_set(original | opened)
+
+
+def test_connections_are_recorded_by_host_number_and_local_ports() -> None:
+    board = Board()
+    u3, u4 = HOSTS.index("U3"), HOSTS.index("U4")
+    record_events(board.state, u3, port_set([80, 443]), 2)
+    record_events(board.state, u3, port_set([443]), 1)
+    record_shell_event(board.state, u4)  # its port is none that anybody listens on
+    assert board.hosts("event_hosts") == {"U3", "U4"}
+    assert board.hosts("shell_events") == {"U4"}
+    counts, ports = board.state["event_count"], board.state["event_ports"]
+    assert ({u3: 3, u4: 1}, {u3: port_set([80, 443])}) == (
+        {int(h): int(counts[h]) for h in np.flatnonzero(counts)},
+        {int(h): int(ports[h]) for h in np.flatnonzero(ports)},
+    )

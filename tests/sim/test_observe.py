@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from tests.sim.board import HOSTS, Board, Match, host_index
 from workflow_rl.scenario.tables import PORTS, port_set
-from workflow_rl.sim.observe import OBSERVATION_SIZES, SCAN_SLOTS
-from workflow_rl.sim.state import Access, Activity, Mark, Success
+from workflow_rl.sim.observe import OBSERVATION_SIZES, SCAN_SLOTS, true_bits, write_table
+from workflow_rl.sim.state import Access, Activity, Mark, RedAgent, Success
 
 # --- how events are shown
 
@@ -115,6 +115,8 @@ def test_a_decoy_placed_where_nothing_happens_is_not_shown() -> None:
     for observation in OBSERVATION_SIZES:
         board = Board(observation=observation).turn("DecoyHarakaSMPT Ent0", "DNS U1")
         assert board.shown() == {"U1": "1000"}
+        board = Board(observation=observation).turn("DecoyVsftpd U4", "DNS Ent0")
+        assert board.shown() == {"Ent0": "1000"}
 
 
 def test_a_refused_decoy_hides_nothing() -> None:
@@ -373,3 +375,24 @@ def test_the_mask_follows_decoys_and_restores() -> None:
     assert offered("Ent0") == fresh
     assert mask[0, :28].all()
     assert mask[0, 132:].all()
+
+
+def test_the_vector_is_the_table_bit_by_bit() -> None:
+    rows = np.zeros((2, OBSERVATION_SIZES["challenge"]), np.int8)
+    for table in (0, 2**52 - 1, 0x123456789ABCD, 0xFEDCBA9876543):
+        write_table(table, rows.view(np.int32), 1)
+        assert rows[1].tolist() == [table >> i & 1 for i in range(52)]
+    assert not rows[0].any()
+
+
+@pytest.mark.parametrize("agent", RedAgent)
+@pytest.mark.parametrize("ot_running", [True, False])
+def test_the_truth_is_where_red_is_whether_it_stopped_the_service_and_who_it_is(
+    agent: RedAgent, ot_running: bool
+) -> None:
+    held, privileged = {"U0", "Ent0", "U3", "OpH1"}, {"U0", "Ent0"}
+    board = Board().put("privileged", *privileged).put("removable", "U3")
+    board.put("persistent", "OpH1", "Ent0").arrange(ot_running=ot_running, red_agent=agent)
+    expected = [bit for host in HOSTS for bit in (host in held, host in privileged)]
+    expected += [not ot_running, *(agent is other for other in RedAgent)]
+    assert true_bits(board.state) == sum(bit << i for i, bit in enumerate(expected))

@@ -146,7 +146,7 @@ def test_the_user_host_leads_to_its_enterprise_host(first: str, second: str) -> 
 
 
 def test_the_user_host_is_drawn_uniformly_at_the_second_step_and_kept() -> None:
-    n = 400
+    n = 40
     words = np.zeros((n, 4), np.int64)
     words[:, 0] = (2 * np.arange(n) + 1) * WORDS // (2 * n)
     batch = Batch(n, GameConfig(red_agent="bline"))
@@ -179,7 +179,7 @@ def test_impact_that_fails_sends_bline_back_to_escalate_and_to_exploit() -> None
 
 
 def test_bline_never_touches_defender_the_op_hosts_or_user0() -> None:
-    n = 64
+    n = 12
     batch = Batch(n, GameConfig(red_agent="bline"))
     batch.reset(seed=5)
     generator = np.random.default_rng(5)

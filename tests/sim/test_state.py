@@ -1,21 +1,19 @@
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
 
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.sim.memory import MEMORY_DTYPE
-from workflow_rl.sim.records import PADDING, initial_record
+from workflow_rl.sim.records import PADDING
 from workflow_rl.sim.state import (
     INITIAL_STATE,
     SETTINGS_DTYPE,
     STATE_DTYPE,
     Activity,
-    Flag,
     Mark,
     RedAgent,
     Settings,
-    Small,
     State,
 )
 
@@ -60,15 +58,6 @@ def test_the_initial_state_holds_the_value_that_every_field_states() -> None:
         assert np.array_equal(INITIAL_STATE[name][0], getattr(State, name)), name
     with pytest.raises(ValueError, match="read-only"):
         INITIAL_STATE["privileged"] = 0
-
-
-def test_a_field_without_an_initial_value_is_an_error() -> None:
-    class Forgetful(Protocol):
-        alive: Flag = True
-        lives: Small
-
-    with pytest.raises(AttributeError, match="lives"):
-        initial_record(Forgetful)
 
 
 def test_all_numbers_are_signed_so_that_compiled_arithmetic_stays_whole() -> None:

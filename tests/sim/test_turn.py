@@ -3,16 +3,17 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.sim.board import Board, Match, host_index, host_mask
-from workflow_rl.config import RED_AGENTS, RULE_SETS, GameConfig, RedAgentName
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import DECOY_ACTIONS, FIRST_RESTORE, NUM_ACTIONS
+from tests.sim.games import ACTING, GAMES, SEEDS, STEPS, N, random_actions
+from workflow_rl.config import RED_AGENTS, GameConfig, RedAgentName
+from workflow_rl.scenario.actions import DECOY_ACTIONS, FIRST_RESTORE
 from workflow_rl.scenario.tables import DECOYS, Subnet
 from workflow_rl.scenario.tables import HOSTS as SCENARIO
-from workflow_rl.sim.batch import Batch, max_threads
-from workflow_rl.sim.state import NOBODY, STATE_DTYPE, Access, RedAgent, Success
+from workflow_rl.sim.batch import Batch, settings_of
+from workflow_rl.sim.draws import WORDS
+from workflow_rl.sim.state import NOBODY, Access, RedAgent, Success
+from workflow_rl.sim.turn import draw_red_agent
 
 # --- the start
 
@@ -66,6 +67,19 @@ def test_mixed_red_agents_are_drawn_for_each_episode_by_their_weights() -> None:
         assert counts / n == pytest.approx([0.75, 0, 0.25], abs=0.015)
         batch.step(np.zeros(n, np.int64))  # ends the episode: drawn anew
     assert (batch.state["red_agent"] != before).mean() == pytest.approx(2 * 0.75 * 0.25, abs=0.015)
+
+
+def test_each_red_agent_gets_its_share_of_the_words_to_the_last_one() -> None:
+    def drawn(word: int, **weights: float) -> str:
+        game = GameConfig(red_agent="mixed", red_probabilities=weights)
+        return RED_AGENTS[draw_red_agent(settings_of(game, autoreset=True)[0], word)]
+
+    shares = {"bline": 0.25, "meander": 0.5, "sleep": 0.25}
+    borders = [0, WORDS // 4, 3 * WORDS // 4, WORDS]
+    for agent, first, end in zip(RED_AGENTS, borders[:-1], borders[1:], strict=True):
+        assert drawn(first, **shares) == drawn(end - 1, **shares) == agent
+    assert drawn(WORDS - 1, bline=0.1, meander=0.2) == "meander"  # a third is rounded
+    assert drawn(0, sleep=1) == drawn(WORDS - 1, sleep=1) == "sleep"
 
 
 # --- the order of a step
@@ -152,40 +166,7 @@ def test_red_chooses_by_the_result_of_its_last_action() -> None:
     assert match.turn().did == "EXP U1 by FTP"
 
 
-def test_the_step_limit_truncates_and_starts_the_next_episode() -> None:
-    batch = Batch(2, GameConfig(red_agent="meander", episode_length=4))
-    batch.reset(seed=0)
-    sleep = np.zeros(2, np.int64)
-    assert [batch.step(sleep) for _ in range(9)] == [0, 0, 0, 2, 0, 0, 0, 2, 0]
-    assert batch.state["episode"].tolist() == [2, 2]
-    assert batch.final_observation.sum() > 0
-
-
-def test_an_action_out_of_range_is_refused_before_anything_is_played() -> None:
-    batch = Batch(3, GameConfig())
-    batch.reset(seed=0)
-    before = batch.state.tobytes()
-    for bad in (-1, NUM_ACTIONS):
-        with pytest.raises(InvalidInputError, match=f"action {bad} of environment 2 is not one"):
-            batch.step(np.array([0, 144, bad]))
-    assert batch.state.tobytes() == before
-
-
 # --- invariants under random play
-
-GAMES = st.fixed_dictionaries(
-    {
-        "red_agent": st.sampled_from([*RED_AGENTS, "mixed"]),
-        "rules": st.sampled_from(RULE_SETS),
-        "green_agent": st.sampled_from(["sleep", "active"]),
-        "observation": st.sampled_from(["challenge", "cardiff"]),
-        "episode_length": st.sampled_from([7, 50, 1000]),
-    }
-)
-SEEDS = st.integers(0, 2**32)
-ACTING = st.sampled_from([0.0, 0.05, 0.3, 1.0])  # how often Blue does not sleep
-N = 12
-STEPS = 80
 
 VALUES = np.array([round(10 * host.confidentiality) for host in SCENARIO])
 POSSIBLE_DECOYS = np.array(  # per host, by its system and its original services
@@ -199,13 +180,6 @@ POSSIBLE_DECOYS = np.array(  # per host, by its system and its original services
         for host in SCENARIO
     ]
 )
-
-
-def random_actions(seed: int, acting: float, n: int, steps: int) -> np.ndarray[Any, Any]:
-    generator = np.random.default_rng(seed)
-    actions = generator.integers(0, NUM_ACTIONS, (steps, n))
-    actions[generator.random((steps, n)) > acting] = 0
-    return actions
 
 
 def members(sets: np.ndarray[Any, Any], size: int = 13) -> np.ndarray[Any, Any]:
@@ -268,164 +242,3 @@ def test_invariants_hold_under_random_play(game: dict[str, Any], seed: int, acti
         down = np.where(s["ot_running"], 0, -100)
         assert (out.reward_tenths[playing, 1] == down[playing]).all()
         assert not ((s["ot_running"] == 0) & members(s["restored"])[:, host_index("OpS")]).any()
-
-
-# --- a new episode
-
-
-def fields_of(batch: Batch) -> dict[str, Any]:
-    return {name: batch.state[name].tolist() for name in STATE_DTYPE.names or ()}
-
-
-@settings(deadline=None, max_examples=10)
-@given(game=GAMES, seed=SEEDS, acting=ACTING, steps=st.integers(0, STEPS), noise=st.booleans())
-def test_an_episode_starts_the_same_whatever_was_played_before(
-    game: dict[str, Any], seed: int, acting: float, steps: int, noise: bool
-) -> None:
-    played, fresh = Batch(N, GameConfig(**game)), Batch(N, GameConfig(**game))
-    played.reset(seed=seed + 1)
-    for actions in random_actions(seed, acting, N, steps):
-        played.step(actions)
-    if noise:  # what no play leaves behind
-        garbage = np.random.default_rng(seed).integers(0, 256, played.state.nbytes)
-        played.state.view(np.uint8)[:] = garbage
-        played.state["index"] = np.arange(N)
-    played.reset(seed=seed)
-    fresh.reset(seed=seed)
-    assert fields_of(played) == fields_of(fresh)
-    for name in ("observation", "red_access", "action_mask"):
-        assert getattr(played.out, name).tolist() == getattr(fresh.out, name).tolist()
-
-
-@settings(deadline=None, max_examples=10)
-@given(game=GAMES, seed=SEEDS, acting=ACTING)
-def test_the_episode_after_the_step_limit_starts_like_a_fresh_one(
-    game: dict[str, Any], seed: int, acting: float
-) -> None:
-    config = GameConfig(**game | {"episode_length": 30})
-    played, fresh = Batch(N, config), Batch(N, config)
-    played.reset(seed=seed)
-    for actions in random_actions(seed, acting, N, 30):
-        played.step(actions)
-    fresh.reset(seed=seed)
-    fresh.reset()  # the second episode, and nothing was played in the first
-    assert fields_of(played) == fields_of(fresh)
-
-
-# --- streams
-
-
-def bytes_of(batch: Batch, rows: slice = slice(None)) -> list[bytes]:
-    return [
-        batch.state[rows].tobytes(),
-        *(array[rows].tobytes() for array in batch.out.arrays().values()),
-    ]
-
-
-@pytest.mark.compiled
-@settings(deadline=None, max_examples=10)
-@given(game=GAMES, seed=SEEDS, acting=ACTING)
-def test_the_same_seed_gives_the_same_bytes(game: dict[str, Any], seed: int, acting: float) -> None:
-    one, two = (Batch(N, GameConfig(**game)) for _ in range(2))
-    two.reset(seed=seed + 1)  # what was played before does not matter
-    two.step(np.zeros(N, np.int64))
-    two.state["step"] = 17
-    one.reset(seed=seed)
-    two.reset(seed=seed)
-    for actions in random_actions(seed, acting, N, STEPS):
-        one.step(actions)
-        two.step(actions)
-    stale = {"final_observation", "final_red_access"} if game["episode_length"] > STEPS else set()
-    assert one.state.tobytes() == two.state.tobytes()
-    for name in set(one.out.arrays()) - stale:
-        assert getattr(one.out, name).tobytes() == getattr(two.out, name).tobytes()
-
-
-@pytest.mark.compiled
-@settings(deadline=None, max_examples=10)
-@given(game=GAMES, seed=SEEDS, acting=ACTING, n=st.integers(1, N - 1))
-def test_an_environment_plays_the_same_whatever_the_size_of_the_batch(
-    game: dict[str, Any], seed: int, acting: float, n: int
-) -> None:
-    large, small = Batch(N, GameConfig(**game)), Batch(n, GameConfig(**game))
-    large.reset(seed=seed)
-    small.reset(seed=seed)
-    for actions in random_actions(seed, acting, N, STEPS):
-        large.step(actions)
-        small.step(actions[:n].copy())
-    assert bytes_of(large, slice(n)) == bytes_of(small)
-
-
-@pytest.mark.compiled
-@pytest.mark.skipif(max_threads() < 2, reason="needs two cores")
-@settings(deadline=None, max_examples=10)
-@given(game=GAMES, seed=SEEDS, acting=ACTING, n=st.integers(1, 40))
-def test_threads_do_not_change_a_byte(
-    game: dict[str, Any], seed: int, acting: float, n: int
-) -> None:
-    one, two = Batch(n, GameConfig(**game)), Batch(n, GameConfig(**game), num_threads=2)
-    one.reset(seed=seed)
-    two.reset(seed=seed)
-    for actions in random_actions(seed, acting, n, STEPS):
-        assert one.step(actions) == two.step(actions)
-    assert bytes_of(one) == bytes_of(two)
-
-
-def test_permuted_actions_and_draws_permute_the_results() -> None:
-    generator = np.random.default_rng(0)
-    order = generator.permutation(N)
-    game = GameConfig(red_agent="meander", green_agent="active", episode_length=1000)
-    one, two = Batch(N, game), Batch(N, game)
-    one.reset(seed=0)
-    two.reset(seed=1)
-    for actions in random_actions(0, 0.3, N, STEPS):
-        draws = generator.integers(0, 2**32, (N, 4))
-        one.step(actions, draws)
-        two.step(actions[order].copy(), draws[order].copy())
-    for name in set(STATE_DTYPE.names or ()) - {"index"}:
-        assert one.state[name][order].tolist() == two.state[name].tolist()
-    assert one.observation[order].tobytes() == two.observation.tobytes()
-
-
-def episodes_of(batch: Batch) -> list[bytes]:
-    """What Red did in the next 30 steps of each environment, against a sleeping Blue."""
-    targets = []
-    for _ in range(30):
-        batch.step(np.zeros(batch.num_envs, np.int64))
-        targets.append(batch.state["red_target"].copy())
-    return [row.tobytes() for row in np.stack(targets, axis=1)]
-
-
-def test_episodes_differ_between_environments_episodes_and_seeds() -> None:
-    batch = Batch(20, GameConfig(red_agent="meander", episode_length=31))
-    seen: set[bytes] = set()
-    for seed in (0, 1):
-        batch.reset(seed=seed)
-        seen.update(episodes_of(batch))
-        batch.step(np.zeros(20, np.int64))  # the last step, and the next episode
-        seen.update(episodes_of(batch))
-    assert len(seen) == 80
-
-
-def test_a_reset_without_a_seed_goes_on_to_the_next_episode_like_the_step_limit() -> None:
-    game = GameConfig(red_agent="meander", episode_length=31)
-    by_limit, by_reset = Batch(20, game), Batch(20, game)
-    by_limit.reset(seed=0)
-    by_reset.reset(seed=0)
-    for _ in range(31):
-        by_limit.step(np.zeros(20, np.int64))
-    by_reset.reset()
-    assert episodes_of(by_limit) == episodes_of(by_reset)
-
-
-def global_stream() -> Any:
-    state: Any = np.random.get_state()
-    return state[1].tolist()
-
-
-def test_no_global_generator_is_touched() -> None:
-    before = global_stream()
-    batch = Batch(4, GameConfig(red_agent="meander"))
-    batch.reset(seed=0)
-    episodes_of(batch)
-    assert global_stream() == before

@@ -84,20 +84,6 @@ class Extend(argparse.Action):
         setattr(namespace, self.dest, [part for several in values for part in several])
 
 
-class Append(argparse.Action):
-    """Adds a value to a list, each time the flag is given."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Makes the list one longer."""
-        setattr(namespace, self.dest, [*getattr(namespace, self.dest, ()), values])
-
-
 def add_setting(
     parser: TakesFlags,
     field: SettingField,
@@ -129,7 +115,9 @@ def add_setting(
     if field.type is bool:
         options["action"] = "store_true"
     elif field.setting.repeated:
-        options |= {"action": Append, "type": field.part_type, "metavar": field.metavar}
+        options |= {"action": "append", "type": field.part_type, "metavar": field.metavar}
+        if default is None:  # argparse adds to a list
+            options["default"] = list(field.default)
     else:
         kind = field.part_type if field.part_type in (int, float) else str
         reads = read or (list_of(kind) if field.is_list else kind)

@@ -102,8 +102,8 @@ class Orders:
         if isinstance(workflow, str):
             words = [word for word in _SEPARATOR.split(workflow.strip()) if word]
         else:
-            named: object = workflow
-            words = [str(word) for word in (named if isinstance(named, Iterable) else [named])]
+            given = workflow if isinstance(workflow, Iterable) else (workflow,)
+            words = [str(word) for word in given]
         known = {name.casefold(): name for name in self.units.names}
         names = [known.get(word.casefold(), "") for word in words]
         if sorted(names) != sorted(self.units.names):

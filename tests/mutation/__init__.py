@@ -1,0 +1,1 @@
+"""Changes the rules one by one and tells which changes no test notices (`make mutation`)."""

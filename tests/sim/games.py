@@ -1,0 +1,31 @@
+"""Random games, for what must hold whatever is played."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from workflow_rl.config import RED_AGENTS, RULE_SETS
+from workflow_rl.scenario.actions import NUM_ACTIONS
+
+GAMES = st.fixed_dictionaries(
+    {
+        "red_agent": st.sampled_from([*RED_AGENTS, "mixed"]),
+        "rules": st.sampled_from(RULE_SETS),
+        "green_agent": st.sampled_from(["sleep", "active"]),
+        "observation": st.sampled_from(["challenge", "cardiff"]),
+        "episode_length": st.sampled_from([7, 50, 1000]),
+    }
+)
+SEEDS = st.integers(0, 2**32)
+ACTING = st.sampled_from([0.0, 0.05, 0.3, 1.0])  # how often Blue does not sleep
+N = 12
+STEPS = 80
+FEW = 5  # environments where one would nearly do: interpreted, a step takes its time
+
+
+def random_actions(seed: int, acting: float, n: int, steps: int) -> np.ndarray[Any, Any]:
+    generator = np.random.default_rng(seed)
+    actions = generator.integers(0, NUM_ACTIONS, (steps, n))
+    actions[generator.random((steps, n)) > acting] = 0
+    return actions

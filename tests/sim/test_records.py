@@ -1,0 +1,82 @@
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from workflow_rl.sim.records import PADDING, initial_record, record_dtype
+
+Byte = Annotated[int, np.int8, ()]
+Short = Annotated[int, np.int16, ()]
+Long = Annotated[int, np.int64, ()]
+Three = Annotated[NDArray[np.int16], np.int16, (3,)]
+
+
+class Gaps(Protocol):
+    """Fields that leave gaps between them and at the end."""
+
+    first: Byte = 7
+    long: Long = -5
+    three: Three = np.array([1, 2, 3])
+    last: Byte = 1
+
+
+class NoGaps(Protocol):
+    """Fields that fill their record."""
+
+    a: Short = 1
+    b: Byte = 2
+    c: Byte = 3
+
+
+class Bytes(Protocol):
+    """Fields that need no alignment."""
+
+    a: Byte = 1
+    b: Byte = 2
+    c: Byte = 3
+
+
+def layout_of(dtype: np.dtype[np.void]) -> list[tuple[str, int, int]]:
+    """The fields: name, where it begins, how many bytes it has."""
+    assert dtype.fields is not None
+    return [(name, at, kind.itemsize) for name, (kind, at, *_) in dtype.fields.items()]
+
+
+def test_fields_are_aligned_and_what_that_leaves_free_has_a_name() -> None:
+    dtype = record_dtype(Gaps)
+    assert layout_of(dtype) == [
+        ("first", 0, 1),
+        (f"{PADDING}1", 1, 7),
+        ("long", 8, 8),
+        ("three", 16, 6),
+        ("last", 22, 1),
+        (f"{PADDING}5", 23, 1),
+    ]
+    assert (dtype.itemsize, dtype.alignment, dtype.isalignedstruct) == (24, 8, True)
+    assert dtype["three"].shape == (3,)
+
+
+def test_a_record_without_gaps_has_no_padding() -> None:
+    assert layout_of(record_dtype(NoGaps)) == [("a", 0, 2), ("b", 2, 1), ("c", 3, 1)]
+    assert layout_of(record_dtype(Bytes)) == [("a", 0, 1), ("b", 1, 1), ("c", 2, 1)]
+
+
+def test_the_initial_record_holds_the_values_that_the_layout_states_and_stays_so() -> None:
+    record: Any = initial_record(Gaps)
+    assert record.shape == (1,)
+    assert [record[name][0].tolist() for name in ("first", "long", "three", "last")] == [
+        *(7, -5, [1, 2, 3], 1)
+    ]
+    assert not record[f"{PADDING}1"].any()
+    with pytest.raises(ValueError, match="read-only"):
+        record["first"] = 0
+
+
+def test_a_field_without_an_initial_value_is_an_error() -> None:
+    class Forgetful(Protocol):
+        alive: Byte = 1
+        lives: Byte
+
+    with pytest.raises(AttributeError, match="lives"):
+        initial_record(Forgetful)
