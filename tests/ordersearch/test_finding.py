@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from tests.ordersearch.quick import quick_search
 from tests.report.runs import pairwise
 from tests.studies.landscape.test_recorded import recorded
+from workflow_rl.config import TrainConfig
 from workflow_rl.files import json_text
 from workflow_rl.ordersearch.finding import FEWEST, Finding, conclude
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
 from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, orders_of
 
 PAIRS = TYPES.pairs
 POSITIONS = TYPES.positions(range(NUM_ORDERS))
@@ -242,3 +243,25 @@ def test_orders_far_from_each_other_may_be_equal() -> None:
     found = conclude(TYPES, every_order(BEFORE_USER, noise=1.0), "bline")
     assert len(found.equals) == 60
     assert max(TYPES.distance(found.equals[0], o) for o in found.equals) > 5
+
+
+def test_of_orders_too_many_to_list_those_with_the_clear_pair_are_counted() -> None:
+    orders = orders_of(TrainConfig(units="hosts", require=("User2 > User3",)))
+    tried = orders.draw(np.random.default_rng(0), 60)
+    pair = orders.pairs.index(tuple(sorted(map(orders.units.names.index, ("Op_Server0", "User1")))))
+    values = 5.0 * orders.precedence(tried)[:, pair] - 30.0
+    values += np.random.default_rng(1).normal(size=len(tried))
+    seen = [Observation(int(o), float(v), 0.97, True) for o, v in zip(tried, values, strict=True)]
+    found = conclude(orders, seen, "meander")
+    assert [str(effect) for effect in found.clear] == ["Op_Server0 before User1"]
+    assert found.equal_orders == math.factorial(12) // 4
+    assert "119,750,400 equal orders" in found.headline
+    assert set(found.equals) == {o.order for o in seen if o.value > -30.0}
+    assert "User2 before User3" not in [str(effect) for effect in found.effects]  # required
+
+
+def test_against_bline_units_that_it_never_touches_are_named() -> None:
+    orders = orders_of(TrainConfig(units="hosts"))
+    found = conclude(orders, [], "bline")
+    assert found.idle == ("Defender", "Op_Host0", "Op_Host1", "Op_Host2")
+    assert found.equal_orders == math.factorial(12)
