@@ -10,6 +10,7 @@ from workflow_rl.config.game import MIXED
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOFormName
 from workflow_rl.config.setting import Setting, current_names, described
 from workflow_rl.config.train import TrainConfig
+from workflow_rl.config.units import ANY
 
 PresetName = Literal[
     "episode",
@@ -20,6 +21,7 @@ PresetName = Literal[
     "parallel200",
     "original",
     "strongest",
+    "universal",
 ]
 Changes = Mapping[str, Any]
 
@@ -35,6 +37,23 @@ class Preset:
     """The form of PPO, where it is not the default one."""
 
 
+_WITH_MEMORY: Final[Changes] = {
+    "n_envs": 384,
+    "max_episodes": 600,
+    "alignment": "fixed",
+    "alignment_lambda": 0.0,
+    "stop_at": "budget",
+    "removal_bonus": 0.5,
+    "hidden": (128, 128),
+    "action_space": "useful",
+    "snapshot_every": 20,
+}
+_AGAINST_ALL: Final[Changes] = {
+    "observation": "memory",
+    "red_agent": "mixed",
+    # Against a Red that sleeps there is little to learn: not to repair.
+    "red_probabilities": {"bline": 0.45, "meander": 0.45, "sleep": 0.1},
+}
 PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
     {
         "episode": Preset({"n_envs": 1}, {"epochs": 4}),
@@ -58,32 +77,14 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
             {"observation": "cardiff"},
             "documented",
         ),
-        "strongest": Preset(
-            {
-                "n_envs": 384,
-                "max_episodes": 600,
-                "conditioned": False,
-                "alignment": "fixed",
-                "alignment_lambda": 0.0,
-                "stop_at": "budget",
-                "removal_bonus": 0.5,
-                "hidden": (128, 128),
-                "action_space": "useful",
-                "snapshot_every": 20,
-            },
-            {},
-            {
-                "observation": "memory",
-                "red_agent": "mixed",
-                # Against a Red that sleeps there is little to learn: not to repair.
-                "red_probabilities": {"bline": 0.45, "meander": 0.45, "sleep": 0.1},
-            },
-            "modern",
+        "strongest": Preset({**_WITH_MEMORY, "conditioned": False}, {}, _AGAINST_ALL, "modern"),
+        "universal": Preset(
+            {**_WITH_MEMORY, "units": ANY, "follow": "shielded"}, {}, _AGAINST_ALL, "modern"
         ),
     }
 )
 # The documented ones, which `compare-updates` sets side by side.
-UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if name != "strongest")
+UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if PRESETS[name].game is not _AGAINST_ALL)
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
 PRESET: Final = described(
     "preset", Annotated[PresetName, Setting("rollout strategy", ("--preset",))], DEFAULT_PRESET

@@ -1,21 +1,23 @@
 """Choosing among the policies a training kept: by games that no result is reported of."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import policy_agent
 from workflow_rl.config import whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import Game, play_batch
+from workflow_rl.workflow.orders import TYPES, Order, Orders
+from workflow_rl.workflow.units import units_of
 
 FIRST_EPISODES: Final = 200  # of each candidate in the first round
 _KEPT: Final = 4  # one in so many goes on to a round of four times the episodes
+DRAWN_ORDERS: Final = 20  # under which one that follows any order plays
 # Games of the selection: no evaluation asked for by a user has this seed.
 SELECTION_SEED: Final = 2**40 + 7
 
@@ -63,7 +65,8 @@ def select(
     """Plays rounds of ever more episodes, and yields what happens as it happens.
 
     Each round leaves the best quarter, until one has been played with at least `episodes`. Policies
-    that do not comply come last. Episodes of policies trained on mixed red agents are mixed too.
+    that do not comply come last. Episodes of policies trained on mixed red agents are mixed too;
+    one that follows any order plays under several, the same for all of them.
 
     Args:
         paths: policy files.
@@ -78,21 +81,21 @@ def select(
         Each candidate as it has played a round; the ranking at last.
     """
     whole_number("episodes", episodes, 1, 10**7)
-    agents = {path: _agent(path) for path in paths}
-    needed = {path: _threshold(policy, threshold) for path, (policy, _) in agents.items()}
+    policies = {path: load_policy(path) for path in paths}
+    needed = {path: _threshold(policy, threshold) for path, policy in policies.items()}
     left, number = list(paths), min(FIRST_EPISODES, episodes)
     while True:
         played = []
         for path in left:
-            policy, agent = agents[path]
+            policy = policies[path]
             game = Game(
                 steps=steps,
                 red_agent=red_agent or str(policy.description["red_agent"]),
                 rules=rules or str(policy.description["rules"]),
                 seed=SELECTION_SEED + number,
-                order=agent.order,
+                order=None,
             )
-            played.append(_score(path, agent, game, number))
+            played.append(_score(path, policy, game, number))
             yield played[-1]
         played.sort(key=lambda c: _rank(c, needed[c.path]), reverse=True)
         if number >= episodes:
@@ -102,9 +105,17 @@ def select(
         number = min(4 * number, episodes)
 
 
-def _agent(path: Path) -> tuple[Policy, BlueAgent]:
-    policy = load_policy(path)
-    return policy, policy_agent(policy, path.stem)
+def orders_played(policy: Policy) -> list[Order | None]:
+    """Returns the orders a policy is judged under: its own, or some of those it can follow."""
+    if not policy.is_conditioned or policy.order is not None:
+        return [policy.order]
+    kinds = [TYPES, Orders(units_of("hosts"))] if policy.units is None else [Orders(policy.units)]
+    rng = np.random.default_rng(SELECTION_SEED)
+    return [
+        orders[index]
+        for orders in kinds
+        for index in orders.draw(rng, DRAWN_ORDERS // len(kinds)).tolist()
+    ]
 
 
 def _threshold(policy: Policy, given: float | None) -> float:
@@ -113,11 +124,16 @@ def _threshold(policy: Policy, given: float | None) -> float:
     return float(policy.description.get("compliance_threshold", 0.0))
 
 
-def _score(path: Path, agent: BlueAgent, game: Game, episodes: int) -> Candidate:
-    cell = play_batch(agent, game, episodes, logged=0)
-    rates = cell.compliance.get("observed")
-    compliance = float("nan") if rates is None else float(np.mean(rates))
-    return Candidate(path, cell.mean, compliance, episodes)
+def _score(path: Path, policy: Policy, game: Game, episodes: int) -> Candidate:
+    orders = orders_played(policy)
+    each = -(-episodes // len(orders))
+    cells = [
+        play_batch(policy_agent(policy, path.stem, order), replace(game, order=order), each, 0)
+        for order in orders
+    ]
+    rates = [np.mean(cell.compliance["observed"]) for cell in cells if cell.compliance]
+    compliance = float(np.mean(rates)) if rates else float("nan")
+    return Candidate(path, float(np.mean([cell.mean for cell in cells])), compliance, episodes)
 
 
 def _rank(candidate: Candidate, threshold: float) -> tuple[float, float]:
