@@ -72,6 +72,8 @@ class Finding:
                 f"No workflow complied: none of the {self.tried} tried reached the compliance "
                 "asked for, so no order can be recommended"
             )
+        if self.equal_orders == 1 and not self.effects:
+            return "One order alone is allowed: there is nothing to compare it with"
         if not self.effects:
             return f"{_complied(self.compliant)}: too few to tell orders apart"
         if self.clear and not self.either:
