@@ -203,13 +203,12 @@ def _best_by(
         return tuple(best), len(best)
     names = orders.units.names
     ways = [orders.pairs[pair][:: 1 if worth[pair] >= 0 else -1] for pair in pairs]
-    told = [f"{names[first]} > {names[second]}" for first, second in ways]
+    told = [(names[first], names[second]) for first, second in ways]
     try:
-        required = [f"{first} > {second}" for first, second in orders.required.pairs]
-        agreeing = Orders(orders.units, Requirements.read([*required, *told], orders.units))
+        required = Requirements.of([*orders.required.pairs, *told], orders.units)
     except InvalidInputError:  # no order has all of them
         return tuple(best), len(best)
-    return tuple(best), agreeing.count
+    return tuple(best), Orders(orders.units, required).count
 
 
 def _effect(

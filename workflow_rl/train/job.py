@@ -93,9 +93,7 @@ class TrainResult:
         Raises:
             KeyError, TypeError, ValueError: it is not such data.
         """
-        known: dict[str, Any] = {
-            f.name: data[f.name] for f in fields(cls) if f.name != "workflow"
-        }
+        known: dict[str, Any] = {f.name: data[f.name] for f in fields(cls) if f.name != "workflow"}
         known["workflow"] = data.get("workflow")
         for name in _MAY_BE_NAN:
             known[name] = math.nan if known[name] is None else float(known[name])
