@@ -56,6 +56,7 @@ class Policy:
         self.encoding = encoding_told(description)  # how it is shown an order; None: not at all
         order = description.get("order")
         self.order: Order | None = None if order is None else self.read_order(order)
+        self.is_masked = bool(description.get("mask_actions", False))  # it was trained with masks
         self.is_shielded = description.get("follow") == "shielded"
         self._weights = weights
         numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
@@ -177,7 +178,7 @@ class Policy:
         keeps_itself = self.observation_size in (MEMORY_SIZE, BELIEF_SIZE)
         is_table = len(seen) == CHALLENGE_SIZE and keeps_itself
         scores = self.probabilities(known[0] if is_table else seen)[None]
-        if self.description.get("mask_actions", False):
+        if self.is_masked:
             mask = self._mind.action_mask
             mask = self.shield(mask, seen) if self.is_shielded else mask
             scores = np.where(self._episode.allowed(mask), scores, -1.0)

@@ -8,7 +8,6 @@ from workflow_rl.ordersearch.finding import PairEffect
 from workflow_rl.playbook.handout import Handout
 from workflow_rl.playbook.plan import Unit, formatted, free_units, names_of
 from workflow_rl.report.words import command_of, game_of, percent, points, unfit_for
-from workflow_rl.runs.store import SEARCH
 from workflow_rl.scenario.tables import (
     OT_SERVICE_DOWN_COST,
     RESTORE_COST,
@@ -27,7 +26,7 @@ def runbook(handout: Handout) -> str:
 def _head(handout: Handout) -> Iterator[str]:
     yield f"# Repair order: {formatted(handout.plan)}"
     yield ""
-    how = "found by" if _is_search(handout) else "given to"
+    how = "found by" if handout.run.is_search else "given to"
     yield (
         f"Which compromised machines to fix first, as {how} the run {_code(handout.run.name)} "
         f"of {handout.created:%Y-%m-%d} ({game_of(handout.run)})."
@@ -38,10 +37,6 @@ def _head(handout: Handout) -> Iterator[str]:
             "**Take it with care**: the policy trained for this order does not reach the "
             f"compliance asked for ({percent(handout.config.train.compliance_threshold)})."
         )
-
-
-def _is_search(handout: Handout) -> bool:
-    return handout.run.purpose == SEARCH
 
 
 def _order(handout: Handout) -> Iterator[str]:
@@ -116,7 +111,7 @@ def _remove(unit: Unit) -> str:
 def _what_matters(handout: Handout) -> Iterator[str]:
     yield "## Which part of the order matters"
     yield ""
-    if _is_search(handout):
+    if handout.run.is_search:
         headline = handout.finding.headline
         yield f"{headline[:1].upper()}{headline[1:]}."
         yield ""
@@ -217,7 +212,7 @@ def _limits(handout: Handout) -> Iterator[str]:
     rules = handout.config.game.rules
     yield "## For which attackers it holds"
     yield ""
-    verb = "searched" if _is_search(handout) else "trained for"
+    verb = "searched" if handout.run.is_search else "trained for"
     yield (
         f"The order was {verb} against {' and '.join(handout.attackers)}, under the rules "
         f"{rules}, with {handout.config.game.episode_length} steps an episode. For other "
