@@ -24,8 +24,8 @@ from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.compliance import without_violations
-from workflow_rl.workflow.orders import Order, Orders
-from workflow_rl.workflow.units import TYPE_UNITS, Units
+from workflow_rl.workflow.orders import Order, read_order
+from workflow_rl.workflow.units import Units
 
 POLICY_KIND: Final = "policy"
 RECOMMENDED_FILE: Final = Path("policies", "recommended.safetensors")  # of a run's directory
@@ -227,14 +227,11 @@ class Policy:
         Raises:
             InvalidInputError: it is none, or the policy cannot be told orders of these units.
         """
-        if isinstance(workflow, Order):
-            units, order = workflow.units, workflow
-        else:
-            units = units or self.units or TYPE_UNITS
-            order = Orders(units).read(workflow)
-        if self.encoding is not None and not self.encoding.is_general and units != self.units:
+        order = read_order(workflow, units or self.units)
+        is_bound = self.encoding is not None and not self.encoding.is_general
+        if is_bound and order.units != self.units:
             raise InvalidInputError(
-                f"this policy can be told orders of the units {self.units}, not of {units}"
+                f"this policy can be told orders of the units {self.units}, not of {order.units}"
             )
         return order
 
