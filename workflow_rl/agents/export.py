@@ -25,6 +25,7 @@ from workflow_rl import __version__
 from workflow_rl.agents.action_space import ALL, CARDIFF, action_space_of, make_action_space
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import observation_of
+from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
 from workflow_rl.belief.observation import BELIEF_LAYOUT, LEVELS
 from workflow_rl.config import one_of
 from workflow_rl.config.checks import file_path
@@ -73,7 +74,8 @@ def export_policy(
     """Returns a policy as a model that other programs run, and writes it if told where.
 
     Args:
-        policy: a policy, a policy file or a run directory, whose recommended policy is taken.
+        policy: a policy, a policy file, a model of SB3's PPO (`.zip`) or a run directory, whose
+            recommended policy is taken.
         output: the file to write.
         format: `onnx`, the only one.
 
@@ -82,19 +84,23 @@ def export_policy(
 
     Raises:
         InvalidInputError: there is no such policy or format, or nothing can be written there.
-        MissingDependencyError: onnx is not installed.
+        MissingDependencyError: onnx, or for a model of SB3 torch, is not installed.
     """
     from workflow_rl.files import named_output, write_named
 
     one_of("format", format, EXPORT_FORMATS)
     target = None if output is None else named_output(file_path("an output", output))
-    found = policy if isinstance(policy, Policy) else load_policy(policy)
+    found = policy if isinstance(policy, Policy) else _load(file_path("a policy", policy))
     with explain_missing("exporting a policy"):
         model = _model_of(found)
     content = bytes(model.SerializeToString(deterministic=True))
     if target is not None:
         write_named(target, content)
     return content
+
+
+def _load(path: Path) -> Policy:
+    return sb3_policy(path) if path.suffix == SB3_SUFFIX else load_policy(path)
 
 
 def describe_interface(policy: Policy) -> dict[str, Any]:

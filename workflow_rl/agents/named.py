@@ -17,7 +17,7 @@ from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
 from workflow_rl.agents.react_restore import ReactRestoreAgent
-from workflow_rl.agents.sb3 import sb3_agent
+from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_agent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
@@ -92,7 +92,7 @@ def _from_path(
             f"{path} is no run directory, no policy file and no baseline: baselines are "
             f"{', '.join((*REFERENCE_AGENTS, *SHIPPED))}"
         )
-    if path.suffix == ".zip":
+    if path.suffix == SB3_SUFFIX:
         return sb3_agent(path, path.stem, sampled=sampled)
     name = path.resolve().name if path.is_dir() else path.stem
     return policy_agent(load_policy(path), name, order, units=units, sampled=sampled)

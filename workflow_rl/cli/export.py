@@ -18,7 +18,7 @@ def add_to(commands: Commands) -> None:
         "policy",
         type=Path,
         metavar="POLICY",
-        help="run directory (its recommended policy) or policy file",
+        help="run directory (its recommended policy), policy file, or SB3 PPO model (.zip)",
     )
     parser.add_argument(
         "--format",
