@@ -105,7 +105,7 @@ class Finding:
         if self.idle:
             many = len(self.idle) > 1
             told.append(
-                f"By the rules the {'places' if many else 'place'} of {_listed(self.idle)} cannot "
+                f"By the rules the {'places' if many else 'place'} of {listed(self.idle)} cannot "
                 "matter against this attacker."
             )
         return tuple(told)
@@ -228,10 +228,11 @@ def _joined(effects: Sequence[PairEffect]) -> str:
     firsts: dict[str, list[str]] = {}
     for effect in effects:
         firsts.setdefault(effect.second, []).append(effect.first)
-    return ", ".join(f"{_listed(units)} before {second}" for second, units in firsts.items())
+    return ", ".join(f"{listed(units)} before {second}" for second, units in firsts.items())
 
 
-def _listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Writes words as `A, B and C`."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

@@ -307,6 +307,19 @@ NUM_ORDERS: Final = TYPES.count
 ORDERS: Final[tuple[Order, ...]] = tuple(TYPES[index] for index in range(NUM_ORDERS))
 
 
+def read_order(workflow: str | Sequence[str], units: Units | None = None) -> Order:
+    """Returns the order that a user means.
+
+    Args:
+        workflow: text, names, or an order, which knows its units.
+        units: whose names those are; by default the five types.
+
+    Raises:
+        InvalidInputError: it does not name each unit once.
+    """
+    return workflow if isinstance(workflow, Order) else Orders(units or TYPE_UNITS).read(workflow)
+
+
 def orders_of(config: TrainConfig) -> Orders:
     """Returns the orders that a training, or a search of trainings, may follow.
 
