@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from workflow_rl import Cage2VectorEnv
+from workflow_rl.agents.export import export_policy
 from workflow_rl.agents.sb3 import sb3_agent
 from workflow_rl.config import ObservationName
 from workflow_rl.errors import InvalidInputError
@@ -103,6 +104,27 @@ def test_it_reads_what_the_network_is_made_of(tmp_path: Path, settings: dict[str
     agent.begin(30, seed=0)
     expected, _ = made.predict(SEEN, deterministic=True)
     assert (agent.act(SEEN, ALLOWED, 0) == expected).all()
+
+
+def test_it_can_be_exported_and_takes_the_models_actions_elsewhere(tmp_path: Path) -> None:
+    import onnxruntime
+
+    made = model()
+    made.policy.action_net.weight.data *= 100  # no near ties
+    made.save(tmp_path / "model.zip")
+    content = export_policy(tmp_path / "model.zip")
+    exported = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    (actions,) = exported.run(["action"], {"observation": SEEN.astype(np.float32)})
+    assert (actions == made.predict(SEEN, deterministic=True)[0]).all()
+
+
+def test_a_network_that_no_policy_has_plays_but_is_not_exported(tmp_path: Path) -> None:
+    import torch
+
+    model(policy_kwargs={"activation_fn": torch.nn.ELU}).save(tmp_path / "model.zip")
+    sb3_agent(tmp_path / "model.zip", "model")
+    with pytest.raises(InvalidInputError, match="the activation ELU; policies have ReLU or Tanh"):
+        export_policy(tmp_path / "model.zip")
 
 
 class Trap:

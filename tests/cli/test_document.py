@@ -17,3 +17,9 @@ def test_the_page_has_a_section_for_every_command() -> None:
     [commands] = [a for a in build_parser()._actions if a.dest == "command"]
     assert isinstance(commands.choices, dict)
     assert {section.split()[0] for section in sections} == set(commands.choices)
+
+
+def test_every_row_has_two_cells() -> None:
+    rows = [line for line in document().splitlines() if line.startswith("|")]
+    assert len(rows) > 100
+    assert [row for row in rows if row.replace("\\|", "").count("|") != 3] == []

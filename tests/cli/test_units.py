@@ -139,6 +139,9 @@ def test_an_order_that_is_required_from_first_to_last_is_simply_trained(folder: 
     summary = json.loads((the_run(folder / "logs") / "summary.json").read_text())
     assert summary["workflows"] == 1
     assert summary["recommended"] == "rest > jewels > laptops"
+    assert "\n1/1 rest > " in out
+    assert "base:" not in out
+    assert not (the_run(folder / "logs") / "policies" / "base.safetensors").exists()
     assert "recommended: rest > jewels > laptops" in out
     told = run_here("train", *QUICK, *UNITS, *whole, "--checkpoint-dir", "one", cwd=folder)
     assert "rest > jewels > laptops: reward" in told

@@ -7,10 +7,51 @@ from workflow_rl.config import (
     PRESETS,
     ExperimentConfig,
     GameConfig,
+    PPOConfig,
+    Preset,
     PresetName,
     TrainConfig,
 )
 from workflow_rl.errors import InvalidInputError
+
+
+@pytest.mark.parametrize(
+    ("name", "envs", "transitions", "epochs", "minibatch"),
+    [
+        ("episode", 1, 100, 4, None),
+        ("hybrid", 1, 500, 4, None),
+        ("minibatch", 1, 1_000, 4, None),
+        ("standard", 8, 2_048, 4, 64),
+        ("parallel25", 25, 2_500, 4, None),
+        ("parallel200", 200, 20_000, 4, None),
+        ("original", 200, 20_000, 6, None),
+    ],
+)
+def test_every_rollout_strategy_of_the_documents_is_a_preset(
+    name: PresetName, envs: int, transitions: int, epochs: int, minibatch: int | None
+) -> None:
+    preset = PRESETS[name]
+    config, ppo = TrainConfig(**preset.train), PPOConfig(**preset.ppo)
+    assert config.n_envs == envs
+    assert config.rollout_steps(100) * envs == transitions
+    assert (ppo.epochs, ppo.minibatch_size) == (epochs, minibatch)
+    assert config.max_updates(100) >= config.min_updates
+
+
+def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
+    assert set(PRESETS) == {
+        *("episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original"),
+        "strongest",
+    }
+    assert PRESETS["parallel200"] == Preset()
+    assert TrainConfig(**PRESETS["parallel25"].train).max_episodes == 400
+    assert TrainConfig(**PRESETS["parallel25"].train).min_updates == 10
+    original = TrainConfig(**PRESETS["original"].train)
+    assert original.max_episodes * original.n_envs == 100_000
+    assert not original.conditioned
+    assert original.action_space == "cardiff"
+    assert PRESETS["original"].game == {"observation": "cardiff"}
+    assert PRESETS["original"].form == "documented"
 
 
 def test_the_default_preset_is_the_default_configuration() -> None:

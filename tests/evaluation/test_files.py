@@ -49,6 +49,12 @@ def test_the_text_file_has_the_challenges_lines(found: Evaluation) -> None:
     assert pairs[0] == ("DecoyHarakaSMPT Op_Server0", "DiscoverRemoteSystems User")
 
 
+def test_a_drawn_attacker_is_named_as_such() -> None:
+    drawn = evaluate("sleep", episodes=2, steps=[5], red_agents=["mixed"])
+    told = "steps: 5, adversary: one of the three, drawn for each episode, mean: "
+    assert list(challenge_lines(drawn))[3].startswith(told)
+
+
 def test_both_files_are_written_with_where_they_come_from(
     found: Evaluation, tmp_path: Path
 ) -> None:

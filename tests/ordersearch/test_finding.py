@@ -199,6 +199,15 @@ def test_without_a_compliant_trial_that_is_all_that_is_said() -> None:
     assert (found.compliant, found.effects, found.clear) == (0, (), ())
 
 
+def test_where_one_order_is_allowed_there_is_nothing_to_compare() -> None:
+    only = orders_of(TrainConfig(require=(" > ".join(ORDERS[33]),)))
+    found = conclude(only, [Observation(33, -16.0, 0.97, True)], "bline")
+    assert found.headline == "One order alone is allowed: there is nothing to compare it with"
+    assert found.equals == (33,)
+    failed = conclude(only, [Observation(33, -16.0, 0.2, False)], "bline")
+    assert failed.headline.startswith("No workflow complied")
+
+
 @pytest.mark.parametrize("number", range(1, FEWEST))
 def test_from_too_few_trials_nothing_is_concluded(number: int) -> None:
     found = conclude(

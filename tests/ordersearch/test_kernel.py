@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from workflow_rl.ordersearch.candidates import distances
 from workflow_rl.ordersearch.fitting import features_of
 from workflow_rl.ordersearch.kernel import LONGEST, SHORTEST, covariance, scale_of
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders
@@ -33,7 +32,7 @@ def test_features_say_for_each_pair_which_comes_first() -> None:
 
 @pytest.mark.parametrize("lengthscale", LENGTHSCALES)
 def test_covariance_falls_exponentially_with_the_kendall_distance(lengthscale: float) -> None:
-    expected = np.exp(-distances(TYPES, EVERY, EVERY) / lengthscale)
+    expected = np.exp(-TYPES.distances(EVERY, EVERY) / lengthscale)
     np.testing.assert_allclose(covariances(lengthscale), expected, rtol=1e-12)
 
 

@@ -65,6 +65,11 @@ def test_the_evidence_names_trials_scores_intervals_and_attackers(tmp_path: Path
     assert "Unfit for bline" not in holds
 
 
+def test_several_attackers_are_listed_as_people_write_them(tmp_path: Path) -> None:
+    holds = section(told(mixed(tmp_path / "exp")), "For which attackers it holds")
+    assert "searched against bline, meander and sleep, under the rules main" in holds
+
+
 def test_a_training_of_one_workflow_has_a_runbook_that_claims_no_search(tmp_path: Path) -> None:
     text = told(trained(tmp_path / "exp"))
     assert "as given to the run `exp`" in text

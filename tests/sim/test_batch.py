@@ -12,7 +12,7 @@ from tests.sim.games import ACTING, FEW, GAMES, SEEDS, STEPS, N, random_actions
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS, parse_action
-from workflow_rl.sim.batch import Batch, max_threads, settings_of
+from workflow_rl.sim.batch import Batch, is_plain, max_threads, settings_of
 from workflow_rl.sim.draws import philox
 from workflow_rl.sim.observe import OBSERVATION_SIZES
 from workflow_rl.sim.state import STATE_DTYPE
@@ -42,6 +42,33 @@ def test_an_action_out_of_range_is_refused_before_anything_is_played() -> None:
             with pytest.raises(InvalidInputError, match=sentence):
                 batch.step(actions)
     assert batch.state.tobytes() == before
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        np.zeros(3, np.int32),
+        np.zeros(3),
+        np.zeros(3, np.bool_),
+        np.zeros(2, np.int64),
+        np.zeros(4, np.int64),
+        np.zeros((3, 1), np.int64),
+        np.zeros(6, np.int64)[::2],
+    ],
+    ids=["of 32 bits", "floats", "flags", "too few", "too many", "of two axes", "with gaps"],
+)
+def test_actions_that_machine_code_would_misread_are_refused_before_anything_is_played(
+    actions: Any,
+) -> None:
+    batch = Batch(3, GameConfig())
+    batch.reset(seed=0)
+    before = bytes_of(batch)
+    with pytest.raises(InvalidInputError, match="actions must be 3 64-bit integers, contiguous"):
+        batch.step(actions)
+    assert not is_plain(actions, (3,))
+    assert bytes_of(batch) == before
+    assert is_plain(np.zeros(6, np.int64)[:3], (3,))  # a part in one piece is taken
+    assert batch.step(np.zeros(6, np.int64)[:3]) == 0
 
 
 def test_what_was_seen_last_is_kept_when_the_next_episode_has_begun() -> None:

@@ -22,14 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl import __version__
-from workflow_rl.agents.action_space import ALL, CARDIFF, action_space_of
+from workflow_rl.agents.action_space import ALL, CARDIFF, action_space_of, make_action_space
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import observation_of
+from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
 from workflow_rl.belief.observation import BELIEF_LAYOUT, LEVELS
 from workflow_rl.config import one_of
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import explain_missing
-from workflow_rl.scenario.actions import ACTION_NAMES, USEFUL_ACTIONS
+from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.cardiff import MACRO_LISTS, PLAIN_ACTIONS, START_OUTPUTS
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
 from workflow_rl.sim.memory import MEMORY_LAYOUT, TRUTH_BITS
@@ -54,8 +55,6 @@ _MASK: Final = {
     "useful": "output k is masked while its action is a decoy that would be refused now",
     CARDIFF: "a decoy list is masked while all of its decoys stand",
 }
-
-
 _SHIELD: Final = (
     "; a Remove or Restore is masked while a host is marked and this one is not due: marked, with "
     "no marked host before it in the order (a Remove of a host marked Unknown stays allowed)"
@@ -75,7 +74,8 @@ def export_policy(
     """Returns a policy as a model that other programs run, and writes it if told where.
 
     Args:
-        policy: a policy, a policy file or a run directory, whose recommended policy is taken.
+        policy: a policy, a policy file, a model of SB3's PPO (`.zip`) or a run directory, whose
+            recommended policy is taken.
         output: the file to write.
         format: `onnx`, the only one.
 
@@ -84,19 +84,23 @@ def export_policy(
 
     Raises:
         InvalidInputError: there is no such policy or format, or nothing can be written there.
-        MissingDependencyError: onnx is not installed.
+        MissingDependencyError: onnx, or for a model of SB3 torch, is not installed.
     """
     from workflow_rl.files import named_output, write_named
 
     one_of("format", format, EXPORT_FORMATS)
     target = None if output is None else named_output(file_path("an output", output))
-    found = policy if isinstance(policy, Policy) else load_policy(policy)
+    found = policy if isinstance(policy, Policy) else _load(file_path("a policy", policy))
     with explain_missing("exporting a policy"):
         model = _model_of(found)
     content = bytes(model.SerializeToString(deterministic=True))
     if target is not None:
         write_named(target, content)
     return content
+
+
+def _load(path: Path) -> Policy:
+    return sb3_policy(path) if path.suffix == SB3_SUFFIX else load_policy(path)
 
 
 def describe_interface(policy: Policy) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def describe_interface(policy: Policy) -> dict[str, Any]:
     }
     if policy.encoding is not None:
         told["order"] = _order_layout(policy, policy.encoding)
-    if _is_masked(policy):
+    if policy.is_masked:
         told["mask"] = {
             "input": "mask, bool (n, outputs): True for what may be chosen; all True asks for none",
             "meaning": _MASK[space] + (_SHIELD if policy.is_shielded else ""),
@@ -126,10 +130,6 @@ def describe_interface(policy: Policy) -> dict[str, Any]:
             "neither such a list nor a Restore",
         }
     return told
-
-
-def _is_masked(policy: Policy) -> bool:
-    return bool(policy.description.get("mask_actions", False))
 
 
 def _observation_layout(size: int) -> dict[str, Any]:
@@ -195,11 +195,7 @@ def _outputs(space: str) -> list[str]:
     if space == CARDIFF:
         lists = ["next of " + ", ".join(ACTION_NAMES[a] for a in part) for part in MACRO_LISTS]
         return [*(ACTION_NAMES[action] for action in PLAIN_ACTIONS), *lists]
-    return [ACTION_NAMES[action] for action in _actions(space)]
-
-
-def _actions(space: str) -> NDArray[np.int64]:
-    return np.arange(len(ACTION_NAMES)) if space == ALL else USEFUL_ACTIONS
+    return [ACTION_NAMES[action] for action in make_action_space(space, 1).meanings()[0]]
 
 
 def _model_of(policy: Policy) -> "ModelProto":
@@ -215,7 +211,7 @@ def _model_of(policy: Policy) -> "ModelProto":
         helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", policy.outputs]),
         helper.make_tensor_value_info("output", TensorProto.INT64, ["n"]),
     ]
-    if _is_masked(policy):
+    if policy.is_masked:
         weights["never"] = np.array(-np.inf, np.float32)
         nodes.append(helper.make_node("Where", ["mask", "scores", "never"], ["logits"]))
     nodes += [
@@ -223,7 +219,7 @@ def _model_of(policy: Policy) -> "ModelProto":
         helper.make_node("ArgMax", ["logits"], ["output"], axis=1, keepdims=0),
     ]
     if space != CARDIFF:
-        weights["actions"] = _actions(space)
+        weights["actions"] = make_action_space(space, 1).meanings()[0]
         nodes.append(helper.make_node("Gather", ["actions", "output"], ["action"]))
         outputs.append(helper.make_tensor_value_info("action", TensorProto.INT64, ["n"]))
     constants = [numpy_helper.from_array(value, name) for name, value in weights.items()]
@@ -255,12 +251,11 @@ def _network(policy: Policy) -> tuple[list["ValueInfoProto"], list["NodeProto"]]
         inputs.append(rows("order", TensorProto.FLOAT, policy.encoding.size))
         nodes.append(helper.make_node("Concat", [value, "order"], ["seen"], axis=1))
         value = "seen"
-    masked = _is_masked(policy)
-    if masked:
+    if policy.is_masked:
         inputs.append(rows("mask", TensorProto.BOOL, policy.outputs))
     last = len(policy.layers) - 1
     for i in range(last + 1):
-        result = f"sum_{i}" if i < last else "scores" if masked else "logits"
+        result = f"sum_{i}" if i < last else "scores" if policy.is_masked else "logits"
         layer = [value, f"weight_{i}", f"bias_{i}"]
         nodes.append(helper.make_node("Gemm", layer, [result], transB=1))
         if i < last:

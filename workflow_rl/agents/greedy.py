@@ -19,7 +19,7 @@ from workflow_rl.scenario.tables import (
     ServiceYield,
 )
 from workflow_rl.sim.state import Mark
-from workflow_rl.workflow.orders import TYPES, Order
+from workflow_rl.workflow.orders import TYPES, read_order
 
 DEFAULT_ORDER: Final = TYPES.read(("op_server", "enterprise", "op_host", "user", "defender"))
 
@@ -99,7 +99,7 @@ class GreedyAgent:
 
     def __init__(self, order: Sequence[str] = DEFAULT_ORDER) -> None:
         """Makes the agent of one workflow, an order of any units or names of the five types."""
-        self.order = order if isinstance(order, Order) else TYPES.read(order)
+        self.order = read_order(order)
         self._ranks = self.order.host_ranks
 
     def begin(self, num_envs: int, seed: int) -> None:

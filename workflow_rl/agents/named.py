@@ -17,12 +17,12 @@ from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
 from workflow_rl.agents.react_restore import ReactRestoreAgent
-from workflow_rl.agents.sb3 import sb3_agent
+from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_agent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.workflow.orders import Order, Orders
-from workflow_rl.workflow.units import TYPE_UNITS, Units
+from workflow_rl.workflow.orders import Order, read_order
+from workflow_rl.workflow.units import Units
 
 REFERENCE_AGENTS: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
     SleepAgent.name: lambda order: SleepAgent(),
@@ -66,9 +66,7 @@ def make_agent(
         return policy_agent(what, "policy", order, units=units, sampled=sampled)
     text = str(what)
     if text in REFERENCE_AGENTS:
-        if order is not None and not isinstance(order, Order):
-            order = Orders(units or TYPE_UNITS).read(order)
-        return REFERENCE_AGENTS[text](order)
+        return REFERENCE_AGENTS[text](None if order is None else read_order(order, units))
     if text == BEST:
         return policy_agent(load_policy(shipped_policy(text, rules)), text, sampled=sampled)
     if text in PER_RED_AGENT:
@@ -94,7 +92,7 @@ def _from_path(
             f"{path} is no run directory, no policy file and no baseline: baselines are "
             f"{', '.join((*REFERENCE_AGENTS, *SHIPPED))}"
         )
-    if path.suffix == ".zip":
+    if path.suffix == SB3_SUFFIX:
         return sb3_agent(path, path.stem, sampled=sampled)
     name = path.resolve().name if path.is_dir() else path.stem
     return policy_agent(load_policy(path), name, order, units=units, sampled=sampled)

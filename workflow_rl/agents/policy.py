@@ -24,8 +24,8 @@ from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.compliance import without_violations
-from workflow_rl.workflow.orders import Order, Orders
-from workflow_rl.workflow.units import TYPE_UNITS, Units
+from workflow_rl.workflow.orders import Order, read_order
+from workflow_rl.workflow.units import Units
 
 POLICY_KIND: Final = "policy"
 RECOMMENDED_FILE: Final = Path("policies", "recommended.safetensors")  # of a run's directory
@@ -56,6 +56,7 @@ class Policy:
         self.encoding = encoding_told(description)  # how it is shown an order; None: not at all
         order = description.get("order")
         self.order: Order | None = None if order is None else self.read_order(order)
+        self.is_masked = bool(description.get("mask_actions", False))  # it was trained with masks
         self.is_shielded = description.get("follow") == "shielded"
         self._weights = weights
         numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
@@ -177,7 +178,7 @@ class Policy:
         keeps_itself = self.observation_size in (MEMORY_SIZE, BELIEF_SIZE)
         is_table = len(seen) == CHALLENGE_SIZE and keeps_itself
         scores = self.probabilities(known[0] if is_table else seen)[None]
-        if self.description.get("mask_actions", False):
+        if self.is_masked:
             mask = self._mind.action_mask
             mask = self.shield(mask, seen) if self.is_shielded else mask
             scores = np.where(self._episode.allowed(mask), scores, -1.0)
@@ -226,14 +227,11 @@ class Policy:
         Raises:
             InvalidInputError: it is none, or the policy cannot be told orders of these units.
         """
-        if isinstance(workflow, Order):
-            units, order = workflow.units, workflow
-        else:
-            units = units or self.units or TYPE_UNITS
-            order = Orders(units).read(workflow)
-        if self.encoding is not None and not self.encoding.is_general and units != self.units:
+        order = read_order(workflow, units or self.units)
+        is_bound = self.encoding is not None and not self.encoding.is_general
+        if is_bound and order.units != self.units:
             raise InvalidInputError(
-                f"this policy can be told orders of the units {self.units}, not of {units}"
+                f"this policy can be told orders of the units {self.units}, not of {order.units}"
             )
         return order
 

@@ -240,7 +240,7 @@ def policy_agent(
         action_space=action_space,
         order=follows,
         sampled=sampled,
-        masked=bool(policy.description.get("mask_actions", False)),
+        masked=policy.is_masked,
         shielded=policy.is_shielded,
         description=policy.description,
     )

@@ -1,4 +1,4 @@
-"""A PPO or MaskablePPO model saved by Stable-Baselines3 as an agent; nothing in the file is run.
+"""A PPO or MaskablePPO model that Stable-Baselines3 saved; nothing in the file is run.
 
 Such a file is a zip archive. Its `data` is JSON whose entries also hold pickled objects, which run
 whatever they were made to run when they are loaded: they are not. What a network is made of stands
@@ -10,12 +10,14 @@ import json
 import re
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.agents.policy import Policy, describe_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.files import check_file
@@ -24,6 +26,7 @@ from workflow_rl.scenario.actions import NUM_ACTIONS
 if TYPE_CHECKING:
     from torch import Tensor
 
+SB3_SUFFIX: Final = ".zip"  # of such a file
 _LARGEST: Final = 500_000_000  # bytes of a part of the archive
 # Of the classes that `MlpPolicy` stands for: PPO's, and MaskablePPO's, which ends the same.
 _POLICY: Final = "ActorCriticPolicy.__init__"
@@ -34,6 +37,17 @@ _DISCRETE: Final = "<class 'gymnasium.spaces.discrete.Discrete'>"
 _ACTIVATION: Final = re.compile(r"<class 'torch\.nn\.modules\.activation\.(\w+)'>")
 _HIDDEN: Final = re.compile(r"mlp_extractor\.policy_net\.(\d+)\.weight")
 _UNUSED: Final = re.compile(r"(mlp_extractor\.value_net|value_net)\..*|log_std")  # by an actor
+_OF_POLICIES: Final = {"ReLU": "relu", "Tanh": "tanh"}  # what a policy calls its activations
+
+
+@dataclass(frozen=True)
+class _Network:
+    """The actor of a model."""
+
+    size: int  # values of an observation
+    layers: "list[tuple[Tensor, Tensor]]"  # weight and bias
+    activation: str  # torch's name of it
+    is_masked: bool  # what would be refused is left out
 
 
 def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
@@ -46,8 +60,52 @@ def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
         InvalidInputError: the file is none, its network is of another kind, or its spaces are not
             this game's.
     """
+    network = _network(path)
+    import torch
+
+    activation = _activations()[network.activation]
+
+    def probabilities(seen: NDArray[np.int8]) -> NDArray[np.float32]:
+        with torch.no_grad():
+            x = torch.from_numpy(np.asarray(seen, np.float32))
+            for i, (weight, bias) in enumerate(network.layers):
+                x = torch.nn.functional.linear(activation(x) if i else x, weight, bias)
+            found: NDArray[np.float32] = torch.softmax(x, dim=-1).numpy()
+        return found
+
+    return PolicyAgent(name, probabilities, network.size, sampled=sampled, masked=network.is_masked)
+
+
+def sb3_policy(path: Path) -> Policy:
+    """Returns the policy of such a file, if its activation is one that policies have.
+
+    Raises:
+        MissingDependencyError: torch is not installed.
+        InvalidInputError: as `sb3_agent`, or the activation is another.
+    """
+    network = _network(path)
+    if network.activation not in _OF_POLICIES:
+        raise InvalidInputError(
+            f"{path} has the activation {network.activation}; policies have "
+            f"{' or '.join(_OF_POLICIES)}"
+        )
+    weights = {
+        f"actor.{i}.{name}": tensor.numpy()
+        for i, layer in enumerate(network.layers)
+        for name, tensor in zip(("weight", "bias"), layer, strict=True)
+    }
+    description = describe_policy(
+        order=None,
+        conditioned=False,
+        activation=_OF_POLICIES[network.activation],
+        mask_actions=network.is_masked,
+    )
+    return Policy(weights, description)
+
+
+def _network(path: Path) -> _Network:
     with explain_missing(str(path)):
-        import torch
+        import torch  # noqa: F401
     check_file(path)
     data, weights = _read(path)
     observation, action = (
@@ -69,16 +127,7 @@ def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
     if layers[0][0].shape[1] != size or layers[-1][0].shape[0] != NUM_ACTIONS:
         raise InvalidInputError(f"{path} is damaged: its network does not fit its spaces")
     activation = _activation(path, data.get("policy_kwargs"))
-
-    def probabilities(seen: NDArray[np.int8]) -> NDArray[np.float32]:
-        with torch.no_grad():
-            x = torch.from_numpy(np.asarray(seen, np.float32))
-            for i, (weight, bias) in enumerate(layers):
-                x = torch.nn.functional.linear(activation(x) if i else x, weight, bias)
-            found: NDArray[np.float32] = torch.softmax(x, dim=-1).numpy()
-        return found
-
-    return PolicyAgent(name, probabilities, size, sampled=sampled, masked=_MASKABLE in made_by)
+    return _Network(size, layers, activation, is_masked=_MASKABLE in made_by)
 
 
 def _read(path: Path) -> "tuple[dict[str, Any], dict[str, Tensor]]":
@@ -140,10 +189,11 @@ def _layers(path: Path, weights: "dict[str, Tensor]") -> "list[tuple[Tensor, Ten
     return checked
 
 
-def _activation(path: Path, settings: Any) -> "Callable[[Tensor], Tensor]":
+def _activations() -> "dict[str, Callable[[Tensor], Tensor]]":
+    """Returns what is computed of each activation that is read."""
     import torch
 
-    known: dict[str, Callable[[Tensor], Tensor]] = {
+    return {
         "Tanh": torch.tanh,  # SB3's own choice
         "ReLU": torch.relu,
         "ELU": torch.nn.functional.elu,
@@ -152,6 +202,11 @@ def _activation(path: Path, settings: Any) -> "Callable[[Tensor], Tensor]":
         "Sigmoid": torch.sigmoid,
         "LeakyReLU": torch.nn.functional.leaky_relu,
     }
+
+
+def _activation(path: Path, settings: Any) -> str:
+    """Returns the name of the network's activation."""
+    known = _activations()
     chosen = settings.get("activation_fn") if isinstance(settings, dict) else None
     found = _ACTIVATION.fullmatch(str(chosen))
     name = "Tanh" if chosen is None else found[1] if found else str(chosen)
@@ -159,4 +214,4 @@ def _activation(path: Path, settings: Any) -> "Callable[[Tensor], Tensor]":
         raise InvalidInputError(
             f"{path} has the activation {name}; those that are read are {', '.join(known)}"
         )
-    return known[name]
+    return name

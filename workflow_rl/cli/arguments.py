@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from workflow_rl.config import (
@@ -17,8 +18,6 @@ from workflow_rl.config import (
 GAME: Final = setting_fields(GameConfig)
 BACKEND: Final = setting_fields(BackendConfig)
 SEED: Final = setting_fields(ExperimentConfig)["seed"]
-UNITS: Final = setting_fields(TrainConfig)["units"]
-UNITS_TEXT: Final = "what the workflow names: types, hosts, subnets or a TOML file of groups"
 # Negative numbers, one or several with commas between them, are values and not flags.
 _NEGATIVE: Final = re.compile(r"^-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?(,[-+.\de]*)*$", re.IGNORECASE)
 
@@ -160,6 +159,39 @@ def other_flags(config: Any, given: Mapping[str, Any]) -> list[str]:
         for name, value in given.items()
         if fields[name].check(value) != getattr(config, name)
     ]
+
+
+def add_workflow(parser: TakesFlags) -> None:
+    """Adds --workflow and --units, the order that an agent is to follow; absent if not given."""
+    parser.add_argument(
+        "--workflow",
+        default=argparse.SUPPRESS,
+        metavar="ORDER",
+        help="the order to follow and to judge compliance by (default: the policy's own)",
+    )
+    add_setting(
+        parser,
+        setting_fields(TrainConfig)["units"],
+        text="what the workflow names: types, hosts, subnets or a TOML file of groups",
+        default="the policy's own, or types",
+    )
+
+
+def add_output(parser: TakesFlags, default: str, text: str = "where to write it") -> None:
+    """Adds --output, the file that a command writes; absent if it is not given.
+
+    Args:
+        parser: gets it.
+        default: what help says of not giving it.
+        text: what help says of giving it.
+    """
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=argparse.SUPPRESS,
+        metavar="FILE",
+        help=f"{text} (default: {default})",
+    )
 
 
 def add_checkpoint_dir(parser: TakesFlags) -> None:

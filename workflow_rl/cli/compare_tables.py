@@ -1,12 +1,11 @@
 """How a comparison of update strategies is shown."""
 
-import textwrap
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from workflow_rl.cli.console import number_text, titled_table
+from workflow_rl.cli.console import number_text, print_sentence, titled_table
 from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.summary import (
     BLOCK,
@@ -30,7 +29,7 @@ def print_comparison(
         seconds: the time at which all are compared.
     """
     for sentence in answer_of(plan, summaries, seconds):
-        console.print(textwrap.fill(sentence, 80, break_on_hyphens=False), markup=False)
+        print_sentence(console, sentence)
     _print_outcome(console, plan, summaries)
     _print_cost(console, summaries)
     _print_time(console, summaries, seconds)

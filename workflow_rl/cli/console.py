@@ -1,16 +1,18 @@
 """The console that commands print to, and what their bars and tables have in common."""
 
 import math
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # `--help` does without it
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
     from rich.table import Table
 
-_PLAIN_WIDTH = 130  # where there is no terminal whose width counts
+_PLAIN_WIDTH: Final = 130  # where there is no terminal whose width counts
+_WIDTH: Final = 80  # that sentences keep to
 
 
 def make_console() -> "Console":
@@ -21,6 +23,18 @@ def make_console() -> "Console":
     if console.is_terminal:
         return console
     return Console(highlight=False, width=_PLAIN_WIDTH, soft_wrap=True)  # lines stay whole
+
+
+def print_sentence(console: "Console", text: str, *, indent: str = "") -> None:
+    """Prints what is read, not copied: no line is longer than 80 columns.
+
+    Args:
+        console: where to.
+        text: the sentence, or several.
+        indent: of all lines but the first.
+    """
+    lines = textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    console.print(lines, markup=False)
 
 
 def print_whole(console: "Console", text: str) -> None:

@@ -65,7 +65,7 @@ def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     unsaid = action.default in (None, argparse.SUPPRESS) or isinstance(action.default, bool)
     if action.option_strings and not unsaid and "(default: " not in text:
         text += f" (default: {action.default})"
-    return f"| {flag} | {_cell(text)} |"
+    return f"| {_cell(flag)} | {_cell(text)} |"
 
 
 def _cell(text: str) -> str:

@@ -9,11 +9,10 @@ from workflow_rl.cli.arguments import (
     BACKEND,
     GAME,
     SEED,
-    UNITS,
-    UNITS_TEXT,
     Commands,
     add_command,
     add_setting,
+    add_workflow,
 )
 from workflow_rl.cli.console import make_console, print_whole, titled_table
 from workflow_rl.config import RED_AGENTS
@@ -78,13 +77,7 @@ def _add_game(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,NAME",
         help=f"who attacks: {', '.join(RED_AGENTS)}, or mixed (drawn for each episode)",
     )
-    parser.add_argument(
-        "--workflow",
-        default=argparse.SUPPRESS,
-        metavar="ORDER",
-        help="the order to follow and to judge compliance by (default: the policy's own)",
-    )
-    add_setting(parser, UNITS, text=UNITS_TEXT, default="the policy's own, or types")
+    add_workflow(parser)
     parser.add_argument(
         "--sampled",
         action="store_true",

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.arguments import Commands, add_command, add_output
 
 _EXAMPLES = """workflow-rl export logs/exp_20260101_120000_4242
 workflow-rl export logs/exp_A/policies/trial_003.safetensors --format onnx --output policy.onnx"""
@@ -18,7 +18,7 @@ def add_to(commands: Commands) -> None:
         "policy",
         type=Path,
         metavar="POLICY",
-        help="run directory (its recommended policy) or policy file",
+        help="run directory (its recommended policy), policy file, or SB3 PPO model (.zip)",
     )
     parser.add_argument(
         "--format",
@@ -26,13 +26,7 @@ def add_to(commands: Commands) -> None:
         metavar="NAME",
         help="onnx, with the layout of inputs and outputs in its metadata",
     )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=argparse.SUPPRESS,
-        metavar="FILE",
-        help="where to write it (default: beside the policy, its name ending in the format's)",
-    )
+    add_output(parser, "beside the policy, its name ending in the format's")
     parser.set_defaults(run=run)
 
 

@@ -1,12 +1,11 @@
 """How a landscape is shown: the effect of the order, the ranking, the regret of searches."""
 
-import textwrap
 from typing import Final
 
 import numpy as np
 from rich.console import Console
 
-from workflow_rl.cli.console import number_text, titled_table
+from workflow_rl.cli.console import number_text, print_sentence, titled_table
 from workflow_rl.estimates import Estimate
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.order_effects import OrderEffect
@@ -20,7 +19,7 @@ _MOST_SEEDS: Final = 4  # with a column of their own: more do not fit a terminal
 def print_analysis(console: Console, analysis: Analysis) -> None:
     """Prints everything a landscape says, the answer first."""
     for sentence in answer_of(analysis):
-        console.print(textwrap.fill(sentence, 80, break_on_hyphens=False), markup=False)
+        print_sentence(console, sentence)
     if analysis.effect is not None:
         _print_effect(console, analysis.effect)
     _print_classes(console, analysis)
@@ -107,12 +106,11 @@ def _print_ranking(console: Console, analysis: Analysis) -> None:
             f"{standing.compliant}/{len(land.seeds)}",
         )
     console.print(table)
-    console.print(
-        textwrap.fill(
-            f"{legend(land.orders.units)}; follow: compliance, true: by where Red really was; "
-            "seeds: for how many the order complied",
-            80,
-        )
+    short = legend(land.orders.units)
+    print_sentence(
+        console,
+        f"{short and f'{short}; '}follow: compliance, true: by where Red really was; seeds: for "
+        "how many the order complied",
     )
 
 

@@ -1,12 +1,11 @@
 """How the outcome of a search is shown: what was found first, then one order, then its policy."""
 
-import textwrap
 from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 
-from workflow_rl.cli.console import print_whole
+from workflow_rl.cli.console import print_sentence, print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.units import ANY
 from workflow_rl.estimates import Estimate
@@ -54,7 +53,7 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
         f"score: {search.score_games:,} fresh games of it against each red agent; then the report"
     )
     for number, phase in enumerate(phases, 1):
-        console.print(textwrap.fill(f"{number}. {phase}", 80, subsequent_indent="   "))
+        print_sentence(console, f"{number}. {phase}", indent="   ")
     if short := legend(orders_of(config.train).units):
         print_whole(console, f"short: {short}")
 
@@ -67,7 +66,7 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     console.print(
         _ranking(outcome, orders, f"workflows tried: red {game.red_agent}, rules {game.rules}")
     )
-    _say(
+    print_sentence(
         console,
         f"{short and f'{short}; '}reward of each environment's last 3 training episodes; "
         "complied: share of fixes that followed the order, true: by where Red really is (nobody "
@@ -75,7 +74,7 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
         "each environment.",
     )
     compliant = outcome.finding.compliant
-    _say(console, f"{compliant} of {outcome.finding.tried} workflows compliant.")
+    print_sentence(console, f"{compliant} of {outcome.finding.tried} workflows compliant.")
     _print_spread(console, outcome, orders, game.red_agent)
     console.print()
     _print_answer(console, outcome, orders)
@@ -87,17 +86,12 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     )
 
 
-def _say(console: Console, text: str) -> None:
-    """Prints sentences, no line longer than 80 columns."""
-    console.print(textwrap.fill(text, 80, break_on_hyphens=False), markup=False)
-
-
 def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> None:
     """Prints what was found about orders, then one of those that are equal."""
     finding, order = outcome.finding, outcome.recommendation.order
-    _say(console, f"found: {finding.headline}.")
+    print_sentence(console, f"found: {finding.headline}.")
     for sentence in finding.details:
-        _say(console, sentence)
+        print_sentence(console, sentence)
     if not finding.compliant:
         console.print(f"recommended: none; closest: {orders.format(order)}")
     elif finding.equal_orders > 1 and order in finding.equals:
@@ -109,7 +103,7 @@ def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> N
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
     """Prints what the policy that is handed over is worth against each red agent."""
     worth = outcome.worth(config)
-    _say(
+    print_sentence(
         console,
         f"its policy: reward {worth.reward}, compliance {worth.compliance:.3f} (true "
         f"{worth.compliance_true:.3f}), in {worth.games:,} fresh games of "
@@ -128,14 +122,14 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
             str(score.untrained),
         )
     console.print(table)
-    _say(
+    print_sentence(
         console,
         "drawing: actions drawn by their probability, as in training; untrained: repairing by the "
         "order without any training.",
     )
     for score in outcome.scores:
         if score.is_unfit:
-            _say(
+            print_sentence(
                 console,
                 f"unfit for {score.red_agent}: {score.deterministic.mean:.1f}, where repairing by "
                 f"the order without any training gets {score.untrained.mean:.1f}",
@@ -167,7 +161,7 @@ def _print_spread(console: Console, outcome: SearchOutcome, orders: Orders, red_
     """Says how much rewards differ between orders, and between equal ones by chance."""
     spread = spread_of(outcome.trials, red_agent, orders)
     if spread.equals and spread.classes > 1:
-        _say(
+        print_sentence(
             console,
             f"how much the order matters: rewards differ by {spread.between:.2f} (standard "
             f"deviation) between {spread.classes} different orders, by {spread.within:.2f} between "

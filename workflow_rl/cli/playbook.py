@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.arguments import Commands, add_command, add_output
 from workflow_rl.errors import InvalidInputError
 
 _EXAMPLES = """workflow-rl playbook logs/exp_20260101_120000_4242
@@ -28,13 +28,10 @@ def add_to(commands: Commands) -> None:
         metavar="NAME",
         help="markdown (for people), cacao (CACAO 2.0, JSON) or both (default: both)",
     )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=argparse.SUPPRESS,
-        metavar="FILE",
-        help="where to write it; of both formats, its name ends in .md and in .json (default: "
-        "playbook.md and playbook.json in the run)",
+    add_output(
+        parser,
+        "playbook.md and playbook.json in the run",
+        "where to write it; of both formats, its name ends in .md and in .json",
     )
     parser.add_argument(
         "--from",

@@ -31,8 +31,8 @@ def notice_of(event: Event) -> str | None:
         return f"{event.task.name} is done again: {event.reason}"
     if isinstance(event, Failed):
         job = event.task.job
-        order = "all orders" if job.order is None else orders_of(job.train).format(job.order)
-        return f"{event.task.name} failed and is left out: {event.reason} ({order})"
+        named = job.workflow or "all orders"
+        return f"{event.task.name} failed and is left out: {event.reason} ({named})"
     return None
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from workflow_rl.cli.arguments import (
     GAME,
     SEED,
-    UNITS,
-    UNITS_TEXT,
     Commands,
     add_command,
+    add_output,
     add_setting,
+    add_workflow,
 )
 from workflow_rl.config import RULE_SETS
 from workflow_rl.errors import InvalidInputError
@@ -53,20 +53,8 @@ def add_to(commands: Commands) -> None:
         "--episode", type=int, default=0, metavar="N", help="which of its episodes, from 0"
     )
     add_setting(parser, GAME["rules"], default="as in training; of a recording main")
-    parser.add_argument(
-        "--workflow",
-        default=argparse.SUPPRESS,
-        metavar="ORDER",
-        help="order that fixes are judged by (default: the policy's own)",
-    )
-    add_setting(parser, UNITS, text=UNITS_TEXT, default="the policy's own, or types")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=argparse.SUPPRESS,
-        metavar="FILE",
-        help="where to write it (default: replay.html in the run, or here)",
-    )
+    add_workflow(parser)
+    add_output(parser, "replay.html in the run, or here")
     parser.set_defaults(run=run)
 
 

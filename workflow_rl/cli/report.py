@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.arguments import Commands, add_command, add_output
 
 _EXAMPLES = """workflow-rl report logs/exp_20260101_120000_4242
 workflow-rl report logs/exp_A logs/exp_B --output compared.html
@@ -16,13 +16,7 @@ def add_to(commands: Commands) -> None:
         commands, "report", "write a run, or several side by side, as one HTML page", _EXAMPLES
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=argparse.SUPPRESS,
-        metavar="FILE",
-        help="where to write it (default: report.html in the run, or here for several)",
-    )
+    add_output(parser, "report.html in the run, or here for several")
     parser.add_argument(
         "--landscape",
         type=Path,

@@ -10,6 +10,7 @@ from typing import Final
 
 from workflow_rl import __version__
 from workflow_rl.belief.observation import BELIEF_SIZE
+from workflow_rl.config import MIXED
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.results import ActionLog, Cell, Evaluation
 from workflow_rl.files import check_folder, write_json, write_named
@@ -24,6 +25,7 @@ _RED_CLASSES: Final = {
     "bline": "B_lineAgent",
     "meander": "RedMeanderAgent",
     "sleep": "SleepAgent",
+    MIXED: "one of the three, drawn for each episode",
 }
 _WRAPPERS: Final = {
     "challenge": "ChallengeWrapper(env=env, agent_name='Blue')",

@@ -39,8 +39,8 @@ from workflow_rl.evaluation.results import (
     Cell,
     Evaluation,
 )
-from workflow_rl.workflow.orders import Order, Orders
-from workflow_rl.workflow.units import TYPE_UNITS, Units, units_of
+from workflow_rl.workflow.orders import Order, read_order
+from workflow_rl.workflow.units import Units, units_of
 
 LOGGED_EPISODES: Final = 100  # of each cell, whose actions the text file lists
 _MAX_EPISODES: Final = 1_000_000
@@ -100,14 +100,11 @@ class Settings:
         Raises:
             InvalidInputError: the workflow that was given is none.
         """
-        followed: Sequence[str] | None = agent.order
-        if followed is not None and not isinstance(followed, Order):  # an agent of a user's own
-            followed = Orders(TYPE_UNITS).read(followed)
-        if self.workflow is None or isinstance(self.workflow, Order):
-            return self.workflow or followed
-        units = self.units or (TYPE_UNITS if followed is None else followed.units)
-        assert isinstance(units, Units)
-        return Orders(units).read(self.workflow)
+        followed = None if agent.order is None else read_order(agent.order)
+        if self.workflow is None:
+            return followed
+        assert self.units is None or isinstance(self.units, Units)
+        return read_order(self.workflow, self.units or (followed.units if followed else None))
 
     @property
     def environments(self) -> EnvFactory | None:

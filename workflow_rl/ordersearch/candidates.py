@@ -34,15 +34,9 @@ def ranked(
     """
     keys = [-np.round(score, DECIMALS)]
     if len(far_from):
-        distance = distances(orders, candidates, far_from)
+        distance = orders.distances(candidates, far_from)
         keys += [-distance.min(axis=1), -distance.sum(axis=1)]
     return np.lexsort((candidates, *reversed(keys)))
-
-
-def distances(orders: Orders, some: Indices, others: Sequence[int] | Indices) -> NDArray[np.int64]:
-    """Returns (k, m) how many pairs orders arrange differently (Kendall)."""
-    a, b = (orders.precedence(indices).astype(np.float64) for indices in (some, others))
-    return np.rint((len(orders.pairs) - a @ b.T) / 2).astype(np.int64)
 
 
 def spread_out(orders: Orders, number: int, seed: int) -> list[int]:

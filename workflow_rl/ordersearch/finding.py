@@ -72,6 +72,8 @@ class Finding:
                 f"No workflow complied: none of the {self.tried} tried reached the compliance "
                 "asked for, so no order can be recommended"
             )
+        if self.equal_orders == 1 and not self.effects:
+            return "One order alone is allowed: there is nothing to compare it with"
         if not self.effects:
             return f"{_complied(self.compliant)}: too few to tell orders apart"
         if self.clear and not self.either:
@@ -103,7 +105,7 @@ class Finding:
         if self.idle:
             many = len(self.idle) > 1
             told.append(
-                f"By the rules the {'places' if many else 'place'} of {_listed(self.idle)} cannot "
+                f"By the rules the {'places' if many else 'place'} of {listed(self.idle)} cannot "
                 "matter against this attacker."
             )
         return tuple(told)
@@ -201,13 +203,12 @@ def _best_by(
         return tuple(best), len(best)
     names = orders.units.names
     ways = [orders.pairs[pair][:: 1 if worth[pair] >= 0 else -1] for pair in pairs]
-    told = [f"{names[first]} > {names[second]}" for first, second in ways]
+    told = [(names[first], names[second]) for first, second in ways]
     try:
-        required = [f"{first} > {second}" for first, second in orders.required.pairs]
-        agreeing = Orders(orders.units, Requirements.read([*required, *told], orders.units))
+        required = Requirements.of([*orders.required.pairs, *told], orders.units)
     except InvalidInputError:  # no order has all of them
         return tuple(best), len(best)
-    return tuple(best), agreeing.count
+    return tuple(best), Orders(orders.units, required).count
 
 
 def _effect(
@@ -227,10 +228,11 @@ def _joined(effects: Sequence[PairEffect]) -> str:
     firsts: dict[str, list[str]] = {}
     for effect in effects:
         firsts.setdefault(effect.second, []).append(effect.first)
-    return ", ".join(f"{_listed(units)} before {second}" for second, units in firsts.items())
+    return ", ".join(f"{listed(units)} before {second}" for second, units in firsts.items())
 
 
-def _listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Writes words as `A, B and C`."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

@@ -6,15 +6,14 @@ from typing import Final
 
 from workflow_rl.agents.greedy import REMOVE_CAN_HELP
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, host_set
-from workflow_rl.workflow.orders import ORDERS, TYPES, Order, Orders
-from workflow_rl.workflow.units import FIXABLE, Units
+from workflow_rl.scenario.tables import HOST_NAMES, HOSTS
+from workflow_rl.workflow.orders import ORDERS, TYPES, Order
+from workflow_rl.workflow.units import FEWEST, FIXABLE
 
 _COST: Final = {host.name: host.confidentiality for host in HOSTS}
 _REMOVE_HELPS: Final = {HOST_NAMES[host] for host in REMOVE_CAN_HELP.nonzero()[0]}
 _SEPARATORS: Final = frozenset(">→,;\"'`|\\")
 _LONGEST: Final = 60  # characters of a unit's name
-_FEWEST: Final = 2  # units that can be ordered
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,8 @@ def check_units(units: Mapping[str, Sequence[str]]) -> None:
     Raises:
         InvalidInputError: they have not.
     """
-    if len(units) < _FEWEST:
-        raise InvalidInputError(f"{len(units)} units are no order: name {_FEWEST} or more")
+    if len(units) < FEWEST:
+        raise InvalidInputError(f"{len(units)} units are no order: name {FEWEST} or more")
     for name in units:
         if not 0 < len(name.strip()) <= _LONGEST or not name.isprintable():
             raise InvalidInputError(f"{name!r:.80} is no name of a unit")
@@ -75,20 +74,6 @@ def check_units(units: Mapping[str, Sequence[str]]) -> None:
             seen[host] = name
     if missing := [host for host in FIXABLE if host not in seen]:
         raise InvalidInputError(f"{missing[0]} is in no unit")
-
-
-def free_units(plan: Plan, red_agent: str) -> tuple[str, ...]:
-    """Returns the units whose place can make no difference against a red agent, by the rules."""
-    order = names_of(plan)
-    orders = Orders(Units(order, tuple(host_set(unit.hosts) for unit in plan), "groups"))
-    free = []
-    for unit in order:
-        rest = [other for other in order if other != unit]
-        moved = [(*rest[:at], unit, *rest[at:]) for at in range(len(order))]
-        indices = [orders.index(other) for other in moved]
-        if not orders.classes_of_equals(red_agent, indices).any():
-            free.append(unit)
-    return tuple(free)
 
 
 def formatted(plan: Plan) -> str:

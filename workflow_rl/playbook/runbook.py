@@ -1,14 +1,13 @@
 """The order as a runbook for people, in Markdown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 from workflow_rl.evaluation.scoring import Score
-from workflow_rl.ordersearch.finding import PairEffect
+from workflow_rl.ordersearch.finding import PairEffect, listed
 from workflow_rl.playbook.handout import Handout
-from workflow_rl.playbook.plan import Unit, formatted, free_units, names_of
+from workflow_rl.playbook.plan import Unit, formatted, names_of
 from workflow_rl.report.words import command_of, game_of, percent, points, unfit_for
-from workflow_rl.runs.store import SEARCH
 from workflow_rl.scenario.tables import (
     OT_SERVICE_DOWN_COST,
     RESTORE_COST,
@@ -27,7 +26,7 @@ def runbook(handout: Handout) -> str:
 def _head(handout: Handout) -> Iterator[str]:
     yield f"# Repair order: {formatted(handout.plan)}"
     yield ""
-    how = "found by" if _is_search(handout) else "given to"
+    how = "found by" if handout.run.is_search else "given to"
     yield (
         f"Which compromised machines to fix first, as {how} the run {_code(handout.run.name)} "
         f"of {handout.created:%Y-%m-%d} ({game_of(handout.run)})."
@@ -38,10 +37,6 @@ def _head(handout: Handout) -> Iterator[str]:
             "**Take it with care**: the policy trained for this order does not reach the "
             f"compliance asked for ({percent(handout.config.train.compliance_threshold)})."
         )
-
-
-def _is_search(handout: Handout) -> bool:
-    return handout.run.purpose == SEARCH
 
 
 def _order(handout: Handout) -> Iterator[str]:
@@ -116,7 +111,7 @@ def _remove(unit: Unit) -> str:
 def _what_matters(handout: Handout) -> Iterator[str]:
     yield "## Which part of the order matters"
     yield ""
-    if _is_search(handout):
+    if handout.run.is_search:
         headline = handout.finding.headline
         yield f"{headline[:1].upper()}{headline[1:]}."
         yield ""
@@ -135,27 +130,24 @@ def _what_matters(handout: Handout) -> Iterator[str]:
         )
     if handout.finding.either:
         yield f"- Keep to all of these: {', '.join(map(str, handout.finding.either))}."
-    names = names_of(handout.plan)
-    free = [free_units(handout.plan, red) for red in handout.attackers]
-    by_rule = [name for name in names if free and all(name in units for units in free)]
-    if by_rule:
+    idle = [name for name in names_of(handout.plan) if name in handout.finding.idle]
+    if idle:
         yield (
-            f"- The place of {' and of '.join(by_rule)} makes no difference, by the rules of the "
-            f"game: {' and '.join(handout.attackers)} leaves no mark there."
+            f"- The place of {' and of '.join(idle)} makes no difference, by the rules of the "
+            f"game: {handout.config.game.red_agent} leaves no mark there."
         )
-    if swaps := list(_swaps(handout, by_rule)):
+    if swaps := list(_swaps(handout)):
         yield "- Neighbours in the order that may change places as far as the trials tell:"
         yield from (f"    - {line}" for line in swaps)
 
 
-def _swaps(handout: Handout, by_rule: Sequence[str]) -> Iterator[str]:
+def _swaps(handout: Handout) -> Iterator[str]:
     """Yields the neighbours in the order whose arrangement has no clear effect."""
     kept = (*handout.finding.clear, *handout.finding.either)
     unclear = {frozenset((p.first, p.second)): p for p in handout.pairs if p not in kept}
-    names = names_of(handout.plan)
-    for first, second in pairwise(names):
+    for first, second in pairwise(names_of(handout.plan)):
         pair = unclear.get(frozenset((first, second)))
-        if pair is not None and first not in by_rule and second not in by_rule:
+        if pair is not None:
             yield f"{first}, {second} ({pair.first} first is worth {_interval(pair)})"
 
 
@@ -217,9 +209,9 @@ def _limits(handout: Handout) -> Iterator[str]:
     rules = handout.config.game.rules
     yield "## For which attackers it holds"
     yield ""
-    verb = "searched" if _is_search(handout) else "trained for"
+    verb = "searched" if handout.run.is_search else "trained for"
     yield (
-        f"The order was {verb} against {' and '.join(handout.attackers)}, under the rules "
+        f"The order was {verb} against {listed(handout.attackers)}, under the rules "
         f"{rules}, with {handout.config.game.episode_length} steps an episode. For other "
         "attackers, rules or networks it is a guess."
     )

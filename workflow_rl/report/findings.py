@@ -126,7 +126,7 @@ def position_effects(orders: Orders, finding: Finding) -> NDArray[np.float64] | 
 
 def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
     """Returns the recommendation of a search, or of what it has seen so far; None without any."""
-    if run.purpose != "search":
+    if not run.is_search:
         return _trained(run)
     if not run.seen:
         return None

@@ -17,7 +17,7 @@ class NextStep:
 
 def next_steps(run: RunData) -> list[NextStep]:
     """Returns what to do with the policy of a finished search; nothing before its end."""
-    if run.config is None or not run.summary or run.purpose != "search":
+    if run.config is None or not run.summary or not run.is_search:
         return []
     path, game = shlex.quote(run.path.as_posix()), run.config.game
     other = next(red for red in RED_AGENTS if red != game.red_agent)

@@ -30,8 +30,8 @@ from workflow_rl.scenario.tables import HOSTS, NUM_HOSTS
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction
 from workflow_rl.workflow.explain import explain_observed, explain_true
-from workflow_rl.workflow.orders import Order, Orders
-from workflow_rl.workflow.units import TYPE_UNITS, Units
+from workflow_rl.workflow.orders import Order, read_order
+from workflow_rl.workflow.units import Units
 
 MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
 _DECIMALS: Final = 4  # of a probability
@@ -109,7 +109,7 @@ def play_policy(
     }
     judged_by = agent.order
     if workflow is not None and judged_by is None:
-        judged_by = Orders(units or TYPE_UNITS).read(workflow)
+        judged_by = read_order(workflow, units)
     who = source.resolve().name if source.exists() else str(source)
     return Replay(who, config, episode, judged_by, facts, choices=choices)
 
@@ -168,7 +168,7 @@ def play_trace(
     draws = recorded_draws(trace)[number]
     for step, action in enumerate(trace.arrays["blue_action"][number, :length]):
         episode.act(int(action), np.ascontiguousarray(draws[step]))
-    order = None if workflow is None else Orders(units or TYPE_UNITS).read(workflow)
+    order = None if workflow is None else read_order(workflow, units)
     facts = {"recording": trace.name, "episode": f"{number} of {trace.episodes}"}
     replay = Replay("A recorded Blue of CybORG", config, episode, order, facts)
     got = [after.total - before.total for before, after in _pairs(episode)]

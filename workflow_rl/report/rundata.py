@@ -99,6 +99,11 @@ class RunData:
         return str(self.noted.get("purpose", SEARCH))
 
     @property
+    def is_search(self) -> bool:
+        """Whether orders were searched; else one was trained."""
+        return self.purpose == SEARCH
+
+    @property
     def is_under_way(self) -> bool:
         """Whether something is still to come: its report is written while its process is there."""
         return self.is_live and not self.summary

@@ -11,7 +11,7 @@ from typing import Final
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.report.rundata import RunData, read_run
 from workflow_rl.runs.logs import SCALARS, SPEED
-from workflow_rl.runs.store import BASE, POLISH, SEARCH, TRAINING_LOG
+from workflow_rl.runs.store import BASE, POLISH, TRAINING_LOG
 from workflow_rl.runs.trial import Trial, with_status
 
 _TAIL: Final = 1 << 16  # bytes at the end of the log that are looked at
@@ -55,7 +55,7 @@ def take_snapshot(path: Path) -> Snapshot:
         for trial in ended
         if trial.result is not None and trial.result.is_compliant
     ]
-    searches = run.config is not None and run.purpose == SEARCH
+    searches = run.config is not None and run.is_search
     return Snapshot(
         run=run,
         training=training,

@@ -62,7 +62,7 @@ def game_of(run: RunData) -> str:
 
 def about_finding(found: Findings) -> list[str]:
     """Says what was found about orders: the headline, then what else there is to say."""
-    if found.run.purpose != "search":
+    if not found.run.is_search:
         return []
     if not found.run.seen:
         return ["Nothing can be recommended yet: no trial has ended."]
@@ -86,11 +86,11 @@ def about_example(found: Findings) -> str:
 def about_recommendation(found: Findings) -> list[str]:
     """Says how the shown order was chosen and how its policy was measured."""
     mine = found.recommended
-    if mine is None and found.run.purpose != "search":
+    if mine is None and not found.run.is_search:
         return ["This is not a search but a training: there is nothing to recommend."]
     if mine is None:
         return []
-    if found.run.purpose != "search":
+    if not found.run.is_search:
         text = [f"This is not a search but a training of one workflow: {mine.reason}."]
     elif mine.is_final:
         text = [f"Why this one: {mine.reason}."]
@@ -111,7 +111,7 @@ def about_recommendation(found: Findings) -> list[str]:
         )
     if not mine.is_compliant:
         text.append("It does not reach the compliance asked for: take it with care.")
-    if found.beliefs is not None and found.run.purpose == "search":
+    if found.beliefs is not None and found.run.is_search:
         believed = found.beliefs.of(mine.order)
         text.append(
             f"Of the order itself, trained as briefly as every trial, the search believes "

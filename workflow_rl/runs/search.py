@@ -160,11 +160,8 @@ class Search:
         return nearest.name
 
     def _has_budget(self) -> bool:
-        """Returns whether there is a trial to come, by their number and the budget of episodes.
-
-        An order that is the only one allowed is trained once.
-        """
-        if len(self.trials) >= (self.config.search.n_workflows if self.orders.count > 1 else 1):
+        """Returns whether there is a trial to come, by their number and the budget of episodes."""
+        if len(self.trials) >= self.config.search.n_workflows:
             return False
         limit = self.config.search.total_episodes
         played = sum(trial.result.episodes_per_env for trial in self.done if trial.result)
@@ -330,6 +327,20 @@ def _rank(trial: Trial) -> tuple[bool, float]:
     return trial.result.is_compliant, trial.result.best_env_reward
 
 
+def _settled(config: ExperimentConfig) -> ExperimentConfig:
+    """Returns the configuration of a new search; raises as `open_search`."""
+    orders = orders_of(config.train)
+    _strategy(config, orders)  # refuses what it cannot pick from
+    if config.game.observation == "truth":
+        raise InvalidInputError(
+            "a search recommends policies that can be used, so none that sees the truth: choose "
+            "another observation than truth (train and evaluate take it, for measuring)"
+        )
+    if orders.count > 1:
+        return config
+    return replace(config, search=replace(config.search, n_workflows=1, warm_start="none"))
+
+
 @contextmanager
 def open_search(
     config: ExperimentConfig | None = None,
@@ -340,17 +351,14 @@ def open_search(
 ) -> Iterator[Search]:
     """Gives a search, new or resumed; loop over its `events`. For the arguments see `open_run`.
 
+    Where one order alone agrees with what is required, it is simply trained: once, from scratch.
+
     Raises:
         InvalidInputError: what it would recommend sees the truth, which no defender can; or its
             units, or what is required of them, allow no order.
     """
     if isinstance(config, ExperimentConfig):
-        _strategy(config, orders_of(config.train))  # refuses what it cannot pick from
-    if isinstance(config, ExperimentConfig) and config.game.observation == "truth":
-        raise InvalidInputError(
-            "a search recommends policies that can be used, so none that sees the truth: choose "
-            "another observation than truth (train and evaluate take it, for measuring)"
-        )
+        config = _settled(config)
     with open_run(config, checkpoint_dir=checkpoint_dir, resume=resume, execution=execution) as (
         directory,
         pool,

@@ -102,11 +102,8 @@ def summarise(
         "transitions": outcome.transitions,
         "search_seconds": sum(trial.pick_seconds for trial in trials),
         "trials": [
-            {
-                "workflow": orders.format(trial.order),
-                "reason": trial.decision.reason,
-                **asdict(result),
-            }
+            asdict(result)
+            | {"workflow": orders.format(trial.order), "reason": trial.decision.reason}
             for trial, result in done
         ],
         "polished": asdict(outcome.polished) if outcome.polished else None,

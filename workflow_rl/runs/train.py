@@ -71,9 +71,8 @@ def train_events(
                 if config.train.snapshot_every:
                     yield from _select(directory)
                 tables.rebuild([TRAINING])
-                workflow = None if order is None else orders_of(config.train).format(order)
-                summary = {"rules": config.game.rules, "workflow": workflow}
-                write_json(directory.path / SUMMARY_FILE, summary | asdict(event.result))
+                summary = {"rules": config.game.rules} | asdict(event.result)
+                write_json(directory.path / SUMMARY_FILE, summary)
             yield event
             if isinstance(event, Failed):
                 raise TrainingFailedError(event.reason)

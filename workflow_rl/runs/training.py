@@ -17,7 +17,6 @@ from workflow_rl.runs.store import TrainingFolder
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
 from workflow_rl.train.loop import CHECKPOINT_KIND, Training, UpdateRecord, weights_of
 from workflow_rl.train.usage import UsageMeter
-from workflow_rl.workflow.orders import Order, orders_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +58,8 @@ class TrainTask:
                     _check_rows(folder, training.updates_made, int(training.episodes_played.sum()))
                 _drop_rows_after(folder, training.updates_made)
                 meter = UsageMeter()
+                workflow = str(job.workflow or "all")
                 for record, episodes in training.updates():
-                    workflow = "all" if job.order is None else str(order_trained(job))
                     row = update_row(self.name, workflow, record, meter.look())
                     folder.episodes.append(record.update, episodes)
                     folder.updates.append(row)
@@ -134,14 +133,9 @@ def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
     return _description(job, env_reward=result.best_env_reward, compliance=result.best_compliance)
 
 
-def order_trained(job: TrainJob) -> Order | None:
-    """Returns the order that a job trains; None: all of them."""
-    return None if job.order is None else orders_of(job.train)[job.order]
-
-
 def _description(job: TrainJob, **measured: float) -> dict[str, Any]:
     return describe_policy(
-        order=order_trained(job),
+        order=job.workflow,
         conditioned=job.train.conditioned,
         units=stored(job.train)["units"],
         order_encoding=job.train.shown_order,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig, stored
 from workflow_rl.estimates import Estimate
 from workflow_rl.files import digest_of
+from workflow_rl.workflow.orders import Order, orders_of
 
 Weights = dict[str, NDArray[np.float32]]
 _MAY_BE_NAN: Final = (  # fields of a result that have no value where no episode ended
@@ -34,6 +35,11 @@ class TrainJob:
     order: int | None  # None: every episode draws an order
     base: Weights | None = None  # weights to start from
     backend: BackendConfig = field(default_factory=BackendConfig)
+
+    @property
+    def workflow(self) -> Order | None:
+        """The order by the names of its units; None: every episode draws one."""
+        return None if self.order is None else orders_of(self.train)[self.order]
 
     def identity(self) -> dict[str, Any]:
         """Returns what a checkpoint must agree with, as plain data."""
@@ -67,10 +73,11 @@ class TrainResult:
     alignment_weights: list[float]  # at the end: of each order, or the one that holds for all
     best_env_reward: float  # of the best policy met
     best_compliance: float
+    workflow: str | None = None  # the order by its names; earlier versions stored its number only
 
     def __repr__(self) -> str:
         """Says the result in one line, without the weight of every order."""
-        order = "every order" if self.order is None else f"order {self.order}"
+        order = "every order" if self.order is None else self.workflow or f"order {self.order}"
         found = Estimate.from_error(self.env_reward, self.env_reward_error)
         return (
             f"TrainResult({order}: reward {found} over {self.objective_episodes:,} episodes, "
@@ -86,7 +93,8 @@ class TrainResult:
         Raises:
             KeyError, TypeError, ValueError: it is not such data.
         """
-        known: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+        known: dict[str, Any] = {f.name: data[f.name] for f in fields(cls) if f.name != "workflow"}
+        known["workflow"] = data.get("workflow")
         for name in _MAY_BE_NAN:
             known[name] = math.nan if known[name] is None else float(known[name])
         return cls(**known)

@@ -202,6 +202,7 @@ class Training:
         by_update = self.stop_reason == COMPLIANT
         compliance = self.compliance if by_update else _mean(kept)
         error = float(last.std(ddof=1) / math.sqrt(len(last))) if len(last) > 1 else math.nan
+        workflow = self.job.workflow
         return TrainResult(
             order=self.job.order,
             env_reward=_mean(last),
@@ -217,6 +218,7 @@ class Training:
             alignment_weights=self.weight.values.tolist(),
             best_env_reward=self.best_env_reward,
             best_compliance=self.best_compliance,
+            workflow=None if workflow is None else str(workflow),
         )
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""Workflows: orders of the five unit types, and what it means to comply with one."""
+"""Workflows: orders of units, such as the five types, and what it means to comply with one."""

@@ -54,13 +54,13 @@ class Judgement(NamedTuple):
 
 
 @rule
-def marked_hosts(table: int) -> int:
-    """Returns the hosts that Blue's table marks."""
+def open_by_table(table: int) -> int:
+    """Returns the hosts that are open in the observed view: those that Blue's table marks."""
     marked = 0
     for host in range(NUM_HOSTS):
         if table >> (4 * host + 2) & 0b11:
             marked |= 1 << host
-    return marked
+    return marked & _ALL_BUT_USER0
 
 
 @rule
@@ -86,6 +86,14 @@ def verdict_of(
     return COMPLIANT if is_due(host, open_hosts, ranks) else VIOLATION
 
 
+@rule
+def verdict_by_table(action: int, table: int, open_hosts: int, ranks: NDArray[np.int8]) -> int:
+    """Judges one action in the observed view, where a table leaves these hosts open."""
+    kind, host = ACTION_KIND[action], ACTION_HOST[action]
+    is_repeat = kind == _REMOVE and table >> (4 * host + 2) & 0b11 == _UNKNOWN
+    return verdict_of(kind, host, open_hosts, is_repeat, ranks)
+
+
 @kernel()
 def _judge_observed(
     tables: NDArray[Any],
@@ -95,11 +103,9 @@ def _judge_observed(
     verdicts: NDArray[Any],
 ) -> None:
     for k in range(len(actions)):
-        kind, host = ACTION_KIND[actions[k]], ACTION_HOST[actions[k]]
-        open_hosts = marked_hosts(tables[k]) & _ALL_BUT_USER0
-        is_repeat = kind == _REMOVE and tables[k] >> (4 * host + 2) & 0b11 == _UNKNOWN
+        open_hosts = open_by_table(tables[k])
         any_open[k] = open_hosts != 0
-        verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, ranks[k])
+        verdicts[k] = verdict_by_table(actions[k], tables[k], open_hosts, ranks[k])
 
 
 @kernel()
@@ -156,12 +162,10 @@ def judge_true(
 @kernel()
 def _forbid(tables: NDArray[Any], ranks: NDArray[Any], allowed: NDArray[Any]) -> None:
     for k in range(len(tables)):
-        open_hosts = marked_hosts(tables[k]) & _ALL_BUT_USER0
+        open_hosts = open_by_table(tables[k])
         if open_hosts:
             for action in range(len(ACTION_KIND)):
-                kind, host = ACTION_KIND[action], ACTION_HOST[action]
-                is_repeat = kind == _REMOVE and tables[k] >> (4 * host + 2) & 0b11 == _UNKNOWN
-                if verdict_of(kind, host, open_hosts, is_repeat, ranks[k]) == VIOLATION:
+                if verdict_by_table(action, tables[k], open_hosts, ranks[k]) == VIOLATION:
                     allowed[k, action] = False
 
 

@@ -17,25 +17,19 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import OrderEncodingName
 from workflow_rl.jit import kernel
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, USER0
-from workflow_rl.workflow.compliance import is_due, marked_hosts
-from workflow_rl.workflow.units import FIXABLE, Units
+from workflow_rl.workflow.compliance import is_due, open_by_table
+from workflow_rl.workflow.units import FIXABLE_HOSTS, Units
 
-_HOSTS: Final = np.array([HOST_NAMES.index(name) for name in FIXABLE])
-_FIRST, _SECOND = np.nonzero(~np.eye(len(_HOSTS), dtype=np.bool_))
-_ALL_BUT_USER0 = ~(1 << USER0)
+_FIRST, _SECOND = np.nonzero(~np.eye(len(FIXABLE_HOSTS), dtype=np.bool_))
 _SEPARATOR: Final = "+"
 
 
 @kernel()
 def _write_due(tables: NDArray[Any], ranks: NDArray[Any], out: NDArray[Any]) -> None:
     for k in range(len(tables)):
-        open_hosts = marked_hosts(tables[k]) & _ALL_BUT_USER0
-        place = 0
-        for host in range(NUM_HOSTS):
-            if host != USER0:
-                out[k, place] = is_due(host, open_hosts, ranks[k])
-                place += 1
+        open_hosts = open_by_table(tables[k])
+        for place in range(len(FIXABLE_HOSTS)):
+            out[k, place] = is_due(FIXABLE_HOSTS[place], open_hosts, ranks[k])
 
 
 class OrderEncoding:
@@ -53,7 +47,7 @@ class OrderEncoding:
         self._units = units
         lasting = [part for part in self.parts if part != "due"]
         self.lasting = sum(self._size(part) for part in lasting)  # bits that hold for an episode
-        self.of_step = len(_HOSTS) if "due" in self.parts else 0  # bits that change in every step
+        self.of_step = len(FIXABLE_HOSTS) if "due" in self.parts else 0  # bits told in every step
         self.size = self.lasting + self.of_step
 
     @property
@@ -65,12 +59,12 @@ class OrderEncoding:
         if part == "onehot":
             assert self._units is not None
             return len(self._units) ** 2
-        return len(_HOSTS) ** 2 if part == "ranks" else len(_FIRST)
+        return len(FIXABLE_HOSTS) ** 2 if part == "ranks" else len(_FIRST)
 
     def order_bits(self, ranks: NDArray[np.int8]) -> NDArray[np.int8]:
         """Returns (k, lasting) what is shown for the whole of an episode, for ranks (k, 13)."""
         found = [np.empty((len(ranks), 0), np.int8)]
-        places = ranks[:, _HOSTS]
+        places = ranks[:, FIXABLE_HOSTS]
         for part in self.parts:
             if part == "onehot":
                 assert self._units is not None
@@ -78,7 +72,7 @@ class OrderEncoding:
                 of_units = ranks[:, [unit_of.index(unit) for unit in range(n)]]
                 bits = of_units[:, None, :] == np.arange(n)[None, :, None]
             elif part == "ranks":
-                bits = places[:, :, None] == np.arange(len(_HOSTS))
+                bits = places[:, :, None] == np.arange(len(FIXABLE_HOSTS))
             elif part == "precedence":
                 bits = places[:, _FIRST] < places[:, _SECOND]
             else:

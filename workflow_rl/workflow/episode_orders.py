@@ -9,16 +9,14 @@ from numpy.typing import NDArray
 from workflow_rl.config import TrainConfig
 from workflow_rl.config.units import ANY
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, USER0
+from workflow_rl.scenario.tables import NUM_HOSTS, USER0
 from workflow_rl.workflow.orders import TYPES, Indices, Orders, orders_of
-from workflow_rl.workflow.units import FIXABLE, units_of
+from workflow_rl.workflow.units import FIXABLE_HOSTS, STANDS_FOR_USER0, units_of
 
 _HOSTS: Final = Orders(units_of("hosts"))
 _KINDS: Final = 3  # the five types, each host by itself, a random grouping: equally often
 _FEWEST_GROUPS: Final = 2
 _GROUPINGS: Final = 10  # from 2 to 11 groups
-_PLACES: Final = np.array([HOST_NAMES.index(name) for name in FIXABLE])
-_USER1: Final = HOST_NAMES.index("User1")
 
 
 class AnyOrders:
@@ -57,9 +55,9 @@ def _thrown(numbers: Indices) -> NDArray[np.int8]:
     rest, more = np.divmod(numbers, _GROUPINGS)
     groups = more + _FEWEST_GROUPS
     drawn = np.zeros((len(numbers), NUM_HOSTS), np.int64)
-    for host in _PLACES:
+    for host in FIXABLE_HOSTS:
         rest, drawn[:, host] = np.divmod(rest, groups)
-    drawn[:, USER0] = drawn[:, _USER1]
+    drawn[:, USER0] = drawn[:, STANDS_FOR_USER0]
     is_used = np.zeros((len(numbers), NUM_HOSTS), np.bool_)
     np.put_along_axis(is_used, drawn, True, axis=1)
     dense = is_used.cumsum(axis=1) - 1

@@ -63,6 +63,11 @@ class Orders:
     units: Units
     required: Requirements = NOTHING
 
+    @classmethod
+    def of(cls, units: Units, require: Sequence[str]) -> "Orders":
+        """Returns the orders of units that agree with what texts require; raises as they do."""
+        return cls(units, Requirements.read(require, units))
+
     @property
     def n(self) -> int:
         """How many units there are."""
@@ -175,10 +180,16 @@ class Orders:
         first, second = np.array(self.pairs).T
         return np.where(places[:, first] < places[:, second], 1, -1).astype(np.int8)
 
+    def distances(
+        self, some: Sequence[int] | Indices, others: Sequence[int] | Indices
+    ) -> NDArray[np.int64]:
+        """Returns (k, m) how many pairs of units orders arrange differently (Kendall)."""
+        a, b = (self.precedence(indices).astype(np.float64) for indices in (some, others))
+        return np.rint((len(self.pairs) - a @ b.T) / 2).astype(np.int64)
+
     def distance(self, a: int, b: int) -> int:
-        """Returns how many pairs of units two orders arrange differently (Kendall)."""
-        one, other = self.precedence([a, b])
-        return int(np.sum(one != other))
+        """Returns how many pairs of units two orders arrange differently."""
+        return int(self.distances([a], [b])[0, 0])
 
     # --- those that are allowed
 
@@ -265,14 +276,7 @@ class Orders:
 
     @cached_property
     def _before(self) -> list[int]:
-        """The set of units that come before each in every order."""
-        before = self.required.before(self.units.names)
-        for _ in range(self.n):  # what comes before those comes before it, too
-            for unit in range(self.n):
-                for other in range(self.n):
-                    if before[unit] >> other & 1:
-                        before[unit] |= before[other]
-        return before
+        return self.required.before(self.units.names)
 
     @cached_property
     def _ways(self) -> NDArray[np.int64]:
@@ -303,6 +307,19 @@ NUM_ORDERS: Final = TYPES.count
 ORDERS: Final[tuple[Order, ...]] = tuple(TYPES[index] for index in range(NUM_ORDERS))
 
 
+def read_order(workflow: str | Sequence[str], units: Units | None = None) -> Order:
+    """Returns the order that a user means.
+
+    Args:
+        workflow: text, names, or an order, which knows its units.
+        units: whose names those are; by default the five types.
+
+    Raises:
+        InvalidInputError: it does not name each unit once.
+    """
+    return workflow if isinstance(workflow, Order) else Orders(units or TYPE_UNITS).read(workflow)
+
+
 def orders_of(config: TrainConfig) -> Orders:
     """Returns the orders that a training, or a search of trainings, may follow.
 
@@ -312,4 +329,4 @@ def orders_of(config: TrainConfig) -> Orders:
     units = units_of(config.units)
     if not config.require and units == TYPE_UNITS:
         return TYPES
-    return Orders(units, Requirements.read(config.require, units))
+    return Orders.of(units, config.require)

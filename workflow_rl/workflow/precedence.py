@@ -25,9 +25,10 @@ class Requirements:
         """Returns whether anything is required."""
         return bool(self.pairs)
 
-    def __str__(self) -> str:
-        """Returns the pairs as they are given."""
-        return ", ".join(f"{first} > {second}" for first, second in self.pairs)
+    @property
+    def texts(self) -> list[str]:
+        """The pairs as they are given."""
+        return [f"{first} > {second}" for first, second in self.pairs]
 
     @classmethod
     def read(cls, texts: Sequence[str], units: Units) -> "Requirements":
@@ -48,6 +49,15 @@ class Requirements:
                 )
             chain = [name for name in names if name is not None]
             pairs += itertools.pairwise(chain)
+        return cls.of(pairs, units)
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[str, str]], units: Units) -> "Requirements":
+        """Returns what pairs of units require.
+
+        Raises:
+            InvalidInputError: they contradict each other; the sentence names the cycle.
+        """
         found = cls(tuple(dict.fromkeys(pairs)))
         cycle = found._cycle(units.names)
         if cycle:
@@ -128,10 +138,14 @@ class Requirements:
         return out
 
     def before(self, names: Sequence[str]) -> list[int]:
-        """Returns the set of units that each pair says must come before each unit."""
+        """Returns the set of units that come before each unit in every order that agrees."""
         before = [0] * len(names)
         for first, second in self.by_number(names):
             before[second] |= 1 << first
+        for other in range(len(names)):  # what comes before it comes before what follows it
+            for unit in range(len(names)):
+                if before[unit] >> other & 1:
+                    before[unit] |= before[other]
         return before
 
 

@@ -25,9 +25,10 @@ FEWEST: Final = 2
 MOST: Final = 12
 REST: Final = "rest"  # the last unit: of the hosts that no group names
 FIXABLE: Final = tuple(name for name in HOST_NAMES if name != HOST_NAMES[USER0])
+FIXABLE_HOSTS: Final = np.array([HOST_NAMES.index(name) for name in FIXABLE])
+STANDS_FOR_USER0: Final = HOST_NAMES.index("User1")
 
-_FIXABLE_HOSTS: Final = host_set(FIXABLE)
-_STANDS_FOR_USER0: Final = HOST_NAMES.index("User1")
+_FIXABLE_SET: Final = host_set(FIXABLE)
 _BY_NAME: Final = {name.casefold(): name for name in HOST_NAMES}
 _NAME: Final = re.compile(r"\w([\w-]*\w)?")  # so that an order of such names can be read
 
@@ -51,7 +52,7 @@ class Units:
             next((u for u, hosts in enumerate(self.hosts) if hosts >> host & 1), -1)
             for host in range(NUM_HOSTS)
         ]
-        found[USER0] = found[_STANDS_FOR_USER0]
+        found[USER0] = found[STANDS_FOR_USER0]
         return np.array(found, np.int8)
 
     @property
@@ -75,7 +76,7 @@ class Units:
 
 
 def _fixable(hosts: int) -> int:
-    return int(hosts) & _FIXABLE_HOSTS
+    return int(hosts) & _FIXABLE_SET
 
 
 TYPE_UNITS: Final = Units(UNITS, tuple(_fixable(hosts) for hosts in UNIT_HOSTS), "types")

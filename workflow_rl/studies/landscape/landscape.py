@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Floats
 from workflow_rl.workflow.orders import TYPES, Indices, Order, Orders
-from workflow_rl.workflow.precedence import Requirements
 from workflow_rl.workflow.units import units_of
 
 _KINDS: Final = {  # column -> its type
@@ -142,7 +141,7 @@ class Landscape:
             "compliance_threshold": self.threshold,
             "seeds": list(self.seeds),
             "units": self.orders.units.setting,
-            "required": [f"{a} > {b}" for a, b in self.orders.required.pairs],
+            "required": self.orders.required.texts,
             "orders": rows,
         }
 
@@ -154,8 +153,7 @@ class Landscape:
             InvalidInputError: it is not such data.
         """
         try:
-            units = units_of(data.get("units", "types"))
-            orders = Orders(units, Requirements.read(data.get("required", ()), units))
+            orders = Orders.of(units_of(data.get("units", "types")), data.get("required", ()))
             rows = {orders.index(row["workflow"]): row for row in data["orders"]}
             columns: dict[str, NDArray[Any]] = {
                 name: np.array([rows[order][name] for order in orders.listed().tolist()], kind).T

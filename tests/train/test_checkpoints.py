@@ -1,0 +1,97 @@
+"""A training that goes on from a checkpoint."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.train.toys import JOBS, assert_same, final, job, trained
+from workflow_rl.config import (
+    PPOConfig,
+)
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.train.job import TrainJob
+from workflow_rl.train.loop import Training
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_training_resumed_at_any_update_ends_as_if_never_interrupted(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint"
+    whole = trained(JOBS[name]())
+    assert whole.updates_made >= 2
+    going = Training(JOBS[name]())
+    for update in range(whole.updates_made):
+        going.save(path)
+        resumed = Training.load(path, JOBS[name]())
+        assert resumed.updates_made == update
+        for _ in resumed.updates():
+            pass
+        assert_same(resumed, whole)
+        going.update()
+
+
+@pytest.mark.parametrize("killed_at", [1, 3, 6])
+def test_a_reader_that_stops_in_an_update_loses_no_other(killed_at: int, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    training = Training(job())
+    training.save(path)
+    for record, _ in training.updates():
+        if record.update == killed_at:
+            break
+        training.save(path)
+    again = Training.load(path, job())
+    updates = [record.update for record, _ in again.updates()]
+    assert updates == list(range(killed_at, 7))
+    assert_same(again, trained(job()))
+
+
+def test_a_finished_training_is_not_trained_again(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    first = trained(job())
+    first.save(path)
+    again = Training.load(path, job())
+    assert list(again.updates()) == []
+    assert_same(again, first)
+
+
+OTHER_JOBS: dict[str, Callable[[dict[str, Any]], TrainJob]] = {
+    "seed": lambda base: job(seed=1, base=base),
+    "order": lambda base: job(order=41, base=base),
+    "drawn orders": lambda base: job(order=None, base=base),
+    "game": lambda base: job(base=base, game={"episode_length": 11}),
+    "ppo": lambda base: job(PPOConfig(clip=0.3), base=base),
+    "train": lambda base: job(base=base, alignment_lambda=29.0),
+    "no base": lambda base: job(),
+    "base": lambda base: job(base={name: 2 * array for name, array in base.items()}),
+    "mirrored base": lambda base: job(base={name: -array for name, array in base.items()}),
+}
+
+
+@pytest.mark.parametrize(
+    "what",
+    list(OTHER_JOBS),
+)
+def test_a_checkpoint_of_another_configuration_is_refused(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    base = final(Training(job()))
+    training = Training(job(base=base))
+    training.update()
+    training.save(path)
+    with pytest.raises(InvalidInputError) as caught:
+        Training.load(path, OTHER_JOBS[what](base))
+    assert str(path) in str(caught.value)
+    assert "another configuration" in str(caught.value)
+    assert Training.load(path, job(base=base)).updates_made == 1  # and nothing was destroyed
+
+
+def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    trained(job(max_episodes=2)).save(path)
+    damaged = path.read_bytes()[:-100]
+    path.write_bytes(damaged)
+    with pytest.raises(InvalidInputError, match="damaged"):
+        Training.load(path, job(max_episodes=2))
+    assert path.read_bytes() == damaged
