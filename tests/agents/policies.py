@@ -39,5 +39,5 @@ def new_policy(
 
 
 def policy_file(path: Path, policy: Policy) -> Path:
-    save_policy(path, policy._weights, policy.description)
+    save_policy(path, policy.weights, policy.description)
     return path

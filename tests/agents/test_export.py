@@ -13,9 +13,9 @@ import workflow_rl
 from tests.agents.policies import ORDER, new_policy, policy_file
 from workflow_rl.agents.action_space import CARDIFF, action_space_of, make_action_space
 from workflow_rl.agents.export import describe_interface, export_policy
-from workflow_rl.agents.named import shipped_policy
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
+from workflow_rl.agents.shipped import shipped_policy
 from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_NAMES, USEFUL_ACTIONS

@@ -6,14 +6,9 @@ import pytest
 from tests.agents.policies import ORDER, new_policy, policy_file
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import DEFAULT_ORDER
-from workflow_rl.agents.named import (
-    PER_RED_AGENT,
-    REFERENCE_AGENTS,
-    SHIPPED,
-    make_agent,
-    shipped_policy,
-)
+from workflow_rl.agents.named import REFERENCE_AGENTS, make_agent
 from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.shipped import PER_RED_AGENT, SHIPPED, shipped_policy
 from workflow_rl.config import RULE_SETS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD

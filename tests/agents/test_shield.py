@@ -114,13 +114,13 @@ def test_a_layout_that_does_not_fit_the_network_is_refused(
 ) -> None:
     policy = new_policy("onehot", TYPES[5])
     with pytest.raises(InvalidInputError, match=sentence):
-        Policy(policy._weights, policy.description | changes)
+        Policy(policy.weights, policy.description | changes)
 
 
 def test_a_policy_from_before_says_nothing_of_units_and_is_of_the_types() -> None:
     policy = new_policy("onehot", TYPES[5], shielded=False)
     named = {"order", "conditioned", "mask_actions"}
-    before = Policy(policy._weights, {k: v for k, v in policy.description.items() if k in named})
+    before = Policy(policy.weights, {k: v for k, v in policy.description.items() if k in named})
     seen = np.ones(52, np.int8)
     np.testing.assert_array_equal(before.probabilities(seen), policy.probabilities(seen))
     assert before.order == TYPES[5]

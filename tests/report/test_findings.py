@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.report.runs import log_rows, trial, write_run
-from workflow_rl.agents.named import SHIPPED
+from workflow_rl.agents.shipped import WITHOUT_ORDER
 from workflow_rl.cli import main
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.files import read_json
@@ -160,7 +160,7 @@ def test_scores_are_of_the_run_s_own_game(tmp_path: Path, length: int, published
     scores = find(read_run(write_run(tmp_path / "run", config=config))).scores
     assert {(score.red_agent, score.steps) for score in scores} == {("bline", length)}
     assert {score.rules for score in scores} == ({"main", "competition"} if published else {"main"})
-    assert {score.who for score in scores} >= set(SHIPPED)  # which play any game
+    assert {score.who for score in scores} >= set(WITHOUT_ORDER)  # which play any game
 
 
 def test_a_run_costs_what_its_trainings_did(tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def test_repeats_of_a_good_order_recommend_it_and_hand_over_its_best_trial(tmp_p
     best = max(ran, key=lambda t: t.result.best_env_reward if t.result else 0.0)
     _, weights = TrainingFolder(outcome.path / "trainings" / best.name).load_result()
     handed_over = load_policy(outcome.path)
-    assert all((handed_over._weights[k] == weights[k]).all() for k in weights)
+    assert all((handed_over.weights[k] == weights[k]).all() for k in weights)
 
 
 # --- where a trial starts from
@@ -326,7 +326,7 @@ def test_the_first_policy_of_a_trial_is_the_best_one_of_its_start(tmp_path: Path
     base = load_policy(outcome.path / "policies" / "base.safetensors")
     for trial in outcome.trials:  # one update: the best policy met is the one that played it
         _, best = best_of(outcome, trial)
-        assert all((best[k] == base._weights[k]).all() for k in best)
+        assert all((best[k] == base.weights[k]).all() for k in best)
 
 
 # --- side by side: trainings

@@ -237,7 +237,7 @@ def test_the_recommended_policy_plays_as_its_description_says(toy: SearchOutcome
 
     player = Player(SimulatorWorld(Batch(400, game)), order, seed=1)
     network = ActorCritic(player.width, NUM_ACTIONS, told["hidden"])
-    load_weights(network, policy._weights)
+    load_weights(network, policy.weights)
     rollout = player.collect(network, told["episode_length"])
     _, episodes = Scorekeeper(400).score(rollout, 1.0, told["compliance_view"])
     for value, claim in (
@@ -258,7 +258,7 @@ def test_the_handed_over_policy_is_the_better_one_of_before_and_after_polishing(
         policies.append(Policy(weights, load_policy(toy.path).description))
     best = policies[choose(policies, TOY.game, TOY.train.compliance_threshold, 20)]
     handed_over = load_policy(toy.path)
-    assert all((handed_over._weights[k] == best._weights[k]).all() for k in best._weights)
+    assert all((handed_over.weights[k] == best.weights[k]).all() for k in best.weights)
 
 
 def test_terminal_summary_and_policy_tell_the_score_of_the_saved_file_on_fresh_games(
@@ -282,5 +282,5 @@ def test_without_polish_the_best_trial_is_handed_over(tmp_path: Path) -> None:
     best = next(t for t in outcome.trials if t.order == outcome.recommendation.order)
     handed_over = load_policy(outcome.path)
     _, weights = TrainingFolder(outcome.path / "trainings" / best.name).load_result()
-    assert all((handed_over._weights[k] == weights[k]).all() for k in weights)
+    assert all((handed_over.weights[k] == weights[k]).all() for k in weights)
     assert json.loads((outcome.path / "summary.json").read_text())["polished"] is None

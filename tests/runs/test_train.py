@@ -41,7 +41,7 @@ def test_one_training_tells_how_it_goes_and_leaves_its_tables_policy_and_summary
     assert result == last.result
     kept = load_policy(directory.path)
     assert kept.description == policy.description
-    assert all((kept._weights[k] == policy._weights[k]).all() for k in policy._weights)
+    assert all((kept.weights[k] == policy.weights[k]).all() for k in policy.weights)
 
 
 def test_where_policies_are_kept_the_best_by_games_of_their_own_is_handed_over(
@@ -54,7 +54,7 @@ def test_where_policies_are_kept_the_best_by_games_of_their_own_is_handed_over(
     assert len({event.path for event in events if isinstance(event, Candidate)}) == 4
     best = load_policy(ranking.candidates[0].path)
     handed_over = load_policy(directory.path)
-    assert all((handed_over._weights[k] == best._weights[k]).all() for k in best._weights)
+    assert all((handed_over.weights[k] == best.weights[k]).all() for k in best.weights)
     assert SELECTION_SEED > 2**40  # no games that a user evaluates by
 
 

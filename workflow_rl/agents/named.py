@@ -1,9 +1,7 @@
 """From what a user names to an agent: by its name, a run directory, a policy, one per red agent.
 
-`sleep`, `random`, `react-restore` and `greedy` need no network. `best`, `cardiff` and `ppo` are
-trained policies that come with the package for each rule set: `best` is one for all attackers and
-told nothing, the others one for each red agent. `docs/results.md` gives the commands that trained
-them.
+`sleep`, `random`, `react-restore` and `greedy` need no network; those of `agents.shipped` are
+trained policies.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +16,7 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
 from workflow_rl.agents.react_restore import ReactRestoreAgent
 from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_agent
+from workflow_rl.agents.shipped import BEST, PER_RED_AGENT, SHIPPED, UNIVERSAL, shipped_policy
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
@@ -30,10 +29,6 @@ REFERENCE_AGENTS: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
     ReactRestoreAgent.name: lambda order: ReactRestoreAgent(),
     GreedyAgent.name: lambda order: GreedyAgent(order or DEFAULT_ORDER),
 }
-BEST: Final = "best"  # with a memory
-PER_RED_AGENT: Final = ("cardiff", "ppo")  # the winner's 36 outputs and start; the 145 actions
-SHIPPED: Final = (BEST, *PER_RED_AGENT)
-_FOLDER: Final = Path(__file__).with_name("shipped_policies")
 _TRAINED_AGAINST: Final = ("bline", "meander")
 _PAIR: Final = "bline=PATH,meander=PATH"
 
@@ -68,7 +63,10 @@ def make_agent(
     if text in REFERENCE_AGENTS:
         return REFERENCE_AGENTS[text](None if order is None else read_order(order, units))
     if text == BEST:
-        return policy_agent(load_policy(shipped_policy(text, rules)), text, sampled=sampled)
+        return policy_agent(load_policy(text, rules=rules), text, sampled=sampled)
+    if text == UNIVERSAL:
+        found = load_policy(text, rules=rules)
+        return policy_agent(found, text, order, units=units, sampled=sampled)
     if text in PER_RED_AGENT:
         paths = (shipped_policy(text, rules, red) for red in _TRAINED_AGAINST)
         bline, meander = (_from_path(path, None, None, sampled) for path in paths)
@@ -76,12 +74,6 @@ def make_agent(
     if "=" in text and not Path(text).exists():
         return _per_red_agent(text, order, units, sampled)
     return _from_path(Path(text), order, units, sampled)
-
-
-def shipped_policy(name: str, rules: str, red_agent: str | None = None) -> Path:
-    """Returns the file of a policy that comes with the package: one for all, or a red agent's."""
-    parts = (name, rules) if red_agent is None else (name, rules, red_agent)
-    return _FOLDER / f"{'_'.join(parts)}.safetensors"
 
 
 def _from_path(

@@ -15,6 +15,7 @@ from workflow_rl.agents.action_space import (
     make_action_space,
 )
 from workflow_rl.agents.policy_check import check_policy, encoding_told, units_told
+from workflow_rl.agents.shipped import BEST, UNIVERSAL, shipped_policy
 from workflow_rl.belief.observation import BELIEF_SIZE, BlueBelief
 from workflow_rl.config import RULE_SETS, one_of
 from workflow_rl.config.checks import file_path
@@ -58,7 +59,7 @@ class Policy:
         self.order: Order | None = None if order is None else self.read_order(order)
         self.is_masked = bool(description.get("mask_actions", False))  # it was trained with masks
         self.is_shielded = description.get("follow") == "shielded"
-        self._weights = weights
+        self.weights = weights
         numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
         layers = sorted(numbers)
         self.layers = [(weights[f"actor.{i}.weight"], weights[f"actor.{i}.bias"]) for i in layers]
@@ -198,7 +199,7 @@ class Policy:
 
     def save(self, path: Path) -> None:
         """Writes the policy, and its description beside it."""
-        save_policy(path, self._weights, self.description)
+        save_policy(path, self.weights, self.description)
 
     def shield(
         self,
@@ -258,8 +259,12 @@ def save_policy(path: Path, weights: Weights, description: dict[str, Any]) -> No
     write_json(path.with_suffix(".json"), description)
 
 
-def load_policy(path: str | Path) -> Policy:
-    """Reads a policy file, or the recommended policy of a run directory.
+def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
+    """Reads a policy file, the recommended policy of a run, or one that comes with the package.
+
+    Args:
+        path: a policy file, a run directory, or `best` or `universal`.
+        rules: for which rule set one that comes with the package was trained.
 
     Raises:
         InvalidInputError: there is none, or the file is damaged or foreign.
@@ -267,6 +272,8 @@ def load_policy(path: str | Path) -> Policy:
     from workflow_rl.files import load_arrays  # needs safetensors
 
     path = file_path("a policy", path)
+    if str(path) in (BEST, UNIVERSAL):
+        path = shipped_policy(str(path), one_of("rule set", rules, RULE_SETS))
     if path.is_dir():
         path = path / RECOMMENDED_FILE
     weights, description = load_arrays(path, POLICY_KIND)

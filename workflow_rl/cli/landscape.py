@@ -1,36 +1,47 @@
 """`workflow-rl landscape`: train every order for several seeds, and see what that says."""
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from workflow_rl.cli.arguments import Commands, add_command, given_settings
-from workflow_rl.cli.console import make_bars, make_console, print_whole
+from workflow_rl.cli.console import make_console, print_whole
 from workflow_rl.cli.execution import execution_of
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     experiment_config,
     refuse_other_settings,
 )
+from workflow_rl.cli.landscape_played import (
+    add_played_flags,
+    refuse_played_flags,
+    run_played,
+    tell_landscape,
+)
 from workflow_rl.cli.resuming import add_resume, refuse_flags, resume_hint
 from workflow_rl.config import ExperimentConfig, TrainConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 _EXAMPLES = """workflow-rl landscape --red-agent bline
 workflow-rl landscape --red-agent meander --seeds 5 --parallel-workflows 2
 workflow-rl landscape --red-agent bline --stop-at compliance --replays 200
+workflow-rl landscape --policy universal --red-agent meander
+workflow-rl landscape --policy universal --units hosts --sample 500
 workflow-rl landscape --executor ray --ray-address auto --parallel-workflows 120
 workflow-rl landscape --resume logs/exp_20260101_120000_4242"""
 # Orders are compared after equal training: a training that ends as soon as it complies leaves
 # orders that are easy to comply with after fewer updates.
 _DEFAULTS: Final = TrainConfig(stop_at="budget")
-_FIXED: Final = ("n_workflows", "strategy", "polish_updates", "total_episodes", "ordered_results")
+_REPLAYS: Final = 50
+_FIXED: Final = (
+    "n_workflows",
+    "strategy",
+    "polish",
+    "polish_updates",
+    "total_episodes",
+    "ordered_results",
+)
 
 
 def add_to(commands: Commands) -> None:
@@ -53,10 +64,12 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--replays",
         type=int,
-        default=50,
+        default=argparse.SUPPRESS,
         metavar="N",
-        help="searches of each strategy on the finished landscape; 0 leaves them out",
+        help="searches of each strategy on the finished landscape, or of a sample by playing; 0 "
+        "leaves them out (default: 50; of a sample 0)",
     )
+    add_played_flags(parser)
     add_resume(
         parser,
         "DIR",
@@ -68,17 +81,18 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains, analyses, prints the tables and writes figures and data."""
-    whole_number("--replays", args.replays, 0, 100_000)
+    replays = getattr(args, "replays", None)
+    whole_number("--replays", 0 if replays is None else replays, 0, 100_000)
+    refuse_played_flags(args)
+    if "policy" in args:
+        if "resume" in args:
+            raise InvalidInputError("with --policy nothing is trained, so nothing is resumed")
+        return run_played(args, _config(args), getattr(args, "seeds", 3), replays)
+    replays = _REPLAYS if replays is None else replays
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
-    from workflow_rl.cli.landscape_tables import print_analysis
     from workflow_rl.cli.progress import LandscapeProgress
-    from workflow_rl.report.plots import write_page
     from workflow_rl.runs.store import stored_config
-    from workflow_rl.studies.landscape.analysis import analyse_landscape
-    from workflow_rl.studies.landscape.figures import landscape_figures, ranking_table
-    from workflow_rl.studies.landscape.regret import REPLAYED_STRATEGIES
     from workflow_rl.studies.landscape.run import PURPOSE, open_landscape, stored_seeds
-    from workflow_rl.studies.landscape.words import answer_of
 
     resume: Path | None = getattr(args, "resume", None)
     seeds: int = getattr(args, "seeds", 3)
@@ -108,32 +122,8 @@ def run(args: argparse.Namespace) -> int:
             with LandscapeProgress(console, config, len(landscape.seeds)) as progress:
                 for seed, event in landscape.events():
                     progress.show(seed, event, landscape.done)
-            found = landscape.table()
-            with replaying(console, args.replays * len(REPLAYED_STRATEGIES)) as tell:
-                analysis = analyse_landscape(
-                    found, config.search, replays=args.replays, seed=config.seed, on_replay=tell
-                )
-            print_analysis(console, analysis)
-            data = landscape.write(analysis)
-            page = path / "landscape.html"
-            title = f"Landscape: red {found.red_agent}, rules {found.rules}"
-            write_page(
-                page,
-                title,
-                landscape_figures(analysis),
-                answer=answer_of(analysis),
-                tables=[ranking_table(analysis)],
-            )
-            print_whole(console, f"written: {data}, {page}")
+            tell_landscape(console, landscape.directory, landscape.table(), replays)
     return 0
-
-
-@contextmanager
-def replaying(console: "Console", replays: int) -> Iterator[Callable[[], None]]:
-    """Shows how many replays are done; gives what is to be called after each."""
-    with make_bars(console) as bars:
-        task = bars.add_task("replays", total=replays, news="of searches on this landscape")
-        yield lambda: bars.advance(task)
 
 
 def _config(args: argparse.Namespace) -> ExperimentConfig:

@@ -5,6 +5,7 @@ from typing import Literal
 from rich.console import Console
 from rich.table import Table
 
+from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.cli.console import print_sentence, print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.units import ANY
@@ -45,10 +46,15 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
             f"base: {search.base_updates} updates of one policy on all orders, which every trial "
             "starts from",
         )
-    if search.polish_updates:
-        phases.append(
-            f"polish: {search.polish_updates} further updates of the recommended order's policy"
+    if search.warm_start == UNIVERSAL:
+        phases[0] += ", from the policy universal"
+    if config.polish_updates:
+        what = (
+            "of the policy universal for the recommended order, against all attackers"
+            if config.polish == UNIVERSAL
+            else "of the recommended order's policy"
         )
+        phases.append(f"polish: {config.polish_updates} further updates {what}")
     phases.append(
         f"score: {search.score_games:,} fresh games of it against each red agent; then the report"
     )

@@ -40,7 +40,9 @@ from workflow_rl.config.ppo import (
     PPOFormName,
 )
 from workflow_rl.config.presets import (
+    AGAINST_ALL,
     DEFAULT_PRESET,
+    FROM_UNIVERSAL,
     PRESET,
     PRESETS,
     UPDATE_STRATEGIES,
@@ -49,8 +51,10 @@ from workflow_rl.config.presets import (
     chosen_settings,
 )
 from workflow_rl.config.search import (
+    POLISHES,
     STRATEGIES,
     WARM_STARTS,
+    PolishName,
     SearchConfig,
     StrategyName,
     WarmStartName,
@@ -82,12 +86,14 @@ from workflow_rl.config.train import (
 
 __all__ = [
     "ACTION_SPACES",
+    "AGAINST_ALL",
     "ALIGNMENTS",
     "BACKENDS",
     "DEFAULT_PPO",
     "DEFAULT_PRESET",
     "EXECUTORS",
     "FOLLOWS",
+    "FROM_UNIVERSAL",
     "GREEN_AGENTS",
     "MAX_ENVS",
     "MAX_EPISODE_LENGTH",
@@ -95,6 +101,7 @@ __all__ = [
     "MIXED",
     "OBSERVATIONS",
     "ORDER_ENCODINGS",
+    "POLISHES",
     "PPO_FORM",
     "PPO_FORMS",
     "PRESET",
@@ -124,6 +131,7 @@ __all__ = [
     "OrderEncodingName",
     "PPOConfig",
     "PPOFormName",
+    "PolishName",
     "Preset",
     "PresetName",
     "RedAgentName",

@@ -6,13 +6,14 @@ from typing import Annotated, Any, Final, Self
 from workflow_rl.config.backend import BackendConfig
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig, PPOFormName
-from workflow_rl.config.presets import Changes, PresetName, chosen_settings
-from workflow_rl.config.search import SearchConfig
+from workflow_rl.config.presets import OF_UNIVERSAL, Changes, PresetName, chosen_settings
+from workflow_rl.config.search import PolishName, SearchConfig
 from workflow_rl.config.setting import Setting, restored, settings, stored
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
 
 MAX_SEED: Final = 2**63 - 1
+_POLISH_UPDATES: Final[Mapping[PolishName, int]] = {"universal": 20, "documented": 200}
 
 
 @settings
@@ -35,6 +36,37 @@ class ExperimentConfig:
             raise InvalidInputError(
                 "follow shielded needs masked actions: choose the form of PPO modern"
             )
+        if self.search.warm_start == "universal":
+            self._check_universal()
+        if self.search.polish == "universal" and self.train.compliance_view == "true":
+            raise InvalidInputError(
+                "polish universal keeps to the order by what Blue sees: with the compliance view "
+                "true choose polish documented"
+            )
+
+    def _check_universal(self) -> None:
+        """Checks that trainings can go on from the policy `universal`."""
+        for section in ("train", "ppo", "game"):
+            for name, needed in getattr(OF_UNIVERSAL, section).items():
+                found = getattr(getattr(self, section), name)
+                if found != needed:
+                    raise InvalidInputError(
+                        f"the warm start universal goes with {name} {needed}, not {found}: leave "
+                        "that to the preset, or choose another warm start"
+                    )
+
+    @property
+    def polish(self) -> PolishName:
+        """Which policy is trained further for the recommended workflow."""
+        return self.search.polish or (
+            "documented" if self.train.compliance_view == "true" else "universal"
+        )
+
+    @property
+    def polish_updates(self) -> int:
+        """The updates of that training."""
+        given = self.search.polish_updates
+        return _POLISH_UPDATES[self.polish] if given is None else given
 
     @classmethod
     def preset(
@@ -66,14 +98,13 @@ class ExperimentConfig:
         Raises:
             InvalidInputError: a name or a value is not allowed, or two do not go together.
         """
-        chosen = chosen_settings(
-            name, form, {"game": game or {}, "ppo": ppo or {}, "train": train or {}}
-        )
+        given = {"game": game, "ppo": ppo, "train": train, "search": search}
+        chosen = chosen_settings(name, form, {key: value or {} for key, value in given.items()})
         return cls(
             game=GameConfig(**chosen["game"]),
             ppo=PPOConfig(**chosen["ppo"]),
             train=TrainConfig(**chosen["train"]),
-            search=SearchConfig(**(search or {})),
+            search=SearchConfig(**chosen["search"]),
             backend=BackendConfig(**(backend or {})),
             seed=seed,
         )

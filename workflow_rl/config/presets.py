@@ -36,6 +36,15 @@ class Preset:
     form: PPOFormName | None = None
     """The form of PPO, where it is not the default one."""
 
+    def changed(self, by: "Preset") -> "Preset":
+        """Returns the preset with another's settings in place of its own."""
+        return Preset(
+            {**self.train, **by.train},
+            {**self.ppo, **by.ppo},
+            {**self.game, **by.game},
+            by.form or self.form,
+        )
+
 
 _WITH_MEMORY: Final[Changes] = {
     "n_envs": 384,
@@ -48,7 +57,8 @@ _WITH_MEMORY: Final[Changes] = {
     "action_space": "useful",
     "snapshot_every": 20,
 }
-_AGAINST_ALL: Final[Changes] = {
+_ANY_ORDER: Final[Changes] = {"order_encoding": "ranks+due", "follow": "shielded"}
+AGAINST_ALL: Final[Changes] = {
     "observation": "memory",
     "red_agent": "mixed",
     # Against a Red that sleeps there is little to learn: not to repair.
@@ -77,14 +87,27 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
             {"observation": "cardiff"},
             "documented",
         ),
-        "strongest": Preset({**_WITH_MEMORY, "conditioned": False}, {}, _AGAINST_ALL, "modern"),
+        "strongest": Preset({**_WITH_MEMORY, "conditioned": False}, {}, AGAINST_ALL, "modern"),
         "universal": Preset(
-            {**_WITH_MEMORY, "units": ANY, "follow": "shielded"}, {}, _AGAINST_ALL, "modern"
+            {**_WITH_MEMORY, **_ANY_ORDER, "units": ANY}, {}, AGAINST_ALL, "modern"
         ),
     }
 )
+# A training that goes on from the policy `universal`: what is not to be changed, and the rest.
+OF_UNIVERSAL: Final = Preset(
+    {name: _WITH_MEMORY[name] for name in ("hidden", "action_space")} | dict(_ANY_ORDER),
+    {"activation": PPO_FORMS["modern"].activation},
+    {"observation": "memory"},
+)
+FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
+    Preset(
+        {"n_envs": 100, "min_updates": 3, "alignment": "fixed", "alignment_lambda": 0.0},
+        {"learning_rate": 3e-4},
+        form="modern",
+    )
+)
 # The documented ones, which `compare-updates` sets side by side.
-UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if PRESETS[name].game is not _AGAINST_ALL)
+UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if PRESETS[name].game is not AGAINST_ALL)
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
 PRESET: Final = described(
     "preset", Annotated[PresetName, Setting("rollout strategy", ("--preset",))], DEFAULT_PRESET
@@ -99,8 +122,9 @@ def chosen_settings(
     """Returns the settings that a preset, a form of PPO and what is given beside them ask for.
 
     What is given wins over the preset, and the preset over the form of PPO. A form that is given
-    wins over the preset's own. With a preset, a training that is given a shorter length needs no
-    more updates than it has episodes.
+    wins over the preset's own. The warm start `universal` asks for the network of that policy, and
+    for short trainings. With a preset, a training that is given a shorter length needs no more
+    updates than it has episodes.
 
     Args:
         preset: its name; None for none.
@@ -114,8 +138,10 @@ def chosen_settings(
         InvalidInputError: there is no such preset or form.
     """
     strategy = Preset() if preset is None else PRESETS[PRESET.check(preset)]
-    if form is None and preset is not None:
-        form = strategy.form or DEFAULT_PPO
+    if given.get("search", {}).get("warm_start") == "universal":
+        strategy = strategy.changed(FROM_UNIVERSAL)
+    if form is None:
+        form = strategy.form or (None if preset is None else DEFAULT_PPO)
     for name, changes in given.items():
         if not isinstance(changes, Mapping):
             raise not_allowed(name, changes, "a table of settings")

@@ -5,9 +5,11 @@ from typing import Annotated, Final, Literal, get_args
 from workflow_rl.config.setting import Setting, settings
 
 StrategyName = Literal["gp-ucb", "random", "round-robin", "exhaustive", "local", "halving"]
-WarmStartName = Literal["common", "previous", "nearest", "none"]
+WarmStartName = Literal["common", "universal", "previous", "nearest", "none"]
+PolishName = Literal["universal", "documented"]
 STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
 WARM_STARTS: Final[tuple[WarmStartName, ...]] = get_args(WarmStartName)
+POLISHES: Final[tuple[PolishName, ...]] = get_args(PolishName)
 
 
 @settings
@@ -43,7 +45,10 @@ class SearchConfig:
         Setting(
             "what each training starts from",
             ("--warm-start",),
-            meanings={"common": "one base policy"},
+            meanings={
+                "common": "one base policy",
+                "universal": "the policy of that name, which follows any order",
+            },
         ),
     ] = "common"
     base_updates: Annotated[
@@ -55,15 +60,28 @@ class SearchConfig:
             high=10**7,
         ),
     ] = 800
-    polish_updates: Annotated[
-        int,
+    polish: Annotated[
+        PolishName | None,
         Setting(
-            "further updates of the recommended workflow's policy",
+            "which policy is trained further for the recommended workflow, and handed over",
+            ("--polish",),
+            unset="universal; documented with the compliance view true",
+            meanings={
+                "universal": "the policy of that name, against all attackers",
+                "documented": "the workflow's own, as it was tried",
+            },
+        ),
+    ] = None
+    polish_updates: Annotated[
+        int | None,
+        Setting(
+            "its further updates; 0: the best policy of the workflow's trials is handed over",
             ("--polish-updates",),
             low=0,
             high=10**7,
+            unset="20 of universal, 200 of documented",
         ),
-    ] = 200
+    ] = None
     score_games: Annotated[
         int,
         Setting(

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.agents.named import SHIPPED, make_agent
+from workflow_rl.agents.named import make_agent
+from workflow_rl.agents.shipped import WITHOUT_ORDER
 from workflow_rl.config import RED_AGENTS, RULE_SETS
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN, Row
@@ -99,7 +100,7 @@ def known_scores(red_agent: str, steps: int) -> list[Score]:
 
 @cache
 def shipped_scores(red_agent: str, steps: int, rules: str) -> tuple[Score, ...]:
-    """Returns what each agent that comes with the package scores in one game, played here and now.
+    """Returns what agents that come with the package score in one game, played here and now.
 
     The games are those that a search scores its own policy on.
     """
@@ -107,7 +108,7 @@ def shipped_scores(red_agent: str, steps: int, rules: str) -> tuple[Score, ...]:
         return ()
     game = Game(steps, red_agent, rules, SCORING_SEED, None)
     scores = []
-    for name in SHIPPED:
+    for name in WITHOUT_ORDER:
         cell = play_batch(make_agent(name, rules=rules), game, _GAMES, logged=0)
         source = f"comes with the package, {_GAMES:,} fresh games"
         scores.append(Score(name, rules, red_agent, steps, cell.estimate, source))

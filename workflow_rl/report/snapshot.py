@@ -21,7 +21,7 @@ _FEWEST: Final = 2  # trials done before anything is said of the time left
 
 def planned_updates(config: ExperimentConfig, training: str) -> int:
     """Returns how many updates a training of a run makes at most."""
-    planned = {BASE: config.search.base_updates, POLISH: config.search.polish_updates}
+    planned = {BASE: config.search.base_updates, POLISH: config.polish_updates}
     return planned.get(training, config.train.max_updates(config.game.episode_length))
 
 

@@ -5,7 +5,15 @@ from typing import Final
 
 import numpy as np
 
-from workflow_rl.config import ExperimentConfig, TrainConfig
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.shipped import UNIVERSAL
+from workflow_rl.config import (
+    AGAINST_ALL,
+    FROM_UNIVERSAL,
+    PPO_FORMS,
+    ExperimentConfig,
+    TrainConfig,
+)
 from workflow_rl.runs.store import BASE, POLISH, RunDirectory
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trial import Trial
@@ -56,13 +64,29 @@ def trial_task(directory: RunDirectory, trial: Trial) -> TrainTask:
 
 
 def polish_task(directory: RunDirectory, trial: Trial) -> TrainTask:
-    """Returns the further training of a trial's best policy."""
+    """Returns the further training for a trial's order: of its best policy, or of `universal`."""
     config = directory.config
-    train = _for_updates(config, config.search.polish_updates)
+    train = _for_updates(config, config.polish_updates)
     seed = _seed(config, _POLISH_SEED, trial.order)
     job = job_of(config, trial.order, train=train, seed=seed)
-    job = _starting_from(directory, trial.name, job)
+    if config.polish == "documented":
+        job = _starting_from(directory, trial.name, job)
+    else:
+        job = _tuning_universal(job)
     return TrainTask(POLISH, job, directory.training(POLISH).path)
+
+
+def _tuning_universal(job: TrainJob) -> TrainJob:
+    """Returns the training of a job's order from the policy `universal`, against all attackers."""
+    changes = dict(FROM_UNIVERSAL.train) | {"n_envs": job.train.n_envs, "min_updates": 1}
+    assert FROM_UNIVERSAL.form is not None
+    return replace(
+        job,
+        game=replace(job.game, **AGAINST_ALL),
+        ppo=replace(PPO_FORMS[FROM_UNIVERSAL.form], **FROM_UNIVERSAL.ppo),
+        train=replace(job.train, **changes),
+        base=load_policy(UNIVERSAL, rules=job.game.rules).weights,
+    )
 
 
 def _seed(config: ExperimentConfig, *purpose: int) -> int:
@@ -80,8 +104,13 @@ def _for_updates(config: ExperimentConfig, updates: int) -> TrainConfig:
 
 
 def _starting_from(directory: RunDirectory, name: str, job: TrainJob) -> TrainJob:
-    """Returns the job with another training's best policy and weight of compliance as its start."""
+    """Returns the job with another training's best policy and weight of compliance as its start.
+
+    The start may be the policy `universal`, too.
+    """
     assert job.order is not None
+    if name == UNIVERSAL:
+        return replace(job, base=load_policy(UNIVERSAL, rules=job.game.rules).weights)
     start, weights = directory.training(name).load_result()
     train = job.train
     if train.alignment == "adaptive":

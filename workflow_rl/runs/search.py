@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.agents.policy import Policy
-from workflow_rl.config import Execution, ExperimentConfig
+from workflow_rl.agents.shipped import UNIVERSAL
+from workflow_rl.config import Execution, ExperimentConfig, GameConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.scoring import Score, choose, score_policy
 from workflow_rl.files import json_text, read_json, write_json
@@ -152,6 +153,8 @@ class Search:
         mode = self.config.search.warm_start
         if mode == "common":
             return BASE
+        if mode == UNIVERSAL:
+            return UNIVERSAL
         if mode == "none" or not self._arrived:
             return None
         if mode == "previous":
@@ -247,7 +250,7 @@ class Search:
     def _polished(self) -> TrainResult | None:
         """Returns what polishing gave, unless it failed or was not asked for."""
         folder = self.directory.training(POLISH)
-        if not self.config.search.polish_updates or not folder.result.exists():
+        if not self.config.polish_updates or not folder.result.exists():
             return None
         return folder.load_result()[0]
 
@@ -274,14 +277,18 @@ class Search:
             raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
         finding, chosen = self._answer()
         best = max((t for t in done if t.order == chosen.order), key=_rank)
-        tasks, polished = [trial_task(self.directory, best)], None
-        if self.config.search.polish_updates:
+        task, polished = trial_task(self.directory, best), None
+        policies = [self._policy_of(task)]
+        if self.config.polish_updates:
             task = polish_task(self.directory, best)
             yield from self._train_here(task)
             polished = self._polished()
+            if self.config.polish == UNIVERSAL:
+                assert task.job.base is not None
+                policies = [Policy(task.job.base, describe_trained(task.job, None))]
             if polished is not None:
-                tasks.append(task)
-        scores = self._hand_over(tasks)
+                policies.append(self._policy_of(task))
+        scores = self._hand_over(policies, task.job.game)
         self._rebuild()
         path, transitions = self.directory.path, self._tables.transitions
         seconds = self._seconds()
@@ -295,15 +302,17 @@ class Search:
         finding = conclude(self.orders, seen, self.config.game.red_agent)
         return finding, recommend(self.orders, seen, finding.equals)
 
-    def _hand_over(self, tasks: Sequence[TrainTask]) -> tuple[Score, ...]:
-        """Saves the best of some trainings' policies, by games of their own; returns its scores."""
-        config, policies = self.config, []
-        for task in tasks:
-            result, weights = self.directory.training(task.name).load_result()
-            policies.append(Policy(weights, describe_trained(task.job, result)))
+    def _policy_of(self, task: TrainTask) -> Policy:
+        """Returns the policy of a training that is done."""
+        result, weights = self.directory.training(task.name).load_result()
+        return Policy(weights, describe_trained(task.job, result))
+
+    def _hand_over(self, policies: Sequence[Policy], game: GameConfig) -> tuple[Score, ...]:
+        """Saves the best of some policies, by games of their own; returns its scores."""
+        config = self.config
         games, threshold = config.search.score_games, config.train.compliance_threshold
-        policy = policies[choose(policies, config.game, threshold, games)]
-        scores = tuple(score_policy(policy, config.game, games))
+        policy = policies[choose(policies, game, threshold, games)]
+        scores = tuple(score_policy(policy, game, games))
         policy.description["scores"] = [score.as_json() for score in scores]
         policy.save(self.directory.policy(RECOMMENDED))
         return scores

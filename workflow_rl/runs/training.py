@@ -128,8 +128,10 @@ def save_trained(path: Path, job: TrainJob, weights: Weights, result: TrainResul
     save_policy(path, weights, describe_trained(job, result))
 
 
-def describe_trained(job: TrainJob, result: TrainResult) -> dict[str, Any]:
-    """Returns the description of the best policy that a training met."""
+def describe_trained(job: TrainJob, result: TrainResult | None) -> dict[str, Any]:
+    """Returns the description of the best policy that a training met, or of the one it begins."""
+    if result is None:
+        return _description(job)
     return _description(job, env_reward=result.best_env_reward, compliance=result.best_compliance)
 
 

@@ -17,7 +17,12 @@ from workflow_rl.runs.pool import Done, Pool
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.studies.landscape.analysis import analyse_landscape
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.studies.landscape.run import LandscapeRun, exhaustive, open_landscape
+from workflow_rl.studies.landscape.run import (
+    LandscapeRun,
+    exhaustive,
+    open_landscape,
+    write_landscape,
+)
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 CONFIG = tiny(seed=7, warm_start="none", compliance_threshold=0.0)
@@ -117,7 +122,9 @@ def test_what_was_found_is_written_with_what_it_depends_on(
     whole: tuple[Path, Landscape],
 ) -> None:
     with resumed(whole[0]) as run:
-        path = run.write(analyse_landscape(whole[1], run.config.search, replays=0))
+        path = write_landscape(
+            run.directory, analyse_landscape(whole[1], run.config.search, replays=0).as_json()
+        )
     data = json.loads(path.read_text())
     assert path == whole[0] / "landscape.json"
     assert (data["rules"], data["red_agent"], data["seeds"]) == ("main", "bline", [7])

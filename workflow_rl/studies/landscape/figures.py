@@ -44,7 +44,8 @@ def ranking_table(analysis: Analysis) -> PageTable:
         ("order", "reward, 95 %", "rank, 95 %", "complied", "true", "seeds"),
         rows,
         "complied: share of fixes that followed the order; true: by where Red really was; seeds: "
-        "for how many the order complied. Orders that did not comply in most trainings come last.",
+        "for how many the order complied. Orders that did not comply in most "
+        f"{land.tries} come last.",
         "All orders",
     )
 
@@ -103,7 +104,7 @@ def _ranking(analysis: Analysis) -> Plot:
     ]
     return Plot(
         "All orders, ranked",
-        "A point is a training; orders that did not comply in most trainings come last and are "
+        f"A point is one of the {land.tries}; orders that did not comply in most come last and are "
         "crosses. The table above names them.",
         [*traces, _means(analysis, places, names)],
         {"xaxis": {"title": {"text": "rank"}}, "yaxis": {"title": {"text": "reward"}}},

@@ -29,7 +29,7 @@ _NAMES: Final = {  # column -> its name in a training's result
 
 @dataclass(frozen=True)
 class Landscape:
-    """Every allowed order, trained once for each seed; arrays are (seeds, orders).
+    """Every allowed order, trained, or played by one policy, for each seed: (seeds, orders) each.
 
     An order's column is its place in `listed`, which for the five types is its number.
     """
@@ -45,6 +45,7 @@ class Landscape:
     is_compliant: NDArray[np.bool_]
     updates: NDArray[np.int64]
     orders: Orders = TYPES
+    policy: str = ""  # who played every order; empty: each was trained
 
     def __post_init__(self) -> None:
         """Checks that every order has its place for every seed."""
@@ -68,6 +69,11 @@ class Landscape:
     def order(self, place: int) -> Order:
         """Returns the order of a column."""
         return self.orders[int(self.listed[place])]
+
+    @property
+    def tries(self) -> str:
+        """What a reward is the result of, in words."""
+        return "sets of games" if self.policy else "trainings"
 
     @property
     def classes(self) -> NDArray[np.int64]:
@@ -101,6 +107,7 @@ class Landscape:
         threshold: float,
         trials: Mapping[int, Sequence[Mapping[str, Any]]],
         orders: Orders = TYPES,
+        policy: str = "",
     ) -> Self:
         """Returns the landscape of finished exhaustive searches.
 
@@ -110,6 +117,7 @@ class Landscape:
             threshold: compliance that makes an order compliant.
             trials: for each seed the trials as `summary.json` lists them.
             orders: those that were searched.
+            policy: who played them, if none was trained.
 
         Raises:
             InvalidInputError: an order is missing.
@@ -126,7 +134,8 @@ class Landscape:
             for place, order in enumerate(orders.listed().tolist()):
                 for name, column in columns.items():
                     column[row, place] = found[order][_NAMES.get(name, name)]
-        return cls(red_agent, rules, threshold, tuple(trials), **columns, orders=orders)
+        seeds = tuple(trials)
+        return cls(red_agent, rules, threshold, seeds, **columns, orders=orders, policy=policy)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the landscape as plain data, a row per order."""
@@ -140,6 +149,7 @@ class Landscape:
             "rules": self.rules,
             "compliance_threshold": self.threshold,
             "seeds": list(self.seeds),
+            "policy": self.policy,
             "units": self.orders.units.setting,
             "required": self.orders.required.texts,
             "orders": rows,
@@ -166,6 +176,7 @@ class Landscape:
                 tuple(data["seeds"]),
                 **columns,
                 orders=orders,
+                policy=str(data.get("policy", "")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"this is not a landscape of this version: {error}") from error

@@ -5,7 +5,7 @@ and without its seed's level, since a real search has one base policy. Nothing i
 search of 40 trials takes as long as its 40 decisions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import numpy as np
 from workflow_rl.config import SearchConfig
 from workflow_rl.estimates import Floats, half_widths
 from workflow_rl.ordersearch.recommend import recommend
-from workflow_rl.ordersearch.strategies import Observation, make_strategy
+from workflow_rl.ordersearch.strategies import Observation, Strategy, make_strategy
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.ranking import shrink_means
 from workflow_rl.workflow.orders import Orders
@@ -91,6 +91,23 @@ class StoredOrders:
         return float(self._shortfall[self._place[order]])
 
 
+def searched(
+    chooser: Strategy, trial: Callable[[int, int], Observation], checkpoints: Sequence[int]
+) -> Iterator[Sequence[Observation]]:
+    """Searches, and yields what was seen up to each checkpoint.
+
+    Args:
+        chooser: picks the orders.
+        trial: gives what trying an order finds, told the order and the number of the trial.
+        checkpoints: numbers of trials, rising.
+    """
+    seen: list[Observation] = []
+    for number in checkpoints:
+        while len(seen) < number:
+            seen.append(trial(chooser.pick(seen, []).order, len(seen)))
+        yield seen
+
+
 def replay_search(
     orders: StoredOrders,
     strategy: str,
@@ -119,11 +136,9 @@ def replay_search(
         trials=max(checkpoints),
     )
     rng = np.random.default_rng([seed, 124])
-    seen: list[Observation] = []
     found = np.empty((len(MEASURES), len(checkpoints)))
-    for k, number in enumerate(checkpoints):
-        while len(seen) < number:
-            seen.append(orders.trial(chooser.pick(seen, []).order, rng))
+    searching = searched(chooser, lambda order, _: orders.trial(order, rng), checkpoints)
+    for k, seen in enumerate(searching):
         tried = [orders.shortfall(observation.order) for observation in seen]
         found[:, k] = (
             orders.shortfall(recommend(orders.orders, seen).order),

@@ -1,6 +1,6 @@
 """Training a landscape: one exhaustive search for each seed, in a directory of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +20,8 @@ from workflow_rl.runs.store import (
     describe_run,
     origin_of,
 )
-from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.workflow.orders import LISTABLE, orders_of
+from workflow_rl.workflow.orders import LISTABLE, Orders, orders_of
 
 PURPOSE: Final = "landscape"
 MAX_SEEDS: Final = 1_000
@@ -91,12 +90,12 @@ class LandscapeRun:
         finally:
             directory.close()
 
-    def write(self, analysis: Analysis) -> Path:
-        """Writes `landscape.json` and returns its path."""
-        path = self.directory.path / LANDSCAPE_FILE
-        origin = origin_of(self._noted) | {"config": self._noted.get("config")}
-        write_json(path, analysis.as_json() | origin)
-        return path
+
+def write_landscape(directory: RunDirectory, data: Mapping[str, Any]) -> Path:
+    """Writes `landscape.json`, what was found and how, and returns its path."""
+    path, noted = directory.path / LANDSCAPE_FILE, describe_run(directory.path)
+    write_json(path, {**data, **origin_of(noted), "config": noted.get("config")})
+    return path
 
 
 def stored_seeds(path: Path) -> list[int]:
@@ -153,11 +152,7 @@ def exhaustive(config: ExperimentConfig, seed: int) -> ExperimentConfig:
         InvalidInputError: there are too many orders.
     """
     orders = orders_of(config.train)
-    if not orders.is_listable:
-        raise InvalidInputError(
-            f"a landscape trains every order, at most {LISTABLE:,} of them, not {orders.count:,}: "
-            "require more of them, choose fewer units, or search"
-        )
+    check_listable(orders, "search")
     search = replace(
         config.search,
         strategy="exhaustive",
@@ -166,3 +161,16 @@ def exhaustive(config: ExperimentConfig, seed: int) -> ExperimentConfig:
         total_episodes=None,
     )
     return replace(config, search=search, seed=seed)
+
+
+def check_listable(orders: Orders, instead: str) -> None:
+    """Checks that orders are few enough to try each.
+
+    Raises:
+        InvalidInputError: they are not; the sentence ends with what can be done instead.
+    """
+    if not orders.is_listable:
+        raise InvalidInputError(
+            f"a landscape tries every order, at most {LISTABLE:,} of them, not {orders.count:,}: "
+            f"require more of them, choose fewer units, or {instead}"
+        )

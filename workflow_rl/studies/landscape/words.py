@@ -14,7 +14,7 @@ def answer_of(analysis: Analysis) -> list[str]:
     told = [_complied(analysis)] if not land.is_eligible.any() else []
     told += [verdict(analysis), f"{reliable} of {orders} orders complied for every seed."]
     if analysis.equals is not None:
-        told += about_equals(analysis.equals)
+        told += about_equals(analysis.equals, land.policy)
     if len(analysis.pairs) > 1:
         first, second = analysis.pairs[:2]
         told.append(
@@ -31,8 +31,9 @@ def answer_of(analysis: Analysis) -> list[str]:
 
 def _complied(analysis: Analysis) -> str:
     return (
-        "No order complied in most of its trainings, so none can be recommended: the ranking is "
-        f"that of policies that follow their orders by less than {analysis.landscape.threshold:g}."
+        f"No order complied in most of its {analysis.landscape.tries}, so none can be recommended: "
+        "the ranking is that of policies that follow their orders by less than "
+        f"{analysis.landscape.threshold:g}."
     )
 
 
@@ -46,25 +47,26 @@ def verdict(analysis: Analysis) -> str:
         )
     if len(analysis.landscape.seeds) < 2:
         return "One seed cannot tell orders from noise."
-    return _share(effect)
+    return _share(effect, analysis.landscape.tries)
 
 
-def _share(effect: OrderEffect) -> str:
+def _share(effect: OrderEffect, tries: str) -> str:
     if math.isnan(effect.share):
         return "There is no noise to compare the orders with."
     text = (
-        f"Between orders lie {effect.share:.0%} of the variance of single trainings (95 % "
+        f"Between orders lie {effect.share:.0%} of the variance of single {tries} (95 % "
         f"interval {effect.share_low:.0%} to {effect.share_high:.0%}; shuffled orders reach that "
         f"with p = {effect.p_value:.3g})"
     )
     return f"{text}: {'the order matters' if effect.matters else 'no effect of the order shows'}."
 
 
-def about_equals(equals: EqualsEffect) -> list[str]:
-    """Says whether orders that must be equal are."""
+def about_equals(equals: EqualsEffect, policy: str = "") -> list[str]:
+    """Says whether orders that must be equal are; a policy is the one that played them all."""
+    how = f"played by {policy}" if policy else "trained from the same base policy"
     told = [
-        f"Equal orders ({equals.classes} classes): trained from the same base policy they differ "
-        f"by a standard deviation of {equals.within:.2f}, classes by {equals.between:.2f}."
+        f"Equal orders ({equals.classes} classes): {how} they differ by a standard deviation "
+        f"of {equals.within:.2f}, classes by {equals.between:.2f}."
     ]
     if not math.isnan(equals.ratio):
         alike = "no more than" if equals.are_equal else "more than"

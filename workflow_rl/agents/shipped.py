@@ -1,0 +1,22 @@
+"""The trained policies that come with the package, for each rule set.
+
+`best` is one for all attackers and told nothing; `cardiff` and `ppo` are one for each red agent;
+`universal` follows any order of any units against all attackers. `docs/results.md` gives the
+commands that trained them.
+"""
+
+from pathlib import Path
+from typing import Final
+
+BEST: Final = "best"  # with a memory
+UNIVERSAL: Final = "universal"  # with a memory, and an order to follow
+PER_RED_AGENT: Final = ("cardiff", "ppo")  # the winner's 36 outputs and start; the 145 actions
+WITHOUT_ORDER: Final = (BEST, *PER_RED_AGENT)
+SHIPPED: Final = (*WITHOUT_ORDER, UNIVERSAL)
+_FOLDER: Final = Path(__file__).with_name("shipped_policies")
+
+
+def shipped_policy(name: str, rules: str, red_agent: str | None = None) -> Path:
+    """Returns the file of a policy that comes with the package: one for all, or a red agent's."""
+    parts = (name, rules) if red_agent is None else (name, rules, red_agent)
+    return _FOLDER / f"{'_'.join(parts)}.safetensors"
