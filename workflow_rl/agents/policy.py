@@ -110,24 +110,35 @@ class Policy:
         Raises:
             InvalidInputError: the observation has another size, or the order is none.
         """
-        rows = np.atleast_2d(np.asarray(observation, np.float64))
+        rows = np.atleast_2d(np.asarray(observation, np.float32))
         if rows.ndim != 2 or rows.shape[1] != self.observation_size:
             raise InvalidInputError(
                 f"an observation of this policy has {self.observation_size} values, not "
                 f"{np.shape(observation)}"
             )
-        x = rows
-        if self.encoding is not None:
-            ranks = np.tile(self._followed(order).host_ranks, (len(rows), 1))
-            lasting = np.tile(self.encoding.order_bits(ranks[:1]), (len(rows), 1))
-            x = np.hstack([rows, lasting, self.encoding.step_bits(packed_tables(rows), ranks)])
-        for i, (weight, bias) in enumerate(self.layers):
-            x = x @ weight.T.astype(np.float64) + bias
-            if i < len(self.layers) - 1:
-                x = _ACTIVATIONS[self.activation](x)
-        x = np.exp(x - x.max(axis=1, keepdims=True))
-        x /= x.sum(axis=1, keepdims=True)
-        return np.asarray(x[0] if np.ndim(observation) == 1 else x)
+        x = self._first_layer(rows, order)
+        for weight, bias in self.layers[1:]:
+            x = _ACTIVATIONS[self.activation](x) @ weight.T + bias
+        p = np.exp((x - x.max(axis=1, keepdims=True)).astype(np.float64))  # none of them quite 0
+        p /= p.sum(axis=1, keepdims=True)
+        return np.asarray(p[0] if np.ndim(observation) == 1 else p)
+
+    def _first_layer(
+        self, rows: NDArray[np.float32], order: Sequence[str] | str | None
+    ) -> NDArray[np.float32]:
+        """Returns what the first layer makes of observations and an order, the same for all."""
+        weight, bias = self.layers[0]
+        size = self.observation_size
+        x = rows @ weight[:, :size].T + bias
+        if self.encoding is None:
+            return x
+        ranks = self._followed(order).host_ranks[None]
+        of_step = size + self.encoding.lasting
+        x += weight[:, size:of_step] @ self.encoding.order_bits(ranks)[0]
+        if self.encoding.of_step:
+            told = self.encoding.step_bits(packed_tables(rows), np.tile(ranks, (len(rows), 1)))
+            x += told.astype(np.float32) @ weight[:, of_step:].T
+        return x
 
     def act(
         self,

@@ -89,7 +89,12 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
         ),
         "strongest": Preset({**_WITH_MEMORY, "conditioned": False}, {}, AGAINST_ALL, "modern"),
         "universal": Preset(
-            {**_WITH_MEMORY, **_ANY_ORDER, "units": ANY}, {}, AGAINST_ALL, "modern"
+            # A little weight on compliance: without it some games end without any fix.
+            {**_WITH_MEMORY, **_ANY_ORDER, "units": ANY, "alignment_lambda": 5.0}
+            | {"max_episodes": 800},
+            {},
+            AGAINST_ALL,
+            "modern",
         ),
     }
 )
@@ -101,8 +106,8 @@ OF_UNIVERSAL: Final = Preset(
 )
 FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
     Preset(
-        {"n_envs": 100, "min_updates": 3, "alignment": "fixed", "alignment_lambda": 0.0},
-        {"learning_rate": 3e-4},
+        {"n_envs": 64, "min_updates": 3, "alignment": "fixed", "alignment_lambda": 5.0},
+        {"learning_rate": 3e-4, "epochs": 1},
         form="modern",
     )
 )

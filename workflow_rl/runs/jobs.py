@@ -79,11 +79,11 @@ def polish_task(directory: RunDirectory, trial: Trial) -> TrainTask:
 def _tuning_universal(job: TrainJob) -> TrainJob:
     """Returns the training of a job's order from the policy `universal`, against all attackers."""
     changes = dict(FROM_UNIVERSAL.train) | {"n_envs": job.train.n_envs, "min_updates": 1}
-    assert FROM_UNIVERSAL.form is not None
+    form = PPO_FORMS["modern"]
     return replace(
         job,
         game=replace(job.game, **AGAINST_ALL),
-        ppo=replace(PPO_FORMS[FROM_UNIVERSAL.form], **FROM_UNIVERSAL.ppo),
+        ppo=replace(form, **{**FROM_UNIVERSAL.ppo, "epochs": form.epochs}),
         train=replace(job.train, **changes),
         base=load_policy(UNIVERSAL, rules=job.game.rules).weights,
     )

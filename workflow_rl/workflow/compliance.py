@@ -32,6 +32,7 @@ COMPLIANT: Final = 3
 
 _REMOVE = int(ActionKind.REMOVE)
 _RESTORE = int(ActionKind.RESTORE)
+_FIXES = np.flatnonzero(np.isin(ACTION_KIND, (_REMOVE, _RESTORE)))
 _UNKNOWN = int(Mark.UNKNOWN)
 _ALL_BUT_USER0 = ~(1 << USER0)
 
@@ -164,7 +165,7 @@ def _forbid(tables: NDArray[Any], ranks: NDArray[Any], allowed: NDArray[Any]) ->
     for k in range(len(tables)):
         open_hosts = open_by_table(tables[k])
         if open_hosts:
-            for action in range(len(ACTION_KIND)):
+            for action in _FIXES:
                 if verdict_by_table(action, tables[k], open_hosts, ranks[k]) == VIOLATION:
                     allowed[k, action] = False
 
