@@ -8,12 +8,13 @@ from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import DEFAULT_ORDER
 from workflow_rl.agents.named import REFERENCE_AGENTS, make_agent
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.agents.shipped import PER_RED_AGENT, SHIPPED, shipped_policy
+from workflow_rl.agents.shipped import PER_RED_AGENT, WITHOUT_ORDER, shipped_policy
 from workflow_rl.config import RULE_SETS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.workflow.orders import ORDERS
+from workflow_rl.workflow.units import FIXABLE
 
 
 def test_reference_agents_go_by_their_names() -> None:
@@ -114,7 +115,34 @@ def test_cardiff_scores_what_the_leaderboards_winner_scored() -> None:
     assert found.cell(100, "sleep").estimate.mean == 0
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("rules", RULE_SETS)
+def test_universal_follows_any_order_of_any_units_against_all_attackers(rules: str) -> None:
+    policy = load_policy("universal", rules=rules)
+    told = policy.description
+    assert (told["rules"], told["red_agent"], told["observation"]) == (rules, "mixed", "memory")
+    assert (policy.is_conditioned, policy.is_shielded) == (True, True)
+    assert (policy.order, policy.units) == (None, None)
+    hosts = tuple(reversed(FIXABLE))
+    for workflow, units in (
+        ("user > op_host > defender > enterprise > op_server", None),
+        (hosts, "hosts"),
+    ):
+        found = evaluate(
+            "universal", workflow=workflow, units=units, rules=rules, steps=[100], episodes=300
+        )
+        for cell in found.cells:
+            assert cell.mean > -25, cell
+            assert (cell.mean_compliance("observed") or 0) > 0.95, cell
+
+
+def test_universal_is_told_which_order(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="the policy universal follows any workflow: say"):
+        make_agent("universal")
+    with pytest.raises(InvalidInputError, match="unknown rule set 'newest'"):
+        load_policy("universal", rules="newest")
+
+
+@pytest.mark.parametrize("name", WITHOUT_ORDER)
 def test_policies_of_the_rule_set_that_is_played_are_taken(name: str) -> None:
     """Those trained on the leaderboard's rules lose points on today's."""
     means = {}

@@ -111,7 +111,61 @@ def test_a_search_is_not_a_landscape(
 
 
 def test_what_the_command_decides_is_not_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    for flag in ("--strategy", "--n-workflows", "--polish-updates"):
+    for flag in ("--strategy", "--n-workflows", "--polish-updates", "--polish"):
         with pytest.raises(SystemExit):
             main(["landscape", flag, "1"])
         assert "unrecognized arguments" in capsys.readouterr().err
+
+
+# --- without training
+
+PLAYED = ("--policy", "universal", "--games", "4", "--max-steps", "10")
+
+
+def test_a_policy_that_follows_any_order_compares_all_without_training_any(tmp_path: Path) -> None:
+    beside = str(Path("tests/studies/landscape/data/bline.json").resolve())
+    shown = run_here("landscape", *PLAYED, "--seeds", "2", "--beside", beside, cwd=tmp_path)
+    assert "played by universal, 4 games of each order and seed" in shown
+    assert "all orders, ranked: red bline, rules main" in shown
+    assert "least compliance of an order: " in shown
+    assert "rank correlation (Spearman) with the trained orders" in shown
+    run = the_run(tmp_path / "logs")
+    data = json.loads((run / "landscape.json").read_text())
+    assert (data["policy"], len(data["orders"]), data["seeds"]) == ("universal", 120, [0, 1])
+    assert not (run / "trainings").exists()
+    assert (run / "landscape.html").exists()
+
+
+def test_of_more_orders_than_can_be_listed_a_sample_is_played_and_searched(tmp_path: Path) -> None:
+    flags = ("--units", "hosts", "--sample", "8", "--initial-design", "2")
+    shown = run_here("landscape", *PLAYED, *flags, cwd=tmp_path)
+    assert "8 orders of 479,001,600, by mean reward" in shown
+    assert "found: " in shown
+    data = json.loads((the_run(tmp_path / "logs") / "landscape.json").read_text())
+    assert len({row["workflow"] for row in data["orders"]}) == 8
+    assert all(0 <= row["compliance"] <= 1 for row in data["orders"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--games", "5"], "--games goes with --policy"),
+        ([*PLAYED, "--n-envs", "3"], "with --policy nothing is trained: leave out --n-envs"),
+        ([*PLAYED, "--observation", "memory"], "leave out --observation"),
+        ([*PLAYED, "--units", "hosts"], "play a --sample of them"),
+        ([*PLAYED, "--resume", "run"], "nothing is resumed"),
+        (["--policy", "best"], "best does not follow any order it is told"),
+        (["--policy", "nowhere"], "there is no file nowhere"),
+        ([*PLAYED, "--sample", "0"], "--sample must be a whole number from 1"),
+        ([*PLAYED, "--beside", "nowhere.json"], "nowhere.json"),
+    ],
+)
+def test_what_does_not_go_with_a_policy_is_refused(
+    flags: list[str],
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert words in refusal(["landscape", *flags], capsys, tmp_path)

@@ -27,7 +27,7 @@ AS_JSON = ExperimentConfig().as_json()
 def test_a_configuration_comes_back_from_its_json(preset: PresetName, form: PPOFormName) -> None:
     config = ExperimentConfig(
         game=GameConfig(**PRESETS[preset].game),
-        ppo=PPO_FORMS[form],
+        ppo=PPO_FORMS["modern" if preset == "universal" else form],
         train=TrainConfig(**PRESETS[preset].train),
         backend=BackendConfig("cyborg", vector="pipes"),
         seed=2**63 - 1,
@@ -106,7 +106,9 @@ def test_a_configuration_stored_before_updates_had_their_name_still_loads() -> N
     assert data["config"]["train"]["min_episodes"] == 5
     config = ExperimentConfig.from_json(data["config"])
     assert config == ExperimentConfig.preset(
-        "original", train={"n_envs": 20, "update_steps": 2_000, "max_episodes": 10}
+        "original",
+        train={"n_envs": 20, "update_steps": 2_000, "max_episodes": 10},
+        search={"polish_updates": 200},
     )
     assert ExperimentConfig.from_json(config.as_json()) == config
     plan = ComparisonConfig.from_json(data["plan"])

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from workflow_rl.config import (
@@ -41,7 +43,7 @@ def test_every_rollout_strategy_of_the_documents_is_a_preset(
 def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
     assert set(PRESETS) == {
         *("episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original"),
-        "strongest",
+        *("strongest", "universal"),
     }
     assert PRESETS["parallel200"] == Preset()
     assert TrainConfig(**PRESETS["parallel25"].train).max_episodes == 400
@@ -124,3 +126,49 @@ def test_the_least_number_of_updates_stays_if_it_is_given(said: str) -> None:
 def test_what_there_is_not_is_refused_in_a_sentence(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         ExperimentConfig.preset(**({"name": "hybrid"} | wrong))  # type: ignore[arg-type]
+
+
+def test_the_warm_start_universal_brings_that_policy_s_network_and_short_trainings() -> None:
+    config = ExperimentConfig.preset("parallel200", search={"warm_start": "universal"})
+    universal = ExperimentConfig.preset("universal")
+    for name in ("hidden", "action_space", "shown_order", "follow"):
+        assert getattr(config.train, name) == getattr(universal.train, name)
+    assert config.game.observation == universal.game.observation
+    assert config.ppo.mask_actions
+    assert (config.game.red_agent, config.train.units) == ("bline", "types")
+    assert config.train.n_envs < TrainConfig().n_envs
+    more = ExperimentConfig.preset(
+        "parallel200", search={"warm_start": "universal"}, train={"n_envs": 300}
+    )
+    assert more.train.n_envs == 300
+
+
+@pytest.mark.parametrize(
+    ("section", "changes"),
+    [
+        ("train", {"hidden": (64, 64)}),
+        ("train", {"order_encoding": "onehot"}),
+        ("train", {"follow": "learned"}),
+        ("game", {"observation": "challenge"}),
+        ("ppo", {"activation": "relu"}),
+    ],
+)
+def test_the_warm_start_universal_goes_with_no_other_network(
+    section: str, changes: dict[str, Any]
+) -> None:
+    given: dict[str, Any] = {section: changes, "search": {"warm_start": "universal"}}
+    with pytest.raises(InvalidInputError, match=f"goes with {next(iter(changes))} "):
+        ExperimentConfig.preset("parallel200", **given)
+
+
+def test_universal_is_polished_unless_the_truth_is_the_measure() -> None:
+    default = ExperimentConfig()
+    assert (default.polish, default.polish_updates) == ("universal", 20)
+    documented = ExperimentConfig.preset("parallel200", search={"polish": "documented"})
+    assert (documented.polish, documented.polish_updates) == ("documented", 200)
+    true = ExperimentConfig.preset("parallel200", train={"compliance_view": "true"})
+    assert true.polish == "documented"
+    with pytest.raises(InvalidInputError, match="with the compliance view true"):
+        ExperimentConfig.preset(
+            "parallel200", train={"compliance_view": "true"}, search={"polish": "universal"}
+        )

@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,12 @@ TOY = ExperimentConfig(
     game=GameConfig(red_agent="meander", rules="competition"),
     train=TrainConfig(n_envs=20, max_episodes=6, min_updates=2, compliance_threshold=0.1),
     search=SearchConfig(
-        n_workflows=3, initial_design=2, base_updates=6, polish_updates=3, score_games=20
+        n_workflows=3,
+        initial_design=2,
+        base_updates=6,
+        polish="documented",
+        polish_updates=3,
+        score_games=20,
     ),
     seed=4,
 )
@@ -274,6 +280,47 @@ def test_terminal_summary_and_policy_tell_the_score_of_the_saved_file_on_fresh_g
     assert summary["policy_compliance"] == told[1].compliance
     assert summary["policy_score_games"] == TOY.search.score_games
     assert policy.description["scores"] == summary["policy_scores"]
+
+
+def test_what_is_handed_over_is_universal_tuned_for_the_order_or_as_it_was(tmp_path: Path) -> None:
+    outcome = run_tiny(tmp_path)
+    handed_over, order = load_policy(outcome.path), outcome.recommendation.order
+    assert handed_over.order == TYPES[order]
+    told = handed_over.description
+    assert [told[name] for name in ("red_agent", "observation")] == ["mixed", "memory"]
+    assert told["follow"] == "shielded"
+    kept = outcome.path / "trainings" / "polish" / "snapshots" / "update_000002.safetensors"
+    tuned = load_policy(kept).weights
+    before = load_policy("universal").weights
+    same = [
+        all((handed_over.weights[name] == weights[name]).all() for name in before)
+        for weights in (tuned, before)
+    ]
+    assert any(same)
+    assert any((tuned[name] != before[name]).any() for name in before)
+    (trial, *_) = outcome.trials  # the trials stay the documented network's
+    assert load_policy(outcome.path / f"policies/{trial.name}.safetensors").observation_size == 52
+
+
+def test_trials_can_start_from_universal_and_need_no_base(tmp_path: Path) -> None:
+    config = ExperimentConfig.preset(
+        "parallel200",
+        game={"episode_length": 10},
+        train={"n_envs": 4, "max_episodes": 2},
+        search={"warm_start": "universal", "n_workflows": 2, "score_games": 5}
+        | {"polish_updates": 1},
+    )
+    outcome = run_search(config, checkpoint_dir=tmp_path)
+    assert not (outcome.path / "trainings" / "base").exists()
+    assert {trial.start for trial in outcome.trials} == {"universal"}
+    first = load_result_of(outcome, outcome.trials[0].name)  # the best of two, so the start or near
+    assert {k: v.shape for k, v in first.items()} == {
+        k: v.shape for k, v in load_policy("universal").weights.items()
+    }
+
+
+def load_result_of(outcome: SearchOutcome, name: str) -> dict[str, Any]:
+    return TrainingFolder(outcome.path / "trainings" / name).load_result()[1]
 
 
 def test_without_polish_the_best_trial_is_handed_over(tmp_path: Path) -> None:

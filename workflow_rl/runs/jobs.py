@@ -77,8 +77,15 @@ def polish_task(directory: RunDirectory, trial: Trial) -> TrainTask:
 
 
 def _tuning_universal(job: TrainJob) -> TrainJob:
-    """Returns the training of a job's order from the policy `universal`, against all attackers."""
-    changes = dict(FROM_UNIVERSAL.train) | {"n_envs": job.train.n_envs, "min_updates": 1}
+    """Returns the training of a job's order from the policy `universal`, against all attackers.
+
+    Its last policy is kept: its steps grow smaller and smaller.
+    """
+    changes = dict(FROM_UNIVERSAL.train) | {
+        "n_envs": job.train.n_envs,
+        "min_updates": job.train.min_updates,
+        "snapshot_every": job.train.max_updates(job.game.episode_length),
+    }
     form = PPO_FORMS["modern"]
     return replace(
         job,

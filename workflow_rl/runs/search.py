@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.agents.policy import Policy
+from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.config import Execution, ExperimentConfig, GameConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
@@ -287,7 +287,7 @@ class Search:
                 assert task.job.base is not None
                 policies = [Policy(task.job.base, describe_trained(task.job, None))]
             if polished is not None:
-                policies.append(self._policy_of(task))
+                policies.append(self._policy_of(task, last=self.config.polish == UNIVERSAL))
         scores = self._hand_over(policies, task.job.game)
         self._rebuild()
         path, transitions = self.directory.path, self._tables.transitions
@@ -302,9 +302,12 @@ class Search:
         finding = conclude(self.orders, seen, self.config.game.red_agent)
         return finding, recommend(self.orders, seen, finding.equals)
 
-    def _policy_of(self, task: TrainTask) -> Policy:
-        """Returns the policy of a training that is done."""
-        result, weights = self.directory.training(task.name).load_result()
+    def _policy_of(self, task: TrainTask, *, last: bool = False) -> Policy:
+        """Returns the best policy that a training met, or its last one, if that was kept."""
+        folder = self.directory.training(task.name)
+        result, weights = folder.load_result()
+        if last:
+            return load_policy(folder.snapshot(result.updates))
         return Policy(weights, describe_trained(task.job, result))
 
     def _hand_over(self, policies: Sequence[Policy], game: GameConfig) -> tuple[Score, ...]:

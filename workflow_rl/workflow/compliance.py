@@ -165,7 +165,8 @@ def _forbid(tables: NDArray[Any], ranks: NDArray[Any], allowed: NDArray[Any]) ->
     for k in range(len(tables)):
         open_hosts = open_by_table(tables[k])
         if open_hosts:
-            for action in _FIXES:
+            for i in range(len(_FIXES)):
+                action = int(_FIXES[i])
                 if verdict_by_table(action, tables[k], open_hosts, ranks[k]) == VIOLATION:
                     allowed[k, action] = False
 
