@@ -129,6 +129,7 @@ def test_a_reader_that_goes_away_does_not_cost_the_files(here: Path) -> None:
         (["file"], "damaged or not a policy file"),
         (["blind"], "a policy of 52 inputs does not fit the observation memory of 376 values"),
         (["odd"], "a policy of 60 inputs cannot play: an observation has 52 or 62 or 376 or"),
+        (["truth", "--backend", "cyborg"], "the observation 'truth' is the simulator's"),
         (["bline=table,meander=memory"], "the two policies see different things"),
     ],
 )
@@ -136,7 +137,7 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
     args: list[str], text: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "file").write_text("no policy")
-    for name, size in (("odd", 60), ("table", 52), ("memory", 376)):
+    for name, size in (("odd", 60), ("table", 52), ("memory", 376), ("truth", 406)):
         policy_file(here / name, new_policy(size))
     told = {"conditioned": False, "observation": "memory"}
     save_policy(here / "blind", weights(52, 145), told)

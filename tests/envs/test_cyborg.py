@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from tests.agents.policies import new_policy
 from tests.envs.installed import cyborg_env, installed_rules
 from workflow_rl import Cage2Env, CyborgEnv
 from workflow_rl.belief.observation import BlueBelief
@@ -30,7 +29,7 @@ from workflow_rl.scenario.actions import (
     ActionKind,
 )
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
-from workflow_rl.sim.memory import BEGIN, TRUTH_SIZE, BlueMemory
+from workflow_rl.sim.memory import BEGIN, BlueMemory
 from workflow_rl.sim.state import Success
 
 pytestmark = pytest.mark.cyborg
@@ -355,9 +354,6 @@ def test_belief_is_what_the_shown_tables_and_the_actions_say() -> None:
 def test_what_only_the_simulator_knows_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="'truth' is the simulator's"):
         cyborg_env(observation="truth")
-    few: Any = {"episodes": 2, "steps": (5,), "red_agents": ("sleep",), "backend": "cyborg"}
-    with pytest.raises(InvalidInputError, match="'truth' is the simulator's"):
-        evaluate(new_policy(TRUTH_SIZE), rules=installed_rules(), **few)
 
 
 def test_an_evaluation_plays_the_original_by_the_rules_it_has() -> None:
