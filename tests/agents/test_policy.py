@@ -228,12 +228,61 @@ def test_a_policy_remembers_and_believes_by_itself_where_only_the_table_is_shown
     assert not (masked and outputs != 36 and refused)
 
 
-def test_a_policy_that_sees_the_truth_is_called_so() -> None:
+@pytest.mark.parametrize("told", [{"observation": "truth"}, {}])
+def test_a_policy_that_sees_the_truth_is_called_so(told: dict[str, Any]) -> None:
     made = new_network(TRUTH_SIZE, 62)
-    description = describe_policy(order=None, conditioned=False, observation="truth")
-    agent = policy_agent(Policy(weights(made), description), "mine")
+    policy = Policy(weights(made), describe_policy(order=None, conditioned=False, **told))
+    agent = policy_agent(policy, "mine")
     assert agent.name == "mine (sees the truth)"
     assert agent.observation == "truth"
+    assert policy.sees_the_truth
+
+
+NO_OBSERVATIONS = [
+    (np.zeros(51), "values, not (51,)"),
+    (np.zeros((1, 52)), "values, not (1, 52)"),
+    (np.zeros(62), "values, not (62,)"),
+    ([], "values, not (0,)"),
+    (None, "values, not ()"),
+    ([[0], [0, 1]], "numbers, not [[0], [0, 1]]"),
+    (["a"] * 52, "numbers, not ['a', 'a'"),
+    (np.full(52, 2), "must be bits, 0 or 1"),
+    (np.full(52, np.nan), "must be bits, 0 or 1"),
+]
+
+
+@pytest.mark.parametrize("known", ["challenge", "memory", "belief"])
+def test_what_is_no_observation_is_refused_and_the_episode_goes_on(known: ObservationName) -> None:
+    policy, undisturbed = (knowing_policy(known, NUM_ACTIONS, masked=True) for _ in range(2))
+    env = Cage2Env(red_agent="meander", seed=4)
+    seen, _ = env.reset()
+    for _ in range(10):
+        for wrong, why in NO_OBSERVATIONS:
+            assert why in sentence(policy.get_action, wrong)
+        action = policy.get_action(seen)
+        assert action == undisturbed.get_action(seen)
+        seen, *_ = env.step(action)
+
+
+def test_a_history_that_the_rules_make_impossible_is_refused_and_the_episode_goes_on() -> None:
+    policy, undisturbed = (knowing_policy("belief", NUM_ACTIONS, masked=True) for _ in range(2))
+    quiet, shown = np.zeros(52, np.int8), np.zeros(52, np.int8)
+    shown[4 * 7 : 4 * 7 + 2] = 1  # an exploit of Op_Server0
+    assert "cannot begin in its midst" in sentence(policy.get_action, shown)
+    assert policy.get_action(quiet) == undisturbed.get_action(quiet)
+    assert "impossible by the rules 'main'" in sentence(policy.get_action, shown)
+    assert policy.get_action(quiet) == undisturbed.get_action(quiet)
+
+
+def test_who_is_told_what_to_believe_does_not_work_it_out() -> None:
+    policy = knowing_policy("belief", NUM_ACTIONS, masked=True)
+    # By the rules it was trained on, and with a Green that sleeps, this could not be.
+    env = Cage2Env(observation="belief", rules="competition", green_agent="active", seed=0)
+    seen, info = env.reset()
+    for _ in range(60):
+        action = policy.get_action(seen)
+        assert info["action_mask"][action]
+        seen, *_, info = env.step(action)
 
 
 def test_a_policy_comes_back_as_it_was_saved(tmp_path: Path) -> None:

@@ -68,6 +68,8 @@ def test_a_maskable_model_takes_only_what_is_allowed(tmp_path: Path) -> None:
 def test_it_sees_what_it_was_trained_on(tmp_path: Path) -> None:
     model("cardiff").save(tmp_path / "model.zip")
     assert sb3_agent(tmp_path / "model.zip", "model").observation == "cardiff"
+    model("truth").save(tmp_path / "model.zip")
+    assert sb3_agent(tmp_path / "model.zip", "model").name == "model (sees the truth)"
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:

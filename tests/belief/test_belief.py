@@ -313,6 +313,30 @@ def test_what_it_cannot_take_in_is_said_in_a_sentence(
     assert sentence in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("ended", "sentence"),
+    [
+        ([True], "ended must have the shape (2,), not (1,)"),
+        ([[True, True]], "ended must have the shape (2,), not (1, 2)"),
+        (True, "ended must have the shape (2,), not ()"),
+        (["yes", "no"], "ended must be True or False for each environment"),
+        ([0.5, 1.0], "ended must be True or False for each environment"),
+        ([None, None], "ended must be True or False for each environment"),
+    ],
+)
+def test_which_episodes_ended_is_true_or_false(ended: Any, sentence: str) -> None:
+    belief = Belief(2)
+    belief.update([NOTHING] * 2, [SLEEP] * 2)
+    held = copies(belief)
+    with pytest.raises(InvalidInputError) as error:
+        belief.restart(ended)
+    assert str(error.value) == sentence
+    with pytest.raises(InvalidInputError) as error:
+        belief.update([NOTHING] * 2, [SLEEP] * 2, ended=ended)
+    assert str(error.value) == sentence
+    assert_equal(copies(belief), held)
+
+
 def test_cardiff_observations_are_read_by_their_own_rule() -> None:
     games = play("cardiff", 30, 30, red_agent="meander")
     belief = follow(Belief(30, observation="cardiff"), games)

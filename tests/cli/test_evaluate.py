@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.policies import ORDER, new_policy, policy_file
+from tests.agents.policies import ORDER, new_policy, policy_file, weights
 from tests.cli.run import COMMAND, complaint, run
 from workflow_rl import evaluate
+from workflow_rl.agents.policy import save_policy
 from workflow_rl.cli import build_parser, main
 from workflow_rl.workflow.orders import TYPES
 
@@ -126,18 +127,27 @@ def test_a_reader_that_goes_away_does_not_cost_the_files(here: Path) -> None:
         (["sleep", "--seed", "-1"], "seed must be"),
         (["sleep", "--output", "file"], "nothing can be written to file"),
         (["file"], "damaged or not a policy file"),
+        (["blind"], "a policy of 52 inputs does not fit the observation memory of 376 values"),
+        (["odd"], "a policy of 60 inputs cannot play: an observation has 52 or 62 or 376 or"),
+        (["truth", "--backend", "cyborg"], "the observation 'truth' is the simulator's"),
+        (["bline=table,meander=memory"], "the two policies see different things"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_writes_nothing(
     args: list[str], text: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "file").write_text("no policy")
+    for name, size in (("odd", 60), ("table", 52), ("memory", 376), ("truth", 406)):
+        policy_file(here / name, new_policy(size))
+    told = {"conditioned": False, "observation": "memory"}
+    save_policy(here / "blind", weights(52, 145), told)
+    before = sorted(here.iterdir())
     assert main(["evaluate", *args]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert text in err
     assert err.count("\n") == 1
-    assert [path.name for path in here.iterdir()] == ["file"]
+    assert sorted(here.iterdir()) == before
 
 
 def test_a_second_evaluation_does_not_overwrite_the_first(

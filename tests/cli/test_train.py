@@ -143,6 +143,8 @@ def test_the_preset_original_is_as_long_as_documented() -> None:
         (("--workflow", WORKFLOW, "--preset", "new"), "unknown preset 'new'"),
         (("--workflow", WORKFLOW, "--n-envs", "0"), "n_envs must be"),
         (("--workflow", WORKFLOW, "--device", "cuda"), "unknown device 'cuda'"),
+        (("--forget", "scans"), "forget scans needs an observation with a memory: choose memory"),
+        (("--observation", "memory", "--forget", "scans,gold"), "unknown entry to forget 'gold'"),
         (("--workflow", WORKFLOW, "--checkpoint-dir", "/dev/null/x"), "no run directory can be"),
     ],
 )

@@ -46,3 +46,11 @@ def test_same_seed_same_returns() -> None:
 def test_a_number_of_episodes_is_positive() -> None:
     with pytest.raises(InvalidInputError, match="episodes"):
         play_episodes(RestoreFirstMarked(), Cage2Env(), 0)
+
+
+def test_an_episode_that_an_error_ends_is_over_for_the_agent() -> None:
+    agent = RestoreFirstMarked()
+    agent.get_action = lambda *_: 145  # type: ignore[method-assign]
+    with pytest.raises(InvalidInputError, match="0 to 144"):
+        play_episodes(agent, Cage2Env(), 3)
+    assert agent.episodes == 1

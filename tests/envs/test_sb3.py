@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl import Cage2VectorEnv
+from workflow_rl import Cage2Env, Cage2VectorEnv
+from workflow_rl.errors import InvalidInputError
 
 pytest.importorskip("stable_baselines3")
 
@@ -35,6 +36,12 @@ def test_ended_episodes_restart_and_say_what_was_seen_last() -> None:
         else:
             assert "terminal_observation" not in infos[0]
         assert infos[0]["red_access"].shape == (13,)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, Cage2VectorEnv, Cage2Env(observation="memory")])
+def test_only_our_vector_environments_are_wrapped(wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match="must be a Cage2VectorEnv, not "):
+        Sb3VecEnv(wrong)
 
 
 def test_seed_makes_games_repeat() -> None:

@@ -10,6 +10,8 @@ from tests.agents.policies import ORDER, new_policy
 from workflow_rl import Cage2Env, evaluate
 from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.simple import SleepAgent
+from workflow_rl.belief.observation import observation_size
+from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.playing import EpisodesPlayed
@@ -157,6 +159,22 @@ def test_the_evaluation_is_the_last_of_its_events() -> None:
     assert isinstance(found, Evaluation)
     assert events[::2] == [EpisodesPlayed(4)] * 2
     assert tuple(events[1::2]) == found.cells
+
+
+@pytest.mark.parametrize("needed", OBSERVATIONS)
+def test_an_environment_that_does_not_show_what_an_agent_needs_is_refused(
+    needed: ObservationName,
+) -> None:
+    shown: ObservationName = "cardiff" if needed == "challenge" else "challenge"
+
+    def deaf(observation: str, **game: Any) -> Cage2Env:
+        return Cage2Env(observation=shown, **game)
+
+    policy = new_policy(observation_size(needed), rules="main")
+    with pytest.raises(InvalidInputError) as error:
+        evaluate(policy, episodes=2, steps=[2], red_agents=["bline"], make_env=deaf)
+    sizes = f"of {observation_size(needed)} values, and the environment shows it "
+    assert f"needs the observation {needed} {sizes}({observation_size(shown)},)" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.parity.fixtures import FILES, episodes_of, file_id
-from workflow_rl.config import RED_AGENTS, GameConfig, RedAgentName, RuleSetName
+from workflow_rl.config import MEMORY_ENTRIES, RED_AGENTS, GameConfig, RedAgentName, RuleSetName
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import load_trace
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, parse_action
@@ -29,6 +29,7 @@ from workflow_rl.sim.memory import (
     MEMORY_SIZE,
     PLACEABLE,
     BlueMemory,
+    columns_of,
 )
 from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
 
@@ -175,6 +176,15 @@ busy = st.sampled_from(
     ]
     + [0, 1]
 )
+
+
+def test_its_entries_can_be_named_and_found() -> None:
+    assert tuple(entry.name for entry in MEMORY_LAYOUT) == MEMORY_ENTRIES
+    assert [columns.start for columns in columns_of(MEMORY_ENTRIES)] == list(STARTS.values())
+    assert columns_of(MEMORY_ENTRIES)[-1].stop == MEMORY_SIZE
+    (decoys,) = columns_of(["decoys"])
+    assert decoys == slice(STARTS["decoys"], STARTS["decoys"] + len(PLACEABLE))
+    assert columns_of(()) == []
 
 
 @settings(deadline=None)  # the first example compiles

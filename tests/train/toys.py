@@ -53,6 +53,9 @@ JOBS: dict[str, Callable[[], TrainJob]] = {
     "until compliant": lambda: job(stop_at="compliance", compliance_threshold=0.1),
     "replayed rollouts": lambda: job(replay_rollouts=1),
     "bonus for removals": lambda: job(removal_bonus=1.0),
+    "forgotten entries": lambda: job(
+        MODERN, order=None, game={"observation": "memory"}, forget=("scans", "clock")
+    ),
     "replayed masked rollouts": lambda: job(MODERN, order=None, replay_rollouts=2),
 }
 

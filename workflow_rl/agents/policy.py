@@ -21,7 +21,7 @@ from workflow_rl.config import RULE_SETS, one_of
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory
+from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, TRUTH_SIZE, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.compliance import without_violations
@@ -94,7 +94,7 @@ class Policy:
     @property
     def sees_the_truth(self) -> bool:
         """Whether it was trained on what no defender can see, to measure what that is worth."""
-        return self.description.get("observation") == "truth"
+        return self.observation_size == TRUTH_SIZE
 
     @property
     def outputs(self) -> int:
@@ -110,18 +110,16 @@ class Policy:
         Raises:
             InvalidInputError: the observation has another size, or the order is none.
         """
-        rows = np.atleast_2d(np.asarray(observation, np.float32))
+        seen = self._numbers(observation)
+        rows = np.atleast_2d(seen)
         if rows.ndim != 2 or rows.shape[1] != self.observation_size:
-            raise InvalidInputError(
-                f"an observation of this policy has {self.observation_size} values, not "
-                f"{np.shape(observation)}"
-            )
+            raise self._other_size(seen)
         x = self._first_layer(rows, order)
         for weight, bias in self.layers[1:]:
             x = _ACTIVATIONS[self.activation](x) @ weight.T + bias
         p = np.exp((x - x.max(axis=1, keepdims=True)).astype(np.float64))  # none of them quite 0
         p /= p.sum(axis=1, keepdims=True)
-        return np.asarray(p[0] if np.ndim(observation) == 1 else p)
+        return np.asarray(p[0] if seen.ndim == 1 else p)
 
     def _first_layer(
         self, rows: NDArray[np.float32], order: Sequence[str] | str | None
@@ -179,17 +177,28 @@ class Policy:
 
         A policy with a memory or a belief may be given the 52 bits of the challenge: it keeps them
         by itself.
+
+        Raises:
+            InvalidInputError: the observation has another size, its first 52 values are no bits,
+                or it is shown to a belief and the rules make it impossible. The episode goes on
+                from where it was.
         """
-        if self._episode is None:
-            self._episode = make_action_space(action_space_of(self.outputs), num_envs=1)
-            self._mind, self._last = self._new_mind(), BEGIN
-        seen = np.asarray(observation)
-        known = self._mind.update(
-            np.asarray(seen[None, :CHALLENGE_SIZE], np.int8), np.array([self._last])
-        )
+        seen = self._numbers(observation)
         keeps_itself = self.observation_size in (MEMORY_SIZE, BELIEF_SIZE)
-        is_table = len(seen) == CHALLENGE_SIZE and keeps_itself
+        is_table = seen.shape == (CHALLENGE_SIZE,) and keeps_itself
+        if seen.shape != (self.observation_size,) and not is_table:
+            raise self._other_size(seen, f" or {CHALLENGE_SIZE}" if keeps_itself else "")
+        table = seen[None, :CHALLENGE_SIZE]
+        if not ((table == 0) | (table == 1)).all():
+            raise InvalidInputError(
+                f"the first {CHALLENGE_SIZE} values of an observation must be bits, 0 or 1"
+            )
+        if self._episode is None:
+            self._mind, self._last = self._new_mind(is_table), BEGIN
+        known = self._mind.update(table.astype(np.int8), np.array([self._last]))
         scores = self.probabilities(known[0] if is_table else seen)[None]
+        if self._episode is None:  # it has begun
+            self._episode = make_action_space(action_space_of(self.outputs), num_envs=1)
         if self.is_masked:
             mask = self._mind.action_mask
             mask = self.shield(mask, seen) if self.is_shielded else mask
@@ -198,9 +207,27 @@ class Policy:
         self._last = int(action)
         return self._last
 
-    def _new_mind(self) -> BlueMemory | BlueBelief:
-        """Returns what keeps the history of an episode that begins."""
-        if self.observation_size != BELIEF_SIZE:
+    def _numbers(self, observation: Any) -> NDArray[np.float32]:
+        try:
+            return np.asarray(observation, np.float32)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"an observation of this policy is {self.observation_size} numbers, not "
+                f"{observation!r:.60}"
+            ) from None
+
+    def _other_size(self, seen: NDArray[np.float32], more: str = "") -> InvalidInputError:
+        return InvalidInputError(
+            f"an observation of this policy has {self.observation_size}{more} values, not "
+            f"{seen.shape}"
+        )
+
+    def _new_mind(self, is_shown_tables: bool) -> BlueMemory | BlueBelief:
+        """Returns what keeps the history of an episode that begins.
+
+        Who is told what to believe need not work it out: a memory, for the masks, is enough.
+        """
+        if self.observation_size != BELIEF_SIZE or not is_shown_tables:
             return BlueMemory(1)
         return BlueBelief(1, one_of("rule set", self.description.get("rules"), RULE_SETS))
 

@@ -135,8 +135,8 @@ class PolicyAgent:
             shielded: whether, among masked outputs, those that would violate the order are, too.
             description: what is known of the policy, the game it was trained on among it.
         """
-        self.name = name
         self.observation = observation_of(observation_size)
+        self.name = f"{name} ({SEES_THE_TRUTH})" if self.observation == "truth" else name
         self.action_space = action_space
         self.order = order
         self.description = description or {}
@@ -234,7 +234,7 @@ def policy_agent(
 
     action_space = action_space_of(policy.outputs)
     return PolicyAgent(
-        f"{name} ({SEES_THE_TRUTH})" if policy.sees_the_truth else name,
+        name,
         probabilities,
         policy.observation_size,
         action_space=action_space,

@@ -152,10 +152,15 @@ class Belief:
         self._history.add(tables, actions, over)
         self._filter.summarise(self.marginals)
 
-    def restart(self, over: NDArray[np.bool_]) -> None:
-        """Begins an episode in those environments (n,) whose episode is over."""
-        self._filter.restart(over)
-        self._history.restart(over)
+    def restart(self, over: ArrayLike) -> None:
+        """Begins an episode in those environments (n,) whose episode is over.
+
+        Raises:
+            InvalidInputError: it is not True or False for each environment.
+        """
+        ended = self._checked_ended(over)
+        self._filter.restart(ended)
+        self._history.restart(ended)
         self._filter.summarise(self.marginals)
 
     def saved(self) -> dict[str, NDArray[Any]]:
@@ -233,7 +238,10 @@ class Belief:
         return np.ascontiguousarray(actions, np.int64)
 
     def _checked_ended(self, ended: ArrayLike) -> NDArray[np.bool_]:
-        return np.ascontiguousarray(self._checked("ended", ended, ()), np.bool_)
+        ends = self._checked("ended", ended, ())
+        if not ((ends == 0) | (ends == 1)).all():
+            raise InvalidInputError("ended must be True or False for each environment")
+        return np.ascontiguousarray(ends, np.bool_)
 
     def _checked(self, what: str, value: ArrayLike, one: tuple[int, ...]) -> NDArray[Any]:
         """Returns the value as an array with one row per environment."""

@@ -21,6 +21,7 @@ from workflow_rl.config import (
     ObservationName,
     RuleSetName,
 )
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import kernel
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.batch import Batch, Outputs
@@ -88,9 +89,13 @@ class BlueBelief:
             actions: (n,) what it did before that, or BEGIN if the episodes begin.
 
         Raises:
-            InvalidInputError: the rules make what was shown impossible.
+            InvalidInputError: the rules make what was shown impossible; nothing has changed.
         """
         if actions[0] == BEGIN:
+            if tables.any():
+                raise InvalidInputError(
+                    "nothing is shown when an episode begins: a belief cannot begin in its midst"
+                )
             self._belief.reset()
         else:
             self._belief.update(tables, actions)

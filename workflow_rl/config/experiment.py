@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Self
 
 from workflow_rl.config.backend import BackendConfig
-from workflow_rl.config.game import GameConfig
+from workflow_rl.config.game import REMEMBERING, GameConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig, PPOFormName
 from workflow_rl.config.presets import OF_UNIVERSAL, Changes, PresetName, chosen_settings
 from workflow_rl.config.search import PolishName, SearchConfig
@@ -35,6 +35,11 @@ class ExperimentConfig:
         if self.train.follow == "shielded" and not self.ppo.mask_actions:
             raise InvalidInputError(
                 "follow shielded needs masked actions: choose the form of PPO modern"
+            )
+        if self.train.forget and self.game.observation not in REMEMBERING:
+            raise InvalidInputError(
+                f"forget {','.join(self.train.forget)} needs an observation with a memory: choose "
+                f"{', '.join(REMEMBERING)}, not {self.game.observation}"
             )
         if self.search.warm_start == "universal":
             self._check_universal()

@@ -19,6 +19,7 @@ MIXED: Final = "mixed"
 RED_AGENTS: Final[tuple[RedAgentName, ...]] = ("bline", "meander", "sleep")  # sim.state.RedAgent
 RULE_SETS: Final[tuple[RuleSetName, ...]] = get_args(RuleSetName)
 OBSERVATIONS: Final[tuple[ObservationName, ...]] = get_args(ObservationName)
+REMEMBERING: Final[tuple[ObservationName, ...]] = ("memory", "belief", "truth")
 GREEN_AGENTS: Final[tuple[GreenAgentName, ...]] = get_args(GreenAgentName)
 
 _RED_ALIASES: Final = {

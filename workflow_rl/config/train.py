@@ -14,12 +14,24 @@ StopName = Literal["compliance", "budget"]
 ActionSpaceName = Literal["all", "useful", "cardiff"]
 OrderEncodingName = Literal["onehot", "ranks", "precedence", "due", "ranks+due", "precedence+due"]
 FollowName = Literal["learned", "shielded"]
+MemoryEntryName = Literal[
+    "table",
+    "scans",
+    "exploits",
+    "analyses",
+    "fixes",
+    "last_action",
+    "decoys",
+    "clock",
+    "scanned_decoys",
+]
 VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
 ALIGNMENTS: Final[tuple[AlignmentName, ...]] = get_args(AlignmentName)
 STOPS: Final[tuple[StopName, ...]] = get_args(StopName)
 ACTION_SPACES: Final[tuple[ActionSpaceName, ...]] = get_args(ActionSpaceName)
 ORDER_ENCODINGS: Final[tuple[OrderEncodingName, ...]] = get_args(OrderEncodingName)
 FOLLOWS: Final[tuple[FollowName, ...]] = get_args(FollowName)
+MEMORY_ENTRIES: Final[tuple[MemoryEntryName, ...]] = get_args(MemoryEntryName)  # sim.memory
 _MOST: Final = 10**9
 _MIN_UPDATES: Final = 5
 
@@ -189,6 +201,17 @@ class TrainConfig:
             },
         ),
     ] = "all"
+    forget: Annotated[
+        tuple[MemoryEntryName, ...],
+        Setting(
+            "entries of the observation memory that the policy is trained to do without, to "
+            "measure what they are worth",
+            ("--forget",),
+            called="entry to forget",
+            metavar="ENTRY,ENTRY",
+            unset="nothing",
+        ),
+    ] = ()
     snapshot_every: Annotated[
         int,
         Setting(

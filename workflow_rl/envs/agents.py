@@ -42,9 +42,11 @@ def play_episodes(
     for episode in range(len(returns)):
         observation, _ = env.reset(seed=seed if episode == 0 else None)
         ended = False
-        while not ended:
-            action = agent.get_action(observation, NUM_ACTIONS)
-            observation, reward, _, ended, _ = env.step(action)
-            returns[episode] += reward
-        forget_episode(agent)
+        try:
+            while not ended:
+                action = agent.get_action(observation, NUM_ACTIONS)
+                observation, reward, _, ended, _ = env.step(action)
+                returns[episode] += reward
+        finally:  # also of an episode that an error ends
+            forget_episode(agent)
     return returns

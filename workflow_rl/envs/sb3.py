@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config.checks import instance
 from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import explain_missing
 
@@ -22,8 +23,12 @@ class Sb3VecEnv(VecEnv):  # type: ignore[misc]
     """
 
     def __init__(self, env: Cage2VectorEnv) -> None:
-        """Wraps a vector environment."""
-        self._env = env
+        """Wraps a vector environment.
+
+        Raises:
+            InvalidInputError: it is none of ours.
+        """
+        self._env = instance("what Sb3VecEnv wraps", env, Cage2VectorEnv)
         self._actions: NDArray[np.int64] | None = None
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 

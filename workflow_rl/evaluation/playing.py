@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.belief.observation import make_batch
+from workflow_rl.belief.observation import make_batch, observation_size
 from workflow_rl.config import (
     MIXED,
     OBSERVATIONS,
@@ -25,6 +25,7 @@ from workflow_rl.config import (
     red_agent_name,
 )
 from workflow_rl.config.checks import not_allowed
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.results import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
@@ -272,6 +273,9 @@ def play_one_by_one(
 
     Yields:
         Each episode as it is over, and the cell at last.
+
+    Raises:
+        InvalidInputError: the environment does not show what the agent needs.
     """
     env = make_env(
         red_agent=game.red_agent,
@@ -287,6 +291,7 @@ def play_one_by_one(
     with closing(env):
         for episode in range(episodes):
             observation, info = env.reset(seed=game.cell_seed if episode == 0 else None)
+            _check_shown(observation, agent)
             agent.begin(1, game.agent_seed + episode)
             for step in range(game.steps):
                 mask = np.asarray(info["action_mask"], np.bool_)
@@ -302,3 +307,17 @@ def play_one_by_one(
             yield EpisodesPlayed(1)
     log = ActionLog(blue, red, tuple(names))
     yield Cell(game.steps, game.red_agent, game.cell_seed, returns.round(1), judge.rates(), log)
+
+
+def _check_shown(observation: Any, agent: BlueAgent) -> None:
+    """Checks that an environment shows what an agent needs.
+
+    Raises:
+        InvalidInputError: it shows something of another size.
+    """
+    needed = one_of("observation", agent.observation, OBSERVATIONS)
+    if np.shape(observation) != (observation_size(needed),):
+        raise InvalidInputError(
+            f"{agent.name} needs the observation {needed} of {observation_size(needed)} values, "
+            f"and the environment shows it {np.shape(observation)}"
+        )

@@ -60,6 +60,12 @@ class ActorCritic(nn.Module):
             nn.init.orthogonal_(layer.weight, gain)
             nn.init.zeros_(layer.bias)
 
+    def ignore(self, columns: Sequence[slice]) -> None:
+        """Makes inputs count nothing; trained on inputs that are 0 there, they never will."""
+        for first in (self.get_parameter(f"{stack}.0.weight") for stack in ("actor", "critic")):
+            for some in columns:
+                first.detach()[:, some] = 0
+
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns logits (U, actions) and values (U,) for inputs (U, inputs)."""
         return self.actor(inputs), self.critic(inputs).squeeze(-1)

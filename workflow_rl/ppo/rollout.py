@@ -5,6 +5,7 @@ everything compliance needs. Environments keep playing from one rollout to the n
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -80,6 +81,7 @@ class Player:
         encoding: OrderEncoding | None = None,
         shielded: bool = False,
         action_space: ActionSpace | None = None,
+        blank: Sequence[slice] = (),
     ) -> None:
         """Starts an episode everywhere.
 
@@ -92,6 +94,7 @@ class Player:
             encoding: how; by default the documents' 25 bits.
             shielded: whether actions that would violate the order, by what Blue sees, are masked.
             action_space: what the policy's outputs mean; by default the 145 actions.
+            blank: columns of the observation that the policy is shown as 0.
         """
         self.world = world
         self.action_space = action_space or AllActions()
@@ -100,6 +103,7 @@ class Player:
         self._drawn_from = orders
         self._encoding = (encoding or OrderEncoding("onehot", TYPE_UNITS)) if conditioned else None
         self._shielded = shielded
+        self._blank = blank
         self._rollouts = 0
         self._room = 1024  # distinct inputs to expect
         self._is_plain = True  # whether inputs hardly repeat, as far as is known
@@ -272,6 +276,8 @@ class Player:
         """Takes what Blue sees in some environments into the input, and what is due there."""
         world = self.world
         self._input[envs, : world.observation_size] = world.observation[envs]
+        for columns in self._blank:
+            self._input[envs, columns] = 0
         if self._encoding is not None and self._encoding.of_step:
             due = self._encoding.step_bits(world.table[envs], self._ranks[envs])
             self._input[envs, -self._encoding.of_step :] = due

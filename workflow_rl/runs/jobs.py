@@ -84,6 +84,7 @@ def _tuning_universal(job: TrainJob) -> TrainJob:
     changes = dict(FROM_UNIVERSAL.train) | {
         "n_envs": job.train.n_envs,
         "min_updates": job.train.min_updates,
+        "forget": (),
         "snapshot_every": job.train.max_updates(job.game.episode_length),
     }
     form = PPO_FORMS["modern"]

@@ -145,6 +145,7 @@ def _description(job: TrainJob, **measured: float) -> dict[str, Any]:
         rules=job.game.rules,
         red_agent=job.game.red_agent,
         observation=job.game.observation,
+        forget=list(job.train.forget),
         action_space=job.train.action_space,
         episode_length=job.game.episode_length,
         hidden=list(job.train.hidden),

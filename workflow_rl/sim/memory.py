@@ -7,11 +7,14 @@ The observation is a row of bits, one byte each, in the order of `MEMORY_LAYOUT`
 and kind is laid out like Blue's table: host h owns the four bits from bit 4h.
 """
 
+from collections.abc import Collection
+from itertools import accumulate
 from typing import Annotated, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config import MemoryEntryName
 from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, ActionKind
 from workflow_rl.scenario.tables import (
@@ -96,7 +99,7 @@ REFUSED_BY: Final = np.array([_refused_by(a) for a in range(NUM_ACTIONS)], np.in
 class Entry(NamedTuple):
     """A run of bits of the observation."""
 
-    name: str
+    name: str  # of the memory's: one of config.MEMORY_ENTRIES
     size: int
     meaning: str
 
@@ -121,6 +124,17 @@ MEMORY_LAYOUT: Final = (
 MEMORY_SIZE: Final = sum(entry.size for entry in MEMORY_LAYOUT)
 TRUTH_BITS: Final = 2 * NUM_HOSTS + 4  # Red's access to each host; OT stopped; who Red is
 TRUTH_SIZE: Final = MEMORY_SIZE + TRUTH_BITS
+
+
+def columns_of(entries: Collection[MemoryEntryName]) -> list[slice]:
+    """Returns where some entries stand in an observation."""
+    ends = accumulate(entry.size for entry in MEMORY_LAYOUT)
+    return [
+        slice(end - entry.size, end)
+        for entry, end in zip(MEMORY_LAYOUT, ends, strict=True)
+        if entry.name in entries
+    ]
+
 
 _FIRST: Final = sum(1 << 4 * host for host in range(NUM_HOSTS))  # the first bit of every host
 _HOST: Final = 0b1111

@@ -19,6 +19,7 @@ from workflow_rl.files import load_arrays, save_arrays
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
+from workflow_rl.sim.memory import columns_of
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
 from workflow_rl.train.job import TrainJob, TrainResult, Weights
@@ -70,6 +71,7 @@ class Training:
             encoding=OrderEncoding(job.train.shown_order, units),
             shielded=job.train.follow == "shielded",
             action_space=make_action_space(job.train.action_space, job.train.n_envs),
+            blank=columns_of(job.train.forget),
         )
         network = _network(self.player, job)
         self.learner = Learner(network, job.ppo)
@@ -327,6 +329,7 @@ def _network(player: Player, job: TrainJob) -> ActorCritic:
         )
     if job.base is not None:
         load_weights(network, job.base)
+    network.ignore(columns_of(job.train.forget))
     return network
 
 
