@@ -8,7 +8,13 @@ import pytest
 from tests.runs.toy import csv_rows, tiny, without_costs
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.evaluation.selection import SELECTION_SEED, Candidate, Ranking
+from workflow_rl.evaluation.selection import (
+    DRAWN_ORDERS,
+    SELECTION_SEED,
+    Candidate,
+    Ranking,
+    orders_played,
+)
 from workflow_rl.runs.pool import Done, Event, Rows, Started
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.train import train_events, train_workflow, workflow_named
@@ -56,6 +62,22 @@ def test_where_policies_are_kept_the_best_by_games_of_their_own_is_handed_over(
     handed_over = load_policy(directory.path)
     assert all((handed_over.weights[k] == best.weights[k]).all() for k in best.weights)
     assert SELECTION_SEED > 2**40  # no games that a user evaluates by
+
+
+def test_a_training_too_short_to_keep_a_policy_hands_over_the_best_it_met(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, tiny(snapshot_every=20), [], "train")
+    assert isinstance(trained(directory, 7)[-1], Done)
+    assert load_policy(directory.path).order == TYPES[7]
+
+
+def test_a_policy_of_any_order_is_selected_under_several_of_them(tmp_path: Path) -> None:
+    config = tiny(snapshot_every=3, units="any", order_encoding="ranks")
+    directory = RunDirectory.create(tmp_path, config, [], "train")
+    played = [event for event in trained(directory, None) if isinstance(event, Candidate)]
+    assert {event.path.stem for event in played} == {"recommended", "update_000003"}
+    orders = orders_played(load_policy(directory.path))
+    assert len({str(order) for order in orders}) == DRAWN_ORDERS
+    assert {len(order) for order in orders if order is not None} == {5, 12}
 
 
 def test_a_training_goes_on_in_its_directory(tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ def add_to(commands: Commands) -> None:
         default=TYPES.format(fields["order"].default),
         read=str,
     )
-    add_setting(parser, fields["presets"], dest=f"{_SECTION}.presets", default="the documented ones")
+    add_setting(
+        parser, fields["presets"], dest=f"{_SECTION}.presets", default="the documented ones"
+    )
     seeds = fields["seeds"].default
     parser.add_argument(
         "--seeds",

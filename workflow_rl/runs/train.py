@@ -68,7 +68,7 @@ def train_events(
             elif isinstance(event, Done):
                 _, best = directory.training(TRAINING).load_result()
                 save_trained(directory.policy(RECOMMENDED), job, best, event.result)
-                if config.train.snapshot_every:
+                if 0 < config.train.snapshot_every <= event.result.updates:
                     yield from _select(directory)
                 tables.rebuild([TRAINING])
                 summary = {"rules": config.game.rules} | asdict(event.result)
