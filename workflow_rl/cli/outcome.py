@@ -109,6 +109,10 @@ def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> N
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
     """Prints what the policy that is handed over is worth against each red agent."""
     worth = outcome.worth(config)
+    if config.handed_over == UNIVERSAL:
+        print_sentence(
+            console, "handed over: the policy universal, tuned for it against all attackers"
+        )
     print_sentence(
         console,
         f"its policy: reward {worth.reward}, compliance {worth.compliance:.3f} (true "

@@ -73,6 +73,11 @@ class ExperimentConfig:
         given = self.search.polish_updates
         return _POLISH_UPDATES[self.polish] if given is None else given
 
+    @property
+    def handed_over(self) -> PolishName:
+        """Which policy a search hands over; without further training it is a trial's own."""
+        return self.polish if self.polish_updates else "documented"
+
     @classmethod
     def preset(
         cls,

@@ -15,7 +15,7 @@ from workflow_rl.report.replay import MOST_STEPS, play_policy
 from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import write_report
 from workflow_rl.runs.search import open_search
-from workflow_rl.runs.store import REPLAY_FILE, REPORT_FILE
+from workflow_rl.runs.store import REPLAY_FILE, REPORT_FILE, stored_config
 from workflow_rl.runs.summary import SearchOutcome
 
 EVERY: Final = 30.0  # seconds between reports at least
@@ -93,7 +93,8 @@ def write_recommended_replay(run: Path) -> Path:
     """Writes an episode of a run's recommended policy into the run's directory."""
     policy = load_policy(run)
     steps = min(int(policy.description.get("episode_length", MOST_STEPS)), MOST_STEPS)
-    replay = play_policy(policy, run, seed=_REPLAY_SEED, episode_length=steps)
+    red_agent = stored_config(run).game.red_agent  # the policy may know others, too
+    replay = play_policy(policy, run, seed=_REPLAY_SEED, episode_length=steps, red_agent=red_agent)
     return write_replay(replay, run / REPLAY_FILE)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.evaluation.scoring import Score
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.rundata import RunData
@@ -102,6 +103,11 @@ def about_recommendation(found: Findings) -> list[str]:
             "for nothing else, the most probable action taken; ± is its 95 % interval. The trials' "
             "rewards below are another measure: each environment's last 3 training episodes."
         )
+        if found.run.summary.get("policy_kind") == UNIVERSAL:
+            text.append(
+                "The policy is “universal”, which follows any order, trained further for this one "
+                "against all attackers; the trials' own policies are smaller and know one attacker."
+            )
         text += [unfit_for(score) for score in mine.fresh if score.is_unfit]
     else:
         after = "after further training" if mine.polished else "at the end of its training"

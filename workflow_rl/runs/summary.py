@@ -85,6 +85,7 @@ def summarise(
         "required": list(config.train.require),
         "recommended": orders.format(outcome.recommendation.order),
         "recommendation": asdict(outcome.recommendation),
+        "policy_kind": config.handed_over,
         "policy_env_reward": worth.reward.mean,
         "policy_env_reward_half_width": worth.reward.half_width,
         "policy_compliance": worth.compliance,
