@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from playwright.sync_api import ViewportSize, sync_playwright
 
-from tests.report.test_browser import FLAGS, chromium
+from tests.report.browser import FLAGS, chromium
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.report.replay import frames_of, play_policy
 from workflow_rl.report.replay_page import write_replay
