@@ -171,4 +171,6 @@ def test_a_policy_of_any_units_is_told_any_order(folder: Path) -> None:
     found = json.loads((folder / "found" / "evaluation.json").read_text())
     assert (found["workflow"], found["units"]) == (order, "hosts")
     assert set(found["cells"][0]["episode_compliance_observed"]) <= {0.0, 1.0}  # none violates
-    assert "all orders of any" in run_here("train", *QUICK, *modern, "--seed", "3", cwd=folder)
+    assert "all orders of any units" in run_here(
+        "train", *QUICK, *modern, "--seed", "3", cwd=folder
+    )
