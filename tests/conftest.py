@@ -5,6 +5,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -115,3 +116,12 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.report.runs import searched  # what a search needs, only where one is asked for
 
     return searched(tmp_path_factory.mktemp("logs"))
+
+
+@pytest.fixture(scope="module")  # not longer: while it runs, no test can run a loop of asyncio
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    from tests.report.browser import launched
+
+    with launched() as opened:
+        yield opened

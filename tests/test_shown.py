@@ -17,8 +17,16 @@ from workflow_rl.cli import build_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FIRST_SEARCH = ROOT / "docs" / "tutorials" / "first-search.md"
-NEED_CYBORG = {ROOT / "docs" / "tutorials" / "real-cyborg.md"}
+TUTORIALS = ROOT / "docs" / "tutorials"
+FIRST_SEARCH = TUTORIALS / "first-search.md"
+UNITS = TUTORIALS / "units.md"
+NEED_A_RUN = {FIRST_SEARCH, UNITS}  # or a file: followed as a whole
+NEED_CYBORG = {TUTORIALS / "real-cyborg.md"}
+SMALL = {  # flags that make the commands of a tutorial small
+    "search": QUICK,
+    "train": ("--n-envs", "6", "--max-episodes", "2", "--max-steps", "20", "--hidden", "8"),
+    "evaluate": ("--episodes", "2"),
+}
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
@@ -63,7 +71,7 @@ def with_python() -> list[object]:
             marks=[pytest.mark.cyborg] if document in NEED_CYBORG else [],
         )
         for document in DOCUMENTS
-        if blocks(document, "python") and document != FIRST_SEARCH
+        if blocks(document, "python") and document not in NEED_A_RUN
     ]
 
 
@@ -79,16 +87,34 @@ def test_the_readme_and_every_tutorial_show_python() -> None:
         assert blocks(document, "python") or document.name == "index.md", document
 
 
+def follow(document: Path, folder: Path) -> dict[str, str]:
+    """Runs a tutorial's commands, made small, then its Python; returns what each command printed.
+
+    The first command makes the run that the others name.
+    """
+    printed: dict[str, str] = {}
+    run = "RUN"
+    for words in commands(document):
+        named = (run if word == "RUN" else word for word in words)
+        out = run_here(*named, *SMALL.get(words[0], ()), cwd=folder)
+        run = run if printed else str(the_run(folder / "logs"))
+        printed[words[0]] = printed.get(words[0], "") + out
+    run_python(document, folder)
+    return printed
+
+
 def test_the_first_search_goes_as_its_tutorial_tells(tmp_path: Path) -> None:
-    search, *others = commands(FIRST_SEARCH)
-    assert search[0] == "search"
-    run_here(*search, *QUICK, cwd=tmp_path)
-    run = the_run(tmp_path / "logs")
-    assert {words[0] for words in others} == {"report", "replay", "evaluate"}
-    for words in others:
-        few = ("--episodes", "2") if words[0] == "evaluate" else ()
-        run_here(*(str(run) if word == "RUN" else word for word in words), *few, cwd=tmp_path)
-    run_python(FIRST_SEARCH, tmp_path)
+    assert follow(FIRST_SEARCH, tmp_path).keys() == {"search", "report", "replay", "evaluate"}
+
+
+def test_one_s_own_units_are_searched_as_their_tutorial_tells(tmp_path: Path) -> None:
+    [file] = blocks(UNITS, "toml")
+    (tmp_path / "units.toml").write_text(file)
+    printed = follow(UNITS, tmp_path)
+    assert printed.keys() == {"search", "train", "evaluate", "playbook"}
+    [shown] = blocks(UNITS, "console")
+    assert set(shown.splitlines()) <= set(printed["search"].splitlines())
+    assert "playbook.md" in printed["playbook"]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())

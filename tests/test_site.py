@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.test_browser import browser, open_file  # noqa: F401  browser is a fixture
+from tests.report.browser import open_file
 
 pytest.importorskip("mkdocs")
 
@@ -56,7 +56,7 @@ def test_the_documents_of_the_root_have_their_pages(site: Path) -> None:
     assert 'href="security.html"' in changes
 
 
-def test_the_search_works_from_disk(site: Path, browser: Any) -> None:  # noqa: F811
+def test_the_search_works_from_disk(site: Path, browser: Any) -> None:
     opened = open_file(browser, site / "index.html")
     page = opened.page
     page.locator("input.md-search__input").click()

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tests.runs.toy import tiny
 from tests.runs.work import job, result
-from workflow_rl.cli.progress import LandscapeProgress, SearchProgress, notice_of
+from workflow_rl.cli.progress import LandscapeProgress, SearchProgress, notice_of, speed_words
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
 from workflow_rl.runs.training import TrainTask
@@ -46,6 +46,20 @@ def test_only_what_is_out_of_the_ordinary_is_noticed() -> None:
         assert notice_of(event) is None
 
 
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        (0.4, "0 steps/s"),
+        (412.3, "412 steps/s"),
+        (1_400.0, "1,400 steps/s"),
+        (10_000.0, "10k steps/s"),
+        (1_234_567.0, "1,235k steps/s"),
+    ],
+)
+def test_a_slow_training_has_a_speed_too(rate: float, words: str) -> None:
+    assert speed_words(rate) == words
+
+
 def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen: Console) -> None:
     earlier = Trial(0, 5, 0, Decision(5, "given"), None, 0.0, 0.0, result(5, -9.0))
     with SearchProgress(screen, tiny(), [earlier]) as progress:
@@ -57,7 +71,7 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen:
     told = f"1/3 {short_order(TYPES[5])}: -9.00 ± 0.49, compliance 1.000"
     assert lines[:2] == [told, f"order_7: {short_order(TYPES[7])}"]
     assert lines[2].startswith("base update 3: reward -20.0 compliance 0.500 ")
-    assert lines[2].endswith("k steps/s")
+    assert lines[2].endswith(" steps/s")
     assert lines[3] == "order_7 is done again: it rained"
     assert lines[4] == f"2/3 {short_order(TYPES[7])}: -3.00 ± 0.49, compliance 0.500, too low"
     assert max(map(len, lines)) <= 80

@@ -149,7 +149,10 @@ def test_an_order_that_is_required_from_first_to_last_is_simply_trained(folder: 
 
 def test_orders_of_single_hosts_are_searched(folder: Path) -> None:
     flags = ("--units", "hosts", "--require", "Op_Server0 > User1", "--strategy", "gp-ucb")
-    run_here(*SEARCH, *flags, "--no-report", cwd=folder)
+    out = run_here(*SEARCH, *flags, "--no-report", cwd=folder)
+    _, _, table = out.partition("workflows tried")
+    rows = [line.rstrip() for line in table.splitlines() if line.count(">") == 11][:3]
+    assert all("±" in row and "…" not in row and len(row) <= 80 for row in rows), rows
     run = the_run(folder / "logs")
     for trial in json.loads((run / "summary.json").read_text())["trials"]:
         names = trial["workflow"].split(" > ")
@@ -171,4 +174,6 @@ def test_a_policy_of_any_units_is_told_any_order(folder: Path) -> None:
     found = json.loads((folder / "found" / "evaluation.json").read_text())
     assert (found["workflow"], found["units"]) == (order, "hosts")
     assert set(found["cells"][0]["episode_compliance_observed"]) <= {0.0, 1.0}  # none violates
-    assert "all orders of any" in run_here("train", *QUICK, *modern, "--seed", "3", cwd=folder)
+    assert "all orders of any units" in run_here(
+        "train", *QUICK, *modern, "--seed", "3", cwd=folder
+    )

@@ -274,3 +274,21 @@ def test_against_bline_units_that_it_never_touches_are_named() -> None:
     found = conclude(orders, [], "bline")
     assert found.idle == ("Defender", "Op_Host0", "Op_Host1", "Op_Host2")
     assert found.equal_orders == math.factorial(12)
+
+
+def test_what_was_tried_and_never_complied_with_is_said() -> None:
+    trials = [
+        Observation(
+            o.order, o.value, 0.97, bool(PLACE["enterprise"][o.order] < PLACE["user"][o.order])
+        )
+        for o in every_order(NOTHING, noise=1.0)
+    ]
+    found = conclude(TYPES, trials, "bline")
+    assert [str(pair) for pair in found.unmet] == [
+        "None of the 60 trials with user before enterprise complied"
+    ]
+    sentence = f"{found.unmet[0]}: what such orders are worth is not known."
+    assert sentence in found.details
+    assert found.as_json()["none_complied"] == [["user", "enterprise"]]
+    assert conclude(TYPES, every_order(NOTHING, noise=1.0), "bline").unmet == ()
+    assert conclude(TYPES, [t for t in trials if not t.is_compliant], "bline").unmet == ()

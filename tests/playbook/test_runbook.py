@@ -1,10 +1,12 @@
 """What the runbook tells people, from hand-written runs and from a real one."""
 
+import json
 from pathlib import Path
 
 from tests.playbook.runs import finished, mixed, trained
 from workflow_rl.playbook.handout import handout_of
 from workflow_rl.playbook.runbook import runbook
+from workflow_rl.workflow.orders import TYPES
 
 
 def told(path: Path) -> str:
@@ -43,6 +45,21 @@ def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Pa
     assert "bline leaves no mark there" in rest
     assert "    - enterprise, op_server (" in rest
     assert "op_host, defender" not in rest
+
+
+def test_neighbours_whose_other_arrangement_never_complied_are_not_offered_to_change(
+    tmp_path: Path,
+) -> None:
+    run = finished(tmp_path / "exp")
+    trials = json.loads((run / "trials.json").read_text())
+    for entry in trials:
+        units = TYPES[entry["trial"]["order"]]
+        complies = units.index("enterprise") < units.index("op_server")
+        entry["result"] |= {"is_compliant": complies, "compliance": 0.97 if complies else 0.5}
+    (run / "trials.json").write_text(json.dumps(trials))
+    matters = section(told(run), "Which part of the order matters")
+    assert " trials with op_server before enterprise complied.\n" in matters
+    assert "    - enterprise, op_server (" not in matters
 
 
 def test_against_meander_no_place_is_free_by_the_rules(tmp_path: Path) -> None:

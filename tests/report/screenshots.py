@@ -1,17 +1,24 @@
 """Makes the pictures of the documents: `make images RUN=logs/exp_...`, of a finished search."""
 
+import struct
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from playwright.sync_api import ViewportSize, sync_playwright
 
-from tests.report.test_browser import FLAGS, chromium
+from tests.report.browser import FLAGS, chromium
+from workflow_rl import Cage2Env
+from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.report.replay import frames_of, play_policy
 from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import write_report
+from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
+from workflow_rl.sim.state import NOBODY
 
 IMAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
 
@@ -29,7 +36,41 @@ def busy_step(frames: list[dict[str, Any]]) -> int:
     return max(range(len(frames)), key=stakes)
 
 
+def rendered_step() -> Any:
+    """An image by an environment: a decoy met Red, and Blue acted on another host."""
+    agent = make_agent("best", rules="main")
+    env = Cage2Env(
+        red_agent="meander", observation=agent.observation, render_mode="rgb_array", seed=1
+    )
+    observation, info = env.reset()
+    agent.begin(1, seed=1)
+    for step in range(env.config.episode_length):
+        [action] = agent.act(observation[None], info["action_mask"][None], step)
+        observation, _, _, _, info = env.step(action)
+        state = env.batch.state[0]
+        elsewhere = ACTION_HOST[action] not in (NO_HOST, state["red_target"])
+        if state["red_decoy_hit"] != NOBODY and elsewhere:
+            return env.render()
+    raise AssertionError("no decoy met Red")
+
+
+def png(image: Any) -> bytes:
+    """An image of 8 bits a colour as a file."""
+    height, width, _ = image.shape
+    rows = np.insert(image.reshape(height, -1), 0, 0, axis=1)  # 0: each row as it is
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )
+
+
 def main(run: Path) -> None:
+    (IMAGES / "rgb_array.png").write_bytes(png(rendered_step()))
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder = Path(name)
         report = write_report([run], folder / "report.html").as_uri()

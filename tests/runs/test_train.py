@@ -102,6 +102,9 @@ def test_a_training_goes_on_in_its_directory(tmp_path: Path) -> None:
     [
         (CONFIG, 7, TYPES.format(7)),
         (CONFIG, None, "all orders"),
+        (tiny(units="any"), None, "all orders of any units"),
+        (tiny(units="hosts"), None, "all orders of hosts"),
+        (tiny(units={"jewels": ["Op_Server0"]}), None, "all orders of jewels, rest"),
         (tiny(conditioned=False), None, "no workflow"),
     ],
 )

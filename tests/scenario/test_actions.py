@@ -45,6 +45,10 @@ def test_the_145_actions_stand_in_blocks_of_13_hosts() -> None:
     assert (FIRST_ANALYSE, FIRST_REMOVE, FIRST_RESTORE) == (2, 15, 132)
 
 
+def test_every_action_can_be_typed_by_name() -> None:
+    assert [parse_action(name) for name in ACTION_NAMES] == list(range(len(ACTION_NAMES)))
+
+
 def test_every_action_has_its_kind_and_host() -> None:
     kinds: dict[str, int] = {
         "Analyse": ActionKind.ANALYSE,

@@ -76,8 +76,8 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
         console,
         f"{short and f'{short}; '}reward of each environment's last 3 training episodes; "
         "complied: share of fixes that followed the order, true: by where Red really is (nobody "
-        "sees 5 % of its shells, which bounds it, most where user comes early); ep.: episodes of "
-        "each environment.",
+        "sees 5 % of its shells, which bounds it, most where user hosts come early); ep.: episodes "
+        "of each environment.",
     )
     compliant = outcome.finding.compliant
     print_sentence(console, f"{compliant} of {outcome.finding.tried} workflows compliant.")

@@ -36,6 +36,11 @@ def notice_of(event: Event) -> str | None:
     return None
 
 
+def speed_words(rate: float) -> str:
+    """Writes steps per second, in thousands where there are many."""
+    return f"{rate / 1000:,.0f}k steps/s" if rate >= 10_000 else f"{rate:,.0f} steps/s"
+
+
 class SearchProgress:
     """Shows a bar over workflows and one over the updates of a training, or plain lines."""
 
@@ -116,7 +121,7 @@ class SearchProgress:
         rate = self._transitions / max(time.perf_counter() - self._since, 1e-9)
         compliance = row[f"compliance_{train.compliance_view}"]
         scores = f"reward {float(row['env_reward']):.1f} compliance {float(compliance):.3f}"
-        news = f"{scores if row['episodes'] else 'no episode ended'} {rate / 1000:,.0f}k steps/s"
+        news = f"{scores if row['episodes'] else 'no episode ended'} {speed_words(rate)}"
         if self._updates is not None:
             self._bars.update(self._updates, completed=int(row["update"]), news=news)
         now = time.perf_counter()

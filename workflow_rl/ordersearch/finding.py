@@ -6,7 +6,7 @@ One computation, which the terminal, `summary.json` and the report tell in the s
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,21 @@ class PairEffect:
         return f"{self.first} before {self.second}"
 
 
+class UnmetPair(NamedTuple):
+    """A unit before another, in trials of which none complied."""
+
+    first: str
+    second: str
+    trials: int
+
+    def __str__(self) -> str:
+        """Says so."""
+        with_it = f"with {self.first} before {self.second}"
+        if self.trials == 1:
+            return f"The one trial {with_it} did not comply"
+        return f"None of the {self.trials} trials {with_it} complied"
+
+
 @dataclass(frozen=True)
 class Finding:
     """What the trials of a search tell of orders."""
@@ -57,6 +72,7 @@ class Finding:
     equals: tuple[int, ...]  # orders that are best and equal, as far as is known: all, or if ...
     equal_orders: int  # ... these are too many to list, those tried
     explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
+    unmet: tuple[UnmetPair, ...] = ()  # that were tried, and never complied with
 
     @property
     def clear(self) -> tuple[PairEffect, ...]:
@@ -102,6 +118,7 @@ class Finding:
             most = max(effect.at_most for effect in rest)
             other = "other " if self.clear or self.either else ""
             told.append(f"No {other}pair is worth more than {most:.1f} points, by these trials.")
+        told += [f"{pair}: what such orders are worth is not known." for pair in self.unmet]
         if self.idle:
             many = len(self.idle) > 1
             told.append(
@@ -119,6 +136,7 @@ class Finding:
             "clear": [[effect.first, effect.second] for effect in self.clear],
             "cannot_be_told_apart": [[effect.first, effect.second] for effect in self.either],
             "cannot_matter": list(self.idle),
+            "none_complied": [[pair.first, pair.second] for pair in self.unmet],
             "explained": self.explained,
             "pairs": [asdict(effect) for effect in self.effects],
         }
@@ -137,7 +155,8 @@ def conclude(orders: Orders, seen: Sequence[Observation], red_agent: str) -> Fin
     idle = tuple(orders.units.names[unit] for unit in orders.idle_units(red_agent))
     values = np.array([o.value for o in used])
     all_equal = _best_by(orders, {}, used)
-    nothing = Finding(len(seen), len(used), (), (), idle, *all_equal, math.nan)
+    unmet = _unmet(orders, seen, able)
+    nothing = Finding(len(seen), len(used), (), (), idle, *all_equal, math.nan, unmet)
     if len(used) < FEWEST or not values.std() > 0 or not len(able):
         return nothing
     features = orders.precedence([o.order for o in used])[:, able] / 2.0
@@ -168,6 +187,7 @@ def conclude(orders: Orders, seen: Sequence[Observation], red_agent: str) -> Fin
         equals=equals,
         equal_orders=number,
         explained=weights.explained,
+        unmet=unmet,
     )
 
 
@@ -180,6 +200,24 @@ def _pairs_that_can_matter(orders: Orders, red_agent: str) -> NDArray[np.int64]:
         if not set(units) & set(idle) and orders.is_free(*units)
     ]
     return np.array(free, np.int64)
+
+
+def _unmet(
+    orders: Orders, seen: Sequence[Observation], able: NDArray[np.int64]
+) -> tuple[UnmetPair, ...]:
+    """Returns the pairs that only trials which did not comply have; none if they are many."""
+    complied, failed = (
+        orders.precedence([o.order for o in seen if o.is_compliant is kind])[:, able]
+        for kind in (True, False)
+    )
+    names = orders.units.names
+    found = [
+        UnmetPair(names[units[0]], names[units[1]], int((failed[:, k] == way).sum()))
+        for k, pair in enumerate(able)
+        for way, units in ((1, orders.pairs[pair]), (-1, orders.pairs[pair][::-1]))
+        if (failed[:, k] == way).any() and not (complied[:, k] == way).any()
+    ]
+    return tuple(found) if len(complied) and len(found) <= _MOST_ALTERNATIVES else ()
 
 
 def _best_by(

@@ -130,6 +130,7 @@ def _what_matters(handout: Handout) -> Iterator[str]:
         )
     if handout.finding.either:
         yield f"- Keep to all of these: {', '.join(map(str, handout.finding.either))}."
+    yield from (f"- {pair}." for pair in handout.finding.unmet)
     idle = [name for name in names_of(handout.plan) if name in handout.finding.idle]
     if idle:
         yield (
@@ -142,12 +143,16 @@ def _what_matters(handout: Handout) -> Iterator[str]:
 
 
 def _swaps(handout: Handout) -> Iterator[str]:
-    """Yields the neighbours in the order whose arrangement has no clear effect."""
+    """Yields the neighbours in the order whose arrangement has no clear effect.
+
+    Those whose other arrangement was tried and never complied with stay as they are.
+    """
     kept = (*handout.finding.clear, *handout.finding.either)
+    unmet = {(pair.first, pair.second) for pair in handout.finding.unmet}
     unclear = {frozenset((p.first, p.second)): p for p in handout.pairs if p not in kept}
     for first, second in pairwise(names_of(handout.plan)):
         pair = unclear.get(frozenset((first, second)))
-        if pair is not None:
+        if pair is not None and (second, first) not in unmet:
             yield f"{first}, {second} ({pair.first} first is worth {_interval(pair)})"
 
 

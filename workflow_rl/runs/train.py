@@ -9,6 +9,7 @@ import numpy as np
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.checks import instance
+from workflow_rl.config.units import ANY
 from workflow_rl.errors import TrainingFailedError
 from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
 from workflow_rl.files import write_json
@@ -22,6 +23,7 @@ from workflow_rl.train.job import TrainResult
 from workflow_rl.train.loop import Training
 from workflow_rl.workflow.episode_orders import episode_orders_of
 from workflow_rl.workflow.orders import orders_of
+from workflow_rl.workflow.units import TYPE_UNITS, units_of
 
 TRAINING = "training"  # its name in the directory
 
@@ -30,11 +32,14 @@ def workflow_named(config: ExperimentConfig, order: int | None) -> str:
     """Returns what is trained, in words."""
     if not config.train.conditioned:
         return "no workflow"
-    if order is None:
-        units = config.train.units
-        named = units if isinstance(units, str) else ", ".join(units)
-        return "all orders" if units == "types" else f"all orders of {named}"
-    return orders_of(config.train).format(order)
+    if order is not None:
+        return orders_of(config.train).format(order)
+    units = config.train.units
+    if units == TYPE_UNITS.kind:
+        return "all orders"
+    if units == ANY:
+        return "all orders of any units"
+    return f"all orders of {units if isinstance(units, str) else ', '.join(units_of(units).names)}"
 
 
 def order_to_train(config: ExperimentConfig, workflow: str | Sequence[str] | None) -> int | None:

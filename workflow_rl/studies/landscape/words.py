@@ -53,10 +53,12 @@ def verdict(analysis: Analysis) -> str:
 def _share(effect: OrderEffect, tries: str) -> str:
     if math.isnan(effect.share):
         return "There is no noise to compare the orders with."
+    share, low, high = (
+        f"{100 * part:.0f} %" for part in (effect.share, effect.share_low, effect.share_high)
+    )
     text = (
-        f"Between orders lie {effect.share:.0%} of the variance of single {tries} (95 % "
-        f"interval {effect.share_low:.0%} to {effect.share_high:.0%}; shuffled orders reach that "
-        f"with p = {effect.p_value:.3g})"
+        f"Between orders lie {share} of the variance of single {tries} (95 % interval {low} to "
+        f"{high}; shuffled orders reach that with p = {effect.p_value:.3g})"
     )
     return f"{text}: {'the order matters' if effect.matters else 'no effect of the order shows'}."
 

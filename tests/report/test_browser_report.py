@@ -1,0 +1,216 @@
+"""The report in a real browser."""
+
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen, wait_until
+from workflow_rl.agents.shipped import WITHOUT_ORDER
+from workflow_rl.files import write_json
+from workflow_rl.report.report import write_report
+from workflow_rl.workflow.orders import ORDERS
+
+COMMAND = ["/usr/bin/workflow-rl", "search", "--n-workflows", "6"]
+
+
+@pytest.fixture(scope="module")
+def report(browser: Any, real_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    folder = tmp_path_factory.mktemp("report")
+    run = Path(shutil.copytree(real_run, folder / "exp"))
+    truth = {" > ".join(order): -10.0 - k for k, order in enumerate(ORDERS)}
+    write_json(run / "landscape.json", truth)
+    noted = json.loads((run / "experiment_config.json").read_text(encoding="utf-8"))
+    write_json(run / "experiment_config.json", noted | {"command": COMMAND})
+    (run / "replay.html").write_text("a replay")
+    return open_file(browser, write_report([run], run / "report.html"))
+
+
+def test_the_report_loads_silently_and_asks_for_nothing(report: Opened) -> None:
+    assert report.said == []
+    assert [url for url in report.asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert len([url for url in report.asked if url.startswith("file:")]) == 1
+
+
+def test_every_figure_draws(report: Opened) -> None:
+    marks = drawn(report.page)
+    names = ("scores", "orders", "pairs", "path", "curves", "stages", "cost")
+    assert set(marks) - {"run1-positions"} == {f"run1-{name}" for name in names}
+    assert all(count > 0 for count in marks.values()), marks
+    assert marks["run1-orders"] > 120
+    titles = report.page.locator("#run1-path .y2title").all_text_contents()
+    assert titles == ["regret"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_the_report_is_readable(report: Opened, width: int, scheme: str) -> None:
+    page = report.page
+    screen(page, width, scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    found = page.evaluate(AUDIT)
+    assert found["problems"] == []
+    assert found["texts"] > 500
+    marks = drawn(page)
+    assert all(count > 0 for count in marks.values()), marks
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = false; })")
+    assert report.said == []
+
+
+def shown_orders(page: Any) -> list[str]:
+    orders: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("#run1-orders-table tbody tr")]
+          .filter((row) => !row.hidden).map((row) => row.dataset.order)"""
+    )
+    return orders
+
+
+def column(page: Any, number: int) -> list[str]:
+    values: list[str] = page.evaluate(
+        """(n) => [...document.querySelectorAll("#run1-orders-table tbody tr")]
+          .map((row) => row.cells[n].dataset.value)""",
+        number,
+    )
+    return values
+
+
+@pytest.mark.slow
+def test_the_table_sorts_by_every_column_both_ways(report: Opened) -> None:
+    page = report.page
+    screen(page, 1280, "light")
+    headings = page.locator("#run1-orders-table th button")
+    assert headings.count() == 7
+    for number in (0, 2, 3, 4, 5):  # rank, believed, trials, observed, compliance
+        for direction, reverse in (("ascending", False), ("descending", True)):
+            headings.nth(number).click()
+            heading = page.locator("#run1-orders-table th").nth(number)
+            assert heading.get_attribute("aria-sort") == direction
+            known = [float(v) for v in column(page, number) if v]
+            assert known == sorted(known, reverse=reverse)
+            blanks = [v == "" for v in column(page, number)]
+            assert blanks == sorted(blanks)  # what is not known comes last either way
+    headings.nth(1).click()
+    orders = shown_orders(page)
+    assert len(set(orders)) == 120
+    assert orders == sorted(orders, key=lambda order: order.split())
+    headings.nth(0).click()
+
+
+@pytest.mark.slow
+def test_the_table_is_filtered_by_words_by_precedence_and_by_status(report: Opened) -> None:
+    page = report.page
+    search, count = page.locator("[data-filter]"), page.locator("[data-count]")
+    search.fill("enterprise > user")
+    orders = [order.split() for order in shown_orders(page)]
+    assert len(orders) == 60
+    assert all(order.index("enterprise") < order.index("user") for order in orders)
+    assert count.text_content() == "60 of 120 orders"
+    search.fill("op_server > enterprise > user")
+    assert count.text_content() == "20 of 120 orders"
+    search.fill("nothing like it")
+    assert count.text_content() == "0 of 120 orders"
+    search.fill("")
+    page.locator("select[data-status]").select_option("tried")
+    tried = len(shown_orders(page))
+    assert 1 <= tried <= 6
+    page.locator("select[data-status]").select_option("untried")
+    assert len(shown_orders(page)) == 120 - tried
+    page.locator("select[data-status]").select_option("")
+    assert len(shown_orders(page)) == 120
+
+
+@pytest.mark.slow
+def test_one_training_is_highlighted_and_another_on_request(report: Opened) -> None:
+    page = report.page
+    select = page.locator("select[data-highlight]")
+
+    def bold() -> set[str]:
+        names: list[str] = page.evaluate(
+            """() => document.getElementById("run1-curves").data
+              .filter((trace) => trace.line.width > 2).map((trace) => trace.meta)"""
+        )
+        return set(names)
+
+    assert bold() == {select.input_value()}
+    select.select_option("trial_003")
+    assert bold() == {"trial_003"}
+
+
+@pytest.mark.slow
+def test_the_theme_can_be_chosen_and_figures_follow(report: Opened) -> None:
+    page = report.page
+    screen(page, 1280, "light")
+    button = page.locator("#theme")
+
+    def colours() -> tuple[str, str]:
+        body = page.evaluate("getComputedStyle(document.body).color")
+        ticks = page.evaluate(
+            "getComputedStyle(document.querySelector('#run1-orders .xtick text')).fill"
+        )
+        return body, ticks
+
+    light = colours()
+    button.click()
+    dark = colours()
+    assert dark[0] != light[0]
+    assert dark[1] != light[1]
+    button.click()
+    assert colours() == light
+    page.evaluate("delete document.documentElement.dataset.theme; localStorage.clear()")
+
+
+@pytest.mark.slow
+def test_the_command_is_copied_or_selected(report: Opened) -> None:
+    page = report.page
+    command = page.locator("#run1-command")
+    assert command.text_content() == "workflow-rl search --n-workflows 6"
+    for number in (0, page.locator("[data-copy]").count() - 1):  # the first step, the command
+        button = page.locator("[data-copy]").nth(number)
+        button.click()
+        wait_until(partial(lambda b: b.text_content() in ("Copied", "Selected"), button))
+    assert page.locator("a.button").get_attribute("href") == "replay.html"
+
+
+def test_the_finding_in_words_stands_above_the_chips_and_what_to_do_next_below(
+    report: Opened,
+) -> None:
+    page = report.page
+    screen(page, 1280, "light")
+    lead, chips, steps = (
+        page.locator(part).first.bounding_box()["y"] for part in (".lead", ".chain", ".steps")
+    )
+    assert lead < chips < steps
+    assert "orders" in page.locator(".lead").inner_text()
+    commands = page.locator(".steps code").all_text_contents()
+    named = [command.split()[1] for command in commands[:5]]
+    assert named == ["evaluate", "replay", "search", "landscape", "playbook"]
+    assert "load_policy(" in commands[5]
+
+
+def test_no_label_of_the_baselines_is_cut_on_a_phone_and_shipped_agents_are_there(
+    report: Opened,
+) -> None:
+    page = report.page
+    screen(page, 390, "light")
+    width = page.locator("#run1-scores").bounding_box()["width"]
+    labels = page.evaluate(
+        """() => [...document.querySelectorAll("#run1-scores .annotation-text")]
+          .map((text) => [text.textContent, text.getBBox().width])"""
+    )
+    assert all(size < width - 20 for _, size in labels), labels
+    for name in WITHOUT_ORDER:
+        assert any(text.startswith(f"{name} ") for text, _ in labels), labels
+    screen(page, 1280, "light")
+
+
+@pytest.mark.slow
+def test_the_equal_orders_can_be_shown_alone(report: Opened) -> None:
+    page = report.page
+    option = page.locator("select[data-status] option[value=equal]")
+    if option.count():
+        page.locator("select[data-status]").select_option("equal")
+        assert 0 < len(shown_orders(page)) < 120
+        page.locator("select[data-status]").select_option("")

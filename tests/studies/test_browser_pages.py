@@ -1,0 +1,107 @@
+"""The pages of a landscape and of a comparison in a real browser."""
+
+from typing import Any
+
+import pytest
+
+from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen
+from tests.studies.comparison.test_summary import RISING, measured
+from tests.studies.landscape.lands import made_up, truth
+from workflow_rl.config import PresetName, SearchConfig
+from workflow_rl.report.plots import write_page
+from workflow_rl.studies.comparison import figures as comparison
+from workflow_rl.studies.comparison import words
+from workflow_rl.studies.comparison.gradient import GradientNoise
+from workflow_rl.studies.comparison.plan import Plan
+from workflow_rl.studies.comparison.summary import summarise
+from workflow_rl.studies.landscape.analysis import analyse_landscape
+from workflow_rl.studies.landscape.figures import landscape_figures, ranking_table
+from workflow_rl.studies.landscape.words import answer_of
+from workflow_rl.workflow.orders import TYPES
+from workflow_rl.workflow.short_names import short_order
+
+PRESETS: tuple[PresetName, ...] = ("parallel25", "standard")
+
+
+@pytest.fixture(scope="module")
+def landscape(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    analysis = analyse_landscape(made_up(truth(2.0), noise=0.5), SearchConfig(), replays=0)
+    file = tmp_path_factory.mktemp("landscape") / "landscape.html"
+    plots, answer = landscape_figures(analysis), answer_of(analysis)
+    write_page(file, "Landscape", plots, answer=answer, tables=[ranking_table(analysis)])
+    return open_file(browser, file)
+
+
+@pytest.fixture(scope="module")
+def compared(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    trainings = [
+        measured(preset, seed, [r - seed for r in RISING], rate=rate)
+        for seed in (0, 1)
+        for preset, rate in zip(PRESETS, (1_000.0, 70.0), strict=True)
+    ]
+    noise = {
+        "parallel25": GradientNoise(5, 20, 2.0, 1.5, 2.6),
+        "standard": GradientNoise(5, 20, 0.3, 0.2, 0.4),
+    }
+    summaries, seconds = summarise(trainings, noise, [-100.0])
+    file = tmp_path_factory.mktemp("compared") / "comparison.html"
+    write_page(
+        file,
+        "Comparison",
+        comparison.comparison_figures(trainings, summaries),
+        answer=words.answer_of(Plan(presets=PRESETS, seeds=(0, 1)), summaries, seconds),
+        tables=[words.table_of(summaries, seconds)],
+    )
+    return open_file(browser, file)
+
+
+@pytest.mark.parametrize("name", ["landscape", "compared"])
+def test_a_page_opens_with_the_answer_and_a_table_and_every_figure_draws(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    opened: Opened = request.getfixturevalue(name)
+    page = opened.page
+    screen(page, 1280, "light")
+    assert opened.said == []
+    assert len(opened.asked) == 1
+    marks = drawn(page)
+    assert len(marks) >= 3
+    assert all(count > 0 for count in marks.values()), marks
+    lead, table, figure = (
+        page.locator(part).first.bounding_box()["y"] for part in (".lead", "table", "[data-figure]")
+    )
+    assert lead < min(table, figure)
+    assert lead < 300
+
+
+def test_the_orders_of_a_landscape_are_named_without_hovering(landscape: Opened) -> None:
+    ticks = landscape.page.locator("#figure-0 .ytick text").all_text_contents()
+    named = {tick.partition(". ")[2] for tick in ticks}
+    assert len(named) == len(ticks) == 20
+    assert named <= {short_order(TYPES[order]) for order in range(120)}
+    table = landscape.page.locator("table").first.inner_text()
+    assert all(TYPES.format(order) in table for order in range(120))
+
+
+def test_every_tick_of_a_comparison_can_be_told_from_the_others(compared: Opened) -> None:
+    axes = compared.page.evaluate(
+        """() => [...document.querySelectorAll("[data-figure]")].map((figure) =>
+          [...figure.querySelectorAll(".xtick text")].map((text) => text.textContent))"""
+    )
+    for ticks in axes:
+        assert len(ticks) >= 2
+        assert len(set(ticks)) == len(ticks), ticks  # no "2 5 1 2 5" of minor ticks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+@pytest.mark.parametrize("name", ["landscape", "compared"])
+def test_a_page_is_readable(
+    name: str, width: int, scheme: str, request: pytest.FixtureRequest
+) -> None:
+    opened: Opened = request.getfixturevalue(name)
+    screen(opened.page, width, scheme)
+    found = opened.page.evaluate(AUDIT)
+    assert found["problems"] == []
+    assert found["texts"] > 50
+    assert opened.said == []
