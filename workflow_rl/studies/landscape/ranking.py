@@ -49,7 +49,7 @@ def shrink_means(landscape: Landscape) -> ShrunkMeans:
     indicator = np.eye(len(names))[members]
     sizes = indicator.sum(axis=0)
     per_class = values @ indicator / sizes  # (seeds, classes)
-    noise = _noise_of_means(values, per_class, members)
+    noise = _noise_of_means(values, landscape.error, per_class, members)
     means = per_class.mean(axis=0)
     spread = float(means.var(ddof=1)) if len(means) > 1 else 0.0
     signal = max(spread - noise, 0.0)
@@ -59,8 +59,13 @@ def shrink_means(landscape: Landscape) -> ShrunkMeans:
     return ShrunkMeans(mean[members], deviation[members])
 
 
-def _noise_of_means(values: Floats, per_class: Floats, members: NDArray[np.int64]) -> float:
-    """Returns the variance of a class's mean by chance; 0 where nothing tells of chance."""
+def _noise_of_means(
+    values: Floats, error: Floats, per_class: Floats, members: NDArray[np.int64]
+) -> float:
+    """Returns the variance of a class's mean by chance.
+
+    With one seed and no equals only the games behind each value tell of chance.
+    """
     seeds, orders = values.shape
     classes = per_class.shape[1]
     if seeds > 1 and classes > 1:
@@ -68,7 +73,7 @@ def _noise_of_means(values: Floats, per_class: Floats, members: NDArray[np.int64
         return float(noise.mean_square / seeds)
     freedom = orders - classes
     if not freedom:
-        return 0.0
+        return float(np.mean(error**2)) / seeds
     inside = float(np.sum((values - per_class[:, members]) ** 2)) / (freedom * seeds)
     return float(inside * classes / orders / seeds)
 
