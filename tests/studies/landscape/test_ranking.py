@@ -115,7 +115,8 @@ def test_one_seed_has_no_interval() -> None:
     standings = ranked(land)
     assert len(standings) == 120
     assert all(math.isnan(s.reward.half_width) for s in standings)
-    assert [s.believed for s in standings] == pytest.approx([s.reward.mean for s in standings])
+    means = [s.reward.mean for s in standings]  # which the chance of games shrinks a little
+    assert [s.believed for s in standings] == pytest.approx(means, abs=0.1)
 
 
 def test_one_seed_of_equals_is_believed_by_their_noise() -> None:
