@@ -41,12 +41,28 @@ def test_the_start_is_femitter_and_tomcat_on_user2_then_haraka_on_enterprise0() 
     assert START_OUTPUTS == (31, 31, 27)
     assert [perform(due_output(5, step), placed) for step in range(4)] == [51, 116, 55, 4]
     assert placed.tolist() == [1, 0, 0, 0, 2, 0, 0, 0, 0]
+    assert [due_output(5, step) for step in (4, 5, 99)] == [5, 5, 5]
 
 
 def test_a_restore_starts_that_hosts_list_over_and_no_other() -> None:
     placed = np.zeros(9, np.int8)
     outputs = [27, 27, 31, 0, 27, 31]  # two decoys on Enterprise0, one on User2, Restore, ...
     assert [perform(output, placed) for output in outputs] == [55, 107, 51, 133, 55, 116]
+
+
+@pytest.mark.parametrize(
+    ("restore", "macro"),
+    [(0, 0), (1, 1), (2, 2), (3, 8), (16, 3), (17, 4), (18, 5), (19, 6), (20, 7)],
+)
+def test_each_restore_is_of_its_hosts_list(restore: int, macro: int) -> None:
+    placed = np.ones(9, np.int8)
+    perform(restore, placed)
+    assert np.flatnonzero(placed == 0).tolist() == [macro]
+
+
+def test_no_plain_output_is_ever_used_up() -> None:
+    used_up = np.full(9, 4, np.int8)
+    assert not any(is_exhausted(output, used_up) for output in range(27))
 
 
 @pytest.mark.parametrize("macro", range(9))
@@ -69,3 +85,14 @@ def test_an_exhausted_favourite_gives_way_to_the_next_best_but_a_restore() -> No
     assert acceptable_output(28, scores, placed) == 29
     placed[2] = 1
     assert acceptable_output(28, scores, placed) == 9
+
+
+@pytest.mark.parametrize("favourite", [27, 35])
+def test_of_equal_scores_the_first_that_is_acceptable_is_taken(favourite: int) -> None:
+    scores, used_up = np.zeros(36), np.full(9, 4, np.int8)
+    assert acceptable_output(favourite, scores, used_up) == 4  # those before it restore
+    scores[favourite] = 2
+    scores[0] = 1  # a Restore
+    assert acceptable_output(favourite, scores, used_up) == 4
+    scores[26] = 0.5
+    assert acceptable_output(favourite, scores, used_up) == 26
