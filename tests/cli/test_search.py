@@ -107,6 +107,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--initial-design 121", "initial_design must be a whole number from 1 to 120"),
         ("--seed -1", "seed must be a whole number from 0"),
         ("--n-envs 1 --update-steps 20000", "this would never update: 50 episodes of 100 steps"),
+        ("--preset strongest", "the preset strongest trains one policy without a workflow"),
         ("--preset original", "trains one policy without a workflow: use `workflow-rl train`"),
         ("--resume nowhere", "nowhere is not a run directory"),
         ("--resume .", "is not a run directory"),
