@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
 workflow-rl replay logs/exp_A/policies/trial_003.safetensors --sampled --output trial_003.html
-workflow-rl replay universal --workflow "user > op_server > enterprise > op_host > defender"
+workflow-rl replay universal --workflow user,op_server,enterprise,op_host,defender
 workflow-rl replay cardiff --red-agent meander --rules competition
 workflow-rl replay tests/parity/traces/main/bline.npz --episode 3"""
 _TRACE = ".npz"
