@@ -67,7 +67,10 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--preset fast", "unknown preset 'fast': choose one of episode, hybrid, minibatch"),
         ("--ppo newest", "unknown form of PPO 'newest': choose one of tuned, documented, modern"),
         ("--strategy luck", "unknown strategy 'luck': choose one of gp-ucb, random, round-robin"),
-        ("--warm-start hot", "unknown warm start 'hot': choose one of common, previous, nearest"),
+        (
+            "--warm-start hot",
+            "unknown warm start 'hot': choose one of common, universal",
+        ),
         ("--alignment sometimes", "choose one of adaptive, fixed"),
         ("--compliance-view blurred", "choose one of observed, true"),
         ("--stop-at noon", "choose one of compliance, budget"),
