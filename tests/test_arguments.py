@@ -19,6 +19,7 @@ CONFIG = workflow_rl.ExperimentConfig
 WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: CONFIG(search=-1), "search must be a SearchConfig, not -1"),  # type: ignore[arg-type]
     (lambda: CONFIG.preset("hybrid", game=3), "game must be a table of settings"),  # type: ignore[arg-type]
+    (lambda: CONFIG.preset("hybrid", search=3), "search must be a table of settings"),  # type: ignore[arg-type]
     (lambda: CONFIG.from_json(stored(junk=1)), "has no setting 'junk'"),
     (lambda: CONFIG.from_json(stored(game=3)), "game must be a GameConfig, not 3"),
     (lambda: workflow_rl.train_workflow(3), "3 is not a workflow"),  # type: ignore[arg-type]

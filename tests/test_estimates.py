@@ -18,6 +18,7 @@ from workflow_rl.estimates import (
     f_interval,
     half_widths,
     permutation_p_value,
+    rank_correlation,
     t_quantile,
 )
 
@@ -133,3 +134,12 @@ def test_a_variance_below_zero_is_no_deviation() -> None:
     assert deviation_of(4.0) == 2.0
     assert deviation_of(-0.1) == 0.0
     assert math.isnan(deviation_of(math.nan))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=30))
+def test_the_rank_correlation_is_spearman_s_with_ties(pairs: list[tuple[int, int]]) -> None:
+    a, b = np.array(pairs, np.float64).T
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        assert math.isnan(rank_correlation(a, b))
+    else:
+        assert rank_correlation(a, b) == pytest.approx(stats.spearmanr(a, b).statistic, abs=1e-12)

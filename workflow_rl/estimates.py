@@ -191,3 +191,17 @@ def permutation_p_value(values: Floats, groups: NDArray[np.int64], seed: int) ->
 def deviation_of(variance: float) -> float:
     """Returns the root of an estimated variance, which may be negative by chance: then 0."""
     return math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.nan
+
+
+def rank_correlation(a: Floats, b: Floats) -> float:
+    """Returns Spearman's correlation of two rows of values, NaN where one of them is constant."""
+    ranks = np.array([_ranks(values) for values in (a, b)])
+    if (np.ptp(ranks, axis=1) == 0).any():
+        return math.nan
+    return float(np.corrcoef(ranks)[0, 1])
+
+
+def _ranks(values: Floats) -> Floats:
+    """Returns the rank of each value, that of ties their mean."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group], np.float64)

@@ -142,6 +142,16 @@ def test_universal_is_told_which_order(tmp_path: Path) -> None:
         load_policy("universal", rules="newest")
 
 
+def test_a_run_or_a_file_may_have_the_name_of_a_shipped_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy_file(tmp_path / "universal", new_policy(conditioned=True, order=ORDER))
+    assert load_policy(Path("universal")).order == ORDERS[ORDER]
+    assert make_agent("./universal").order == ORDERS[ORDER]
+    assert load_policy("universal").order is None
+
+
 @pytest.mark.parametrize("name", WITHOUT_ORDER)
 def test_policies_of_the_rule_set_that_is_played_are_taken(name: str) -> None:
     """Those trained on the leaderboard's rules lose points on today's."""

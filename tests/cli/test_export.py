@@ -19,6 +19,14 @@ def test_a_policy_is_exported_beside_itself_or_where_it_is_said(tmp_path: Path) 
     assert [given.name for given in model.get_inputs()] == ["observation", "order"]
 
 
+def test_a_policy_that_comes_with_the_package_is_exported_here(tmp_path: Path) -> None:
+    said = run_here("export", "universal", cwd=tmp_path)
+    assert said.startswith("onnx: universal.onnx (")
+    content = (tmp_path / "universal.onnx").read_bytes()
+    model = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    assert [given.name for given in model.get_inputs()] == ["observation", "order", "mask"]
+
+
 def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -28,5 +36,6 @@ def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(
         ([str(tmp_path / "none")], "is damaged or not a policy file"),
         ([str(tmp_path)], "there is no file"),
         ([str(tmp_path / "none"), "--format", "pickle"], "unknown format 'pickle'"),
+        (["universal", "--rules", "newest"], "unknown rule set 'newest'"),
     ):
         assert word in refusal(["export", *args], capsys, tmp_path)

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.policies import new_policy, policy_file
 from tests.cli.run import refusal, run_here
 from tests.runs.toy import the_run
 from workflow_rl.cli import main
@@ -100,6 +101,7 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.json").write_text("[]")
     assert words in refusal(["landscape", *flags], capsys, tmp_path)
 
 
@@ -119,31 +121,43 @@ def test_what_the_command_decides_is_not_a_flag(capsys: pytest.CaptureFixture[st
 
 # --- without training
 
+BESIDE = str(Path(__file__).parent.parent / "studies" / "landscape" / "data" / "bline.json")
 PLAYED = ("--policy", "universal", "--games", "4", "--max-steps", "10")
 
 
 def test_a_policy_that_follows_any_order_compares_all_without_training_any(tmp_path: Path) -> None:
-    beside = str(Path("tests/studies/landscape/data/bline.json").resolve())
-    shown = run_here("landscape", *PLAYED, "--seeds", "2", "--beside", beside, cwd=tmp_path)
+    flags = ("--seeds", "2", "--seed", "7", "--beside", BESIDE)
+    shown = run_here("landscape", *PLAYED, *flags, cwd=tmp_path)
     assert "played by universal, 4 games of each order and seed" in shown
     assert "all orders, ranked: red bline, rules main" in shown
     assert "least compliance of an order: " in shown
-    assert "rank correlation (Spearman) with the trained orders" in shown
+    assert "rank correlation (Spearman) with the orders trained, red bline" in shown
     run = the_run(tmp_path / "logs")
     data = json.loads((run / "landscape.json").read_text())
-    assert (data["policy"], len(data["orders"]), data["seeds"]) == ("universal", 120, [0, 1])
+    assert (data["policy"], len(data["orders"]), data["seeds"]) == ("universal", 120, [7, 8])
     assert not (run / "trainings").exists()
     assert (run / "landscape.html").exists()
 
 
 def test_of_more_orders_than_can_be_listed_a_sample_is_played_and_searched(tmp_path: Path) -> None:
-    flags = ("--units", "hosts", "--sample", "8", "--initial-design", "2")
+    flags = ("--units", "hosts", "--sample", "8", "--initial-design", "2", "--red-agent", "mixed")
     shown = run_here("landscape", *PLAYED, *flags, cwd=tmp_path)
     assert "8 orders of 479,001,600, by mean reward" in shown
     assert "found: " in shown
     data = json.loads((the_run(tmp_path / "logs") / "landscape.json").read_text())
     assert len({row["workflow"] for row in data["orders"]}) == 8
     assert all(0 <= row["compliance"] <= 1 for row in data["orders"])
+
+
+def test_a_policy_file_of_one_s_own_compares_what_is_required(tmp_path: Path) -> None:
+    policy_file(tmp_path / "mine", new_policy(conditioned=True))  # of orders of the types
+    flags = ("--policy", "mine", "--require", "op_server > user > enterprise > op_host")
+    few = ("--games", "2", "--max-steps", "5", "--seeds", "1")
+    shown = run_here("landscape", *flags, *few, cwd=tmp_path)
+    assert "played by mine, 2 games" in shown
+    run = the_run(tmp_path / "logs")
+    assert len(json.loads((run / "landscape.json").read_text())["orders"]) == 5
+    assert main(["landscape", "--resume", str(run)]) == 2
 
 
 @pytest.mark.parametrize(
@@ -157,7 +171,13 @@ def test_of_more_orders_than_can_be_listed_a_sample_is_played_and_searched(tmp_p
         (["--policy", "best"], "best does not follow any order it is told"),
         (["--policy", "nowhere"], "there is no file nowhere"),
         ([*PLAYED, "--sample", "0"], "--sample must be a whole number from 1"),
+        ([*PLAYED, "--sample", "121"], "--sample must be a whole number from 1 to 120, not 121"),
+        ([*PLAYED, "--sample", "2", "--seeds", "2"], "--seeds goes with all orders"),
+        ([*PLAYED, "--sample", "2", "--beside", BESIDE], "--beside goes with all orders"),
+        ([*PLAYED, "--preset", "hybrid", "--executor", "ray"], "leave out --preset, --executor"),
         ([*PLAYED, "--beside", "nowhere.json"], "nowhere.json"),
+        ([*PLAYED, "--beside", BESIDE, "--units", "subnets"], "a landscape of other orders"),
+        ([*PLAYED, "--beside", "list.json"], "this is not a landscape of this version"),
     ],
 )
 def test_what_does_not_go_with_a_policy_is_refused(
@@ -168,4 +188,5 @@ def test_what_does_not_go_with_a_policy_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.json").write_text("[]")
     assert words in refusal(["landscape", *flags], capsys, tmp_path)

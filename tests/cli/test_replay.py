@@ -64,6 +64,15 @@ def test_a_policy_of_36_outputs_and_every_name_are_replayed(
     assert "counted fixes followed the workflow" in text
 
 
+def test_universal_is_replayed_under_an_order_of_any_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    order = "operational > user > enterprise"
+    assert main(["replay", "universal", "--units", "subnets", "--workflow", order]) == 0
+    assert "counted fixes followed the workflow" in (tmp_path / "replay.html").read_text()
+
+
 def test_a_recording_is_replayed_and_judged_by_a_workflow_that_is_given(tmp_path: Path) -> None:
     file = tmp_path / "trace.html"
     args = ["replay", str(MAIN_BLINE), "--episode", "3", "--output", str(file)]

@@ -126,7 +126,7 @@ def test_a_configuration_stored_before_updates_had_their_name_still_loads() -> N
     assert config == ExperimentConfig.preset(
         "original",
         train={"n_envs": 20, "update_steps": 2_000, "max_episodes": 10},
-        search={"polish_updates": 200},
+        search={"polish": "documented", "polish_updates": 200},  # as it was then
     )
     assert ExperimentConfig.from_json(config.as_json()) == config
     plan = ComparisonConfig.from_json(data["plan"])

@@ -56,6 +56,11 @@ def test_the_best_is_the_one_an_evaluation_finds_best(tmp_path: Path) -> None:
     assert chosen.env_reward == pytest.approx(by_evaluation[chosen.path], abs=5)
 
 
+def test_the_episodes_told_of_are_those_that_were_played(tmp_path: Path) -> None:
+    paths = kept(tmp_path, 1, conditioned=True)  # under 20 orders, one game each at least
+    assert [c.episodes for c in ranked(paths, steps=5, episodes=10)] == [20]
+
+
 def test_who_does_not_comply_comes_last_whatever_the_reward(tmp_path: Path) -> None:
     paths = kept(tmp_path, 8, conditioned=True, order=ORDER)
     easy = ranked(paths, steps=30, episodes=100, threshold=0.0)

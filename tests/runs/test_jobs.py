@@ -8,6 +8,8 @@ import pytest
 
 from tests.runs.toy import tiny
 from tests.runs.work import job, result
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.config import ExperimentConfig
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.jobs import base_task, job_of, polish_task, trial_task
 from workflow_rl.runs.store import RunDirectory
@@ -56,6 +58,27 @@ def test_a_trial_starts_from_the_best_policy_of_its_start(directory: RunDirector
     assert task.job.base is not None
     assert task.job.base["weight"].tolist() == [0, 1, 2]
     assert trial_task(directory, trial(1)).job.base is None
+
+
+def test_trials_and_polish_from_universal_start_from_its_weights_wherever_they_run(
+    tmp_path: Path,
+) -> None:
+    config = ExperimentConfig.preset(
+        "parallel200",
+        game={"red_agent": "meander", "green_agent": "active"},
+        search={"warm_start": "universal"},
+    )
+    with closing(RunDirectory.create(tmp_path, config, [])) as directory:
+        tried = trial_task(directory, trial(start="universal")).job
+        polished = polish_task(directory, trial()).job
+    universal = load_policy("universal").weights
+    for made in (tried, polished):  # a result depends on the job alone
+        assert made.base is not None
+        assert all((made.base[name] == universal[name]).all() for name in universal)
+        assert (made.order, made.train.follow, made.game.observation) == (7, "shielded", "memory")
+        assert made.game.green_agent == "active"
+    assert (tried.game.red_agent, polished.game.red_agent) == ("meander", "mixed")
+    assert polished.train.snapshot_every == polished.train.max_updates(100) == 20
 
 
 @pytest.mark.parametrize(("alignment", "weight"), [("adaptive", 30.0), ("fixed", 8.0)])

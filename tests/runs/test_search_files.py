@@ -319,6 +319,20 @@ def test_trials_can_start_from_universal_and_need_no_base(tmp_path: Path) -> Non
     }
 
 
+def test_one_order_that_is_left_is_trained_from_universal_if_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    config = ExperimentConfig.preset(
+        "parallel200",
+        game={"episode_length": 10},
+        train={"n_envs": 4, "max_episodes": 1, "units": "subnets"}
+        | {"require": ("operational > enterprise > user",)},
+        search={"warm_start": "universal", "polish_updates": 0, "score_games": 5},
+    )
+    (trial,) = run_search(config, checkpoint_dir=tmp_path).trials
+    assert trial.start == "universal"
+
+
 def load_result_of(outcome: SearchOutcome, name: str) -> dict[str, Any]:
     return TrainingFolder(outcome.path / "trainings" / name).load_result()[1]
 

@@ -75,6 +75,7 @@ def test_a_policy_of_any_order_is_selected_under_several_of_them(tmp_path: Path)
     directory = RunDirectory.create(tmp_path, config, [], "train")
     played = [event for event in trained(directory, None) if isinstance(event, Candidate)]
     assert {event.path.stem for event in played} == {"recommended", "update_000003"}
+    assert {event.episodes % DRAWN_ORDERS for event in played} == {0}  # as many under each
     orders = orders_played(load_policy(directory.path))
     assert len({str(order) for order in orders}) == DRAWN_ORDERS
     assert {len(order) for order in orders if order is not None} == {5, 12}

@@ -69,15 +69,20 @@ _ORDER_PARTS: Final = {
 
 
 def export_policy(
-    policy: Policy | str | Path, output: str | Path | None = None, *, format: str = "onnx"
+    policy: Policy | str | Path,
+    output: str | Path | None = None,
+    *,
+    format: str = "onnx",
+    rules: str = "main",
 ) -> bytes:
     """Returns a policy as a model that other programs run, and writes it if told where.
 
     Args:
-        policy: a policy, a policy file, a model of SB3's PPO (`.zip`) or a run directory, whose
-            recommended policy is taken.
+        policy: a policy, a policy file, a model of SB3's PPO (`.zip`), a run directory, whose
+            recommended policy is taken, or the text `best` or `universal`.
         output: the file to write.
         format: `onnx`, the only one.
+        rules: for which rule set one that comes with the package was trained.
 
     Returns:
         The file's content, the same for the same policy.
@@ -90,7 +95,7 @@ def export_policy(
 
     one_of("format", format, EXPORT_FORMATS)
     target = None if output is None else named_output(file_path("an output", output))
-    found = policy if isinstance(policy, Policy) else _load(file_path("a policy", policy))
+    found = policy if isinstance(policy, Policy) else _load(policy, rules)
     with explain_missing("exporting a policy"):
         model = _model_of(found)
     content = bytes(model.SerializeToString(deterministic=True))
@@ -99,8 +104,9 @@ def export_policy(
     return content
 
 
-def _load(path: Path) -> Policy:
-    return sb3_policy(path) if path.suffix == SB3_SUFFIX else load_policy(path)
+def _load(named: str | Path, rules: str) -> Policy:
+    path = file_path("a policy", named)
+    return sb3_policy(path) if path.suffix == SB3_SUFFIX else load_policy(named, rules=rules)
 
 
 def describe_interface(policy: Policy) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
 from workflow_rl.agents.react_restore import ReactRestoreAgent
 from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_agent
-from workflow_rl.agents.shipped import BEST, PER_RED_AGENT, SHIPPED, UNIVERSAL, shipped_policy
+from workflow_rl.agents.shipped import FOR_ALL, PER_RED_AGENT, SHIPPED, shipped_policy
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
@@ -62,9 +62,7 @@ def make_agent(
     text = str(what)
     if text in REFERENCE_AGENTS:
         return REFERENCE_AGENTS[text](None if order is None else read_order(order, units))
-    if text == BEST:
-        return policy_agent(load_policy(text, rules=rules), text, sampled=sampled)
-    if text == UNIVERSAL:
+    if text in FOR_ALL:
         found = load_policy(text, rules=rules)
         return policy_agent(found, text, order, units=units, sampled=sampled)
     if text in PER_RED_AGENT:

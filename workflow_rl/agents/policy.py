@@ -15,7 +15,7 @@ from workflow_rl.agents.action_space import (
     make_action_space,
 )
 from workflow_rl.agents.policy_check import check_policy, encoding_told, units_told
-from workflow_rl.agents.shipped import BEST, UNIVERSAL, shipped_policy
+from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
 from workflow_rl.belief.observation import BELIEF_SIZE, BlueBelief
 from workflow_rl.config import RULE_SETS, one_of
 from workflow_rl.config.checks import file_path
@@ -301,7 +301,8 @@ def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
     """Reads a policy file, the recommended policy of a run, or one that comes with the package.
 
     Args:
-        path: a policy file, a run directory, or `best` or `universal`.
+        path: a policy file, a run directory, or the text `best` or `universal`; a `Path` is
+            never such a name.
         rules: for which rule set one that comes with the package was trained.
 
     Raises:
@@ -309,9 +310,9 @@ def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
     """
     from workflow_rl.files import load_arrays  # needs safetensors
 
-    path = file_path("a policy", path)
-    if str(path) in (BEST, UNIVERSAL):
-        path = shipped_policy(str(path), one_of("rule set", rules, RULE_SETS))
+    rules = one_of("rule set", rules, RULE_SETS)
+    named = isinstance(path, str) and path in FOR_ALL
+    path = shipped_policy(str(path), rules) if named else file_path("a policy", path)
     if path.is_dir():
         path = path / RECOMMENDED_FILE
     weights, description = load_arrays(path, POLICY_KIND)

@@ -11,6 +11,7 @@ from typing import Final
 BEST: Final = "best"  # with a memory
 UNIVERSAL: Final = "universal"  # with a memory, and an order to follow
 PER_RED_AGENT: Final = ("cardiff", "ppo")  # the winner's 36 outputs and start; the 145 actions
+FOR_ALL: Final = (BEST, UNIVERSAL)  # one policy against every red agent
 WITHOUT_ORDER: Final = (BEST, *PER_RED_AGENT)
 SHIPPED: Final = (*WITHOUT_ORDER, UNIVERSAL)
 _FOLDER: Final = Path(__file__).with_name("shipped_policies")

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command, add_output
+from workflow_rl.cli.arguments import GAME, Commands, add_command, add_output, add_setting
 
 _EXAMPLES = """workflow-rl export logs/exp_20260101_120000_4242
-workflow-rl export logs/exp_A/policies/trial_003.safetensors --format onnx --output policy.onnx"""
+workflow-rl export logs/exp_A/policies/trial_003.safetensors --format onnx --output policy.onnx
+workflow-rl export universal --rules competition"""
 
 
 def add_to(commands: Commands) -> None:
@@ -16,9 +17,9 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "policy",
-        type=Path,
         metavar="POLICY",
-        help="run directory (its recommended policy), policy file, or SB3 PPO model (.zip)",
+        help="run directory (its recommended policy), policy file, SB3 PPO model (.zip), or one of "
+        "those that come with the package: best, universal",
     )
     parser.add_argument(
         "--format",
@@ -26,6 +27,7 @@ def add_to(commands: Commands) -> None:
         metavar="NAME",
         help="onnx, with the layout of inputs and outputs in its metadata",
     )
+    add_setting(parser, GAME["rules"], text="for which rules best or universal was trained")
     add_output(parser, "beside the policy, its name ending in the format's")
     parser.set_defaults(run=run)
 
@@ -37,8 +39,9 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.config import one_of
 
     kind = one_of("format", args.format, EXPORT_FORMATS)
-    beside = args.policy / RECOMMENDED_FILE if args.policy.is_dir() else args.policy
+    path = Path(args.policy)
+    beside = path / RECOMMENDED_FILE if path.is_dir() else path
     output = args.output if "output" in args else beside.with_suffix(f".{kind}")
-    content = export_policy(args.policy, output, format=kind)
+    content = export_policy(args.policy, output, format=kind, rules=args.rules)
     print(f"{kind}: {output} ({len(content):,} bytes)")
     return 0

@@ -1,19 +1,60 @@
-"""How a landscape is shown: the effect of the order, the ranking, the regret of searches."""
+"""How a landscape is told: the effect of the order, the ranking, the regret; figures and data."""
 
 from typing import Final
 
 import numpy as np
 from rich.console import Console
 
-from workflow_rl.cli.console import number_text, print_sentence, titled_table
+from workflow_rl.cli.console import (
+    make_bars,
+    number_text,
+    print_sentence,
+    print_whole,
+    titled_table,
+)
 from workflow_rl.estimates import Estimate
-from workflow_rl.studies.landscape.analysis import Analysis
+from workflow_rl.report.plots import write_page
+from workflow_rl.runs.store import RunDirectory
+from workflow_rl.studies.landscape.analysis import Analysis, analyse_landscape
+from workflow_rl.studies.landscape.figures import landscape_figures, ranking_table
+from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.order_effects import OrderEffect
+from workflow_rl.studies.landscape.regret import REPLAYED_STRATEGIES
+from workflow_rl.studies.landscape.run import write_landscape
 from workflow_rl.studies.landscape.words import answer_of, with_interval
 from workflow_rl.workflow.short_names import legend, short_order
 
 _ENDS: Final = 10  # orders shown from each end of the ranking
 _MOST_SEEDS: Final = 4  # with a column of their own: more do not fit a terminal
+
+
+def tell_landscape(
+    console: Console, directory: RunDirectory, found: Landscape, replays: int
+) -> None:
+    """Analyses a landscape, prints what it says and writes figures and data."""
+    config = directory.config
+    with make_bars(console) as bars:
+        total = replays * len(REPLAYED_STRATEGIES)
+        task = bars.add_task("replays", total=total, news="of searches on this landscape")
+        analysis = analyse_landscape(
+            found,
+            config.search,
+            replays=replays,
+            seed=config.seed,
+            on_replay=lambda: bars.advance(task),
+        )
+    print_analysis(console, analysis)
+    data = write_landscape(directory, analysis.as_json())
+    page = directory.path / "landscape.html"
+    by = f", played by {found.policy}" if found.policy else ""
+    write_page(
+        page,
+        f"Landscape: red {found.red_agent}, rules {found.rules}{by}",
+        landscape_figures(analysis),
+        answer=answer_of(analysis),
+        tables=[ranking_table(analysis)],
+    )
+    print_whole(console, f"written: {data}, {page}")
 
 
 def print_analysis(console: Console, analysis: Analysis) -> None:

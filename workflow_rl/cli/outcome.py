@@ -111,7 +111,9 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
     worth = outcome.worth(config)
     if config.handed_over == UNIVERSAL:
         print_sentence(
-            console, "handed over: the policy universal, tuned for it against all attackers"
+            console,
+            "handed over: the policy universal, trained further for it against all attackers, or "
+            "as it was if that made it no better",
         )
     print_sentence(
         console,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
 workflow-rl replay logs/exp_A/policies/trial_003.safetensors --sampled --output trial_003.html
+workflow-rl replay universal --workflow user,op_server,enterprise,op_host,defender
 workflow-rl replay cardiff --red-agent meander --rules competition
 workflow-rl replay tests/parity/traces/main/bline.npz --episode 3"""
 _TRACE = ".npz"
@@ -34,10 +35,9 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "source",
-        type=Path,
         metavar="RUN",
         help="run directory (its recommended policy), policy file, whatever else `evaluate` takes "
-        f"(cardiff, bline=PATH,meander=PATH, greedy ...), or recording ({_TRACE})",
+        f"(universal, cardiff, bline=PATH,meander=PATH, greedy ...), or recording ({_TRACE})",
     )
     policy = parser.add_argument_group("of a policy")
     add_setting(policy, GAME["red_agent"], default="as in training")
@@ -65,9 +65,10 @@ def run(args: argparse.Namespace) -> int:
     from workflow_rl.report.replay_page import write_replay
     from workflow_rl.runs.store import REPLAY_FILE
 
-    folder = args.source if args.source.is_dir() else Path()
+    source = Path(args.source)
+    folder = source if source.is_dir() else Path()
     output = named_output(args.output) if "output" in args else folder / REPLAY_FILE
-    replay = _recorded(args) if args.source.suffix == _TRACE else _played(args)
+    replay = _recorded(args) if source.suffix == _TRACE else _played(args)
     written = write_replay(replay, output)
     print(f"{replay.episode.length} steps, return {replay.episode.moments[-1].total:.1f}")
     print(f"replay: {written}")
@@ -82,8 +83,8 @@ def _played(args: argparse.Namespace) -> "Replay":
     flags = {"red_agent": "red_agent", "rules": "rules", "steps": "episode_length"}
     game = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
     return play_policy(
-        str(args.source),
         args.source,
+        Path(args.source),
         seed=args.seed,
         workflow=getattr(args, "workflow", None),
         units=_units(args),
@@ -102,11 +103,12 @@ def _recorded(args: argparse.Namespace) -> "Replay":
     if given:
         flag = given[0].replace("_", "-")
         raise InvalidInputError(f"--{flag} goes with a policy; a recording is as it is")
-    if not args.source.is_file():
-        raise InvalidInputError(f"there is no file {args.source}")
+    source = Path(args.source)
+    if not source.is_file():
+        raise InvalidInputError(f"there is no file {source}")
     rules = one_of("rule set", getattr(args, "rules", "main"), RULE_SETS)
     workflow = getattr(args, "workflow", None)
-    return play_trace(load_trace(args.source), args.episode, rules, workflow, _units(args))
+    return play_trace(load_trace(source), args.episode, rules, workflow, _units(args))
 
 
 def _units(args: argparse.Namespace) -> "Units | None":

@@ -88,6 +88,7 @@ def _config(args: argparse.Namespace) -> ExperimentConfig:
     config = experiment_config(args)
     if not config.train.conditioned:
         raise InvalidInputError(
-            "the preset original trains one policy without a workflow: use `workflow-rl train`"
+            f"the preset {args.preset} trains one policy without a workflow: use "
+            "`workflow-rl train`"
         )
     return config

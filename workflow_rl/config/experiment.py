@@ -108,14 +108,14 @@ class ExperimentConfig:
         Raises:
             InvalidInputError: a name or a value is not allowed, or two do not go together.
         """
-        given = {"game": game, "ppo": ppo, "train": train, "search": search}
+        given = {"game": game, "ppo": ppo, "train": train, "search": search, "backend": backend}
         chosen = chosen_settings(name, form, {key: value or {} for key, value in given.items()})
         return cls(
             game=GameConfig(**chosen["game"]),
             ppo=PPOConfig(**chosen["ppo"]),
             train=TrainConfig(**chosen["train"]),
             search=SearchConfig(**chosen["search"]),
-            backend=BackendConfig(**(backend or {})),
+            backend=BackendConfig(**chosen["backend"]),
             seed=seed,
         )
 

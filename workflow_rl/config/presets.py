@@ -142,14 +142,14 @@ def chosen_settings(
     Raises:
         InvalidInputError: there is no such preset or form.
     """
+    for name, changes in given.items():
+        if not isinstance(changes, Mapping):
+            raise not_allowed(name, changes, "a table of settings")
     strategy = Preset() if preset is None else PRESETS[PRESET.check(preset)]
     if given.get("search", {}).get("warm_start") == "universal":
         strategy = strategy.changed(FROM_UNIVERSAL)
     if form is None:
         form = strategy.form or (None if preset is None else DEFAULT_PPO)
-    for name, changes in given.items():
-        if not isinstance(changes, Mapping):
-            raise not_allowed(name, changes, "a table of settings")
     sections = {name: dict(changes) for name, changes in given.items()}
     learns = {} if form is None else asdict(PPO_FORMS[PPO_FORM.check(form)])
     sections["ppo"] = learns | dict(strategy.ppo) | sections.get("ppo", {})

@@ -70,6 +70,7 @@ class SearchConfig:
                 "universal": "the policy of that name, against all attackers",
                 "documented": "the workflow's own, as it was tried",
             },
+            before="documented",
         ),
     ] = None
     polish_updates: Annotated[

@@ -67,6 +67,9 @@ class Setting:
     """What help shows for the flag's value; None: by its type."""
     former: tuple[str, ...] = ()
     """Earlier names: still taken as keywords and in stored configurations."""
+    before: Any = None
+    """What a stored configuration from before there was this setting means by saying nothing of it;
+    None: the default."""
     repeated: bool = False
     """Of a list: whether its flag gives one part and may be given several times."""
 
@@ -309,7 +312,7 @@ def restored(cls: type[T], data: object, what: str) -> T:
     current = current_names(cls, data)
     for name, section in _sections(cls).items():
         if isinstance(current.get(name), Mapping):
-            current[name] = current_names(section, current[name])
+            current[name] = _meant_before(section) | current_names(section, current[name])
     lacking = [f.name for f in dataclasses.fields(kind) if f.name not in current]
     if lacking:
         raise InvalidInputError(f"not a {what} of this version (it lacks {', '.join(lacking)})")
@@ -344,6 +347,13 @@ def _former_names(cls: Any) -> Mapping[str, str]:
     return {
         old: name for name, field in setting_fields(cls).items() for old in field.setting.former
     }
+
+
+@cache
+def _meant_before(cls: Any) -> dict[str, Any]:
+    """Returns what a section says of settings that were not stored yet, beside the defaults."""
+    found = {name: field.setting.before for name, field in setting_fields(cls).items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _refusal(cls: Any, error: ValidationError) -> InvalidInputError:

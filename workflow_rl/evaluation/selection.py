@@ -73,7 +73,7 @@ def select(
         steps: of an episode.
         red_agent: who attacks; by default whom the policy was trained against.
         rules: by default those it was trained on.
-        episodes: of each candidate in the last round.
+        episodes: of each candidate in the last round, at least.
         threshold: compliance that a policy with a workflow must reach; by default that of its
             training.
 
@@ -125,6 +125,7 @@ def _threshold(policy: Policy, given: float | None) -> float:
 
 
 def _score(path: Path, policy: Policy, game: Game, episodes: int) -> Candidate:
+    """Plays at least so many episodes, as many under each order."""
     orders = orders_played(policy)
     each = -(-episodes // len(orders))
     cells = [
@@ -133,7 +134,8 @@ def _score(path: Path, policy: Policy, game: Game, episodes: int) -> Candidate:
     ]
     rates = [np.mean(cell.compliance["observed"]) for cell in cells if cell.compliance]
     compliance = float(np.mean(rates)) if rates else float("nan")
-    return Candidate(path, float(np.mean([cell.mean for cell in cells])), compliance, episodes)
+    reward = float(np.mean([cell.mean for cell in cells]))
+    return Candidate(path, reward, compliance, each * len(orders))
 
 
 def _rank(candidate: Candidate, threshold: float) -> tuple[float, float]:

@@ -105,8 +105,9 @@ def about_recommendation(found: Findings) -> list[str]:
         )
         if found.run.summary.get("policy_kind") == UNIVERSAL:
             text.append(
-                "The policy is “universal”, which follows any order, trained further for this one "
-                "against all attackers; the trials' own policies are smaller and know one attacker."
+                "The policy is “universal”, which follows any order: trained further for this one "
+                "against all attackers, or as it was if that made it no better. The trials' own "
+                "policies are others."
             )
         text += [unfit_for(score) for score in mine.fresh if score.is_unfit]
     else:

@@ -350,7 +350,10 @@ def _settled(config: ExperimentConfig) -> ExperimentConfig:
         )
     if orders.count > 1:
         return config
-    return replace(config, search=replace(config.search, n_workflows=1, warm_start="none"))
+    search = replace(config.search, n_workflows=1)
+    if search.warm_start != UNIVERSAL:  # there is nothing else to start from
+        search = replace(search, warm_start="none")
+    return replace(config, search=search)
 
 
 @contextmanager
@@ -363,7 +366,8 @@ def open_search(
 ) -> Iterator[Search]:
     """Gives a search, new or resumed; loop over its `events`. For the arguments see `open_run`.
 
-    Where one order alone agrees with what is required, it is simply trained: once, from scratch.
+    Where one order alone agrees with what is required, it is simply trained: once, from scratch
+    unless from the policy `universal`.
 
     Raises:
         InvalidInputError: what it would recommend sees the truth, which no defender can; or its

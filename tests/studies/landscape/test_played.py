@@ -1,19 +1,12 @@
 """Orders compared by one policy's games."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
-from tests.studies.landscape.test_recorded import recorded
-from workflow_rl.agents.policy import Policy, load_policy
-from workflow_rl.config import GameConfig, SearchConfig
-from workflow_rl.studies.landscape.played import (
-    OrderPlayer,
-    landscape_of,
-    rank_agreement,
-    search_by_playing,
-)
+from tests.agents.policies import weights
+from workflow_rl.agents.policy import Policy, describe_policy, load_policy
+from workflow_rl.config import GameConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.studies.landscape.played import OrderPlayer, landscape_of
 from workflow_rl.workflow.orders import TYPES, Orders
 from workflow_rl.workflow.units import units_of
 
@@ -57,17 +50,9 @@ def test_orders_that_were_all_played_make_a_landscape(universal: Policy) -> None
     assert land.reward[1, 7] == played[TYPES.count + 7].reward.mean
 
 
-def test_a_search_by_playing_is_asked_on_its_way(universal: Policy) -> None:
-    playing = player(universal, Orders(units_of("hosts")), steps=10)
-    found = list(search_by_playing(playing, "random", SearchConfig(), 3, asked=(2, 4)))
-    assert len(found) == 2
-    again = list(search_by_playing(playing, "random", SearchConfig(), 3, asked=(2, 4)))
-    assert found == again
-
-
-def test_landscapes_agree_with_themselves_and_not_with_their_opposite() -> None:
-    land = recorded("bline")
-    assert rank_agreement(land, land) == pytest.approx(1)
-    opposite = replace(land, reward=-land.reward)
-    assert rank_agreement(land, opposite) == pytest.approx(-1)
-    assert np.isfinite(rank_agreement(land, recorded("meander")))
+def test_a_policy_that_is_told_no_order_or_not_these_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="does not follow any order it is told"):
+        player(load_policy("best"))
+    types = Policy(weights(77, 145), describe_policy(order=None, conditioned=True))
+    with pytest.raises(InvalidInputError, match="can be told orders of the units types"):
+        player(types, Orders(units_of("hosts")))

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from tests.studies.landscape.lands import made_up, truth
+from tests.studies.landscape.test_recorded import recorded
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.order_effects import order_effect
-from workflow_rl.studies.landscape.ranking import Standing, rank, shrink_means
+from workflow_rl.studies.landscape.ranking import Standing, rank, rank_agreement, shrink_means
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 CLASSES = TYPES.classes_of_equals("bline")
@@ -136,3 +137,13 @@ def test_every_place_lies_in_its_own_interval_whether_orders_comply_or_not(share
         few = int(share * NUM_ORDERS)
         assert all(s.rank_high <= few for s in standings[:few])
         assert all(s.rank_low > few for s in standings[few:])
+
+
+def test_landscapes_agree_with_themselves_and_not_with_their_opposite() -> None:
+    land = recorded("bline")
+    assert rank_agreement(land, land) == pytest.approx(1)
+    opposite = replace(land, reward=-land.reward)
+    assert rank_agreement(land, opposite) == pytest.approx(-1)
+    assert np.isfinite(rank_agreement(land, recorded("meander")))
+    flat = replace(land, reward=np.zeros_like(land.reward))
+    assert math.isnan(rank_agreement(land, flat))

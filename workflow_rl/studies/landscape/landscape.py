@@ -178,5 +178,5 @@ class Landscape:
                 orders=orders,
                 policy=str(data.get("policy", "")),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"this is not a landscape of this version: {error}") from error

@@ -1,10 +1,10 @@
 """Orders compared without training any: one policy that follows them all plays each.
 
 Of orders that can be listed that gives a landscape like the trained one, a seed being games of its
-own; of more, a sample of them. Strategies can search by playing, too.
+own; of more, a sample of them (`sample`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,19 +12,17 @@ import numpy as np
 
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.policy_agent import policy_agent
-from workflow_rl.config import GameConfig, SearchConfig
-from workflow_rl.estimates import Estimate, Floats
+from workflow_rl.config import GameConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.playing import Game, play_batch
 from workflow_rl.evaluation.results import Cell
-from workflow_rl.ordersearch.recommend import recommend
-from workflow_rl.ordersearch.strategies import Observation, make_strategy
+from workflow_rl.ordersearch.strategies import Observation
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.studies.landscape.regret import searched
 from workflow_rl.workflow.orders import Orders
 
-SEARCHES_ASKED: Final = (20, 60, 200)  # trials after which a search by playing is asked
-SEARCH_GAMES: Final = 50  # of a trial of such a search
-_JUDGING_GAMES: Final = 1_000  # by which the order that it hands over is judged
+_TRIAL_GAMES: Final = 50  # of a trial of a search by playing
+_JUDGING_GAMES: Final = 1_000  # by which the order that such a search hands over is judged
 _ORDERS, _TRIALS, _JUDGING = range(3)  # what games are for
 
 
@@ -37,6 +35,12 @@ class PlayedOrder:
     reward: Estimate
     compliance: float
     compliance_true: float
+    is_compliant: bool
+
+    @property
+    def observation(self) -> Observation:
+        """What a search sees of it."""
+        return Observation(self.order, self.reward.mean, self.compliance, self.is_compliant)
 
     def as_json(self, orders: Orders) -> dict[str, Any]:
         """Returns it as plain data."""
@@ -46,6 +50,7 @@ class PlayedOrder:
             "half_width_95": self.reward.half_width,
             "compliance": self.compliance,
             "compliance_true": self.compliance_true,
+            "is_compliant": self.is_compliant,
         }
 
 
@@ -65,8 +70,12 @@ class OrderPlayer:
             threshold: compliance that makes an order compliant.
 
         Raises:
-            InvalidInputError: the policy cannot be told these orders.
+            InvalidInputError: the policy cannot be told these orders, or any.
         """
+        if not policy.is_conditioned or policy.order is not None:
+            raise InvalidInputError(
+                f"{name} does not follow any order it is told, so it cannot compare orders"
+            )
         self.name = name
         self.orders = orders
         self.game = game
@@ -78,12 +87,9 @@ class OrderPlayer:
         """Plays so many games under one order."""
         return self._told(order, seed, self._cell(order, (_ORDERS, seed), games))
 
-    def trial(self, order: int, seed: int, number: int) -> Observation:
+    def trial(self, order: int, seed: int, number: int) -> PlayedOrder:
         """Plays the few games of a search's trial."""
-        cell = self._cell(order, (_TRIALS, seed, number), SEARCH_GAMES)
-        told = self._told(order, seed, cell)
-        complies = told.compliance >= self.threshold
-        return Observation(order, told.reward.mean, told.compliance, complies)
+        return self._told(order, seed, self._cell(order, (_TRIALS, seed, number), _TRIAL_GAMES))
 
     def judge(self, order: int, seed: int) -> PlayedOrder:
         """Plays games by which nothing was chosen."""
@@ -97,8 +103,9 @@ class OrderPlayer:
         return play_batch(policy_agent(self._policy, "policy", told), game, games, logged=0)
 
     def _told(self, order: int, seed: int, cell: Cell) -> PlayedOrder:
-        seen, true = (cell.mean_compliance(view) or 0.0 for view in ("observed", "true"))
-        return PlayedOrder(order, seed, cell.estimate, seen, true)
+        seen, true = (float(cell.compliance[view].mean()) for view in ("observed", "true"))
+        complies = seen >= self.threshold
+        return PlayedOrder(order, seed, cell.estimate, seen, true, complies)
 
 
 def landscape_of(player: OrderPlayer, played: Sequence[PlayedOrder]) -> Landscape:
@@ -112,7 +119,6 @@ def landscape_of(player: OrderPlayer, played: Sequence[PlayedOrder]) -> Landscap
         entry = one.as_json(player.orders) | {
             "env_reward": one.reward.mean,
             "env_reward_error": one.reward.error,
-            "is_compliant": one.compliance >= player.threshold,
             "updates": 0,
         }
         trials.setdefault(one.seed, []).append(entry)
@@ -120,55 +126,3 @@ def landscape_of(player: OrderPlayer, played: Sequence[PlayedOrder]) -> Landscap
     return Landscape.of_trials(
         game.red_agent, game.rules, player.threshold, trials, player.orders, player.name
     )
-
-
-def search_by_playing(
-    player: OrderPlayer,
-    strategy: str,
-    config: SearchConfig,
-    seed: int,
-    asked: Sequence[int] = SEARCHES_ASKED,
-) -> Iterator[PlayedOrder]:
-    """Searches, every trial a few games, and yields what it would hand over each time it is asked.
-
-    Args:
-        player: plays the orders.
-        strategy: its name.
-        config: of the strategy.
-        seed: of the strategy and of the games.
-        asked: numbers of trials, rising.
-    """
-    chooser = make_strategy(
-        strategy,
-        player.orders,
-        beta=config.gp_beta,
-        threshold=player.threshold,
-        design=config.initial_design,
-        seed=seed,
-        trials=max(asked),
-    )
-    for seen in searched(chooser, lambda order, k: player.trial(order, seed, k), asked):
-        yield player.judge(recommend(player.orders, seen).order, seed)
-
-
-def rank_agreement(one: Landscape, other: Landscape) -> float:
-    """Returns the rank correlation (Spearman) of two landscapes' mean rewards.
-
-    Equal orders share the mean of their class, so that only differences that can be real count.
-    """
-    a, b = (_ranks(_class_means(land, one)) for land in (one, other))
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def _class_means(land: Landscape, by: Landscape) -> Floats:
-    """Returns (orders,) the mean reward of each order's class."""
-    classes = np.unique(by.classes, return_inverse=True)[1]
-    means = np.bincount(classes, land.reward.mean(axis=0)) / np.bincount(classes)
-    return np.asarray(means[classes])
-
-
-def _ranks(values: Floats) -> Floats:
-    """Returns the rank of each value, that of ties their mean."""
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[group], np.float64)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.estimates import Estimate, Floats, analyse_variance, t_quantile
+from workflow_rl.estimates import Estimate, Floats, analyse_variance, rank_correlation, t_quantile
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.order_effects import OrderEffect
 
@@ -105,6 +105,20 @@ def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Stand
         )
         for place, order in places
     ]
+
+
+def rank_agreement(one: Landscape, other: Landscape) -> float:
+    """Returns the rank correlation (Spearman) of two landscapes' mean rewards.
+
+    Orders that are equal in the first share the mean of their class, so that only differences that
+    can be real count. NaN where one of them makes no difference at all.
+    """
+    classes = one.classes
+    a, b = (
+        (np.bincount(classes, land.reward.mean(axis=0)) / np.bincount(classes))[classes]
+        for land in (one, other)
+    )
+    return rank_correlation(a, b)
 
 
 def _rank_intervals(shrunk: ShrunkMeans, landscape: Landscape, seed: int) -> tuple[Floats, Floats]:
