@@ -73,7 +73,7 @@ def _noise_of_means(
         return float(noise.mean_square / seeds)
     freedom = orders - classes
     if not freedom:
-        return float(np.mean(error**2)) / seeds
+        return float(np.mean(error**2) / seeds)
     inside = float(np.sum((values - per_class[:, members]) ** 2)) / (freedom * seeds)
     return float(inside * classes / orders / seeds)
 
