@@ -78,7 +78,7 @@ def test_a_search_finds_an_order_and_hands_over_its_policy(tmp_path: Path) -> No
     assert 0 <= outcome.recommendation.order < NUM_ORDERS
     policy = load_policy(outcome.path)
     assert policy.order == ORDERS[outcome.recommendation.order]
-    assert 0 <= policy.act(np.zeros(52)) < 145
+    assert 0 <= policy.get_action(np.zeros(52)) < 145  # it remembers by itself
 
 
 def test_a_search_goes_on_from_its_directory(tmp_path: Path) -> None:

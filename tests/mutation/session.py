@@ -172,7 +172,7 @@ class Collected:
         gc.collect()
         functions = defaultdict(list)
         for thing in gc.get_objects():
-            if isinstance(thing, FunctionType):
+            if type(thing) is FunctionType:
                 functions[thing.__code__.co_filename].append(thing)
         gc.freeze()  # children share what nobody looks at again
         _, status = os.waitpid(in_child(partial(self.measure, session)), 0)

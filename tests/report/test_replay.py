@@ -27,7 +27,8 @@ WORKFLOW = "user > enterprise > op_server > op_host > defender"
 
 @pytest.fixture(scope="module")
 def policy(real_run: Path) -> Policy:
-    return load_policy(real_run)
+    """A trial's own, which acts by the present observation alone."""
+    return load_policy(next(real_run.glob("policies/trial_*.safetensors")))
 
 
 def played(policy: Policy, **more: object) -> Replay:
