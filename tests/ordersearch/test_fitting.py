@@ -1,21 +1,56 @@
 import math
 import warnings
+from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy import stats
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from workflow_rl.ordersearch.fitting import Points, _likelihood, _loss, fitted
+from workflow_rl.ordersearch import fitting
+from workflow_rl.ordersearch.fitting import (
+    Hyperparameters,
+    Points,
+    _likelihood,
+    _loss,
+    fitted,
+    typical,
+)
 from workflow_rl.workflow.orders import TYPES, Orders
 from workflow_rl.workflow.units import units_of
 
 HOSTS = Orders(units_of("hosts"))
 ORDERS = [3, 3, 3, 17, 60, 60, 99, 118, 7, 17]
+# What is believed before anything is seen; lengthscales are in pairs of five units.
+LENGTHSCALES = stats.gamma(3.0, scale=1 / 0.5)
+OUTPUT_SCALE = stats.gamma(2.0, scale=1 / 1.5)
+NOISE = stats.lognorm(1.0, scale=math.exp(-2.0))
 
 
 def values(number: int, seed: int = 0) -> NDArray[np.float64]:
     return np.random.default_rng(seed).normal(size=number)
+
+
+def log_posterior(
+    x: NDArray[np.float64], orders: Orders, indices: list[int], y: NDArray[np.float64]
+) -> float:
+    """That of hyper-parameters as `_loss` takes them, from the textbook and every single trial."""
+    lengthscales, output, noise = np.exp(x[:-3]), math.exp(x[-3]), math.exp(x[-2])
+    features = orders.precedence(indices)
+    distance = (features[:, None] != features[None]) @ (1 / lengthscales)
+    total = output * np.exp(-distance) + noise * np.eye(len(y))
+    likelihood = stats.multivariate_normal(np.full(len(y), x[-1]), total).logpdf(y)
+    typical_length = len(orders.pairs) / 10
+    prior = LENGTHSCALES.logpdf(lengthscales / typical_length).sum()
+    return float(likelihood + prior + OUTPUT_SCALE.logpdf(output) + NOISE.logpdf(noise))
+
+
+def logs_of(found: Hyperparameters) -> NDArray[np.float64]:
+    logs = [2 * math.log(found.deviation), 2 * math.log(found.noise), found.mean]
+    return np.concatenate([np.log(found.lengthscales), logs])
 
 
 def test_trials_of_one_order_are_one_point() -> None:
@@ -26,20 +61,72 @@ def test_trials_of_one_order_are_one_point() -> None:
     assert points.scatter[0] == pytest.approx(((values(10)[:3] - values(10)[:3].mean()) ** 2).sum())
 
 
-def test_nothing_of_the_likelihood_is_lost_by_that() -> None:
+def test_further_trials_count_and_tell_nothing() -> None:
+    points = Points.of(TYPES, ORDERS, values(10)).with_more(TYPES, [60, 5, 41, 5, 3])
+    assert points.indices == (3, 17, 60, 99, 118, 7, 5, 41)
+    assert points.counts.tolist() == [4, 2, 3, 1, 1, 1, 2, 1]
+    before = Points.of(TYPES, ORDERS, values(10))
+    assert points.means.tolist() == [*before.means.tolist(), 0, 0]
+    assert points.scatter.tolist() == [*before.scatter.tolist(), 0, 0]
+    assert (points.features.numpy() == TYPES.precedence(points.indices)).all()
+
+
+def test_some_points_are_those_of_these_orders_alone() -> None:
+    y = values(10)
+    some = Points.of(TYPES, ORDERS, y).some(np.array([1, 4, 5]))
+    alone = Points.of(TYPES, [17, 118, 7, 17], y[[3, 7, 8, 9]])
+    assert some.indices == alone.indices
+    assert (some.features == alone.features).all()
+    assert some.key() == alone.key()
+
+
+def test_points_are_told_apart_by_their_orders_and_by_all_that_was_observed() -> None:
+    keys = {
+        Points.of(TYPES, orders, np.array(y)).key()
+        for orders, y in [
+            ([3, 17], [1.0, 2.0]),
+            ([3, 18], [1.0, 2.0]),
+            ([3, 17], [1.0, 2.5]),
+            ([3, 17, 17], [1.0, 2.0, 2.0]),  # as often as before, but for one
+            ([3, 17, 17], [1.0, 1.0, 3.0]),  # of the same mean
+        ]
+    }
+    assert len(keys) == 5
+
+
+def test_what_was_fitted_and_to_what_cannot_be_changed_afterwards() -> None:
+    with pytest.raises(FrozenInstanceError):
+        typical(10).noise = 0.0  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        Points.of(TYPES, ORDERS, values(10)).indices = ()  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_nothing_of_the_likelihood_is_lost_by_that(number: int) -> None:
     """Against the textbook: a normal distribution of all trials, each by itself."""
-    y, lengthscales, output, noise, mean = values(10), np.linspace(1, 8, 10), 0.8, 0.3, 0.2
-    found, _ = _likelihood(Points.of(TYPES, ORDERS, y), lengthscales, output, noise, mean)
-    x = TYPES.precedence(ORDERS)
+    orders, y = ORDERS[:number], values(number)
+    lengthscales, output, noise, mean = np.linspace(1, 8, 10), 0.8, 0.3, 0.2
+    found, _ = _likelihood(Points.of(TYPES, orders, y), lengthscales, output, noise, mean)
+    x = TYPES.precedence(orders)
     different = x[:, None] != x[None]
-    total = output * np.exp(-(different @ (1 / lengthscales))) + noise * np.eye(10)
-    residuals = y - mean
-    expected = -(
-        residuals @ np.linalg.solve(total, residuals)
-        + np.linalg.slogdet(total)[1]
-        + 10 * math.log(2 * math.pi)
-    )
-    assert found == pytest.approx(expected / 2, rel=1e-10)
+    total = output * np.exp(-(different @ (1 / lengthscales))) + noise * np.eye(number)
+    expected = stats.multivariate_normal(np.full(number, mean), total).logpdf(y)
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("orders", [TYPES, HOSTS])
+def test_the_loss_is_the_negative_log_posterior_of_each_trial(orders: Orders) -> None:
+    """But for a constant: that of the priors is left out."""
+    rng = np.random.default_rng(4)
+    indices = orders.draw(rng, 9).tolist() * 2
+    points, y = Points.of(orders, indices, values(18)), values(18)
+    pairs = len(orders.pairs)
+    start = logs_of(typical(pairs))
+    others = start + rng.normal(scale=0.7, size=(4, len(start)))
+    for at in others:
+        difference = _loss(at, points, pairs / 10)[0] - _loss(start, points, pairs / 10)[0]
+        expected = log_posterior(start, orders, indices, y) - log_posterior(at, orders, indices, y)
+        assert difference == pytest.approx(expected / 18, rel=1e-9)
 
 
 @pytest.mark.parametrize("orders", [TYPES, HOSTS])
@@ -48,11 +135,84 @@ def test_the_gradient_is_that_of_numeric_differentiation(orders: Orders) -> None
     indices = orders.draw(rng, 12).tolist()
     points = Points.of(orders, indices + indices[:3], values(15))
     at = np.concatenate([rng.normal(1.5, 0.3, len(orders.pairs)), [0.2, -1.0, 0.3]])
-    _, gradient = _loss(at, points, 1.0)
-    for k in range(0, len(at), 1 + len(at) // 13):
-        step = 1e-6 * (np.arange(len(at)) == k)
-        above, below = _loss(at + step, points, 1.0)[0], _loss(at - step, points, 1.0)[0]
+    _, gradient = _loss(at, points, 1.7)
+    for k in [*range(0, len(at) - 3, len(at) // 13), -3, -2, -1]:
+        step = np.zeros(len(at))
+        step[k] = 1e-6
+        above, below = _loss(at + step, points, 1.7)[0], _loss(at - step, points, 1.7)[0]
         assert gradient[k] == pytest.approx((above - below) / 2e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("orders", [TYPES, HOSTS])
+def test_no_other_hyperparameters_nearby_are_more_probable_than_the_fitted(orders: Orders) -> None:
+    rng = np.random.default_rng(5)
+    indices = orders.draw(rng, 15).tolist() + orders.draw(rng, 2).tolist() * 3
+    y = orders.precedence(indices) @ rng.normal(size=len(orders.pairs)) + rng.normal(size=21)
+    y = stats.zscore(y, ddof=1)
+    at = logs_of(fitted(Points.of(orders, indices, y)))
+    best = log_posterior(at, orders, indices, y)
+    for k in range(-5, 0):  # two lengthscales, output scale, noise, mean
+        for shift in (-0.1, 0.1):
+            step = np.zeros(len(at))
+            step[k] = shift
+            assert log_posterior(at + step, orders, indices, y) < best
+
+
+def test_what_is_fitted_stays_in_its_ranges() -> None:
+    """Values that nobody standardised drive it to their ends, and no farther."""
+    indices = TYPES.draw(np.random.default_rng(0), 20).tolist() * 2
+    one_pair = TYPES.precedence(indices)[:, 0] + 0.1 * values(40)
+    huge = fitted(Points.of(TYPES, indices, 1e6 * one_pair))
+    assert huge.lengthscales.min() == pytest.approx(0.5)
+    assert huge.lengthscales.max() == pytest.approx(50.0)
+    assert huge.deviation**2 == pytest.approx(1e4)
+    assert huge.noise**2 == pytest.approx(2.0)
+    tiny = fitted(Points.of(TYPES, indices, 1e-6 * one_pair))
+    assert tiny.deviation**2 == pytest.approx(1e-4)
+    assert tiny.noise**2 == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize("pairs", [10, 66])
+def test_typical_is_what_lies_between_the_mode_and_the_mean_of_the_priors(pairs: int) -> None:
+    found = typical(pairs)
+    assert found.mean == 0
+    assert len(found.lengthscales) == pairs
+    assert np.ptp(found.lengthscales) == 0
+    typical_length = found.lengthscales[0] / (pairs / 10)  # the more pairs, the longer
+    assert (3.0 - 1) / 0.5 < typical_length < LENGTHSCALES.mean()
+    assert (2.0 - 1) / 1.5 < found.deviation**2 < OUTPUT_SCALE.mean()
+    assert math.exp(-2.0 - 1.0) < found.noise**2 < NOISE.mean()
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, FloatingPointError, None])
+def test_a_fit_that_fails_leaves_what_is_typical(
+    failure: type[Exception] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object, start: NDArray[np.float64], **options: object) -> SimpleNamespace:
+        if failure:
+            raise failure("no root")
+        return SimpleNamespace(x=np.where(np.arange(len(start)) == 4, np.nan, start))
+
+    monkeypatch.setattr(fitting, "minimize", fails)
+    found, expected = fitted(Points.of(TYPES, ORDERS, values(10))), typical(10)
+    assert (logs_of(found) == logs_of(expected)).all()
+
+
+def test_a_fit_keeps_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small matrices: threads would mostly wait for each other."""
+
+    def threads() -> set[int]:
+        return {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
+
+    def notes(*given: object, **options: object) -> None:
+        during.append(threads())
+        raise RuntimeError("enough")
+
+    during: list[set[int]] = []
+    monkeypatch.setattr(fitting, "minimize", notes)
+    with threadpool_limits(2, user_api="blas"):
+        fitted(Points.of(TYPES, ORDERS, values(10)))
+        assert (during, threads()) == ([{1}], {2})
 
 
 @pytest.mark.slow
@@ -100,8 +260,6 @@ def test_the_fit_is_as_good_as_botorch_s() -> None:
             [model.mean_module.constant.item()],
         ]
     )
-    ours = fitted(points)
-    logs = [2 * math.log(ours.deviation), 2 * math.log(ours.noise), ours.mean]
-    at = np.concatenate([np.log(ours.lengthscales), logs])
+    at = logs_of(fitted(points))
     assert _loss(at, points, 1.0)[0] <= _loss(theirs, points, 1.0)[0] + 1e-5
     np.testing.assert_allclose(at, theirs, atol=0.05)
