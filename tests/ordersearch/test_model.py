@@ -1,16 +1,21 @@
+import math
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy import stats
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch import fitting
-from workflow_rl.ordersearch.fitting import Hyperparameters
-from workflow_rl.ordersearch.model import OrderGP
+from workflow_rl.ordersearch.fitting import Hyperparameters, Points, fitted, typical
+from workflow_rl.ordersearch.model import Fits, OrderGP
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders
 from workflow_rl.workflow.units import units_of
 
 EVERY = np.arange(NUM_ORDERS)
+HOSTS = Orders(units_of("hosts"))
 
 PAIRS = TYPES.pairs
 PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
@@ -119,8 +124,50 @@ def test_the_effect_of_one_pair_is_not_shared_out_to_its_neighbours(pair: int) -
 def test_the_lengthscale_told_is_that_of_the_mean_slope() -> None:
     equal = Hyperparameters(np.full(len(PAIRS), 4.0), 0.0, 1.0, 0.1)
     assert equal.lengthscale == pytest.approx(4.0)
-    halves = Hyperparameters(np.repeat([2.0, 6.0], 5), 0.0, 1.0, 0.1)
-    assert halves.lengthscale == pytest.approx(3.0)
+    halves = Hyperparameters(np.repeat([2.0, 5.0], 5), 0.0, 1.0, 0.1)
+    assert halves.lengthscale == pytest.approx(stats.hmean(halves.lengthscales))
+
+
+def test_what_is_fitted_to_standardised_values_is_told_in_the_values_own_units() -> None:
+    orders, values = sample(2, 9, 0.5)
+    found = OrderGP(TYPES, orders, values).hyperparameters
+    expected = fitted(Points.of(TYPES, orders, stats.zscore(values, ddof=1)))
+    scale = stats.tstd(values)
+    assert found.lengthscales == pytest.approx(expected.lengthscales)
+    assert found.mean == pytest.approx(np.mean(values) + scale * expected.mean)
+    assert found.deviation == pytest.approx(scale * expected.deviation)
+    assert found.noise == pytest.approx(scale * expected.noise)
+
+
+@pytest.mark.parametrize("orders", [[3], [3, 50, 50]])
+def test_where_there_is_nothing_to_fit_it_is_typical_around_the_value(orders: list[int]) -> None:
+    found = OrderGP(TYPES, orders, [-12.5] * len(orders)).hyperparameters
+    expected = typical(len(PAIRS))
+    assert (found.lengthscales == expected.lengthscales).all()
+    assert (found.mean, found.deviation, found.noise) == (
+        -12.5,
+        expected.deviation,
+        expected.noise,
+    )
+
+
+def test_a_belief_cannot_be_changed_afterwards() -> None:
+    with pytest.raises(FrozenInstanceError):
+        OrderGP(TYPES, [3], [-12.5]).posterior([3]).noise = 0.0  # type: ignore[misc]
+
+
+class Noiseless(Fits):
+    """Holds every observation exact."""
+
+    def of(self, points: Points) -> Hyperparameters:
+        return Hyperparameters(np.full(len(PAIRS), 5.0), 0.0, 1.0, 1e-9)
+
+
+def test_what_is_known_exactly_has_no_deviation() -> None:
+    orders, values = sample(4, 60, 0.0)
+    belief = OrderGP(TYPES, orders, values, Noiseless()).posterior(orders)
+    assert belief.mean == pytest.approx(values)
+    assert belief.deviation == pytest.approx(np.zeros(60), abs=1e-6)
 
 
 def test_equal_values_are_believed_everywhere_and_known_best_where_seen() -> None:
@@ -141,6 +188,15 @@ def test_values_that_differ_by_rounding_are_equal(level: float) -> None:
     np.testing.assert_allclose(belief.mean, equal.mean, atol=2 * rounding)
     np.testing.assert_allclose(belief.deviation, equal.deviation)
     assert belief.lengthscale == equal.lengthscale
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_a_spread_counts_from_a_billionth_of_the_values_on(level: float) -> None:
+    """Of 1, if they are smaller: two values x apart have a standard deviation of x / sqrt(2)."""
+    for spread, is_one in ((0.9e-9, False), (1.1e-9, True)):
+        far = math.sqrt(2) * spread
+        belief = OrderGP(TYPES, [0, 119], [level, level + far]).posterior(EVERY)
+        assert (belief.deviation.max() < 1e-6) == is_one
 
 
 def test_a_small_spread_is_a_spread() -> None:
@@ -180,6 +236,31 @@ def test_the_same_order_may_be_pending_twice() -> None:
     gp = OrderGP(TYPES, *sample(5, 10, 0.5))
     once, twice = gp.posterior(EVERY, [8]), gp.posterior(EVERY, [8, 8])
     assert twice.deviation[8] < once.deviation[8]
+
+
+def test_what_is_pending_may_change_from_look_to_look() -> None:
+    sampled = sample(5, 10, 0.5)
+    gp = OrderGP(TYPES, *sampled)
+    for pending in ([8], [9], [8], [8, 9], [9, 8], [9]):
+        alone = OrderGP(TYPES, *sampled).posterior(EVERY, pending)
+        np.testing.assert_allclose(gp.posterior(EVERY, pending).deviation, alone.deviation)
+
+
+def test_looks_beside_the_same_pending_orders_share_one_root(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search where orders cannot be listed looks hundreds of times."""
+    gp = OrderGP(TYPES, *sample(5, 10, 0.5))
+    cholesky, roots = torch.linalg.cholesky, []
+
+    def noted(matrix: torch.Tensor) -> torch.Tensor:
+        roots.append(len(matrix))
+        return cholesky(matrix)
+
+    monkeypatch.setattr(torch.linalg, "cholesky", noted)
+    for order in range(5):
+        gp.posterior([order], [8, 9])
+    assert roots == [12]
 
 
 def test_asking_does_not_change_what_is_believed() -> None:
@@ -228,18 +309,69 @@ def test_an_order_s_belief_does_not_depend_on_what_is_asked_beside_it() -> None:
 
 
 def test_orders_of_twelve_units_are_told_apart_by_the_pairs_that_matter() -> None:
-    hosts = Orders(units_of("hosts"))
     rng = np.random.default_rng(0)
-    at = hosts.draw(rng, 160)  # so many that a fit is on some of them
+    at = HOSTS.draw(rng, 160)  # so many that a fit is on some of them
     worth = np.zeros(66)
     worth[[3, 40]] = 4.0, -2.0
-    values = hosts.precedence(at) @ worth
+    values = HOSTS.precedence(at) @ worth
     noisy = values[:150] + 0.5 * rng.normal(size=150)
-    gp = OrderGP(hosts, at[:150].tolist(), noisy.tolist())
+    gp = OrderGP(HOSTS, at[:150].tolist(), noisy.tolist())
     belief = gp.posterior(at[150:])
     assert np.corrcoef(belief.mean, values[150:])[0, 1] > 0.95
     lengthscales = gp.hyperparameters.lengthscales
     assert set(np.argsort(lengthscales)[:2].tolist()) == {3, 40}
+
+
+@pytest.fixture
+def fitted_to(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The orders that fits are made to, one after the other; none is found."""
+    made: list[tuple[int, ...]] = []
+
+    def notes(*given: object, args: tuple[Points, float], **options: object) -> None:
+        made.append(args[0].indices)
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr(fitting, "minimize", notes)
+    return made
+
+
+def observed(number: int, seed: int = 0) -> Points:
+    """The first of 300 different orders of hosts."""
+    indices = np.random.default_rng(0).choice(HOSTS.total, 300, replace=False)[:number]
+    return Points.of(HOSTS, indices.tolist(), np.random.default_rng(seed).normal(size=number))
+
+
+@pytest.mark.parametrize("number", [2, 127, 128])
+def test_up_to_128_orders_every_look_fits_to_all(
+    number: int, fitted_to: list[tuple[int, ...]]
+) -> None:
+    fits, points = Fits(), observed(number)
+    fits.of(points)
+    fits.of(points)
+    assert fitted_to == [points.indices] * 2
+
+
+def test_beyond_them_a_fit_holds_until_there_are_a_tenth_more(
+    fitted_to: list[tuple[int, ...]],
+) -> None:
+    fits = Fits()
+    found = [fits.of(observed(number)) for number in (129, 140, 141, 155, 156, 157)]
+    every = observed(300).indices
+    assert fitted_to == [every[:128], every[:141], every[:156]]
+    assert found[0] is found[1] is not found[2] is found[3] is not found[4] is found[5]
+
+
+def test_a_fit_to_many_is_to_256_of_them_evenly_taken(fitted_to: list[tuple[int, ...]]) -> None:
+    points = observed(285)  # 282 is a step of a tenth
+    Fits().of(points)
+    assert fitted_to == [tuple(points.indices[k * 281 // 255] for k in range(256))]
+
+
+def test_a_fit_to_other_values_is_another(fitted_to: list[tuple[int, ...]]) -> None:
+    fits, some, others = Fits(), observed(130, seed=1), observed(130, seed=2)
+    for points in (some, some, others, others, some, others):
+        fits.of(points)
+    assert len(fitted_to) == 4
 
 
 @pytest.mark.parametrize(
@@ -251,6 +383,7 @@ def test_orders_of_twelve_units_are_told_apart_by_the_pairs_that_matter() -> Non
         ([-1, 2], [0.0, 1.0], "an observed order must be a whole number from 0 to 119, not -1"),
         ([], [], "not 0 values for 0 orders"),
         ([1, 2], [0.0], "not 1 values for 2 orders"),
+        ([1], [0.0, 1.0], "not 2 values for 1 orders"),
     ],
 )
 def test_what_cannot_be_observed_is_refused(

@@ -1,4 +1,5 @@
 import math
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -38,9 +39,10 @@ def test_a_lucky_trial_among_bad_neighbours_does_not_win() -> None:
 
 
 def test_trials_of_the_same_order_are_taken_together() -> None:
-    seen = [Observation(5, v, 0.97, True) for v in (-10.0, -12.0)]
+    seen = [Observation(5, v, 0.97, True) for v in (-10.0, -12.5)]
     given = recommend(TYPES, [*seen, Observation(100, -30.0, 0.97, True)])
-    assert (given.order, given.observed, given.trials) == (5, -11.0, 2)
+    assert (given.order, given.observed, given.trials) == (5, -11.25, 2)
+    assert given.reason == "highest believed value of those that complied"
 
 
 def test_a_failed_trial_does_not_count_however_good_its_value() -> None:
@@ -56,10 +58,9 @@ def test_a_failed_trial_does_not_count_however_good_its_value() -> None:
 
 def test_the_only_compliant_order_is_taken_at_its_word() -> None:
     given = recommend(TYPES, [Observation(7, -1.0, 0.4, False), Observation(5, -30.0, 0.97, True)])
-    assert given.order == 5
-    assert given.is_compliant
-    assert (given.mean, given.observed, given.trials) == (-30.0, -30.0, 1)
-    assert math.isnan(given.deviation)
+    assert given == Recommendation(
+        5, True, -30.0, math.nan, -30.0, 1, "the only one that complied"
+    )
 
 
 def test_if_none_complied_it_is_the_one_that_came_closest() -> None:
@@ -70,14 +71,21 @@ def test_if_none_complied_it_is_the_one_that_came_closest() -> None:
         Observation(6, -40.0, 0.9, False),
     ]
     given = recommend(TYPES, seen)
-    assert given.order == 6
-    assert not given.is_compliant
-    assert "no order complied" in given.reason
+    assert given == Recommendation(
+        6, False, -40.0, math.nan, -40.0, 1, "no order complied; this one came closest"
+    )
 
 
 def test_ties_go_to_the_lowest_index_whatever_the_sequence() -> None:
     seen = [Observation(o, -20.0, 0.97, True) for o in (50, 3, 100)]
     assert recommend(TYPES, seen).order == recommend(TYPES, seen[::-1]).order == 3
+
+
+def test_of_better_orders_it_is_one_if_one_of_them_complied() -> None:
+    seen = [Observation(o, -20.0 - o, 0.97, True) for o in (3, 50, 100)]
+    seen.append(Observation(7, -1.0, 0.4, False))
+    assert recommend(TYPES, seen, among={50, 100, 7}).order == 50
+    assert recommend(TYPES, seen, among={7, 8}).order == recommend(TYPES, seen).order == 3
 
 
 def test_nothing_tried_is_refused() -> None:
@@ -88,4 +96,5 @@ def test_nothing_tried_is_refused() -> None:
 def test_a_recommendation_compares_by_what_it_says() -> None:
     seen = [Observation(o, -20.0 - o, 0.97, True) for o in (50, 3, 100)]
     assert recommend(TYPES, seen) == recommend(TYPES, seen)
-    assert isinstance(recommend(TYPES, seen), Recommendation)
+    with pytest.raises(FrozenInstanceError):
+        recommend(TYPES, seen).order = 50  # type: ignore[misc]
