@@ -58,9 +58,7 @@ def test_a_failed_trial_does_not_count_however_good_its_value() -> None:
 
 def test_the_only_compliant_order_is_taken_at_its_word() -> None:
     given = recommend(TYPES, [Observation(7, -1.0, 0.4, False), Observation(5, -30.0, 0.97, True)])
-    assert given == Recommendation(
-        5, True, -30.0, math.nan, -30.0, 1, "the only one that complied"
-    )
+    assert given == Recommendation(5, True, -30.0, math.nan, -30.0, 1, "the only one that complied")
 
 
 def test_if_none_complied_it_is_the_one_that_came_closest() -> None:

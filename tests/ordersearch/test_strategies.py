@@ -2,11 +2,12 @@ import itertools
 import math
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
-from workflow_rl.config import STRATEGIES
+from workflow_rl.config import STRATEGIES, SearchConfig, TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.acquisition import compliance_chance
 from workflow_rl.ordersearch.candidates import spread_out
@@ -16,11 +17,16 @@ from workflow_rl.ordersearch.strategies import (
     Decision,
     Observation,
     Strategy,
+    by_merit,
     make_strategy,
 )
-from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders, orders_of
+from workflow_rl.workflow.units import units_of
 
 EVERY = np.arange(NUM_ORDERS)
+HOSTS = Orders(units_of("hosts"))
+SUBNETS = Orders(units_of("subnets"))  # six, each a neighbour of every other
+FEW = orders_of(TrainConfig(require=("user > op_host > enterprise > op_server",)))  # five
 
 PAIRS = TYPES.pairs
 PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
@@ -37,8 +43,18 @@ def failed(order: int, compliance: float = 0.6, value: float = -300.0) -> Observ
     return Observation(order, value, compliance, False)
 
 
-def made(name: str = "gp-ucb", *, beta: float = 2.0, design: int = 4, seed: int = 0) -> Strategy:
-    return make_strategy(name, TYPES, beta=beta, threshold=THRESHOLD, design=design, seed=seed)
+def made(
+    name: str = "gp-ucb",
+    orders: Orders = TYPES,
+    *,
+    beta: float = 2.0,
+    design: int = 4,
+    seed: int = 0,
+    trials: int = 20,
+) -> Strategy:
+    return make_strategy(
+        name, orders, beta=beta, threshold=THRESHOLD, design=design, seed=seed, trials=trials
+    )
 
 
 def good_trials(orders: list[int]) -> list[Observation]:
@@ -75,13 +91,123 @@ def test_strategies_depend_on_the_seed_alone() -> None:
 
 
 def test_an_unknown_strategy_is_one_sentence_with_the_known_ones() -> None:
-    with pytest.raises(InvalidInputError) as refusal:
-        made("annealing")
-    assert str(refusal.value) == (
-        "unknown strategy 'annealing': choose one of gp-ucb, random, round-robin, exhaustive, "
-        "local, halving"
-    )
+    for orders in (TYPES, HOSTS):
+        for name in ("annealing", "greedy", "halves", "hill", "quasi", "robin", "zigzag", ""):
+            with pytest.raises(InvalidInputError) as refusal:
+                made(name, orders)
+            assert str(refusal.value) == (
+                f"unknown strategy {name!r}: choose one of gp-ucb, random, round-robin, "
+                "exhaustive, local, halving"
+            )
     assert [made(name) for name in STRATEGIES]
+
+
+RECORDED = {  # the first six picks of seed 7, later trials being worse
+    ("random", TYPES): [68, 8, 86, 85, 102, 10],
+    ("round-robin", TYPES): [80, 98, 0, 119, 15, 45],
+    ("local", TYPES): [80, 98, 81, 38, 32, 72],
+    ("halving", TYPES): [23, 76, 33, 65, 91, 23],
+    ("random", HOSTS): [266791280, 444118073, 118163426, 470237984, 130359759, 171594713],
+    ("round-robin", HOSTS): [320743191, 124645516, 119464643, 329241166, 278032000, 32155968],
+    ("local", HOSTS): [320743191, 124645516, 320743378, 320699967, 320584071, 320740868],
+    ("halving", HOSTS): [93755772, 305587983, 135619178, 259668173, 363714214, 93755772],
+}
+
+
+@pytest.mark.parametrize(("name", "orders"), RECORDED)
+def test_what_is_drawn_is_what_was_drawn_for_the_seed_before(name: str, orders: Orders) -> None:
+    """Else a search that was interrupted before an update would go on as another one."""
+    picks, seen = RECORDED[name, orders], list[Observation]()
+    strategy = made(name, orders, design=2, seed=7, trials=10)
+    for number, order in enumerate(picks):
+        assert strategy.pick(seen, []).order == order
+        seen.append(complied(order, -float(number)))
+
+
+def test_where_all_was_tried_the_local_search_draws_one_of_them_again() -> None:
+    tried = [complied(order, 0.0) for order in FEW.listed().tolist()]
+    strategy = made("local", FEW, design=2, seed=7)
+    assert [strategy.pick(tried * k, []).order for k in range(1, 5)] == [100, 22, 117, 116]
+
+
+@pytest.mark.parametrize("name", ["random", "round-robin", "local", "halving"])
+def test_picks_of_hosts_count_what_is_under_way(name: str) -> None:
+    def picks(done: int) -> list[int]:
+        strategy, found = made(name, HOSTS), list[int]()
+        for _ in range(4):  # as many as the design has, and fewer than the first round
+            trials = [complied(order, -10.0) for order in found[:done]]
+            found.append(strategy.pick(trials, found[done:]).order)
+        return found
+
+    assert picks(0) == picks(1) == picks(2) == picks(4)
+
+
+def test_a_local_search_leaves_out_what_was_tried_and_what_is_under_way() -> None:
+    for seed in range(4):
+        trials = [complied(order, -float(order)) for order in (0, 1, 2)]
+        pick = made("local", SUBNETS, design=1, seed=seed).pick(trials, [2, 3, 5])
+        assert (pick.order, pick.reason) == (4, "local")
+
+
+def test_a_local_search_does_not_climb_from_the_second_best() -> None:
+    near = [order for order in TYPES.neighbours(0).tolist() if order != 119]
+    trials = [complied(0, -1.0), *(complied(order, -2.0) for order in near)]
+    assert made("local").pick(trials, []).reason == "random"
+    assert made("local").pick(trials[:-1], []) == Decision(near[-1], "local")
+
+
+def played(strategy: Strategy, trials: int) -> list[int]:
+    """What is tried where a trial's value is an order's luck at its first, second, ... trial."""
+    seen: list[Observation] = []
+    for _ in range(trials):
+        order = strategy.pick(seen, []).order
+        seen.append(complied(order, luck(order, [o.order for o in seen].count(order))))
+    return [o.order for o in seen]
+
+
+def luck(order: int, trial: int) -> float:
+    return float(np.random.default_rng([order, trial]).normal())
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 7, 16, 40])
+def test_halving_is_what_its_rounds_are_one_by_one(trials: int) -> None:
+    picks = played(made("halving", trials=trials), trials + 5)
+    arms, expected = picks[: math.ceil(trials / 2)], list[int]()
+    assert len(set(arms)) == len(arms)
+    for round_ in range(1, trials + 6):
+        expected += arms
+        means = {arm: np.mean([luck(arm, k) for k in range(round_)]) for arm in arms}
+        arms = sorted(arms, key=lambda arm: -means[arm])[: math.ceil(len(arms) / 2)]
+    assert picks == expected[: len(picks)]
+
+
+def test_halving_of_what_is_all_under_way_goes_on_with_the_first_half() -> None:
+    strategy = made("halving", trials=12)
+    first = [strategy.pick([], [0] * k).order for k in range(6)]
+    again = [strategy.pick([], first + [0] * k).order for k in range(5)]
+    assert again == [*first[:3], *first[:2]]
+
+
+def test_halving_draws_no_more_orders_than_there_are() -> None:
+    assert sorted(played(made("halving", FEW, trials=20), 5)) == FEW.listed().tolist()
+
+
+def test_halving_is_for_as_many_trials_as_a_search_has_unless_told() -> None:
+    told = made("halving", trials=SearchConfig().n_workflows)
+    default = make_strategy("halving", TYPES, beta=2.0, threshold=THRESHOLD, design=4, seed=0)
+    assert played(default, 25) == played(told, 25)
+
+
+def test_an_order_complies_if_more_than_half_of_its_trials_did() -> None:
+    seen = [complied(1, -50.0), failed(1, 0.8), *[complied(2, -90.0)] * 2, failed(2, 0.1)]
+    assert by_merit(seen) == [2, 1]
+    assert by_merit([*seen, failed(3, 0.9)]) == [2, 3, 1]  # 1 has 0.885 on average
+
+
+def test_merit_is_a_mean_and_equals_go_by_their_number() -> None:
+    assert by_merit([complied(1, -10.0), complied(1, -10.0), complied(2, -15.0)]) == [1, 2]
+    assert by_merit([complied(1, -10.7), complied(2, -10.2)]) == [2, 1]
+    assert by_merit([complied(order, -10.0) for order in (9, 0, 5)]) == [0, 5, 9]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +235,18 @@ def test_an_observation_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(InvalidInputError):
         Observation(order, value, compliance, True)
+
+
+def test_the_last_order_of_twelve_units_may_be_observed() -> None:
+    last = HOSTS.total - 1
+    assert Observation(last, 0.0, 1.0, True).order == last
+
+
+def test_what_was_seen_and_decided_cannot_be_changed_afterwards() -> None:
+    with pytest.raises(FrozenInstanceError):
+        complied(1, 0.0).value = 1.0  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        Decision(1, "design").order = 2  # type: ignore[misc]
 
 
 def test_the_design_comes_first_whatever_is_seen_or_under_way() -> None:
