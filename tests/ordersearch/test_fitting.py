@@ -16,6 +16,7 @@ from workflow_rl.ordersearch.fitting import (
     Points,
     _likelihood,
     _loss,
+    _prior,
     fitted,
     typical,
 )
@@ -127,6 +128,25 @@ def test_the_loss_is_the_negative_log_posterior_of_each_trial(orders: Orders) ->
         difference = _loss(at, points, pairs / 10)[0] - _loss(start, points, pairs / 10)[0]
         expected = log_posterior(start, orders, indices, y) - log_posterior(at, orders, indices, y)
         assert difference == pytest.approx(expected / 18, rel=1e-9)
+
+
+def test_priors_of_any_shape_are_those_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "_OUTPUT_SCALE_PRIOR", (3.5, 0.7))
+    monkeypatch.setattr(fitting, "_NOISE_PRIOR", (-1.0, 0.6))
+    output, noise = stats.gamma(3.5, scale=1 / 0.7), stats.lognorm(0.6, scale=math.exp(-1.0))
+
+    def ours(by_output: float, by_noise: float) -> float:
+        return _prior(np.full(10, 5.0), 2.2 * math.exp(by_output), 0.4 * math.exp(by_noise))[0]
+
+    def theirs(by_output: float, by_noise: float) -> float:
+        return float(
+            output.logpdf(2.2 * math.exp(by_output)) + noise.logpdf(0.4 * math.exp(by_noise))
+        )
+
+    assert ours(1.3, -0.7) - ours(0, 0) == pytest.approx(theirs(1.3, -0.7) - theirs(0, 0))
+    slope = _prior(np.full(10, 5.0), 2.2, 0.4)[1]
+    assert slope[-2] == pytest.approx((theirs(1e-5, 0) - theirs(-1e-5, 0)) / 2e-5)
+    assert slope[-1] == pytest.approx((theirs(0, 1e-5) - theirs(0, -1e-5)) / 2e-5)
 
 
 @pytest.mark.parametrize("orders", [TYPES, HOSTS])

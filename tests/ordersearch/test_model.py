@@ -255,7 +255,8 @@ def test_looks_beside_the_same_pending_orders_share_one_root(
 
     def noted(matrix: torch.Tensor) -> torch.Tensor:
         roots.append(len(matrix))
-        return cholesky(matrix)
+        root: torch.Tensor = cholesky(matrix)
+        return root
 
     monkeypatch.setattr(torch.linalg, "cholesky", noted)
     for order in range(5):

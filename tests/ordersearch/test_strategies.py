@@ -102,6 +102,12 @@ def test_an_unknown_strategy_is_one_sentence_with_the_known_ones() -> None:
     assert [made(name) for name in STRATEGIES]
 
 
+def test_the_numbers_of_a_strategy_are_told_by_name() -> None:
+    """By place, beta and threshold or design and seed could be mixed up."""
+    with pytest.raises(TypeError, match="positional"):
+        make_strategy("random", TYPES, 2.0, THRESHOLD, design=4, seed=0)  # type: ignore[call-arg]
+
+
 RECORDED = {  # the first six picks of seed 7, later trials being worse
     ("random", TYPES): [68, 8, 86, 85, 102, 10],
     ("round-robin", TYPES): [80, 98, 0, 119, 15, 45],
@@ -127,7 +133,8 @@ def test_what_is_drawn_is_what_was_drawn_for_the_seed_before(name: str, orders: 
 def test_where_all_was_tried_the_local_search_draws_one_of_them_again() -> None:
     tried = [complied(order, 0.0) for order in FEW.listed().tolist()]
     strategy = made("local", FEW, design=2, seed=7)
-    assert [strategy.pick(tried * k, []).order for k in range(1, 5)] == [100, 22, 117, 116]
+    picks = [strategy.pick(tried * k, []).order for k in range(1, 8)]
+    assert picks == [100, 22, 117, 116, 116, 100, 100]
 
 
 @pytest.mark.parametrize("name", ["random", "round-robin", "local", "halving"])
