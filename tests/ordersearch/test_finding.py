@@ -284,6 +284,9 @@ def test_up_to_four_pairs_that_cannot_be_told_apart_are_named(apart: int, named:
     assert {str(effect) for effect in found.either} == (better if named else set())
     assert len(found.either) == named
     assert (other in found.equals) == (not named)
+    unknown = [effect for effect in found.effects if not (effect.tried and effect.tried_reverse)]
+    assert len(unknown) == len(PAIRS) - apart
+    assert {f"{effect.worth.mean:.1f}" for effect in unknown} == {"0.0"}  # and not -0.0
 
 
 def test_equal_values_tell_nothing_and_trials_that_failed_to_comply_do_not_count() -> None:
@@ -430,3 +433,23 @@ def test_where_no_order_has_all_that_is_clear_the_best_tried_are_counted() -> No
     best = {o.order for o in seen if o.value > 3.0}  # the first two: 4.5, another two: 1.5
     assert set(found.equals) == best
     assert found.equal_orders == len(best)
+
+
+def test_the_best_tried_are_told_even_if_they_lack_more_than_they_have() -> None:
+    stages = ["User1 User2", "User3 User4", "Enterprise0 Enterprise1", "Enterprise2", "Op_Server0"]
+    rules = [
+        f"{before} > {after}"
+        for some, others in itertools.pairwise(map(str.split, stages))
+        for before, after in itertools.product(some, others)
+    ]
+    orders = orders_of(TrainConfig(units="hosts", require=tuple(rules)))
+    worth = {
+        "User1 before User2": 6.0,
+        "User4 before User3": 4.0,
+        "Enterprise0 before Enterprise1": 4.0,
+    }
+    seen = [o for o in trials_of_hosts(orders, worth, noise=0.1) if o.value < 0.0]
+    found = conclude(orders, seen, "bline")
+    assert {str(effect) for effect in found.clear} == set(worth)
+    assert set(found.equals) == {o.order for o in seen if o.value > -2.0}  # the first pair alone
+    assert found.equal_orders == math.factorial(12) // math.factorial(8)
