@@ -195,6 +195,18 @@ def test_it_is_what_the_whole_history_says(steps: list[Step]) -> None:
     assert remembered(steps).tolist() == described(steps).tolist()
 
 
+def test_every_action_is_noted_once_and_again() -> None:
+    """Every host, kind and decoy; the second time a decoy is refused, or ends what stood."""
+    everything = np.arange(NUM_ACTIONS)
+    quiet = np.tile(QUIET, (NUM_ACTIONS, 1))
+    memory = BlueMemory(NUM_ACTIONS)
+    memory.update(quiet, np.full(NUM_ACTIONS, BEGIN))
+    for times in (1, 2):
+        rows = memory.update(quiet, everything)
+        for action in range(NUM_ACTIONS):
+            assert rows[action].tolist() == described([(QUIET, action)] * times).tolist()
+
+
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
 def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: RedAgentName) -> None:
     config = GameConfig(red_agent=red_agent, observation="memory", episode_length=40)
