@@ -64,12 +64,16 @@ def finding(
         ),
         (
             finding(A_B, A_C, B_D, either=(A_C, B_D)),
-            "A before B, and beside it either A before C or B before D matters, these trials "
+            "A before B, and besides either A before C or B before D matters, these trials "
             "cannot tell which; the rest makes no difference that shows: 1,260 equal orders",
         ),
         (
             finding(A_C, B_D),
             "no order is better than another as far as 20 trials can tell: 1,260 equal orders",
+        ),
+        (
+            finding(A_B, A_C, equal_orders=1),
+            "A before B; the rest makes no difference that shows: one order",
         ),
     ],
 )
