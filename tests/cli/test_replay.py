@@ -5,6 +5,7 @@ import pytest
 from tests.agents.policies import new_policy, policy_file
 from tests.parity.fixtures import MAIN_BLINE
 from tests.report.runs import searched
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli import main
 
 WORKFLOW = "user > enterprise > op_server > op_host > defender"
@@ -27,6 +28,13 @@ def test_the_recommended_policy_of_a_run_is_replayed_into_it(
     assert " against Meander" in text
     assert "40 steps" in text
     assert "seed 7" in text
+
+
+def test_a_search_is_replayed_against_its_own_attacker(made: Path) -> None:
+    assert load_policy(made).description["red_agent"] == "mixed"
+    for seed in ("0", "1", "2"):
+        assert main(["replay", str(made), "--seed", seed, "--steps", "3"]) == 0
+        assert " against B_line" in (made / "replay.html").read_text()
 
 
 def test_a_policy_file_is_replayed_here(

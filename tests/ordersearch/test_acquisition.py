@@ -28,6 +28,8 @@ def test_the_bound_is_as_many_deviations_above_the_mean_as_asked_for() -> None:
 def test_the_chance_weighs_what_is_promised_and_only_that() -> None:
     bound, chance = np.array([-8.0, -6.0, -10.0, -13.0]), np.array([0.5, 0.0, 0.5, 0.1])
     assert constrained_improvement(bound, -10.0, chance).tolist() == [1.0, 0.0, 0.0, -3.0]
+    little, chance = np.array([-9.5, -10.5]), np.array([0.5, 0.5])
+    assert constrained_improvement(little, -10.0, chance).tolist() == [0.25, -0.5]
 
 
 @given(

@@ -2,13 +2,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from workflow_rl.ordersearch.candidates import ranked, spread_out
-from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+from workflow_rl.ordersearch.candidates import promising, ranked, spread_out
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Indices, Orders
+from workflow_rl.workflow.units import units_of
 
 EVERY = np.arange(NUM_ORDERS)
 
 PAIRS = TYPES.pairs
+APART = TYPES.distances(EVERY, EVERY)
+HOSTS = Orders(units_of("hosts"))  # too many to list
 
 
 @given(st.lists(st.integers(-3, 3), min_size=NUM_ORDERS, max_size=NUM_ORDERS))
@@ -19,9 +23,9 @@ def test_a_ranking_falls_and_equals_keep_their_sequence(scores: list[int]) -> No
 
 def test_scores_that_differ_by_rounding_are_equal() -> None:
     score = np.zeros(NUM_ORDERS)
-    score[70] = 1e-10
+    score[70] = 4e-10
     assert ranked(TYPES, EVERY, score)[0] == 0
-    score[70] = 1e-8
+    score[70] = 1e-9
     assert ranked(TYPES, EVERY, score)[0] == 70
 
 
@@ -30,7 +34,7 @@ def test_among_equals_the_farthest_from_the_nearest_and_then_from_all_is_first(
     far_from: list[int],
 ) -> None:
     def distances(order: int) -> list[int]:
-        return [TYPES.distance(order, other) for other in far_from]
+        return [int(APART[order, other]) for other in far_from]
 
     score = np.zeros(NUM_ORDERS)
     score[7] = -1.0
@@ -55,8 +59,7 @@ def test_spread_out_orders_are_distinct_and_each_as_far_as_possible(seed: int) -
     for length in range(1, 20):
         before = chosen[:length]
         nearest = {
-            order: min(TYPES.distance(order, other) for other in before)
-            for order in range(NUM_ORDERS)
+            order: min(APART[order, other] for other in before) for order in range(NUM_ORDERS)
         }
         assert nearest[chosen[length]] == max(nearest.values())
     assert TYPES.distance(chosen[0], chosen[1]) == len(PAIRS)  # the reverse
@@ -68,7 +71,51 @@ def test_spread_out_is_the_same_for_a_seed_and_differs_between_seeds() -> None:
     assert len({tuple(spread_out(TYPES, 5, seed)) for seed in range(10)}) > 5
 
 
+def test_a_design_of_hosts_is_the_one_that_earlier_searches_of_its_seed_began_with() -> None:
+    recorded = [243785187, 24514064, 133992441, 463314825, 60774854]
+    assert spread_out(HOSTS, 5, 0) == recorded
+
+
 def test_spread_out_gives_as_many_as_asked_for_and_there_are() -> None:
     assert spread_out(TYPES, 0, 0) == []
     assert len(spread_out(TYPES, 1, 0)) == 1
     assert len(spread_out(TYPES, 500, 0)) == NUM_ORDERS
+
+
+class Asked:
+    """A score of orders that remembers what it was asked for: some have one, all others 0."""
+
+    def __init__(self, scores: dict[int, float]) -> None:
+        self.scores = scores
+        self.calls: list[list[int]] = []
+
+    def __call__(self, orders: Indices) -> NDArray[np.float64]:
+        self.calls.append(orders.tolist())
+        return np.array([self.scores.get(order, 0.0) for order in orders.tolist()])
+
+
+def test_half_of_a_small_budget_is_drawn_and_the_rest_spent_near_the_best() -> None:
+    best, score = 123_456_789, Asked({123_456_789: 2.0, 7: 1.0})
+    found, scores = promising(HOSTS, score, [7, best], [0], most=100)
+    assert len(score.calls[0]) == 50 + 2
+    assert set(score.calls[1]) <= set(HOSTS.neighbours(best).tolist())
+    assert found.tolist() == sorted(order for call in score.calls for order in call)
+    assert len(found) == 100
+    assert scores.tolist() == score(found).tolist()
+
+
+def test_of_neighbours_that_are_equally_good_the_first_is_climbed_to() -> None:
+    start = 123_456_789
+    low, *_, high = HOSTS.neighbours(start).tolist()
+    score = Asked({start: 1.0, low: 2.0, high: 2.0})
+    promising(HOSTS, score, [start], [0], most=4_000)
+    assert set(score.calls[1]) <= set(HOSTS.neighbours(start).tolist())
+    assert set(score.calls[2]) <= set(HOSTS.neighbours(low).tolist())
+
+
+def test_what_is_known_is_looked_at_even_beyond_the_budget_and_no_more() -> None:
+    score, known = Asked({}), [10, 20, 30, 40, 50, 60, 70]
+    found, _ = promising(HOSTS, score, known, [0], most=4)
+    assert set(known) & set(found.tolist()) == set(known[:6])  # the best of them
+    assert len(score.calls) == 1
+    assert len(found) == 6 + 2  # half of the budget

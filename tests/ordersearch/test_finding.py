@@ -1,5 +1,6 @@
 """What is said of searches on landscapes whose truth is known."""
 
+import itertools
 import json
 import math
 
@@ -16,7 +17,7 @@ from workflow_rl.ordersearch.finding import FEWEST, Finding, conclude
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.ordersearch.strategies import Observation, make_strategy
 from workflow_rl.scenario.units import UNITS
-from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, orders_of
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders, orders_of
 
 PAIRS = TYPES.pairs
 POSITIONS = TYPES.positions(range(NUM_ORDERS))
@@ -146,7 +147,46 @@ def test_when_every_order_is_known_each_effect_is_recovered_with_all_others_held
         assert effect.worth.mean == pytest.approx(expected, abs=0.25)
         assert effect.is_clear
         assert effect.tried == effect.tried_reverse == NUM_ORDERS // 2
+    means = [effect.worth.mean for effect in found.effects]
+    assert means == sorted(means, reverse=True)
     assert found.explained > 0.98
+
+
+def test_clear_effects_come_first_and_larger_ones_before_smaller_ones() -> None:
+    found = conclude(TYPES, quick_search(BEFORE_USER, 1.0, 4), "meander")
+    clear = [effect.worth.mean for effect in found.effects[: len(found.clear)]]
+    rest = [effect.worth.mean for effect in found.effects[len(found.clear) :]]
+    assert found.clear == found.effects[: len(found.clear)]
+    assert clear
+    assert len(rest) > 1
+    assert clear == sorted(clear, reverse=True)
+    assert rest == sorted(rest, reverse=True)
+
+
+def test_an_effect_tells_how_many_trials_had_its_pair_either_way_round() -> None:
+    seen = quick_search(BEFORE_USER, 1.0, 1)
+    effects = conclude(TYPES, seen, "meander").effects
+    for effect in effects:
+        ahead = [PLACE[effect.first][o.order] < PLACE[effect.second][o.order] for o in seen]
+        assert (effect.tried, effect.tried_reverse) == (sum(ahead), len(seen) - sum(ahead))
+    assert any(effect.tried != effect.tried_reverse for effect in effects)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_other_units_of_reward_the_finding_is_the_same(seed: int) -> None:
+    seen = quick_search(pairwise(worth_of(enterprise__user=6.0, defender__op_host=-4.0)), 1.0, seed)
+    scale = 2.0**-6  # exact
+    smaller = [Observation(o.order, o.value * scale, 0.97, True) for o in seen]
+    found, same = conclude(TYPES, seen, "meander"), conclude(TYPES, smaller, "meander")
+    assert found.effects
+    assert list(map(str, same.effects)) == list(map(str, found.effects))
+    assert [e.worth.mean for e in same.effects] == [e.worth.mean * scale for e in found.effects]
+    assert all(effect.worth.mean >= 0 for effect in same.effects)
+    assert (same.clear, same.either) == (
+        tuple(e for e in same.effects if str(e) in map(str, found.clear)),
+        tuple(e for f in found.either for e in same.effects if str(e) == str(f)),
+    )
+    assert same.equals == found.equals
 
 
 @pytest.mark.parametrize("number", [8, 20, 40])
@@ -216,6 +256,37 @@ def test_from_too_few_trials_nothing_is_concluded(number: int) -> None:
     assert "too few to tell orders apart" in found.headline
     assert found.effects == ()
     assert len(found.equals) == NUM_ORDERS
+
+
+def test_four_compliant_trials_tell_of_pairs() -> None:
+    four = [Observation(9 * k, -10.0 - k, 0.97, True) for k in range(4)]
+    assert conclude(TYPES, four[:3], "meander").headline == (
+        "Only 3 trials complied: too few to tell orders apart"
+    )
+    found = conclude(TYPES, four, "meander")
+    assert len(found.effects) == len(PAIRS)
+    assert found.headline.startswith("no order is better than another as far as 4 trials can tell")
+
+
+@pytest.mark.parametrize(("apart", "named"), [(2, 2), (3, 3), (4, 4), (5, 0)])
+def test_up_to_four_pairs_that_cannot_be_told_apart_are_named(apart: int, named: int) -> None:
+    other = next(o for o in range(NUM_ORDERS) if TYPES.distance(0, o) == apart)
+    rng = np.random.default_rng(0)
+    seen = [Observation(0, 10.0 + float(rng.normal()), 0.97, True) for _ in range(10)]
+    seen += [Observation(other, float(rng.normal()), 0.97, True) for _ in range(10)]
+    found = conclude(TYPES, seen, "meander")
+    better = {
+        f"{UNITS[a]} before {UNITS[b]}"
+        for a, b in PAIRS
+        if POSITIONS[other, a] > POSITIONS[other, b]
+    }
+    assert found.clear == ()
+    assert {str(effect) for effect in found.either} == (better if named else set())
+    assert len(found.either) == named
+    assert (other in found.equals) == (not named)
+    unknown = [effect for effect in found.effects if not (effect.tried and effect.tried_reverse)]
+    assert len(unknown) == len(PAIRS) - apart
+    assert {f"{effect.worth.mean:.1f}" for effect in unknown} == {"0.0"}  # and not -0.0
 
 
 def test_equal_values_tell_nothing_and_trials_that_failed_to_comply_do_not_count() -> None:
@@ -292,3 +363,93 @@ def test_what_was_tried_and_never_complied_with_is_said() -> None:
     assert found.as_json()["none_complied"] == [["user", "enterprise"]]
     assert conclude(TYPES, every_order(NOTHING, noise=1.0), "bline").unmet == ()
     assert conclude(TYPES, [t for t in trials if not t.is_compliant], "bline").unmet == ()
+
+
+def unmet_by_hand(seen: list[Observation], units: tuple[str, ...]) -> set[tuple[str, str, int]]:
+    """Pairs in trials of which none complied; nothing where those are more than four, or all."""
+    found = set()
+    for first, second in itertools.permutations(units, 2):
+        having = [o for o in seen if ORDERS[o.order].index(first) < ORDERS[o.order].index(second)]
+        if having and not any(o.is_compliant for o in having):
+            found.add((first, second, len(having)))
+    return found if len(found) <= 4 and any(o.is_compliant for o in seen) else set()
+
+
+def test_what_never_complied_is_what_no_compliant_trial_has() -> None:
+    rng, numbers = np.random.default_rng(0), set()
+    for _ in range(120):
+        orders = rng.integers(0, NUM_ORDERS, rng.integers(1, 12))
+        complied = rng.random(len(orders)) < rng.choice([0.2, 0.6])
+        seen = [
+            Observation(int(o), -20.0, 0.97 if c else 0.5, bool(c))
+            for o, c in zip(orders, complied, strict=True)
+        ]
+        for red, units in (("meander", UNITS), ("bline", ("enterprise", "op_server", "user"))):
+            unmet = conclude(TYPES, seen, red).unmet
+            assert set(unmet) == unmet_by_hand(seen, units)
+            numbers.add(len(unmet))
+    assert numbers == {0, 1, 2, 3, 4}
+
+
+def trials_of_hosts(orders: Orders, worth: dict[str, float], noise: float) -> list[Observation]:
+    """Drawn orders of hosts; `A before B` is worth so much over the reverse."""
+    tried = orders.draw(np.random.default_rng(0), 60)
+    places, names = orders.positions(tried), orders.units.names
+    values = noise * np.random.default_rng(1).normal(size=len(tried))
+    for text, points in worth.items():
+        first, second = map(names.index, text.split(" before "))
+        values += np.where(places[:, first] < places[:, second], points / 2, -points / 2)
+    return [Observation(int(o), float(v), 0.97, True) for o, v in zip(tried, values, strict=True)]
+
+
+@pytest.mark.parametrize(("clear", "share"), [("User1 before User2", 6), ("User2 before User1", 3)])
+@pytest.mark.parametrize("scale", [0.05, 10.0])
+def test_orders_too_many_to_list_are_counted_with_the_pair_the_better_way_round(
+    clear: str, share: int, scale: float
+) -> None:
+    orders = orders_of(TrainConfig(units="hosts", require=("User2 > User3",)))
+    seen = trials_of_hosts(orders, {clear: 5.0 * scale}, noise=scale)
+    found = conclude(orders, seen, "meander")
+    assert [str(effect) for effect in found.clear] == [clear]
+    assert found.equal_orders == math.factorial(12) // share  # User1 > User2 > User3 is a sixth
+    first, second = clear.split(" before ")
+    assert set(found.equals) == {
+        o.order for o in seen if orders[o.order].index(first) < orders[o.order].index(second)
+    }
+
+
+def test_where_no_order_has_all_that_is_clear_the_best_tried_are_counted() -> None:
+    last = " > ".join(["User4", "User3", "Enterprise2", "Op_Server0", "Enterprise1"])
+    rules = [f"{unit} > {last}" for unit in ("Enterprise0", "User1", "User2")]
+    orders = orders_of(TrainConfig(units="hosts", require=tuple(rules)))
+    circle = {
+        "Enterprise0 before User1": 6.0,
+        "User1 before User2": 6.0,
+        "User2 before Enterprise0": 3.0,
+    }
+    seen = trials_of_hosts(orders, circle, noise=0.3)
+    found = conclude(orders, seen, "bline")
+    assert {str(effect) for effect in found.clear} == set(circle)
+    best = {o.order for o in seen if o.value > 3.0}  # the first two: 4.5, another two: 1.5
+    assert set(found.equals) == best
+    assert found.equal_orders == len(best)
+
+
+def test_the_best_tried_are_told_even_if_they_lack_more_than_they_have() -> None:
+    stages = ["User1 User2", "User3 User4", "Enterprise0 Enterprise1", "Enterprise2", "Op_Server0"]
+    rules = [
+        f"{before} > {after}"
+        for some, others in itertools.pairwise(map(str.split, stages))
+        for before, after in itertools.product(some, others)
+    ]
+    orders = orders_of(TrainConfig(units="hosts", require=tuple(rules)))
+    worth = {
+        "User1 before User2": 6.0,
+        "User4 before User3": 4.0,
+        "Enterprise0 before Enterprise1": 4.0,
+    }
+    seen = [o for o in trials_of_hosts(orders, worth, noise=0.1) if o.value < 0.0]
+    found = conclude(orders, seen, "bline")
+    assert {str(effect) for effect in found.clear} == set(worth)
+    assert set(found.equals) == {o.order for o in seen if o.value > -2.0}  # the first pair alone
+    assert found.equal_orders == math.factorial(12) // math.factorial(8)

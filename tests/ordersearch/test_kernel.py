@@ -45,6 +45,18 @@ def test_any_weights_of_pairs_are_a_covariance_of_all_120(lengthscales: list[flo
     assert np.linalg.eigvalsh(given).min() > 0
 
 
+def test_no_covariance_is_beyond_the_variance_by_rounding() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert covariances(rng.uniform(SHORTEST, 1.0, size=10)).max() <= 1.0
+
+
+def test_lengthscales_grow_with_the_number_of_pairs_from_those_of_five_units_on() -> None:
+    assert scale_of(len(TYPES.pairs)) == 1.0
+    assert scale_of(len(HOSTS.pairs)) == pytest.approx(6.6)
+    assert scale_of(3) == pytest.approx(0.3)
+
+
 def test_orders_of_twelve_units_have_a_covariance() -> None:
     at = HOSTS.draw(np.random.default_rng(0), 60)
     given = covariances(scale_of(66) * 5.0, HOSTS, at)

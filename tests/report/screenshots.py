@@ -17,6 +17,7 @@ from workflow_rl.agents.policy import load_policy
 from workflow_rl.report.replay import frames_of, play_policy
 from workflow_rl.report.replay_page import write_replay
 from workflow_rl.report.report import write_report
+from workflow_rl.runs.store import stored_config
 from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
 from workflow_rl.sim.state import NOBODY
 
@@ -74,7 +75,8 @@ def main(run: Path) -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder = Path(name)
         report = write_report([run], folder / "report.html").as_uri()
-        replay = play_policy(load_policy(run), run, seed=7)
+        red_agent = stored_config(run).game.red_agent
+        replay = play_policy(load_policy(run), run, seed=7, red_agent=red_agent)
         watched = write_replay(replay, folder / "replay.html").as_uri()
         watched += f"#step={busy_step(frames_of(replay))}"
         browser = driver.chromium.launch(executable_path=chromium(), args=FLAGS)

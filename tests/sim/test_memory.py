@@ -1,5 +1,6 @@
 """What Blue remembers: against a slow description that keeps the whole episode."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,6 +42,7 @@ STARTS = dict(
         strict=False,
     )
 )
+RULES = Path(__file__).parents[2] / "docs" / "rules.md"
 QUIET = np.zeros(CHALLENGE_SIZE, np.int8)
 ANALYSE, REMOVE, RESTORE, FIRST_DECOY = 2, 3, 4, 5
 
@@ -193,6 +195,18 @@ def test_it_is_what_the_whole_history_says(steps: list[Step]) -> None:
     assert remembered(steps).tolist() == described(steps).tolist()
 
 
+def test_every_action_is_noted_once_and_again() -> None:
+    """Every host, kind and decoy; the second time a decoy is refused, or ends what stood."""
+    everything = np.arange(NUM_ACTIONS)
+    quiet = np.tile(QUIET, (NUM_ACTIONS, 1))
+    memory = BlueMemory(NUM_ACTIONS)
+    memory.update(quiet, np.full(NUM_ACTIONS, BEGIN))
+    for times in (1, 2):
+        rows = memory.update(quiet, everything)
+        for action in range(NUM_ACTIONS):
+            assert rows[action].tolist() == described([(QUIET, action)] * times).tolist()
+
+
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
 def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: RedAgentName) -> None:
     config = GameConfig(red_agent=red_agent, observation="memory", episode_length=40)
@@ -307,6 +321,18 @@ def test_every_decoy_that_can_stand_has_a_bit() -> None:
     assert set(PLACEABLE) == possible
 
 
+def test_the_clock_tells_the_spans_that_the_page_of_rules_names() -> None:
+    (page,) = [line for line in RULES.read_text().splitlines() if line.startswith("| `clock`")]
+    steps = [int(number) for number in re.findall(r"\d+", page.split("|")[3])]
+    assert len(steps) == 14
+    batch = Batch(1, GameConfig(red_agent="sleep", observation="memory"))
+    batch.reset(0)
+    (clock,) = columns_of(["clock"])
+    for played in range(1, 100):
+        batch.step(np.zeros(1, np.int64))
+        assert batch.observation[0, clock].tolist() == [played >= step for step in steps], played
+
+
 def test_truth_is_memory_and_where_red_is() -> None:
     truth = Batch(20, GameConfig(red_agent="mixed", observation="truth"))
     memory = Batch(20, GameConfig(red_agent="mixed", observation="memory"))
@@ -318,6 +344,7 @@ def test_truth_is_memory_and_where_red_is() -> None:
     assert (truth.observation[:, :MEMORY_SIZE] == memory.observation).all()
     more = truth.observation[:, MEMORY_SIZE:]
     assert more.shape == (20, OBSERVATION_SIZES["truth"] - MEMORY_SIZE)
+    assert OBSERVATION_SIZES["truth"] == 376 + 2 * 13 + 1 + 3
     access = more[:, : 2 * NUM_HOSTS].reshape(20, NUM_HOSTS, 2).sum(axis=2)
     assert (access == truth.out.red_access).all()
     assert (more[:, 2 * NUM_HOSTS] == ~truth.state["ot_running"]).all()

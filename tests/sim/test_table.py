@@ -5,7 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl.sim.state import STATE_DTYPE, Activity, Mark
-from workflow_rl.sim.table import ALL_MARKS, activity, clear_activity, mark, mark_of, show
+from workflow_rl.sim.table import (
+    ALL_MARKS,
+    activity,
+    clear_activity,
+    mark,
+    mark_of,
+    packed_tables,
+    show,
+)
 
 HOST = st.integers(0, 12)
 TABLE = st.integers(0, 2**52 - 1)
@@ -19,6 +27,14 @@ def environment(table: int) -> Any:
 
 def bits(table: int) -> list[int]:
     return [table >> i & 1 for i in range(52)]
+
+
+@settings(deadline=None)
+@given(tables=st.lists(TABLE, min_size=1, max_size=3))
+def test_tables_come_back_from_the_bits_of_observations(tables: list[int]) -> None:
+    shown = np.array([[*bits(table), 1, 0, 1] for table in tables], np.int8)  # and what follows
+    for observation in (shown, shown.astype(np.float32)):
+        assert packed_tables(observation).tolist() == tables
 
 
 @settings(deadline=None)

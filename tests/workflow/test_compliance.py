@@ -189,6 +189,18 @@ def test_a_remove_of_a_host_already_unknown_is_a_repeat() -> None:
     assert seen({"User1": "Privileged"}, "Remove User1") == "compliant"
 
 
+def test_the_shield_forbids_violations_and_nothing_else() -> None:
+    marks = {"User1": "Unknown", "Enterprise0": "User", "Op_Server0": "Privileged"}
+    (mask,) = without_violations(
+        np.ones((1, NUM_ACTIONS), np.bool_),
+        np.array([table_of(marks)]),
+        RANKS[[TYPES.index(ORDER)]],
+    )
+    verdicts = [seen(marks, name) for name in ACTION_NAMES]
+    assert {"repeat", "compliant", "violation"} < set(verdicts)
+    assert mask.tolist() == [verdict != "violation" for verdict in verdicts]
+
+
 def test_a_remove_of_user0_marked_unknown_is_a_repeat_too() -> None:
     assert seen({"User0": "Unknown", "User1": "User"}, "Remove User0") == "repeat"
     assert seen({"User0": "User", "User1": "User"}, "Remove User0") == "violation"

@@ -1,6 +1,7 @@
 """`workflow-rl replay`: an episode on the network diagram, as one HTML page."""
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ def add_to(commands: Commands) -> None:
         f"(universal, cardiff, bline=PATH,meander=PATH, greedy ...), or recording ({_TRACE})",
     )
     policy = parser.add_argument_group("of a policy")
-    add_setting(policy, GAME["red_agent"], default="as in training")
+    add_setting(policy, GAME["red_agent"], default="as in training; of a search as it was searched")
     length = GAME["episode_length"]
     names = (*length.setting.flags, "--steps")
     add_setting(policy, length, dest="steps", names=names, default="as in training")
@@ -77,11 +78,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _played(args: argparse.Namespace) -> "Replay":
     from workflow_rl.report.replay import play_policy
+    from workflow_rl.runs.store import stored_config
 
     if args.episode:
         raise InvalidInputError("--episode goes with a recording; a policy's game is its --seed")
     flags = {"red_agent": "red_agent", "rules": "rules", "steps": "episode_length"}
     game = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
+    if "red_agent" not in game:
+        with contextlib.suppress(InvalidInputError):  # of a search its own; its policy knows all
+            game["red_agent"] = stored_config(Path(args.source)).game.red_agent
     return play_policy(
         args.source,
         Path(args.source),

@@ -82,7 +82,7 @@ class Finding:
     @property
     def headline(self) -> str:
         """The finding in a sentence."""
-        number = f"{self.equal_orders:,}"
+        equal = "one order" if self.equal_orders == 1 else f"{self.equal_orders:,} equal orders"
         if not self.compliant:
             return (
                 f"No workflow complied: none of the {self.tried} tried reached the compliance "
@@ -93,20 +93,16 @@ class Finding:
         if not self.effects:
             return f"{_complied(self.compliant)}: too few to tell orders apart"
         if self.clear and not self.either:
-            return (
-                f"{_joined(self.clear)}; the rest makes no difference that shows: "
-                f"{number} equal orders"
-            )
+            return f"{_joined(self.clear)}; the rest makes no difference that shows: {equal}"
         if self.either:
             which = " or ".join(map(str, self.either))
-            beside = f"{_joined(self.clear)}, and beside it " if self.clear else ""
+            beside = f"{_joined(self.clear)}, and besides " if self.clear else ""
             return (
                 f"{beside}either {which} matters, these trials cannot tell which; the rest makes "
-                f"no difference that shows: {number} equal orders"
+                f"no difference that shows: {equal}"
             )
         return (
-            f"no order is better than another as far as {self.compliant} trials can tell: "
-            f"{number} equal orders"
+            f"no order is better than another as far as {self.compliant} trials can tell: {equal}"
         )
 
     @property
