@@ -106,7 +106,7 @@ OF_UNIVERSAL: Final = Preset(
 )
 FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
     Preset(
-        {"n_envs": 64, "min_updates": 3, "alignment": "fixed", "alignment_lambda": 5.0},
+        {"n_envs": 50, "min_updates": 3, "alignment": "fixed", "alignment_lambda": 5.0},
         {"learning_rate": 3e-4, "epochs": 1},
         form="modern",
     )
