@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from tests.config.test_presets import DOCUMENTED
 from workflow_rl.cli import build_parser, main
 from workflow_rl.cli.experiment import experiment_config, refuse_other_settings
 from workflow_rl.config import (
@@ -114,18 +115,7 @@ def test_every_flag_reaches_its_field() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("preset", "envs", "transitions", "epochs", "minibatch"),
-    [
-        ("episode", 1, 100, 4, None),
-        ("hybrid", 1, 500, 4, None),
-        ("minibatch", 1, 1_000, 4, None),
-        ("standard", 8, 2_048, 4, 64),
-        ("parallel25", 25, 2_500, 4, None),
-        ("parallel200", 200, 20_000, 4, None),
-        ("original", 200, 20_000, 6, None),
-    ],
-)
+@pytest.mark.parametrize(("preset", "envs", "transitions", "epochs", "minibatch"), DOCUMENTED)
 def test_every_documented_rollout_strategy_is_a_preset(
     preset: str, envs: int, transitions: int, epochs: int, minibatch: int | None
 ) -> None:

@@ -21,6 +21,8 @@ QUICK: tuple[str, ...] = (
     "1",
 )
 QUICK += ("--hidden", "4", "--compliance-threshold", "0", "--seeds", "1")
+BESIDE = str(Path(__file__).parent.parent / "studies" / "landscape" / "data" / "bline.json")
+PLAYED = ("--policy", "universal", "--games", "4", "--max-steps", "10")
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +93,22 @@ def test_settings_that_resuming_would_ignore_are_refused(
         (("--preset", "original"), "without a workflow"),
         (("--red-agent", "nobody"), "unknown red agent"),
         (("--resume", "nowhere"), "not a run directory"),
+        # without training
+        (("--games", "5"), "--games goes with --policy"),
+        ((*PLAYED, "--n-envs", "3"), "with --policy nothing is trained: leave out --n-envs"),
+        ((*PLAYED, "--observation", "memory"), "leave out --observation"),
+        ((*PLAYED, "--units", "hosts"), "play a --sample of them"),
+        ((*PLAYED, "--resume", "run"), "nothing is resumed"),
+        (("--policy", "best"), "best does not follow any order it is told"),
+        (("--policy", "nowhere"), "there is no file nowhere"),
+        ((*PLAYED, "--sample", "0"), "--sample must be a whole number from 1"),
+        ((*PLAYED, "--sample", "121"), "--sample must be a whole number from 1 to 120, not 121"),
+        ((*PLAYED, "--sample", "2", "--seeds", "2"), "--seeds goes with all orders"),
+        ((*PLAYED, "--sample", "2", "--beside", BESIDE), "--beside goes with all orders"),
+        ((*PLAYED, "--preset", "hybrid", "--executor", "ray"), "leave out --preset, --executor"),
+        ((*PLAYED, "--beside", "nowhere.json"), "nowhere.json"),
+        ((*PLAYED, "--beside", BESIDE, "--units", "subnets"), "a landscape of other orders"),
+        ((*PLAYED, "--beside", "list.json"), "this is not a landscape of this version"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
@@ -120,9 +138,6 @@ def test_what_the_command_decides_is_not_a_flag(capsys: pytest.CaptureFixture[st
 
 
 # --- without training
-
-BESIDE = str(Path(__file__).parent.parent / "studies" / "landscape" / "data" / "bline.json")
-PLAYED = ("--policy", "universal", "--games", "4", "--max-steps", "10")
 
 
 def test_a_policy_that_follows_any_order_compares_all_without_training_any(tmp_path: Path) -> None:
@@ -158,35 +173,3 @@ def test_a_policy_file_of_one_s_own_compares_what_is_required(tmp_path: Path) ->
     run = the_run(tmp_path / "logs")
     assert len(json.loads((run / "landscape.json").read_text())["orders"]) == 5
     assert main(["landscape", "--resume", str(run)]) == 2
-
-
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (["--games", "5"], "--games goes with --policy"),
-        ([*PLAYED, "--n-envs", "3"], "with --policy nothing is trained: leave out --n-envs"),
-        ([*PLAYED, "--observation", "memory"], "leave out --observation"),
-        ([*PLAYED, "--units", "hosts"], "play a --sample of them"),
-        ([*PLAYED, "--resume", "run"], "nothing is resumed"),
-        (["--policy", "best"], "best does not follow any order it is told"),
-        (["--policy", "nowhere"], "there is no file nowhere"),
-        ([*PLAYED, "--sample", "0"], "--sample must be a whole number from 1"),
-        ([*PLAYED, "--sample", "121"], "--sample must be a whole number from 1 to 120, not 121"),
-        ([*PLAYED, "--sample", "2", "--seeds", "2"], "--seeds goes with all orders"),
-        ([*PLAYED, "--sample", "2", "--beside", BESIDE], "--beside goes with all orders"),
-        ([*PLAYED, "--preset", "hybrid", "--executor", "ray"], "leave out --preset, --executor"),
-        ([*PLAYED, "--beside", "nowhere.json"], "nowhere.json"),
-        ([*PLAYED, "--beside", BESIDE, "--units", "subnets"], "a landscape of other orders"),
-        ([*PLAYED, "--beside", "list.json"], "this is not a landscape of this version"),
-    ],
-)
-def test_what_does_not_go_with_a_policy_is_refused(
-    flags: list[str],
-    words: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "list.json").write_text("[]")
-    assert words in refusal(["landscape", *flags], capsys, tmp_path)

@@ -16,19 +16,19 @@ from workflow_rl.config import (
 )
 from workflow_rl.errors import InvalidInputError
 
+# What the documents say of each: environments, transitions, epochs and minibatch of an update.
+DOCUMENTED: list[tuple[PresetName, int, int, int, int | None]] = [
+    ("episode", 1, 100, 4, None),
+    ("hybrid", 1, 500, 4, None),
+    ("minibatch", 1, 1_000, 4, None),
+    ("standard", 8, 2_048, 4, 64),
+    ("parallel25", 25, 2_500, 4, None),
+    ("parallel200", 200, 20_000, 4, None),
+    ("original", 200, 20_000, 6, None),
+]
 
-@pytest.mark.parametrize(
-    ("name", "envs", "transitions", "epochs", "minibatch"),
-    [
-        ("episode", 1, 100, 4, None),
-        ("hybrid", 1, 500, 4, None),
-        ("minibatch", 1, 1_000, 4, None),
-        ("standard", 8, 2_048, 4, 64),
-        ("parallel25", 25, 2_500, 4, None),
-        ("parallel200", 200, 20_000, 4, None),
-        ("original", 200, 20_000, 6, None),
-    ],
-)
+
+@pytest.mark.parametrize(("name", "envs", "transitions", "epochs", "minibatch"), DOCUMENTED)
 def test_every_rollout_strategy_of_the_documents_is_a_preset(
     name: PresetName, envs: int, transitions: int, epochs: int, minibatch: int | None
 ) -> None:

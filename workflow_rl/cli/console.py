@@ -2,17 +2,19 @@
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:  # `--help` does without it
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
     from rich.table import Table
 
+T = TypeVar("T")
 _PLAIN_WIDTH: Final = 130  # where there is no terminal whose width counts
 _WIDTH: Final = 80  # that sentences keep to
+_ENDS: Final = 10  # of a ranking, shown from each end
 
 
 def make_console() -> "Console":
@@ -40,6 +42,15 @@ def print_sentence(console: "Console", text: str, *, indent: str = "") -> None:
 def print_whole(console: "Console", text: str) -> None:
     """Prints a line with a path in it as it is, however long."""
     console.print(text, markup=False, soft_wrap=True)
+
+
+def both_ends(ranked: Sequence[T]) -> Iterator[tuple[int, T] | None]:
+    """Yields the first and the last ten of a ranking with their places; None for those between."""
+    for place, one in enumerate(ranked, 1):
+        if not _ENDS < place <= len(ranked) - _ENDS:
+            yield place, one
+        elif place == _ENDS + 1:
+            yield None
 
 
 @contextmanager

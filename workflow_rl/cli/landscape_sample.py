@@ -1,20 +1,17 @@
 """How a sample of orders that a policy played is told."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 from rich.console import Console
 
-from workflow_rl.cli.console import print_sentence, print_whole, titled_table
+from workflow_rl.cli.console import both_ends, print_sentence, print_whole, titled_table
 from workflow_rl.estimates import Estimate
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.studies.landscape.played import PlayedOrder
 from workflow_rl.studies.landscape.run import write_landscape
 from workflow_rl.studies.landscape.sample import SEARCHES_ASKED, PlayedSample, Searches
 from workflow_rl.workflow.short_names import legend, short_order
-
-_SHOWN: Final = 10  # orders from each end
 
 
 def tell_sample(console: Console, directory: RunDirectory, sample: PlayedSample) -> None:
@@ -44,11 +41,11 @@ def _print_orders(console: Console, sample: PlayedSample) -> None:
     table = titled_table(f"{len(ranked)} orders of {orders.count:,}, by mean reward")
     for heading in ("", "order", "reward, 95 %", "follow", "true"):
         table.add_column(heading, justify="left" if heading == "order" else "right")
-    for place, one in enumerate(ranked, 1):
-        if _SHOWN < place <= len(ranked) - _SHOWN:
-            if place == _SHOWN + 1:
-                table.add_row("...")
+    for shown in both_ends(ranked):
+        if shown is None:
+            table.add_row("...")
             continue
+        place, one = shown
         table.add_row(
             str(place),
             short_order(orders[one.order]),

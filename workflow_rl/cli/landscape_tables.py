@@ -6,6 +6,7 @@ import numpy as np
 from rich.console import Console
 
 from workflow_rl.cli.console import (
+    both_ends,
     make_bars,
     number_text,
     print_sentence,
@@ -24,7 +25,6 @@ from workflow_rl.studies.landscape.run import write_landscape
 from workflow_rl.studies.landscape.words import answer_of, with_interval
 from workflow_rl.workflow.short_names import legend, short_order
 
-_ENDS: Final = 10  # orders shown from each end of the ranking
 _MOST_SEEDS: Final = 4  # with a column of their own: more do not fit a terminal
 
 
@@ -132,11 +132,11 @@ def _print_ranking(console: Console, analysis: Analysis) -> None:
     for heading in ("reward, 95 %", "rank, 95 %", "follow", "true", "seeds"):
         table.add_column(heading, justify="right", no_wrap=True)
     standings = analysis.standings
-    for place, standing in enumerate(standings, 1):
-        if _ENDS < place <= len(standings) - _ENDS:
-            if place == _ENDS + 1:
-                table.add_row("...")
+    for shown in both_ends(standings):
+        if shown is None:
+            table.add_row("...")
             continue
+        place, standing = shown
         table.add_row(
             str(place),
             short_order(land.order(standing.order)),
