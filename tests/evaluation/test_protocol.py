@@ -15,7 +15,7 @@ from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.playing import EpisodesPlayed
-from workflow_rl.evaluation.protocol import Settings, evaluation_events
+from workflow_rl.evaluation.protocol import EvaluationSettings, evaluation_events
 from workflow_rl.evaluation.results import Cell, Evaluation
 from workflow_rl.workflow.orders import ORDERS, TYPES
 
@@ -152,7 +152,7 @@ def test_mixed_is_each_red_agent_in_a_third_of_the_games() -> None:
 
 
 def test_the_evaluation_is_the_last_of_its_events() -> None:
-    settings = Settings(episodes=4, steps=[5], red_agents=["B_lineAgent", "sleep"])
+    settings = EvaluationSettings(episodes=4, steps=[5], red_agents=["B_lineAgent", "sleep"])
     assert settings.red_agents == ("bline", "sleep")
     events = list(evaluation_events(settings.agent("sleep"), settings))
     found = events.pop()

@@ -106,7 +106,7 @@ class BeliefReport:
 
 
 @dataclass(frozen=True)
-class Step:
+class PlayedStep:
     """What Blue did and saw in a step of many games, and the truth after it."""
 
     actions: NDArray[np.int64]
@@ -116,21 +116,23 @@ class Step:
     red_agent: NDArray[np.int8]
 
 
-def play(blue: str, config: GameConfig, games: int, seed: int) -> tuple[GameConfig, Iterator[Step]]:
+def play(
+    blue: str, config: GameConfig, games: int, seed: int
+) -> tuple[GameConfig, Iterator[PlayedStep]]:
     """Returns the game as the agent sees it, and the steps as it plays them."""
     agent = make_agent(blue, rules=config.rules)
     config = replace(config, observation=agent.observation)
     return config, _steps(agent, config, games, seed)
 
 
-def _steps(agent: Any, config: GameConfig, games: int, seed: int) -> Iterator[Step]:
+def _steps(agent: Any, config: GameConfig, games: int, seed: int) -> Iterator[PlayedStep]:
     batch = Batch(games, config, autoreset=False)
     batch.reset(seed)
     agent.begin(games, seed)
     for step in range(config.episode_length):
         actions = agent.act(batch.observation, batch.out.action_mask, step).astype(np.int64)
         batch.step(actions)
-        yield Step(
+        yield PlayedStep(
             actions,
             batch.observation.copy(),
             batch.out.red_access.copy(),
@@ -185,7 +187,7 @@ def calibrate(blue: str, config: GameConfig, games: int, seed: int) -> Calibrati
     )
 
 
-def _timed(config: GameConfig, steps: Sequence[Step], particles: int) -> tuple[Work, float]:
+def _timed(config: GameConfig, steps: Sequence[PlayedStep], particles: int) -> tuple[Work, float]:
     """Returns the work of following some games, a step a call, and how many states that keeps."""
     belief = _belief(config, TIMED_ENVS, particles)
     states = []

@@ -13,8 +13,8 @@ from workflow_rl.bench.scale_model import Constants, Forecast, forecast
 from workflow_rl.bench.scale_runs import (
     FEW,
     MANY,
-    Plan,
-    Search,
+    MeasuredSearch,
+    ScalePlan,
     Tiny,
     measure_searches,
     measure_tiny,
@@ -40,8 +40,8 @@ class ScaleReport:
 
     config: GameConfig
     machine: dict[str, Any]
-    plan: Plan
-    searches: list[Search]
+    plan: ScalePlan
+    searches: list[MeasuredSearch]
     tiny: list[Tiny]
     gp: dict[str, dict[int, float]]  # FIT, PICK, ... -> observations -> median seconds
     skipped: list[str]
@@ -77,7 +77,7 @@ class ScaleReport:
 
 
 def run(
-    config: GameConfig, plan: Plan, progress: Callable[[str], None] = lambda name: None
+    config: GameConfig, plan: ScalePlan, progress: Callable[[str], None] = lambda name: None
 ) -> ScaleReport:
     """Measures everything; searches with different workers take turns."""
     machine = describe_machine()
@@ -117,7 +117,7 @@ def run(
     )
 
 
-def ratios_of(searches: Sequence[Search]) -> list[Ratio]:
+def ratios_of(searches: Sequence[MeasuredSearch]) -> list[Ratio]:
     """Returns the rate of several workers over as many times that of one."""
     one = {row.executor: row for row in searches if row.workers == 1}
     ratios = []
@@ -134,7 +134,7 @@ def ratios_of(searches: Sequence[Search]) -> list[Ratio]:
     return ratios
 
 
-def _measure_gp(plan: Plan, progress: Callable[[str], None]) -> dict[str, dict[int, float]]:
+def _measure_gp(plan: ScalePlan, progress: Callable[[str], None]) -> dict[str, dict[int, float]]:
     """Returns the median seconds of fits and picks, each by number of observations.
 
     Of the five types' 120 orders, many are observed several times; of 12 hosts' none is.
@@ -196,8 +196,8 @@ def _gp_ucb(orders: Orders) -> Strategy:
 
 def _constants(
     config: GameConfig,
-    plan: Plan,
-    searches: Sequence[Search],
+    plan: ScalePlan,
+    searches: Sequence[MeasuredSearch],
     tiny: Sequence[Tiny],
     gp: dict[str, dict[int, float]],
 ) -> Constants | None:

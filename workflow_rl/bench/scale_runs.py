@@ -31,7 +31,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScalePlan:
     """What is measured, and how much of it."""
 
     executors: Sequence[ExecutorName] = ("processes", "ray")
@@ -47,7 +47,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Search:
+class MeasuredSearch:
     """A whole search with so many workers."""
 
     executor: str
@@ -98,8 +98,8 @@ class _Clock:
 
 
 def measure_searches(
-    config: GameConfig, plan: Plan, executors: Sequence[ExecutorName], progress: Progress
-) -> list[Search]:
+    config: GameConfig, plan: ScalePlan, executors: Sequence[ExecutorName], progress: Progress
+) -> list[MeasuredSearch]:
     """Measures searches with each executor and number of workers, which take turns."""
     whole: dict[tuple[str, int], list[float]] = {}
     trials: dict[tuple[str, int], list[float]] = {}
@@ -121,7 +121,9 @@ def measure_searches(
                 whole.setdefault(key, []).append(outcome.transitions / outcome.seconds)
                 trials.setdefault(key, []).append(clock.transitions / clock.seconds)
     return [
-        Search(executor, workers, Rate(tuple(rates)), Rate(tuple(trials[executor, workers])))
+        MeasuredSearch(
+            executor, workers, Rate(tuple(rates)), Rate(tuple(trials[executor, workers]))
+        )
         for (executor, workers), rates in whole.items()
     ]
 
@@ -143,7 +145,7 @@ def _experiment(
     return ExperimentConfig(game=game, train=train, search=settings)
 
 
-def measure_tiny(config: GameConfig, plan: Plan, nodes: int, progress: Progress) -> list[Tiny]:
+def measure_tiny(config: GameConfig, plan: ScalePlan, nodes: int, progress: Progress) -> list[Tiny]:
     """Measures searches of workflows that take no time, so that the driver's share shows."""
     from workflow_rl.runs.ray import connected, simulated_cluster
 

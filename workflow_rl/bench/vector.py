@@ -22,7 +22,7 @@ from workflow_rl.bench.vector_contenders import (
     WORKS,
     ZERO,
 )
-from workflow_rl.bench.vector_host import Host, Played
+from workflow_rl.bench.vector_host import ContenderProcess, Played
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.shared import usable_cores
 from workflow_rl.errors import MissingDependencyError
@@ -123,7 +123,7 @@ def run(
     for work in plan.works:
         progress(f"looking for what {work} needs")
         try:
-            with Host(work, SINGLE, 1, config.red_agent, None):
+            with ContenderProcess(work, SINGLE, 1, config.red_agent, None):
                 pass
         except MissingDependencyError as error:
             skipped.append(str(error))
@@ -152,13 +152,13 @@ def _start(
     stack: ExitStack,
     skipped: list[str],
     progress: Callable[[str], None],
-) -> dict[str, tuple[Host, int | None]]:
+) -> dict[str, tuple[ContenderProcess, int | None]]:
     """Starts one contender after the other.
 
     Returns:
         By name, each with its memory in bytes; reasons for missing ones go to `skipped`.
     """
-    hosts: dict[str, tuple[Host, int | None]] = {}
+    hosts: dict[str, tuple[ContenderProcess, int | None]] = {}
     for name in plan.contenders:
         what = f"{LABELS[name]}, {size} envs of {work}"
         if work == CYBORG and name in PROCESS_PER_ENV and size > plan.process_limit:
@@ -166,7 +166,9 @@ def _start(
             continue
         progress(f"starting {what}")
         try:
-            host = stack.enter_context(Host(work, name, size, config.red_agent, plan.workers))
+            host = stack.enter_context(
+                ContenderProcess(work, name, size, config.red_agent, plan.workers)
+            )
         except MissingDependencyError as error:
             skipped.append(str(error))
             continue
@@ -176,7 +178,7 @@ def _start(
 
 
 def _measure(
-    hosts: dict[str, tuple[Host, int | None]],
+    hosts: dict[str, tuple[ContenderProcess, int | None]],
     plan: VectorPlan,
     work: str,
     size: int,

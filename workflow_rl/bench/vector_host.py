@@ -31,7 +31,7 @@ class Played(NamedTuple):
     cpu_seconds: float  # of all processes
 
 
-class Host:
+class ContenderProcess:
     """The parent's side: starts a contender in a process of its own and sends it requests."""
 
     def __init__(

@@ -83,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
     nodes = [number for number in numbers_of("--nodes", args.nodes, 0, 1_000) if number]
     observations = numbers_of("--observations", args.observations, 2, 10_000)
     from workflow_rl.bench import scale  # it needs the networks, which `--help` does without
-    from workflow_rl.bench.scale_runs import Plan
+    from workflow_rl.bench.scale_runs import ScalePlan
 
-    plan = Plan(
+    plan = ScalePlan(
         executors=executors,
         workflows=args.workflows,
         updates=args.updates,

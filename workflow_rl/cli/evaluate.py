@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from workflow_rl.agents import BlueAgent
-    from workflow_rl.evaluation.protocol import Settings
+    from workflow_rl.evaluation.protocol import EvaluationSettings
     from workflow_rl.evaluation.results import Evaluation
 
 _OFFICIAL_STEPS = "30,50,100"
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
         default_directory,
         write_evaluation,
     )
-    from workflow_rl.evaluation.protocol import Settings
+    from workflow_rl.evaluation.protocol import EvaluationSettings
     from workflow_rl.files import refuse_links_out_of
 
     if args.output is not None:
@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
     elif Path(args.what).is_dir():
         refuse_links_out_of(Path(args.what))
     console = make_console()
-    settings = Settings(
+    settings = EvaluationSettings(
         episodes=args.episodes,
         rules=args.rules,
         steps=steps,
@@ -157,7 +157,9 @@ def _number(flag: str, text: str) -> int:
         ) from None
 
 
-def _evaluate(console: "Console", agent: "BlueAgent", settings: "Settings") -> "Evaluation":
+def _evaluate(
+    console: "Console", agent: "BlueAgent", settings: "EvaluationSettings"
+) -> "Evaluation":
     """Plays all cells behind a bar of episodes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

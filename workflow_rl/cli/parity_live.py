@@ -87,7 +87,7 @@ def run_live(args: argparse.Namespace) -> int:
     episodes = whole_number("--episodes", given.episodes, 1, 10**9)
     seed = whole_number("--seed", given.seed, 0, 2**63 - 1)
     results: list[LiveResult] = []
-    with _Progress(episodes * len(matches)) as progress:
+    with _MatchProgress(episodes * len(matches)) as progress:
         for match in matches:
             for result in compare_live(match, episodes, seed, given.cyborg_path):
                 progress.show(match, result.comparison.episodes)
@@ -143,7 +143,7 @@ def _blue(who: str) -> Blue:
     return Blue(Path(who).name, begin, agent.observation)
 
 
-class _Progress:
+class _MatchProgress:
     """Shows a bar over the episodes, or plain lines, and a line for each match that has ended."""
 
     def __init__(self, episodes: int) -> None:
@@ -165,7 +165,7 @@ class _Progress:
         self._done = 0
         self._last_line = time.monotonic()
 
-    def __enter__(self) -> "_Progress":
+    def __enter__(self) -> "_MatchProgress":
         """Starts showing."""
         self._bar.start()
         return self

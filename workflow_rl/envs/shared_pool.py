@@ -23,7 +23,7 @@ from workflow_rl.envs.shared_worker import (
     WAKE_PLAY,
     Job,
     Message,
-    Task,
+    WorkerTask,
     run_worker,
 )
 from workflow_rl.errors import (
@@ -48,7 +48,7 @@ class WorkerProcess:
     def __init__(
         self,
         context: Any,
-        task: Task,
+        task: WorkerTask,
         notify: Connection,
         seeds: Sequence[int] | None,
         parent_ends: Sequence[Connection],
@@ -283,7 +283,7 @@ class WorkerPool:
     def _start(self, w: int, envs: range, seeds: Sequence[int] | None) -> WorkerProcess:
         self._block["playing"][w] = NO_ENV
         env_fns = self._env_fns[envs.start : envs.stop]
-        task = Task(w, envs.start, env_fns, self._spaces, self._infos, self._block)
+        task = WorkerTask(w, envs.start, env_fns, self._spaces, self._infos, self._block)
         ends = [self._notify_reader, *(end for worker in self._workers for end in worker.ends)]
         return WorkerProcess(self._context, task, self._notify_writer, seeds, ends)
 

@@ -55,7 +55,7 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(_GC_THRESHOLD)
 
 
-class Task(NamedTuple):
+class WorkerTask(NamedTuple):
     """Which worker it is and which environments it makes."""
 
     number: int  # of the worker
@@ -69,7 +69,7 @@ class Task(NamedTuple):
 class Job(NamedTuple):
     """A task, and the worker's ends of the pipes to its parent."""
 
-    task: Task
+    task: WorkerTask
     wake: Connection  # read: wakes the worker
     commands: Connection  # both ways: commands and their answers
     notify: Connection  # write: wakes the parent

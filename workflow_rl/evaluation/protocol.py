@@ -54,7 +54,7 @@ OnEpisodes = Callable[[int], object]
 
 
 @dataclass(frozen=True)
-class Settings:
+class EvaluationSettings:
     """How an agent is evaluated; see `evaluate` for the fields. Checked when it is made."""
 
     episodes: int = OFFICIAL_EPISODES
@@ -132,7 +132,7 @@ class Settings:
                 yield Game(length, red, self.rules, self.seed, order)
 
 
-def evaluation_events(agent: BlueAgent, settings: Settings) -> Iterator[Event]:
+def evaluation_events(agent: BlueAgent, settings: EvaluationSettings) -> Iterator[Event]:
     """Evaluates an agent, and yields what happens as it happens.
 
     Yields:
@@ -211,7 +211,7 @@ def evaluate(
     Raises:
         InvalidInputError: an argument is not allowed; nothing was played.
     """
-    settings = Settings(
+    settings = EvaluationSettings(
         episodes=episodes,
         rules=rules,
         steps=steps,
@@ -242,7 +242,7 @@ def _told(
 
 
 def _play(
-    agent: BlueAgent, game: Game, settings: Settings, environments: EnvFactory | None
+    agent: BlueAgent, game: Game, settings: EvaluationSettings, environments: EnvFactory | None
 ) -> Iterator[EpisodesPlayed | Cell]:
     episodes, logged = settings.episodes, settings.logged_episodes
     if environments is not None:

@@ -1,16 +1,78 @@
 """PPO's loss with masked actions and its gradient, in one pass over each row of logits."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.jit import kernel
+from workflow_rl.jit import formula, kernel
 from workflow_rl.ppo.elementary import exp32
 
 TERMS: Final = 5  # policy loss, value loss, entropy, approx_kl, clipfrac: as `loss.LossTerms`
 _LEAST: Final = np.float32(-1e30)  # a logit of what is not allowed
 _ZERO: Final = np.float32(0)
+
+
+class Taken(NamedTuple):
+    """The N samples of an update."""
+
+    masks: NDArray[Any]  # (N, actions) what was allowed; (0, 0): everything
+    actions: NDArray[Any]  # (N,) what was done
+    old_log_probability: NDArray[Any]  # (N,) of it, under the policy that played
+    returns: NDArray[Any]  # (N,) the critic's targets
+
+
+class LossWeights(NamedTuple):
+    """What the loss is made of."""
+
+    clip: float  # how far the ratio may move
+    value: float  # of the critic's loss
+    entropy: float  # of the entropy bonus
+
+
+class LossSums(NamedTuple):
+    """What the loss of some samples adds up to, and its gradient."""
+
+    logits: NDArray[Any]  # (u, actions) gradient
+    values: NDArray[Any]  # (u,) gradient
+    terms: NDArray[Any]  # (TERMS,) sums over the samples
+
+
+@formula
+def _powers(
+    row: NDArray[Any], powers: NDArray[Any], masks: NDArray[Any], sample: int
+) -> tuple[Any, Any]:
+    """Takes the highest logit that is allowed from a row and writes e to the power of the rest.
+
+    Args:
+        row: (actions,) the logits.
+        powers: (actions,) what is written; 0 for what is not allowed.
+        masks: as `Taken` has them.
+        sample: whose logits these are.
+
+    Returns:
+        The sum of the powers, and that of the powers times what they are the powers of.
+    """
+    is_masked = len(masks) > 0
+    if is_masked:
+        allowed = masks[sample]
+        for j in range(len(row)):
+            row[j] = row[j] if allowed[j] else _LEAST
+    highest = row[0]
+    for j in range(len(row)):
+        highest = max(highest, row[j])
+    for j in range(len(row)):
+        row[j] -= highest
+        powers[j] = exp32(row[j])
+    if is_masked:
+        allowed = masks[sample]
+        for j in range(len(row)):
+            powers[j] = powers[j] if allowed[j] else _ZERO
+    total, weighted = _ZERO, _ZERO
+    for j in range(len(row)):
+        total += powers[j]
+        weighted += powers[j] * row[j]
+    return total, weighted
 
 
 @kernel(reorder=True)
@@ -19,18 +81,10 @@ def loss_gradient(
     values: NDArray[Any],
     starts: NDArray[Any],
     samples: NDArray[Any],
-    masks: NDArray[Any],
-    actions: NDArray[Any],
-    old_log_probability: NDArray[Any],
-    returns: NDArray[Any],
     advantages: NDArray[Any],
-    clip: float,
-    value_weight: float,
-    entropy_weight: float,
-    size: int,
-    logits_gradient: NDArray[Any],
-    values_gradient: NDArray[Any],
-    terms: NDArray[Any],
+    taken: Taken,
+    weights: LossWeights,
+    sums: LossSums,
 ) -> None:
     """Adds up the loss of the samples of u inputs, and writes its gradient.
 
@@ -38,24 +92,18 @@ def loss_gradient(
         logits: (u, actions).
         values: (u,).
         starts: (u + 1,) where the samples of an input begin, and those of the next.
-        samples: (n,) which of the N samples these are.
-        masks: (N, actions) what was allowed; (0, 0): everything.
-        actions: (N,) what was done.
-        old_log_probability: (N,) of it, under the policy that played.
-        returns: (N,) the critic's targets.
+        samples: (n,) which of the N samples these are; the loss is their mean.
         advantages: (n,).
-        clip: how far the ratio may move.
-        value_weight: of the critic's loss.
-        entropy_weight: of the entropy bonus.
-        size: samples that the loss is the mean of.
-        logits_gradient: (u, actions).
-        values_gradient: (u,).
-        terms: (TERMS,) sums over the samples.
+        taken: all samples.
+        weights: what the loss is made of.
+        sums: what is written.
     """
-    outputs = logits.shape[1]
-    is_masked = len(masks) > 0
-    bonus = entropy_weight / size
-    row, powers = np.empty(outputs, np.float32), np.empty(outputs, np.float32)
+    # Taken apart once: inside the loop every access would count references.
+    masks, actions, old_log_probability, returns = taken
+    logits_gradient, values_gradient, terms = sums
+    clip, size = weights.clip, len(samples)
+    bonus = weights.entropy / size
+    row, powers = np.empty(logits.shape[1], np.float32), np.empty(logits.shape[1], np.float32)
     for k in range(len(logits)):
         out = logits_gradient[k]
         out[:] = 0
@@ -63,24 +111,7 @@ def loss_gradient(
         for n in range(starts[k], starts[k + 1]):
             sample = samples[n]
             row[:] = logits[k]
-            if is_masked:
-                allowed = masks[sample]
-                for j in range(outputs):
-                    row[j] = row[j] if allowed[j] else _LEAST
-            highest = row[0]
-            for j in range(outputs):
-                highest = max(highest, row[j])
-            for j in range(outputs):
-                row[j] -= highest
-                powers[j] = exp32(row[j])
-            if is_masked:
-                allowed = masks[sample]
-                for j in range(outputs):
-                    powers[j] = powers[j] if allowed[j] else _ZERO
-            total, weighted = _ZERO, _ZERO
-            for j in range(outputs):
-                total += powers[j]
-                weighted += powers[j] * row[j]
+            total, weighted = _powers(row, powers, masks, sample)
             log_total = np.log(np.float64(total))
             entropy = log_total - weighted / total
             action = actions[sample]
@@ -94,11 +125,11 @@ def loss_gradient(
                 pull = -surrogate / size
             scale = np.float32(bonus / total)
             shift = np.float32((bonus * (entropy - log_total) - pull) / total)
-            for j in range(outputs):
+            for j in range(len(out)):
                 out[j] += powers[j] * (scale * row[j] + shift)
             out[action] += np.float32(pull)
             error = np.float64(values[k]) - returns[sample]
-            values_gradient[k] += 2 * value_weight * error / size
+            values_gradient[k] += 2 * weights.value * error / size
             terms[0] -= min(surrogate, pessimistic)
             terms[1] += error * error
             terms[2] += entropy

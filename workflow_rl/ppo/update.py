@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from workflow_rl.config import PPOConfig
 from workflow_rl.ppo.loss import LossTerms, ppo_loss
-from workflow_rl.ppo.loss_gradient import TERMS, loss_gradient
+from workflow_rl.ppo.loss_gradient import TERMS, LossSums, LossWeights, Taken, loss_gradient
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.passes import CHUNK, Passes
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages, standardised
@@ -286,7 +286,14 @@ class Learner:
         inputs = rows[starts[:-1]]
         advantages = standardised(samples.advantages.numpy()[chosen])
         masks = np.empty((0, 0), np.bool_) if samples.masks is None else samples.masks.numpy()
-        sums = np.zeros(TERMS)
+        taken = Taken(
+            masks,
+            samples.actions.numpy(),
+            samples.old_log_probability.numpy(),
+            samples.returns.numpy(),
+        )
+        weights = LossWeights(self.config.clip, self.config.value_weight, self._entropy_weight)
+        terms = np.zeros(TERMS)
         passes.gradient.zero_()
         for first in range(0, len(inputs), CHUNK):
             part = SparseRows(samples.words, inputs[first : first + CHUNK])
@@ -294,20 +301,13 @@ class Learner:
                 *passes.forward(part),
                 starts[first : first + len(part) + 1],
                 chosen,
-                masks,
-                samples.actions.numpy(),
-                samples.old_log_probability.numpy(),
-                samples.returns.numpy(),
                 advantages,
-                self.config.clip,
-                self.config.value_weight,
-                self._entropy_weight,
-                len(chosen),
-                *passes.output_gradients(len(part)),
-                sums,
+                taken,
+                weights,
+                LossSums(*passes.output_gradients(len(part)), terms),
             )
             passes.backward(part)
-        return LossTerms(*torch.from_numpy(sums / len(chosen)))
+        return LossTerms(*torch.from_numpy(terms / len(chosen)))
 
     def _step(self, samples: Samples, chosen: NDArray[np.int64] | None) -> LossTerms:
         terms = self.differentiate(samples, chosen)

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.estimates import Estimate
-from workflow_rl.evaluation.scoring import Score as FreshScore
-from workflow_rl.evaluation.scoring import Worth
+from workflow_rl.evaluation.scoring import Score, Worth
 from workflow_rl.ordersearch.finding import Finding, conclude
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.report.beliefs import OrderBeliefs, fit_orders
 from workflow_rl.report.path import Step, search_path
 from workflow_rl.report.rundata import RunData
-from workflow_rl.report.scores import Score, evaluated_scores, known_scores, shipped_scores
+from workflow_rl.report.scores import GameScore, evaluated_scores, known_scores, shipped_scores
 from workflow_rl.runs.trial import Trial
 from workflow_rl.workflow.orders import Orders
 
@@ -34,7 +33,7 @@ class Recommended:
     compliance: float
     compliance_true: float
     polished: bool  # whether those are of the further training after the search
-    fresh: tuple[FreshScore, ...] = ()  # on fresh games, against each red agent
+    fresh: tuple[Score, ...] = ()  # on fresh games, against each red agent
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Findings:
     positions: NDArray[np.float64] | None  # (unit, position) by the clear pairs, if there are any
     path: list[Step]
     cost: Cost | None
-    scores: list[Score]  # to set the recommended policy beside
+    scores: list[GameScore]  # to set the recommended policy beside
 
 
 def find(run: RunData) -> Findings:
@@ -153,7 +152,7 @@ def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
 def _with_fresh_scores(run: RunData, mine: Recommended) -> Recommended:
     """Returns the recommendation as scored on fresh games, where the run tells of such."""
     try:
-        fresh = tuple(FreshScore.from_json(score) for score in run.summary["policy_scores"])
+        fresh = tuple(Score.from_json(score) for score in run.summary["policy_scores"])
         games = int(run.summary["policy_score_games"])
         assert run.config is not None
         worth = Worth.of(fresh, run.config.game.red_weights, games)
@@ -240,7 +239,7 @@ def _status(run: RunData, tried: list[Trial]) -> str:
     return "under way" if run.is_under_way else "interrupted"
 
 
-def _scores(run: RunData, mine: Recommended | None) -> list[Score]:
+def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:
     """Returns what others score in the run's game, those that played its own games first."""
     if run.config is None:
         return []
@@ -248,7 +247,7 @@ def _scores(run: RunData, mine: Recommended | None) -> list[Score]:
     played = game.red_agent, game.episode_length
     own = [s for s in evaluated_scores(run.path) if (s.red_agent, s.steps) == played]
     untrained = [
-        Score(
+        GameScore(
             "repairing by the order, untrained",
             game.rules,
             *played,

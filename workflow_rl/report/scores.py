@@ -18,7 +18,7 @@ from workflow_rl.files import read_json
 
 
 @dataclass(frozen=True)
-class Score:
+class GameScore:
     """Somebody's mean reward in one game."""
 
     who: str
@@ -57,10 +57,10 @@ _RECORDINGS: Final = {
 }
 
 
-def _of_leaderboard(row: Row, who: str, source: str) -> list[Score]:
+def _of_leaderboard(row: Row, who: str, source: str) -> list[GameScore]:
     """Returns a row's scores against the red agents that attack."""
     return [
-        Score(
+        GameScore(
             who,
             row.rules,
             red,
@@ -73,15 +73,15 @@ def _of_leaderboard(row: Row, who: str, source: str) -> list[Score]:
     ]
 
 
-def _of_recordings(who: str) -> list[Score]:
+def _of_recordings(who: str) -> list[GameScore]:
     return [
-        Score(who, "main", red, steps, Estimate.from_error(*pair), _RECORDED)
+        GameScore(who, "main", red, steps, Estimate.from_error(*pair), _RECORDED)
         for red, pairs in _RECORDINGS[who].items()
         for steps, pair in zip(OFFICIAL_STEPS, pairs, strict=True)
     ]
 
 
-KNOWN: Final[tuple[Score, ...]] = (
+KNOWN: Final[tuple[GameScore, ...]] = (
     *(
         score
         for row in LEADERBOARD
@@ -93,13 +93,13 @@ KNOWN: Final[tuple[Score, ...]] = (
 )
 
 
-def known_scores(red_agent: str, steps: int) -> list[Score]:
+def known_scores(red_agent: str, steps: int) -> list[GameScore]:
     """Returns the published and recorded scores of one game, under every rule set."""
     return [s for s in KNOWN if (s.red_agent, s.steps) == (red_agent, steps)]
 
 
 @cache
-def shipped_scores(red_agent: str, steps: int, rules: str) -> tuple[Score, ...]:
+def shipped_scores(red_agent: str, steps: int, rules: str) -> tuple[GameScore, ...]:
     """Returns what agents that come with the package score in one game, played here and now.
 
     The games are those that a search scores its own policy on.
@@ -111,11 +111,11 @@ def shipped_scores(red_agent: str, steps: int, rules: str) -> tuple[Score, ...]:
     for name in WITHOUT_ORDER:
         cell = play_batch(make_agent(name, rules=rules), game, _GAMES, logged=0)
         source = f"comes with the package, {_GAMES:,} fresh games"
-        scores.append(Score(name, rules, red_agent, steps, cell.estimate, source))
+        scores.append(GameScore(name, rules, red_agent, steps, cell.estimate, source))
     return tuple(scores)
 
 
-def evaluated_scores(run: Path) -> list[Score]:
+def evaluated_scores(run: Path) -> list[GameScore]:
     """Returns the scores of evaluations in a run's directory: `evaluations/*.json`, at any depth.
 
     An evaluation names its `agent`, its `rules` and, if known, whether the `policy` was sampled,
@@ -132,13 +132,13 @@ def evaluated_scores(run: Path) -> list[Score]:
     return scores
 
 
-def _evaluated(path: Path, data: dict[str, Any], cell: dict[str, Any]) -> Score:
+def _evaluated(path: Path, data: dict[str, Any], cell: dict[str, Any]) -> GameScore:
     rules = str(data["rules"])
     if rules not in RULE_SETS:
         raise ValueError(rules)
     who = str(data.get("agent", path.stem))
     how = f", {data['policy']}" if "policy" in data else ""
-    return Score(
+    return GameScore(
         who=who,
         rules=rules,
         red_agent=str(cell["red_agent"]),
