@@ -110,6 +110,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(skipped_line(reasons))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def sb3_logs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where Stable-Baselines3 writes: by itself it leaves a folder in /tmp for each training."""
+    os.environ["SB3_LOGDIR"] = str(tmp_path_factory.mktemp("sb3"))
+
+
 @pytest.fixture(scope="session")
 def real_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the real search; nobody changes it."""

@@ -170,6 +170,7 @@ def sb3_ppo(
     env = _sb3_env(num_envs, config, shown)
     try:
         from stable_baselines3 import PPO
+        from stable_baselines3.common.logger import Logger
     except ImportError as error:
         raise MissingDependencyError(f"Stable-Baselines3 cannot be imported ({error})") from error
     from torch import nn
@@ -197,6 +198,7 @@ def sb3_ppo(
         seed=0,
         device="cpu",
     )
+    model.set_logger(Logger(folder=None, output_formats=[]))  # it would leave a folder behind
 
     def work() -> int:
         model.learn(transitions, log_interval=None, reset_num_timesteps=False)
