@@ -18,21 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".mutation"
 PACKAGES = ("scenario", "sim", "ordersearch")
 MODULES = ("workflow/compliance",)
-# Of the eleven replacements of an operator the two nearest: those that notice them notice the rest.
-NEAREST = {
-    "Add": "Sub|BitOr",
-    "Sub": "Add|BitXor",
-    "Mul": "Add|Div",
-    "Div": "Mul|FloorDiv",
-    "FloorDiv": "Div|Mod",
-    "Mod": "FloorDiv|Mul",
-    "Pow": "Mul|LShift",
-    "LShift": "RShift|Mul",
-    "RShift": "LShift|FloorDiv",
-    "BitOr": "BitXor|BitAnd",
-    "BitAnd": "BitOr|BitXor",
-    "BitXor": "BitOr|BitAnd",
-}
 CONFIG = r"""[cosmic-ray]
 module-path = "workflow_rl/{module}.py"
 timeout = 1
@@ -44,7 +29,6 @@ name = "local"
 exclude-operators = [
   "core/RemoveDecorator",  # what is interpreted need not be compiled
   "core/ReplaceComparisonOperator_.*_Is(Not)?$",  # small integers that are equal are the same
-  "core/ReplaceBinaryOperator_(?!({nearest})$)",
 ]
 """
 
@@ -126,8 +110,7 @@ def prepare(module: str) -> None:
     FOLDER.mkdir(exist_ok=True)
     session, config = session_of(module), session_of(module).with_suffix(".toml")
     mark = session.with_suffix(".sha256")
-    nearest = "|".join(f"{before}_({after})" for before, after in NEAREST.items())
-    settings = CONFIG.format(module=module, nearest=nearest)
+    settings = CONFIG.format(module=module)
     digest = hashlib.sha256(settings.encode() + source_of(module).read_bytes()).hexdigest()
     config.write_text(settings)
     if not session.exists() or not mark.exists() or mark.read_text() != digest:

@@ -192,6 +192,13 @@ def test_what_is_fitted_stays_in_its_ranges() -> None:
     assert tiny.noise**2 == pytest.approx(1e-4)
 
 
+def test_with_more_units_the_ranges_of_lengthscales_are_longer() -> None:
+    indices = HOSTS.draw(np.random.default_rng(0), 20).tolist()
+    one_pair = HOSTS.precedence(indices)[:, 0] + 0.1 * values(20)
+    found = fitted(Points.of(HOSTS, indices, 1e6 * one_pair)).lengthscales
+    assert (found.min(), found.max()) == (pytest.approx(3.3), pytest.approx(330.0))  # 66 pairs
+
+
 @pytest.mark.parametrize("pairs", [10, 66])
 def test_typical_is_what_lies_between_the_mode_and_the_mean_of_the_priors(pairs: int) -> None:
     found = typical(pairs)

@@ -70,7 +70,9 @@ def test_listed_strategies_cover_all_orders_before_any_repeats(name: str) -> Non
         assert decision.reason == name
         seen.append(complied(decision.order, 0.0))
     assert sorted(o.order for o in seen) == list(range(NUM_ORDERS))
-    assert strategy.pick(seen, []).order == seen[0].order
+    for again in (seen * 2, seen * 3):
+        assert strategy.pick(again[:-1], []).order == seen[-1].order
+        assert strategy.pick(again, []).order == seen[0].order
 
 
 def test_listed_strategies_count_what_is_under_way() -> None:
@@ -209,6 +211,8 @@ def test_an_order_complies_if_more_than_half_of_its_trials_did() -> None:
     seen = [complied(1, -50.0), failed(1, 0.8), *[complied(2, -90.0)] * 2, failed(2, 0.1)]
     assert by_merit(seen) == [2, 1]
     assert by_merit([*seen, failed(3, 0.9)]) == [2, 3, 1]  # 1 has 0.885 on average
+    three_of_seven = [complied(4, -10.0)] * 3 + [failed(4, 0.1)] * 4
+    assert by_merit([*seen, *three_of_seven])[0] == 2
 
 
 def test_merit_is_a_mean_and_equals_go_by_their_number() -> None:
@@ -314,6 +318,14 @@ def test_a_greedy_search_exploits_and_a_curious_one_explores() -> None:
     trials = good_trials([0, 23, 57, 88, 119, 40, 71])
     assert made(beta=0.0).pick(trials, []).reason == "exploit"
     assert made(beta=50.0).pick(trials, []).reason == "explore"
+
+
+def test_to_explore_is_to_pick_any_other_than_the_one_believed_best() -> None:
+    trials = good_trials([0, 23, 57, 88, 119, 40, 71])
+    decision = made(beta=2.0).pick(trials, [])
+    believed = OrderGP(TYPES, [o.order for o in trials], [o.value for o in trials]).posterior(EVERY)
+    assert 0.01 < believed.mean.max() - decision.mean < 5.0
+    assert decision.reason == "explore"
 
 
 def test_ties_break_by_the_lowest_index() -> None:

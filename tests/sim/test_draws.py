@@ -105,6 +105,20 @@ def test_an_environment_draws_by_seed_step_episode_and_its_own_index() -> None:
     assert got == expected
 
 
+def test_every_step_has_a_counter_of_its_own() -> None:
+    """A batch that draws for itself plays as one that is given each step's words."""
+    n, key = 16, np.random.SeedSequence(7).generate_state(2).tolist()
+    own, told = (Batch(n, GameConfig(red_agent="meander"), autoreset=False) for _ in range(2))
+    for batch in (own, told):
+        batch.reset(seed=7)
+    for step in range(1, 9):
+        words = [reference_philox([step, 0, k, 0], key) for k in range(n)]
+        own.step(np.zeros(n, np.int64))
+        told.step(np.zeros(n, np.int64), np.array(words))
+        for field in ("addresses_known", "ports_known", "red_target", "table"):
+            assert own.state[field].tolist() == told.state[field].tolist()
+
+
 # --- sets
 
 

@@ -194,6 +194,15 @@ def test_meander_does_not_escalate_a_host_it_was_thrown_out_of() -> None:
     assert match.did == "EXP U1"  # not PE Ent0: it is mapped, and not exploited any more
 
 
+@pytest.mark.parametrize("lost", ["Ent0", "Ent1", "U1", "U4"])
+def test_being_thrown_out_of_one_host_does_not_keep_it_from_escalating_others(lost: str) -> None:
+    others = [name for name in ("Ent0", "Ent1", "U1", "U4") if name != lost]
+    match = settled("Ent0", "Ent1", "U1", "U4").put("meander_exploited", *others)
+    assert match.hosts("meander_mapped") == {lost, *others}
+    for name in others:
+        assert match.put("meander_escalated", "U0").turn(target=name).did == f"PE {name}"
+
+
 def test_a_failed_escalation_makes_meander_exploit_the_host_again() -> None:
     match = settled("U1", "U2", escalated=("U1", "U2")).last("PE U1", Success.FALSE)
     match.turn(target="U1")

@@ -6,7 +6,7 @@ that and nothing else, the small integer arrays that the compiled rules look thi
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from typing import Final
 
 import numpy as np
@@ -20,17 +20,17 @@ class Subnet(IntEnum):
     OPERATIONAL = 2
 
 
-class Software(IntEnum):
+class Software(Enum):
     """What a listening process is, as far as an exploit can tell."""
 
-    OTHER = 0  # listens, but nothing in Red's arsenal attacks it
-    SSH = 1
-    FEMITTER = 2
-    SMTP = 3
-    SMB = 4
-    RDP = 5
-    WEB = 6
-    MYSQL = 7
+    OTHER = auto()  # listens, but nothing in Red's arsenal attacks it
+    SSH = auto()
+    FEMITTER = auto()
+    SMTP = auto()
+    SMB = auto()
+    RDP = auto()
+    WEB = auto()
+    MYSQL = auto()
 
 
 @dataclass(frozen=True)
