@@ -31,12 +31,13 @@ def expected_activity(events: list[tuple[int, int]], placed: bool, cardiff: bool
 
 
 def test_a_shell_counts_on_the_host_it_was_opened_on() -> None:
-    board = Board()
-    for name in ("Ent0", "Ent1"):
-        board.batch.state["event_count"][0, host_index(name)] = 1
-        board.batch.state["event_ports"][0, host_index(name)] = port_set([22])
-    board.put("event_hosts", "Ent0", "Ent1").put("shell_events", "Ent1").turn("Sleep")
-    assert [board.bits(name)[:2] for name in ("Ent0", "Ent1")] == ["10", "11"]
+    for connections, shown in ((1, "10"), (3, "11")):  # to one port: a scan, an exploit
+        board = Board()
+        for name in ("Ent0", "Ent1"):
+            board.batch.state["event_count"][0, host_index(name)] = connections
+            board.batch.state["event_ports"][0, host_index(name)] = port_set([22])
+        board.put("event_hosts", "Ent0", "Ent1").put("shell_events", "Ent1").turn("Sleep")
+        assert [board.bits(name)[:2] for name in ("Ent0", "Ent1")] == [shown, "11"]
 
 
 @pytest.mark.parametrize("observation", ["challenge", "cardiff"])
