@@ -77,7 +77,7 @@ def test_figures_are_plain_data_and_name_the_game(tiny_run: tuple[TrainReport, l
     assert figures["sgemm_flops"] > 1e8
     assert "torch" in figures["machine"]["packages"]
     assert [stage["name"] for stage in figures["stages"]] == [*STAGES, MODERN]
-    assert figures["modern_observation"] == "challenge"
+    assert figures["observation"] == "challenge"
     assert all(set(ratio) == {"name", "value"} for ratio in figures["ratios"])
 
 

@@ -4,7 +4,7 @@ Everything runs on one thread. What an update costs depends on how many differen
 transitions hold, so rollout, update and training are measured twice: *fresh*, in the first updates
 of a policy, and *settled*, after some training. To stay there, the weights are restored every few
 updates; environments play on. Both are the documented form; *modern* is the modern form with larger
-networks, in its first updates.
+networks, in its first updates. With the observation memory hardly any input comes twice.
 """
 
 import copy
@@ -27,7 +27,7 @@ from workflow_rl.bench.measure import (
     describe_machine,
     measure,
 )
-from workflow_rl.config import PPO_FORMS, GameConfig, ObservationName, TrainConfig
+from workflow_rl.config import PPO_FORMS, GameConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.errors import MissingDependencyError
 from workflow_rl.ppo.network import ActorCritic
@@ -46,7 +46,6 @@ ORDER: Final = ("op_server", "enterprise", "op_host", "user", "defender")
 STAGES: Final = ("fresh", "settled")  # of the documented form
 MODERN: Final = "modern"
 MODERN_HIDDEN: Final = (128, 128)
-MODERN_OBSERVATION: Final[ObservationName] = "challenge"
 PHASES: Final = ("simulate", "infer and sample", "compliance", "update")
 _VIEW: Final = TrainConfig.compliance_view
 _UPDATES_PER_RESTORE: Final = 5  # updates after which the stage's weights are restored
@@ -142,7 +141,6 @@ def run(
     settle: int,
     load: int = 0,
     num_envs: int = NUM_ENVS,
-    modern_observation: ObservationName = MODERN_OBSERVATION,
     progress: Callable[[str], None] = lambda name: None,
 ) -> TrainReport:
     """Measures everything that can be measured here.
@@ -154,21 +152,19 @@ def run(
         settle: updates before a policy counts as settled.
         load: busy processes to run beside it.
         num_envs: environments; each plays an episode per update.
-        modern_observation: what the modern form sees.
         progress: called with what is being done.
     """
-    modern = replace(config, observation=modern_observation)
     with one_thread():
         subjects = [
             _subject_at(stage, updates, config, num_envs, progress)
             for stage, updates in zip(STAGES, (0, settle), strict=True)
         ]
-        subjects.append(_subject_at(MODERN, 0, modern, num_envs, progress))
+        subjects.append(_subject_at(MODERN, 0, config, num_envs, progress))
         progress("preparing")
         works: dict[str, Work] = {SIMULATOR: contenders.simulator(num_envs, 1, config)}
         for subject in subjects:
             works |= subject.works()
-        others, skipped = _others(config, modern, num_envs)
+        others, skipped = _others(config, num_envs)
         with busy_processes(load) if load else nullcontext():
             measured = measure(works | others, repeats=repeats, seconds=seconds, progress=progress)
         shown = [f"{what}, {stage}" for what in _SHOWN for stage in (*STAGES, MODERN)]
@@ -187,7 +183,6 @@ def run(
             "repeat_count": repeats,
             "seconds_per_repeat": seconds,
             "settle_updates": settle,
-            "modern_observation": modern_observation,
             "modern_hidden": list(MODERN_HIDDEN),
         },
     )
@@ -210,6 +205,7 @@ class Subject:
         """Saves the present policy and optimiser as the stage, and collects one rollout of it."""
         training, learner = self.training, self.training.learner
         self._updates = training.updates_made
+        self._collect(training.player, learner.network)  # tells the player whether inputs repeat
         self._rollout = self._collect(training.player, learner.network)
         scorekeeper = Scorekeeper(training.job.train.n_envs)
         self._reward, self._episodes = scorekeeper.score(
@@ -366,9 +362,7 @@ def sgemm_peak() -> Work:
     return work
 
 
-def _others(
-    config: GameConfig, modern: GameConfig, num_envs: int
-) -> tuple[dict[str, Work], list[str]]:
+def _others(config: GameConfig, num_envs: int) -> tuple[dict[str, Work], list[str]]:
     works: dict[str, Work] = {PEAK: sgemm_peak()}
     skipped = []
     order = TYPES.index(ORDER)
@@ -377,7 +371,7 @@ def _others(
             num_envs, config, order, PPO_FORMS["documented"], TrainConfig.hidden
         ),
         SB3_MODERN: lambda: contenders.sb3_ppo(
-            num_envs, modern, order, PPO_FORMS["modern"], MODERN_HIDDEN
+            num_envs, config, order, PPO_FORMS["modern"], MODERN_HIDDEN
         ),
         CYBORG: lambda: contenders.cyborg(config),
     }
