@@ -32,7 +32,7 @@ def suspicious_processes(state: Any) -> dict[str, list[int]]:
 
 
 def is_removable(state: Any, session: Any) -> bool:
-    """Says whether a Remove would kill this session of Red's."""
+    """Says whether Remove would end it."""
     suspicious = suspicious_processes(state).get(session.host, ())
     return session.pid in suspicious and not is_privileged(session)
 

@@ -17,7 +17,7 @@ _POOL: Final = 256  # orders drawn, where they cannot be listed, to begin with
 _STARTS: Final = 6  # it climbs, one after the other, from the best of these and of those known
 
 Floats = NDArray[np.float64]
-Score = Callable[[Indices], Floats]
+Scorer = Callable[[Indices], Floats]
 
 
 def ranked(
@@ -60,7 +60,7 @@ def _looked_at(orders: Orders, rng: np.random.Generator) -> Indices:
 
 
 def promising(
-    orders: Orders, score: Score, known: Sequence[int], seed: Sequence[int], most: int
+    orders: Orders, score: Scorer, known: Sequence[int], seed: Sequence[int], most: int
 ) -> tuple[Indices, Floats]:
     """Returns the orders worth looking at with their scores: all of them, or the best found.
 
@@ -85,7 +85,9 @@ def promising(
     return found, np.array([seen[order] for order in found.tolist()])
 
 
-def _climb(orders: Orders, score: Score, seen: dict[int, float], top: int, most: int) -> int | None:
+def _climb(
+    orders: Orders, score: Scorer, seen: dict[int, float], top: int, most: int
+) -> int | None:
     """Returns the best neighbour of an order, if it is better; notes the score of all of them."""
     near = orders.neighbours(top)
     new = np.setdiff1d(near, list(seen))[: most - len(seen)]

@@ -17,7 +17,7 @@ from workflow_rl.ordersearch.acquisition import (
 from workflow_rl.ordersearch.candidates import (
     DECIMALS,
     Floats,
-    Score,
+    Scorer,
     promising,
     ranked,
     spread_out,
@@ -95,7 +95,7 @@ class GpUcb:
         )
 
     def _promising(
-        self, score: Score, starts: Sequence[int], number: int, points: int
+        self, score: Scorer, starts: Sequence[int], number: int, points: int
     ) -> tuple[Indices, Floats]:
         most = int(min(_MOST_LOOKS, max(_WORK / max(points, 1) ** 2, 4)))
         return promising(self._orders, score, starts, [self._seed, 129, number], most)
