@@ -264,6 +264,15 @@ def test_what_is_no_observation_is_refused_and_the_episode_goes_on(known: Observ
         seen, *_ = env.step(action)
 
 
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_no_finite_number_has_no_answer(odd: float) -> None:
+    policy = knowing_policy("challenge", NUM_ACTIONS, masked=False)
+    seen = np.zeros((3, 52), np.float32)
+    seen[1, 7] = odd
+    for answer in (policy.act, policy.probabilities):
+        assert "values must be finite numbers" in sentence(answer, seen)
+
+
 def test_a_history_that_the_rules_make_impossible_is_refused_and_the_episode_goes_on() -> None:
     policy, undisturbed = (knowing_policy("belief", NUM_ACTIONS, masked=True) for _ in range(2))
     quiet, shown = np.zeros(52, np.int8), np.zeros(52, np.int8)

@@ -171,6 +171,16 @@ def test_a_wrong_flag_is_one_sentence_and_writes_nothing(
     refusal(["bench", subject, "--json", "figures.json", flag, value], capsys, tmp_path)
 
 
+@pytest.mark.parametrize("subject", ["sim", "train", "vector", "scale", "soak"])
+def test_help_offers_no_attacker_that_is_refused(
+    subject: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["bench", subject, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "who attacks: bline, meander, sleep (default: bline)" in told
+
+
 def test_figures_do_not_go_into_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,14 +33,15 @@ def score(red_agent: str, reward: float, untrained: float) -> Score:
 SCORES = (score("bline", -14.25, -40.0), score("meander", -300.0, -80.0), score("sleep", 0.0, 0.0))
 
 
-def told(trials: list[Trial], folder: Path) -> str:
+def told(trials: list[Trial], folder: Path, *, further: bool = False) -> str:
     """What is printed of a search against bline."""
     out = io.StringIO()
     seen = [t.observation for t in trials if t.observation is not None]
     finding = conclude(TYPES, seen, "bline")
     chosen = recommend(TYPES, seen, finding.equals)
     with closing(RunDirectory.create(folder, tiny(), [])) as directory:
-        outcome = SearchOutcome(directory.path, trials, finding, chosen, None, SCORES, 12.0, 3_456)
+        measured = None, further, SCORES, 12.0, 3_456
+        outcome = SearchOutcome(directory.path, trials, finding, chosen, *measured)
         print_outcome(Console(file=out, width=80, highlight=False), outcome, directory)
     text = out.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines() if str(folder) not in line), text
@@ -53,13 +54,14 @@ def joined(text: str) -> str:
 
 
 def test_the_compliant_are_ranked_first_and_then_by_reward(tmp_path: Path) -> None:
+    # Only the one that did not comply has op_server before enterprise and before user.
     below, second, first = trial(7, -1.0, good=False), trial(3, -20.0), trial(90, -10.0)
     shown = told([below, second, first], tmp_path)
     places = [shown.index(short_order(TYPES[t.order])) for t in (first, second, below)]
     assert places == sorted(places)
     assert "2 of 3 workflows compliant." in shown
     assert "found: Only 2 trials complied: too few to tell orders apart." in shown
-    assert f"recommended: {TYPES.format(90)} (one of 120)" in shown
+    assert f"recommended: {TYPES.format(90)} (one of 40)" in shown
     assert "3,456 transitions in 12 s" in shown
 
 
@@ -68,6 +70,15 @@ def test_the_policy_is_told_by_red_agent_and_called_unfit_where_it_is(tmp_path: 
     assert "-14.25 ± 0.50" in shown
     assert "unfit for meander: -300.0, where repairing by the order" in joined(shown)
     assert shown.count("unfit") == 1
+
+
+def test_whether_the_policy_was_trained_further_is_told(tmp_path: Path) -> None:
+    whole, tuned = (
+        joined(told([trial(7, -1.0)], tmp_path / str(further), further=further))
+        for further in (False, True)
+    )
+    assert "handed over: the policy universal, trained further for it against all" in tuned
+    assert "handed over: the policy universal, as it comes with the package" in whole
 
 
 def test_where_nothing_complied_the_answer_says_so_first(tmp_path: Path) -> None:

@@ -361,6 +361,8 @@ def test_what_was_tried_and_never_complied_with_is_said() -> None:
     sentence = f"{found.unmet[0]}: what such orders are worth is not known."
     assert sentence in found.details
     assert found.as_json()["none_complied"] == [["user", "enterprise"]]
+    assert found.equal_orders == 60  # those are not among the equals
+    assert set(found.equals) == {t.order for t in trials if t.is_compliant}
     assert conclude(TYPES, every_order(NOTHING, noise=1.0), "bline").unmet == ()
     assert conclude(TYPES, [t for t in trials if not t.is_compliant], "bline").unmet == ()
 
@@ -385,9 +387,15 @@ def test_what_never_complied_is_what_no_compliant_trial_has() -> None:
             for o, c in zip(orders, complied, strict=True)
         ]
         for red, units in (("meander", UNITS), ("bline", ("enterprise", "op_server", "user"))):
-            unmet = conclude(TYPES, seen, red).unmet
-            assert set(unmet) == unmet_by_hand(seen, units)
-            numbers.add(len(unmet))
+            found = conclude(TYPES, seen, red)
+            assert set(found.unmet) == unmet_by_hand(seen, units)
+            assert set(found.equals) == {
+                order
+                for order, names in enumerate(ORDERS)
+                if all(names.index(p.second) < names.index(p.first) for p in found.unmet)
+            }
+            assert found.equal_orders == len(found.equals)
+            numbers.add(len(found.unmet))
     assert numbers == {0, 1, 2, 3, 4}
 
 

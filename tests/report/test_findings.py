@@ -9,7 +9,7 @@ import pytest
 from tests.report.runs import log_rows, trial, write_run
 from workflow_rl.agents.shipped import WITHOUT_ORDER
 from workflow_rl.cli import main
-from workflow_rl.config import ExperimentConfig, GameConfig
+from workflow_rl.config import RED_AGENTS, ExperimentConfig, GameConfig
 from workflow_rl.files import read_json
 from workflow_rl.report.findings import cost_of, find
 from workflow_rl.report.rundata import read_run
@@ -120,6 +120,28 @@ def test_the_policy_is_what_it_is_worth_on_fresh_games(tmp_path: Path) -> None:
     assert unfit == [
         "Unfit for meander: -300.0, where repairing by the order without any training gets -80.0."
     ]
+
+
+@pytest.mark.parametrize(
+    ("further", "told"),
+    [
+        ({"policy_trained_further": True}, "any order, trained further for this one against all"),
+        ({"policy_trained_further": False}, "any order, as it comes with the package: training"),
+        ({}, "any order. The trials' own policies are others."),  # as earlier versions wrote
+    ],
+)
+def test_how_universal_came_to_be_the_policy_is_said(
+    further: dict[str, bool], told: str, tmp_path: Path
+) -> None:
+    summary = {
+        "recommendation": {"order": 5, "reason": "of one"},
+        "policy_kind": "universal",
+        "policy_env_reward": -14.0,
+        "policy_scores": [fresh(red_agent, -14.0, -40.0) for red_agent in RED_AGENTS],
+        "policy_score_games": 2_000,
+    }
+    run = write_run(tmp_path / "run", [trial(0, 5, -30.0)], summary=summary | further)
+    assert told in " ".join(about_recommendation(find(read_run(run))))
 
 
 def test_without_a_trial_there_is_nothing_to_find(tmp_path: Path) -> None:

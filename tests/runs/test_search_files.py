@@ -296,7 +296,11 @@ def test_what_is_handed_over_is_universal_tuned_for_the_order_or_as_it_was(tmp_p
         all((handed_over.weights[name] == weights[name]).all() for name in before)
         for weights in (tuned, before)
     ]
-    assert any(same)
+    assert same == [outcome.trained_further, not outcome.trained_further]
+    assert (
+        json.loads((outcome.path / "summary.json").read_text())["policy_trained_further"]
+        is outcome.trained_further
+    )
     assert any((tuned[name] != before[name]).any() for name in before)
     (trial, *_) = outcome.trials  # the trials stay the documented network's
     assert load_policy(outcome.path / f"policies/{trial.name}.safetensors").observation_size == 52

@@ -108,12 +108,15 @@ class Policy:
         """Returns each action's probability, (145,) or (n, 145) for n observations.
 
         Raises:
-            InvalidInputError: the observation has another size, or the order is none.
+            InvalidInputError: the observation has another size or a value that is no finite
+                number, or the order is none.
         """
         seen = self._numbers(observation)
         rows = np.atleast_2d(seen)
         if rows.ndim != 2 or rows.shape[1] != self.observation_size:
             raise self._other_size(seen)
+        if not np.isfinite(rows).all():
+            raise InvalidInputError("an observation's values must be finite numbers")
         x = self._first_layer(rows, order)
         for weight, bias in self.layers[1:]:
             x = _ACTIVATIONS[self.activation](x) @ weight.T + bias

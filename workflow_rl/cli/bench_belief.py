@@ -25,7 +25,7 @@ def add_to(subjects: Commands) -> None:
         "workflow-rl bench belief --blue cardiff --red-agent meander --games 2000\n"
         "workflow-rl bench belief --blue greedy --green-agent active",
     )
-    add_measuring_flags(parser, "belief", seconds=0.3, cyborg=False)
+    add_measuring_flags(parser, "belief", seconds=0.3, cyborg=False, mixed=True)
     parser.set_defaults(red_agent=MIXED)
     add_setting(parser, GAME["rules"])
     add_setting(parser, GAME["green_agent"])

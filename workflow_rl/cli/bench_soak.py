@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
-from workflow_rl.cli.measuring import measure_and_show
+from workflow_rl.cli.measuring import add_red_agent, measure_and_show, one_red_agent
 from workflow_rl.config import GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.files import named_output
@@ -32,7 +32,7 @@ def add_to(subjects: Commands) -> None:
         "--minutes", type=float, default=10.0, metavar="X", help="how long to go on"
     )
     parser.add_argument("--n-envs", type=int, default=1_000, metavar="N", help="environments")
-    add_setting(parser, GAME["red_agent"])
+    add_red_agent(parser)
     add_setting(parser, GAME["rules"])
     parser.add_argument(
         "--json",
@@ -50,8 +50,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInputError(f"--minutes must be above 0, to 10000, not {args.minutes}")
     number = whole_number("--n-envs", args.n_envs, 1, 1_000_000)
     config = GameConfig(red_agent=args.red_agent, rules=args.rules)
-    if config.red_agent == "mixed":
-        raise InvalidInputError("the soak needs one red agent: bline, meander or sleep")
+    one_red_agent(config, "soak")
     name = time.strftime("bench_soak_%Y%m%d_%H%M%S.json")
     path = named_output(args.json) if args.json else Path("logs") / name
     with explain_missing("bench soak"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from workflow_rl.bench.measure import Ratio
 from workflow_rl.cli.arguments import BACKEND, GAME, add_setting
-from workflow_rl.config import MIXED, GameConfig, whole_number
+from workflow_rl.config import MIXED, RED_AGENTS, GameConfig, whole_number
 from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import json_text, named_output, write_named
@@ -20,10 +20,23 @@ if TYPE_CHECKING:
 
 
 def add_measuring_flags(
-    parser: argparse.ArgumentParser, subject: str, seconds: float, *, cyborg: bool = True
+    parser: argparse.ArgumentParser,
+    subject: str,
+    seconds: float,
+    *,
+    cyborg: bool = True,
+    mixed: bool = False,
 ) -> None:
-    """Adds the flags of every benchmark, and of those that measure CybORG where it is."""
-    add_setting(parser, GAME["red_agent"])
+    """Adds the flags of every benchmark.
+
+    Args:
+        parser: gets them.
+        subject: what is measured.
+        seconds: of each row in each round, by default.
+        cyborg: whether CybORG is measured beside it, so that it must be found.
+        mixed: whether several red agents may play.
+    """
+    add_red_agent(parser, mixed=mixed)
     if cyborg:
         add_setting(parser, BACKEND["cyborg_path"])
     parser.add_argument(
@@ -48,6 +61,22 @@ def add_measuring_flags(
     )
 
 
+def add_red_agent(parser: argparse.ArgumentParser, *, mixed: bool = False) -> None:
+    """Adds --red-agent; unless several may play, its help names those of a whole measurement."""
+    one = f"who attacks: {', '.join(RED_AGENTS)}"
+    add_setting(parser, GAME["red_agent"], text=None if mixed else one)
+
+
+def one_red_agent(config: GameConfig, what: str) -> None:
+    """Checks that the red agent is not drawn for each episode.
+
+    Raises:
+        InvalidInputError: it is.
+    """
+    if config.red_agent == MIXED:
+        raise InvalidInputError(f"the {what} needs one red agent: {', '.join(RED_AGENTS)}")
+
+
 def checked(args: argparse.Namespace, config: GameConfig, *, mixed: bool = False) -> Path:
     """Checks the flags of every benchmark and returns where its figures go.
 
@@ -63,8 +92,8 @@ def checked(args: argparse.Namespace, config: GameConfig, *, mixed: bool = False
     if getattr(args, "cyborg_path", None) is not None:
         load_cyborg(args.cyborg_path)  # says so if there is none
         os.environ[PATH_VARIABLE] = args.cyborg_path
-    if config.red_agent == MIXED and not mixed:
-        raise InvalidInputError("the benchmark needs one red agent: bline, meander or sleep")
+    if not mixed:
+        one_red_agent(config, "benchmark")
     whole_number("--repeats", args.repeats, 1, 1_000)
     whole_number("--load", args.load, 0, 1_000)
     if not 0.01 <= args.seconds <= 60:

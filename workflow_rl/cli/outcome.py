@@ -110,11 +110,12 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
     """Prints what the policy that is handed over is worth against each red agent."""
     worth = outcome.worth(config)
     if config.handed_over == UNIVERSAL:
-        print_sentence(
-            console,
-            "handed over: the policy universal, trained further for it against all attackers, or "
-            "as it was if that made it no better",
+        how = (
+            "trained further for it against all attackers"
+            if outcome.trained_further
+            else "as it comes with the package; training it further made it no better"
         )
+        print_sentence(console, f"handed over: the policy universal, {how}")
     print_sentence(
         console,
         f"its policy: reward {worth.reward}, compliance {worth.compliance:.3f} (true "

@@ -69,7 +69,7 @@ class Finding:
     effects: tuple[PairEffect, ...]  # of every pair that can matter, the clear ones first
     either: tuple[PairEffect, ...]  # at least one of these matters, the trials cannot tell which
     idle: tuple[str, ...]  # units whose places make no difference by the rules of the game
-    equals: tuple[int, ...]  # orders that are best and equal, as far as is known: all, or if ...
+    equals: tuple[int, ...]  # orders that are best and equal, none of `unmet`: all, or if ...
     equal_orders: int  # ... these are too many to list, those tried
     explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
     unmet: tuple[UnmetPair, ...] = ()  # that were tried, and never complied with
@@ -150,8 +150,9 @@ def conclude(orders: Orders, seen: Sequence[Observation], red_agent: str) -> Fin
     able = _pairs_that_can_matter(orders, red_agent)
     idle = tuple(orders.units.names[unit] for unit in orders.idle_units(red_agent))
     values = np.array([o.value for o in used])
-    all_equal = _best_by(orders, {}, used)
     unmet = _unmet(orders, seen, able)
+    known = _without(orders, unmet)
+    all_equal = _best_by(known, {}, used)
     nothing = Finding(len(seen), len(used), (), (), idle, *all_equal, math.nan, unmet)
     if len(used) < FEWEST or not values.std() > 0 or not len(able):
         return nothing
@@ -173,7 +174,7 @@ def conclude(orders: Orders, seen: Sequence[Observation], red_agent: str) -> Fin
     }
     by_size = sorted(effects, key=lambda k: (k not in clear, -effects[k].worth.mean, k))
     decisive = {int(able[k]): float(weights.worth[k]) for k in (*clear, *either)}
-    equals, number = _best_by(orders, decisive, used)
+    equals, number = _best_by(known, decisive, used)
     return Finding(
         tried=len(seen),
         compliant=len(used),
@@ -214,6 +215,14 @@ def _unmet(
         if (failed[:, k] == way).any() and not (complied[:, k] == way).any()
     ]
     return tuple(found) if len(complied) and len(found) <= _MOST_ALTERNATIVES else ()
+
+
+def _without(orders: Orders, unmet: Sequence[UnmetPair]) -> Orders:
+    """Returns the orders without those of which only is known that none complied."""
+    if not unmet:
+        return orders
+    met = [(pair.second, pair.first) for pair in unmet]
+    return Orders(orders.units, Requirements.of([*orders.required.pairs, *met], orders.units))
 
 
 def _best_by(

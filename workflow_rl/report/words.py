@@ -104,9 +104,14 @@ def about_recommendation(found: Findings) -> list[str]:
             "rewards below are another measure: each environment's last 3 training episodes."
         )
         if found.run.summary.get("policy_kind") == UNIVERSAL:
+            further = found.run.summary.get("policy_trained_further")
+            how = {
+                None: "",  # as in runs of earlier versions
+                True: ", trained further for this one against all attackers",
+                False: ", as it comes with the package: training it further made it no better",
+            }[further]
             text.append(
-                "The policy is “universal”, which follows any order: trained further for this one "
-                "against all attackers, or as it was if that made it no better. The trials' own "
+                f"The policy is “universal”, which follows any order{how}. The trials' own "
                 "policies are others."
             )
         text += [unfit_for(score) for score in mine.fresh if score.is_unfit]

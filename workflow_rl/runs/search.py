@@ -261,12 +261,13 @@ class Search:
         try:
             transitions = int(summary["transitions"])
             scores = tuple(Score.from_json(score) for score in summary["policy_scores"])
+            further = bool(summary["policy_trained_further"])
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"{path} is not of this version") from error
         polished, seconds = self._polished(), self._seconds_noted()
         answer = self._answer()
         return SearchOutcome(
-            path.parent, self.done, *answer, polished, scores, seconds, transitions
+            path.parent, self.done, *answer, polished, further, scores, seconds, transitions
         )
 
     def _conclude(self) -> Iterator[Event]:
@@ -288,11 +289,12 @@ class Search:
                 policies = [Policy(task.job.base, describe_trained(task.job, None))]
             if polished is not None:
                 policies.append(self._policy_of(task, last=self.config.polish == UNIVERSAL))
-        scores = self._hand_over(policies, task.job.game)
+        further, scores = self._hand_over(policies, task.job.game)
         self._rebuild()
         path, transitions = self.directory.path, self._tables.transitions
-        seconds = self._seconds()
-        found = SearchOutcome(path, done, finding, chosen, polished, scores, seconds, transitions)
+        found = SearchOutcome(
+            path, done, finding, chosen, polished, further, scores, self._seconds(), transitions
+        )
         write_json(path / SUMMARY_FILE, summarise(self.config, found, self.trials))
         self.outcome = found
 
@@ -310,15 +312,26 @@ class Search:
             return load_policy(folder.snapshot(result.updates))
         return Policy(weights, describe_trained(task.job, result))
 
-    def _hand_over(self, policies: Sequence[Policy], game: GameConfig) -> tuple[Score, ...]:
-        """Saves the best of some policies, by games of their own; returns its scores."""
+    def _hand_over(
+        self, policies: Sequence[Policy], game: GameConfig
+    ) -> tuple[bool, tuple[Score, ...]]:
+        """Saves the best of some policies, by games of their own.
+
+        Args:
+            policies: one, and what further training made of it, if there was any.
+            game: in which they are compared.
+
+        Returns:
+            Whether it is the one that was trained further, and its scores.
+        """
         config = self.config
         games, threshold = config.search.score_games, config.train.compliance_threshold
-        policy = policies[choose(policies, game, threshold, games)]
+        chosen = choose(policies, game, threshold, games)
+        policy = policies[chosen]
         scores = tuple(score_policy(policy, game, games))
         policy.description["scores"] = [score.as_json() for score in scores]
         policy.save(self.directory.policy(RECOMMENDED))
-        return scores
+        return chosen > 0, scores
 
 
 def _strategy(config: ExperimentConfig, orders: Orders) -> Strategy:

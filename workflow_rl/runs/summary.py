@@ -24,6 +24,7 @@ class SearchOutcome:
     finding: Finding  # about orders
     recommendation: Recommendation  # one order, as an example of those that are equal
     polished: TrainResult | None
+    trained_further: bool  # whether that gave the policy that is handed over
     scores: tuple[Score, ...]  # of the policy that is handed over, against each red agent
     seconds: float
     transitions: int
@@ -86,6 +87,7 @@ def summarise(
         "recommended": orders.format(outcome.recommendation.order),
         "recommendation": asdict(outcome.recommendation),
         "policy_kind": config.handed_over,
+        "policy_trained_further": outcome.trained_further,
         "policy_env_reward": worth.reward.mean,
         "policy_env_reward_half_width": worth.reward.half_width,
         "policy_compliance": worth.compliance,
