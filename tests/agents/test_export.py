@@ -29,11 +29,11 @@ KINDS = {
     "told the order": new_policy(conditioned=True),
     "told the order it was trained for": new_policy(conditioned=True, order=ORDER, seed=1),
     "told ranks and what is due": new_policy(conditioned=True, order_encoding="ranks+due"),
-    "a memory": new_policy(376, activation="tanh"),
-    "a memory, told the order, masked": new_policy(376, conditioned=True, mask_actions=True),
-    "a belief": new_policy(526),
+    "a memory": new_policy(304, activation="tanh"),
+    "a memory, told the order, masked": new_policy(304, conditioned=True, mask_actions=True),
+    "a belief": new_policy(454),
     "useful actions": new_policy(52, 62),
-    "useful actions, masked": new_policy(376, 62, mask_actions=True, activation="tanh"),
+    "useful actions, masked": new_policy(304, 62, mask_actions=True, activation="tanh"),
     "the winner's outputs": new_policy(62, 36),
     "the winner's outputs, masked": new_policy(62, 36, mask_actions=True),
     "shipped": load_policy(shipped_policy("ppo", "main", "bline")),
@@ -96,7 +96,7 @@ def test_every_action_is_the_policy_s_own(kind: str) -> None:
 
 
 def test_it_plays_the_same_game_by_what_its_metadata_say() -> None:
-    policy = new_policy(376, 62, conditioned=True, order=ORDER, mask_actions=True)
+    policy = new_policy(304, 62, conditioned=True, order=ORDER, mask_actions=True)
     agent = policy_agent(policy, "ours")
     assert isinstance(agent, PolicyAgent)
     model = session(export_policy(policy))
@@ -117,7 +117,7 @@ def test_it_plays_the_same_game_by_what_its_metadata_say() -> None:
         observation, *_, infos = env.step(np.asarray(action))
 
 
-@pytest.mark.parametrize(("size", "name"), [(52, "challenge"), (62, "cardiff"), (376, "memory")])
+@pytest.mark.parametrize(("size", "name"), [(52, "challenge"), (62, "cardiff"), (304, "memory")])
 def test_the_layout_covers_the_observation_without_a_gap(size: int, name: str) -> None:
     told = metadata(session(export_policy(new_policy(size))))["observation"]
     assert (told["name"], told["size"]) == (name, size)

@@ -127,8 +127,8 @@ def test_a_reader_that_goes_away_does_not_cost_the_files(here: Path) -> None:
         (["sleep", "--seed", "-1"], "seed must be"),
         (["sleep", "--output", "file"], "nothing can be written to file"),
         (["file"], "damaged or not a policy file"),
-        (["blind"], "a policy of 52 inputs does not fit the observation memory of 376 values"),
-        (["odd"], "a policy of 60 inputs cannot play: an observation has 52 or 62 or 376 or"),
+        (["blind"], "a policy of 52 inputs does not fit the observation memory of 304 values"),
+        (["odd"], "a policy of 60 inputs cannot play: an observation has 52 or 62 or 304 or"),
         (["truth", "--backend", "cyborg"], "the observation 'truth' is the simulator's"),
         (["bline=table,meander=memory"], "the two policies see different things"),
     ],
@@ -137,7 +137,7 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
     args: list[str], text: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "file").write_text("no policy")
-    for name, size in (("odd", 60), ("table", 52), ("memory", 376), ("truth", 406)):
+    for name, size in (("odd", 60), ("table", 52), ("memory", 304), ("truth", 334)):
         policy_file(here / name, new_policy(size))
     told = {"conditioned": False, "observation": "memory"}
     save_policy(here / "blind", weights(52, 145), told)

@@ -100,7 +100,7 @@ def whatever(tmp_path: Path) -> dict[str, str]:
         "36 outputs": str(bline),
         "pair": f"bline={bline},meander={meander}",
         "masked": str(masked),
-        "memory": str(policy_file(tmp_path / "memory.safetensors", new_policy(376, 62))),
+        "memory": str(policy_file(tmp_path / "memory.safetensors", new_policy(304, 62))),
     } | {name: name for name in ("cardiff", "ppo", "greedy", "react-restore")}
 
 

@@ -98,7 +98,7 @@ def test_a_number_of_any_length_is_answered_with_the_allowed_actions() -> None:
         parse_action("9" * 10_000)
 
 
-def test_kinds_are_numbered_as_an_observed_last_action_shows_them() -> None:
+def test_kinds_are_numbered_in_the_order_of_the_rules() -> None:
     assert [kind.name for kind in sorted(ActionKind)] == [
         *("SLEEP", "MONITOR", "ANALYSE", "REMOVE", "RESTORE", "FIRST_DECOY")
     ]

@@ -44,7 +44,7 @@ STARTS = dict(
 )
 RULES = Path(__file__).parents[2] / "docs" / "rules.md"
 QUIET = np.zeros(CHALLENGE_SIZE, np.int8)
-ANALYSE, REMOVE, RESTORE, FIRST_DECOY = 2, 3, 4, 5
+REMOVE, RESTORE, FIRST_DECOY = 3, 4, 5
 
 
 def shown(**hosts: str) -> NDArray[np.int8]:
@@ -80,8 +80,8 @@ def described(steps: Sequence[Step]) -> NDArray[np.int8]:
     if steps:
         row[:CHALLENGE_SIZE] = steps[-1][0]
     for host in range(NUM_HOSTS):
-        times: tuple[list[int], ...] = ([], [], [], [], [])
-        scans, exploits, analyses, restores, removes = times
+        times: tuple[list[int], ...] = ([], [], [], [])
+        scans, exploits, restores, removes = times
         for t, (table, action) in enumerate(steps):
             activity = tuple(table[4 * host : 4 * host + 2])
             if activity == (1, 0):
@@ -90,15 +90,13 @@ def described(steps: Sequence[Step]) -> NDArray[np.int8]:
                 exploits.append(t)
             if ACTION_HOST[action] == host:
                 kind = int(ACTION_KIND[action])
-                {ANALYSE: analyses, REMOVE: removes, RESTORE: restores}.get(kind, []).append(t)
+                {REMOVE: removes, RESTORE: restores}.get(kind, []).append(t)
         restored = max(restores, default=-1)  # what Blue sees comes after what it does
         exploits = [t for t in exploits if t >= restored]
-        analyses = [t for t in analyses if t >= restored]
         last_exploit = max(exploits, default=-1)
         groups = {
             "scans": _recency(scans, len(steps)),
             "exploits": _recency(exploits, len(steps)),
-            "analyses": _recency(analyses, len(steps)),
             "fixes": [
                 len(exploits) >= 2,
                 len(exploits) >= 3,
@@ -118,8 +116,6 @@ def described(steps: Sequence[Step]) -> NDArray[np.int8]:
         for name, decoys in (("decoys", standing), ("scanned_decoys", at_first_scan)):
             for decoy in decoys:
                 row[STARTS[name] + PLACEABLE.index((host, decoy))] = 1
-    if steps:
-        _describe_last_action(row, steps)
     clock = STARTS["clock"]
     row[clock : clock + len(CLOCK)] = [len(steps) >= step for step in CLOCK]
     return row
@@ -147,20 +143,6 @@ def _after(host: int, standing: set[int], kind: int) -> set[int]:
     if decoy >= 0 and _accepts(host, standing, decoy):
         return standing | {decoy}
     return standing
-
-
-def _describe_last_action(row: NDArray[np.int8], steps: Sequence[Step]) -> None:
-    action = steps[-1][1]
-    host, kind = int(ACTION_HOST[action]), int(ACTION_KIND[action])
-    if kind >= FIRST_DECOY:
-        before: set[int] = set()
-        for _, earlier in steps[:-1]:
-            if ACTION_HOST[earlier] == host:
-                before = _after(host, before, int(ACTION_KIND[earlier]))
-        kind = 5 if _accepts(host, before, kind - FIRST_DECOY) else 6
-    if host >= 0:
-        row[STARTS["last_action"] + host] = 1
-    row[STARTS["last_action"] + NUM_HOSTS + kind] = 1
 
 
 actions = st.integers(0, NUM_ACTIONS - 1)
@@ -315,8 +297,6 @@ def test_a_decoy_that_is_refused_is_not_noted() -> None:
     again = remembered([(QUIET, apache), (QUIET, apache)])
     other = remembered([(QUIET, apache), (QUIET, vsftpd)])
     assert entry(once, "decoys") == entry(again, "decoys")
-    assert entry(once, "last_action")[NUM_HOSTS:] == [0, 0, 0, 0, 0, 1, 0]
-    assert entry(again, "last_action")[NUM_HOSTS:] == [0, 0, 0, 0, 0, 0, 1]
     assert sum(entry(other, "decoys")) == 2
 
 
@@ -353,7 +333,7 @@ def test_truth_is_memory_and_where_red_is() -> None:
     assert (truth.observation[:, :MEMORY_SIZE] == memory.observation).all()
     more = truth.observation[:, MEMORY_SIZE:]
     assert more.shape == (20, OBSERVATION_SIZES["truth"] - MEMORY_SIZE)
-    assert OBSERVATION_SIZES["truth"] == 376 + 2 * 13 + 1 + 3
+    assert OBSERVATION_SIZES["truth"] == 304 + 2 * 13 + 1 + 3
     access = more[:, : 2 * NUM_HOSTS].reshape(20, NUM_HOSTS, 2).sum(axis=2)
     assert (access == truth.out.red_access).all()
     assert (more[:, 2 * NUM_HOSTS] == ~truth.state["ot_running"]).all()

@@ -13,7 +13,7 @@ from workflow_rl.runs.training import describe_trained
 from workflow_rl.sim.memory import columns_of
 from workflow_rl.train.loop import Training
 
-FORGOTTEN: tuple[MemoryEntryName, ...] = ("scans", "last_action", "scanned_decoys")
+FORGOTTEN: tuple[MemoryEntryName, ...] = ("scans", "fixes", "scanned_decoys")
 FORMS = {"documented": PPO_FORMS["documented"], "modern": MODERN}
 
 
@@ -50,7 +50,7 @@ def test_a_policy_trained_without_entries_does_not_look_at_them(
     seen = rows(policy)
     told = policy.probabilities(seen, order)
     np.testing.assert_array_equal(policy.probabilities(turned(seen, *FORGOTTEN), order), told)
-    for entry in ("table", "exploits", "fixes", "decoys", "clock"):  # it does at the others
+    for entry in ("table", "exploits", "decoys", "clock"):  # it does at the others
         assert (policy.probabilities(turned(seen, entry), order) != told).any(axis=1).all()
     assert policy.description["forget"] == list(FORGOTTEN)
 

@@ -38,13 +38,10 @@ class Memory(Protocol):
     older_scans: Bits = 0  # 4, 5, 6, 7 steps ago
     exploits: Bits = 0  # an exploit was shown 0, 1, 2, 3 steps ago, and no Restore since
     older_exploits: Bits = 0
-    analyses: Bits = 0  # Analyse was done 0, 1, 2, 3 steps ago, and no Restore since
-    older_analyses: Bits = 0
-    ever: Bits = 0  # per host: scanned; exploited, analysed since its last Restore; restored
+    ever: Bits = 0  # per host: scanned; exploited since its last Restore; unused; restored
     fixes: Bits = 0  # per host: 2, 3 exploits since its last Restore; removed since the last one
     decoys: Bits = 0  # decoys that stand, a bit for each of PLACEABLE
     scanned_decoys: Bits = 0  # those that stood when the first scan of their host was shown
-    last_action: Bits = 0  # bit h: it worked on host h; from bit 13: its kind
     step: Count = 0
 
 
@@ -106,17 +103,11 @@ class Entry(NamedTuple):
 
 _PER_HOST: Final = 4 * NUM_HOSTS
 CLOCK: Final = (1, 2, 3, 4, 5, 6, 8, 12, 20, 30, 45, 60, 80, 95)
-LAST_KINDS: Final = (
-    *("Sleep", "Monitor", "Analyse", "Remove", "Restore"),
-    *("a decoy that was placed", "a decoy that was refused"),
-)
 MEMORY_LAYOUT: Final = (
     Entry("table", _PER_HOST, "the 52 bits of the challenge: activity and mark of each host"),
     Entry("scans", _PER_HOST, "per host: a scan shown in the last 2, 4, 8 steps; ever"),
     Entry("exploits", _PER_HOST, "per host: an exploit shown in the last 2, 4, 8 steps; ever"),
-    Entry("analyses", _PER_HOST, "per host: analysed in the last 2, 4, 8 steps; ever"),
     Entry("fixes", _PER_HOST, "per host: 2, 3 exploits shown; removed; restored"),
-    Entry("last_action", NUM_HOSTS + len(LAST_KINDS), "the host and the kind of the last action"),
     Entry("decoys", len(PLACEABLE), "the decoys that stand"),
     Entry("clock", len(CLOCK), "so many steps were played"),
     Entry("scanned_decoys", len(PLACEABLE), "the decoys that stood at the host's first scan"),
@@ -139,8 +130,8 @@ def columns_of(entries: Collection[MemoryEntryName]) -> list[slice]:
 _FIRST: Final = sum(1 << 4 * host for host in range(NUM_HOSTS))  # the first bit of every host
 _HOST: Final = 0b1111
 _NOT_FIRST: Final = _FIRST * 0b1110
-_EVER_SCANNED, _EVER_EXPLOITED, _EVER_ANALYSED, _RESTORED = 0, 1, 2, 3
-_SINCE_RESTORE: Final = 0b0110  # of `ever`, what a Restore clears
+_EVER_SCANNED, _EVER_EXPLOITED, _RESTORED = 0, 1, 3
+_SINCE_RESTORE: Final = 1 << _EVER_EXPLOITED  # of `ever`, what a Restore clears
 _CLOCK_BITS: Final = np.array(  # (steps played, at most the last of CLOCK) -> a bit for each
     [sum((step >= c) << i for i, c in enumerate(CLOCK)) for step in range(CLOCK[-1] + 1)], np.int64
 )
@@ -148,9 +139,8 @@ _BYTES: Final = np.array(  # (8 bits,) -> the same as eight bytes
     [[bits >> i & 1 for i in range(8)] for bits in range(256)], dtype=np.int8
 ).view(np.int64)[:, 0]
 
-_ANALYSE, _REMOVE = int(ActionKind.ANALYSE), int(ActionKind.REMOVE)
-_RESTORE, _FIRST_DECOY = int(ActionKind.RESTORE), int(ActionKind.FIRST_DECOY)
-_PLACED, _REFUSED_KIND = 5, 6  # of LAST_KINDS, which begin like ActionKind
+_REMOVE, _RESTORE = int(ActionKind.REMOVE), int(ActionKind.RESTORE)
+_FIRST_DECOY = int(ActionKind.FIRST_DECOY)
 
 
 @rule
@@ -159,17 +149,12 @@ def remember(memory: Memory, table: int, action: int) -> None:
     kind = ACTION_KIND[action]
     host = ACTION_HOST[action]
     grow_older(memory)
-    accepted = False
     if kind >= _FIRST_DECOY:
-        accepted = remember_decoy(memory, action)
+        remember_decoy(memory, action)
     elif kind == _RESTORE:
         remember_restore(memory, host)
     elif kind == _REMOVE:
         memory.fixes |= 0b0100 << 4 * host
-    elif kind == _ANALYSE:
-        memory.analyses |= 1 << 4 * host
-        memory.ever |= 1 << (4 * host + _EVER_ANALYSED)
-    remember_action(memory, kind, host, accepted)
     remember_activity(memory, table)
     memory.step += 1
 
@@ -181,40 +166,24 @@ def grow_older(memory: Memory) -> None:
     memory.scans = memory.scans << 1 & _NOT_FIRST
     memory.older_exploits = memory.older_exploits << 1 & _NOT_FIRST | memory.exploits >> 3 & _FIRST
     memory.exploits = memory.exploits << 1 & _NOT_FIRST
-    memory.older_analyses = memory.older_analyses << 1 & _NOT_FIRST | memory.analyses >> 3 & _FIRST
-    memory.analyses = memory.analyses << 1 & _NOT_FIRST
 
 
 @rule
-def remember_decoy(memory: Memory, action: int) -> bool:
+def remember_decoy(memory: Memory, action: int) -> None:
     """Notes a decoy if it was accepted: that depends on the host and the decoys that stand."""
-    if memory.decoys & REFUSED_BY[action] or REFUSED_BY[action] == _REFUSED:
-        return False
-    memory.decoys |= PLACED_BY[action]
-    return True
+    if not memory.decoys & REFUSED_BY[action]:
+        memory.decoys |= PLACED_BY[action]
 
 
 @rule
 def remember_restore(memory: Memory, host: int) -> None:
-    """Forgets the host's exploits, analyses and decoys; Red's memory of its ports stays."""
+    """Forgets the host's exploits and decoys; Red's memory of its ports stays."""
     others = ~(_HOST << 4 * host)
     memory.exploits &= others
     memory.older_exploits &= others
-    memory.analyses &= others
-    memory.older_analyses &= others
     memory.fixes &= others
     memory.ever = memory.ever & ~(_SINCE_RESTORE << 4 * host) | 1 << (4 * host + _RESTORED)
     memory.decoys &= ~DECOYS_ON[host]
-
-
-@rule
-def remember_action(memory: Memory, kind: int, host: int, accepted: bool) -> None:
-    """Notes the action's host and kind."""
-    if kind >= _FIRST_DECOY:
-        kind = _PLACED if accepted else _REFUSED_KIND
-    memory.last_action = 1 << (NUM_HOSTS + kind)
-    if host >= 0:
-        memory.last_action |= 1 << host
 
 
 @rule
@@ -271,19 +240,17 @@ def write_memory(memory: Memory, table: int, truth: int, out: NDArray[np.int64],
     ever = memory.ever
     scans = recency(memory.scans, memory.older_scans, ever)
     exploits = recency(memory.exploits, memory.older_exploits, ever >> 1)
-    analyses = recency(memory.analyses, memory.older_analyses, ever >> 2)
     fixes = memory.fixes | ever & _FIRST << _RESTORED
     # Entries of 52 bits side by side, in words of 56: what does not fit goes to the next.
     put(out, k, 0, table | scans << 52, 7)
     put(out, k, 7, scans >> 4 | exploits << 48, 7)
-    put(out, k, 14, exploits >> 8 | analyses << 44, 7)
-    put(out, k, 21, analyses >> 12 | fixes << 40, 7)
-    put(out, k, 28, fixes >> 16 | memory.last_action << 36, 7)
+    put(out, k, 14, exploits >> 8 | fixes << 44, 7)
+    put(out, k, 21, fixes >> 12, 5)
     clock = _CLOCK_BITS[min(memory.step, CLOCK[-1])]
-    put(out, k, 35, memory.decoys | clock << 41 | memory.scanned_decoys << 55, 7)
-    put(out, k, 42, memory.scanned_decoys >> 1, 5)
+    put(out, k, 26, memory.decoys | clock << 41 | memory.scanned_decoys << 55, 7)
+    put(out, k, 33, memory.scanned_decoys >> 1, 5)
     if truth:
-        put(out, k, 47, truth, 4)
+        put(out, k, 38, truth, 4)
 
 
 @rule
