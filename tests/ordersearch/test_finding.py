@@ -258,6 +258,13 @@ def test_from_too_few_trials_nothing_is_concluded(number: int) -> None:
     assert len(found.equals) == NUM_ORDERS
 
 
+def test_trials_that_are_all_worth_the_same_are_not_called_few() -> None:
+    found = conclude(TYPES, [Observation(o, 0.0, 1.0, True) for o in range(NUM_ORDERS)], "sleep")
+    assert found.headline == (
+        "no order is better than another as far as 120 trials can tell: 120 equal orders"
+    )
+
+
 def test_four_compliant_trials_tell_of_pairs() -> None:
     four = [Observation(9 * k, -10.0 - k, 0.97, True) for k in range(4)]
     assert conclude(TYPES, four[:3], "meander").headline == (

@@ -90,7 +90,7 @@ class Finding:
             )
         if self.equal_orders == 1 and not self.effects:
             return "One order alone is allowed: there is nothing to compare it with"
-        if not self.effects:
+        if self.compliant < FEWEST:
             return f"{_complied(self.compliant)}: too few to tell orders apart"
         if self.clear and not self.either:
             return f"{_joined(self.clear)}; the rest makes no difference that shows: {equal}"
