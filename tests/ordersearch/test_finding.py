@@ -258,6 +258,18 @@ def test_from_too_few_trials_nothing_is_concluded(number: int) -> None:
     assert len(found.equals) == NUM_ORDERS
 
 
+def test_one_order_that_is_left_by_what_never_complied_is_not_the_only_one_allowed() -> None:
+    subnets = orders_of(TrainConfig(units="subnets"))
+    first, last = (subnets.index(order) for order in (subnets[0], subnets[0][::-1]))
+    found = conclude(
+        subnets,
+        [Observation(first, -10.0, 1.0, True), Observation(last, -10.0, 0.1, False)],
+        "meander",
+    )
+    assert found.equals == (first,)
+    assert found.headline == "Only 1 trial complied: too few to tell orders apart"
+
+
 def test_trials_that_are_all_worth_the_same_are_not_called_few() -> None:
     found = conclude(TYPES, [Observation(o, 0.0, 1.0, True) for o in range(NUM_ORDERS)], "sleep")
     assert found.headline == (

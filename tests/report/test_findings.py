@@ -128,10 +128,11 @@ def test_the_policy_is_what_it_is_worth_on_fresh_games(tmp_path: Path) -> None:
         ({"policy_trained_further": True}, "any order, trained further for this one against all"),
         ({"policy_trained_further": False}, "any order, as it comes with the package: training"),
         ({}, "any order. The trials' own policies are others."),  # as earlier versions wrote
+        ({"policy_trained_further": []}, "any order. The trials' own policies are others."),
     ],
 )
 def test_how_universal_came_to_be_the_policy_is_said(
-    further: dict[str, bool], told: str, tmp_path: Path
+    further: dict[str, object], told: str, tmp_path: Path
 ) -> None:
     summary = {
         "recommendation": {"order": 5, "reason": "of one"},

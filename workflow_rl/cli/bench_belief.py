@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         green_agent=args.green_agent,
         episode_length=args.episode_length,
     )
-    path = checked(args, config, mixed=True)
+    path = checked(args, config)
     games = whole_number("--games", args.games, 2, _MAX_GAMES)
     seed = whole_number("--seed", args.seed, 0, MAX_SEED)
     from workflow_rl.agents.named import make_agent

@@ -37,6 +37,7 @@ def add_measuring_flags(
         mixed: whether several red agents may play.
     """
     add_red_agent(parser, mixed=mixed)
+    parser.set_defaults(mixed=mixed)
     if cyborg:
         add_setting(parser, BACKEND["cyborg_path"])
     parser.add_argument(
@@ -62,9 +63,10 @@ def add_measuring_flags(
 
 
 def add_red_agent(parser: argparse.ArgumentParser, *, mixed: bool = False) -> None:
-    """Adds --red-agent; unless several may play, its help names those of a whole measurement."""
-    one = f"who attacks: {', '.join(RED_AGENTS)}"
-    add_setting(parser, GAME["red_agent"], text=None if mixed else one)
+    """Adds --red-agent; unless several may play, its help leaves out that one is drawn."""
+    field = GAME["red_agent"]
+    one = f"{field.setting.text}: {', '.join(RED_AGENTS)}"
+    add_setting(parser, field, text=None if mixed else one)
 
 
 def one_red_agent(config: GameConfig, what: str) -> None:
@@ -77,13 +79,12 @@ def one_red_agent(config: GameConfig, what: str) -> None:
         raise InvalidInputError(f"the {what} needs one red agent: {', '.join(RED_AGENTS)}")
 
 
-def checked(args: argparse.Namespace, config: GameConfig, *, mixed: bool = False) -> Path:
+def checked(args: argparse.Namespace, config: GameConfig) -> Path:
     """Checks the flags of every benchmark and returns where its figures go.
 
     Args:
         args: the flags.
         config: the game.
-        mixed: whether several red agents may play.
 
     Raises:
         InvalidInputError: a flag is not allowed.
@@ -92,7 +93,7 @@ def checked(args: argparse.Namespace, config: GameConfig, *, mixed: bool = False
     if getattr(args, "cyborg_path", None) is not None:
         load_cyborg(args.cyborg_path)  # says so if there is none
         os.environ[PATH_VARIABLE] = args.cyborg_path
-    if not mixed:
+    if not args.mixed:
         one_red_agent(config, "benchmark")
     whole_number("--repeats", args.repeats, 1, 1_000)
     whole_number("--load", args.load, 0, 1_000)

@@ -88,7 +88,7 @@ class Finding:
                 f"No workflow complied: none of the {self.tried} tried reached the compliance "
                 "asked for, so no order can be recommended"
             )
-        if self.equal_orders == 1 and not self.effects:
+        if self.equal_orders == 1 and not self.effects and not self.unmet:
             return "One order alone is allowed: there is nothing to compare it with"
         if self.compliant < FEWEST:
             return f"{_complied(self.compliant)}: too few to tell orders apart"

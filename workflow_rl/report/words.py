@@ -105,11 +105,11 @@ def about_recommendation(found: Findings) -> list[str]:
         )
         if found.run.summary.get("policy_kind") == UNIVERSAL:
             further = found.run.summary.get("policy_trained_further")
-            how = {
-                None: "",  # as in runs of earlier versions
-                True: ", trained further for this one against all attackers",
-                False: ", as it comes with the package: training it further made it no better",
-            }[further]
+            how = ""  # what runs of earlier versions do not tell
+            if further is True:
+                how = ", trained further for this one against all attackers"
+            elif further is False:
+                how = ", as it comes with the package: training it further made it no better"
             text.append(
                 f"The policy is “universal”, which follows any order{how}. The trials' own "
                 "policies are others."
