@@ -64,9 +64,10 @@ ONLY_IN = {
     "safetensors": {"files.py"},
     "pyarrow": {"runs"},
     "tensorboard": {"runs"},
+    "llvmlite": {"sim/bits.py"},
 }
 SMALL_LAYERS = {"scenario", "sim", "belief"}
-SMALL_LAYERS_MAY_USE = {"numpy", "numba", "workflow_rl"}
+SMALL_LAYERS_MAY_USE = {"numpy", "numba", "llvmlite", "workflow_rl"}  # llvmlite is numba's own
 
 
 def modules() -> list[Path]:

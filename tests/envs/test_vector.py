@@ -10,6 +10,9 @@ import workflow_rl
 from workflow_rl import Cage2VectorEnv
 from workflow_rl.errors import InvalidInputError, NotResetError
 from workflow_rl.scenario.tables import USER0
+from workflow_rl.sim.batch import max_threads
+
+THREADS = min(2, max_threads())
 
 
 def random_actions(steps: int, n: int, seed: int = 0) -> Any:
@@ -71,7 +74,7 @@ def test_environment_k_plays_the_same_whatever_the_batch_size_or_thread_count(
     game = {"red_agent": red_agent, "episode_length": 30, "green_agent": "active"}
     alone = trajectory(Cage2VectorEnv(4, **game), 70, 4)  # type: ignore[arg-type]
     wide = trajectory(Cage2VectorEnv(64, **game), 70, 4)  # type: ignore[arg-type]
-    threads = trajectory(Cage2VectorEnv(64, num_threads=2, **game), 70, 4)  # type: ignore[arg-type]
+    threads = trajectory(Cage2VectorEnv(64, num_threads=THREADS, **game), 70, 4)  # type: ignore[arg-type]
     assert alone == wide == threads
 
 
@@ -145,11 +148,12 @@ def test_action_mask_is_false_exactly_for_decoys_that_would_be_refused() -> None
 
 def test_returned_arrays_last_unless_copy_is_off() -> None:
     env = Cage2VectorEnv(4, red_agent="bline")
-    env.reset(seed=0)
+    begun, _ = env.reset(seed=0)
     observation, *_, infos = env.step(np.zeros(4, np.int64))
     kept = observation.copy(), infos["red_access"].copy(), infos["action_mask"].copy()
     for _ in range(10):
         env.step(np.full(4, 51))
+    assert not begun.any()
     assert (observation == kept[0]).all()
     assert (infos["red_access"] == kept[1]).all()
     assert (infos["action_mask"] == kept[2]).all()
@@ -252,7 +256,7 @@ def test_make_vec_and_gymnasium_wrappers() -> None:
 
 
 def test_huge_batches_step() -> None:
-    env = Cage2VectorEnv(100_000, red_agent="mixed", num_threads=2)
+    env = Cage2VectorEnv(100_000, red_agent="mixed", num_threads=THREADS)
     env.reset(seed=0)
     for actions in random_actions(3, 100_000):
         observation, *_ = env.step(actions)

@@ -336,7 +336,7 @@ class Fragile(SimulatorWorld):
             spare = Batch(3, self.batch.config)
             spare.reset(100 + self._played)
             self.batch.state[1] = spare.state[1]
-            for name, rows in spare.out.arrays().items():
+            for name, rows in spare.out._asdict().items():
                 getattr(self.batch.out, name)[1] = rows[1]
             ended += 1
         self._played += 1

@@ -100,7 +100,7 @@ def test_without_a_next_episode_the_end_lasts_until_a_reset() -> None:
 
 def test_a_step_gives_a_row_for_each_environment() -> None:
     batch = Batch(2, GameConfig())
-    assert {name: array.shape for name, array in batch.out.arrays().items()} == {
+    assert {name: array.shape for name, array in batch.out._asdict().items()} == {
         "observation": (2, 52),
         "reward": (2,),
         "reward_tenths": (2, 3),
@@ -152,16 +152,39 @@ def test_what_is_the_same_for_all_environments_follows_from_the_game(
 
 
 @pytest.mark.parametrize("observation", OBSERVATION_SIZES)
-def test_observations_are_shown_without_the_padding_of_their_rows(observation: Any) -> None:
+def test_a_row_has_as_many_values_as_the_observation(observation: Any) -> None:
     batch = Batch(3, GameConfig(observation=observation))
-    size, rows = OBSERVATION_SIZES[observation], batch.out.observation
-    word = 4 if batch.out.words is None else 8
-    assert batch.observation.shape == batch.final_observation.shape == (3, size)
-    assert rows.shape == batch.out.final_observation.shape == (3, -(-size // word) * word)
-    if batch.out.words is not None:
-        assert np.shares_memory(batch.out.words, rows)
-        assert batch.out.words.shape == (3, rows.shape[1] // 8)
-    assert (batch.out.words is None) == (observation in ("challenge", "cardiff"))
+    expected = 3, OBSERVATION_SIZES[observation]
+    assert batch.observation.shape == batch.final_observation.shape == expected
+
+
+@pytest.mark.parametrize("observation", OBSERVATION_SIZES)
+def test_observations_in_new_rows_are_the_same_and_last(observation: Any) -> None:
+    config = GameConfig(red_agent="meander", observation=observation, episode_length=7)
+    one, two = Batch(3, config), Batch(3, config, new_rows=True)
+    kept, seen = [], []
+    for seed in (5, None):
+        one.reset(seed)
+        two.reset(seed)
+        kept.append(one.observation.copy())
+        seen.append(two.observation)
+        for actions in random_actions(5, 0.5, 3, 20):
+            one.step(actions)
+            two.step(actions)
+            kept.append(one.observation.copy())
+            seen.append(two.observation)
+            assert one.final_observation.tobytes() == two.final_observation.tobytes()
+    assert [rows.tobytes() for rows in seen] == [rows.tobytes() for rows in kept]
+
+
+def test_a_refused_step_leaves_what_was_seen() -> None:
+    batch = Batch(2, GameConfig(observation="memory"), new_rows=True)
+    batch.reset(3)
+    batch.step(np.array([20, 60]))
+    rows = batch.observation
+    with pytest.raises(InvalidInputError, match=r"^action 145 of environment 1 is not one of"):
+        batch.step(np.array([0, 145]))
+    assert batch.observation is rows
 
 
 @pytest.mark.parametrize(
@@ -269,7 +292,7 @@ def test_chance_comes_from_the_seed_the_step_the_episode_and_the_environment() -
 def bytes_of(batch: Batch, rows: slice = slice(None)) -> list[bytes]:
     return [
         batch.state[rows].tobytes(),
-        *(array[rows].tobytes() for array in batch.out.arrays().values()),
+        *(array[rows].tobytes() for array in batch.out._asdict().values()),
     ]
 
 
@@ -288,7 +311,7 @@ def test_the_same_seed_gives_the_same_bytes(game: dict[str, Any], seed: int, act
         two.step(actions)
     stale = {"final_observation", "final_red_access"} if game["episode_length"] > STEPS else set()
     assert one.state.tobytes() == two.state.tobytes()
-    for name in set(one.out.arrays()) - stale:
+    for name in set(one.out._asdict()) - stale:
         assert getattr(one.out, name).tobytes() == getattr(two.out, name).tobytes()
 
 

@@ -113,11 +113,11 @@ class BelievingBatch(Batch):
     """A batch whose observation is `belief`."""
 
     def __init__(
-        self, num_envs: int, config: GameConfig, *, num_threads: int = 1, autoreset: bool = True
+        self, num_envs: int, config: GameConfig, *, autoreset: bool = True, **settings: Any
     ) -> None:
         """Allocates the batch; as `Batch`."""
         remembering = replace(config, observation="memory")
-        super().__init__(num_envs, remembering, num_threads=num_threads, autoreset=autoreset)
+        super().__init__(num_envs, remembering, autoreset=autoreset, **settings)
         self.config = config
         self.observation_size = BELIEF_SIZE
         self.out = Outputs.empty(num_envs, BELIEF_SIZE)
@@ -157,9 +157,7 @@ class BelievingBatch(Batch):
         self._belief.load({k.removeprefix(seen): v for k, v in arrays.items() if seen in k})
 
 
-def make_batch(
-    num_envs: int, config: GameConfig, *, num_threads: int = 1, autoreset: bool = True
-) -> Batch:
+def make_batch(num_envs: int, config: GameConfig, **settings: Any) -> Batch:
     """Returns a batch that shows Blue the observation its configuration names; as `Batch`."""
     kind = BelievingBatch if config.observation == "belief" else Batch
-    return kind(num_envs, config, num_threads=num_threads, autoreset=autoreset)
+    return kind(num_envs, config, **settings)

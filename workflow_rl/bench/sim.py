@@ -205,7 +205,7 @@ def ratios_of(rows: list[SimRow]) -> list[Ratio]:
 
 def _bytes_per_env(config: GameConfig) -> int:
     batch = Batch(1_000, config)
-    total = batch.state.nbytes + sum(array.nbytes for array in batch.out.arrays().values())
+    total = batch.state.nbytes + sum(array.nbytes for array in batch.out)
     return -(-total // batch.num_envs)
 
 

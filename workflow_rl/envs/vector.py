@@ -97,7 +97,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             red_probabilities=red_probabilities,
         )
         self._first_seed = checked_seed(seed)
-        self.batch = make_batch(num_envs, self.config, num_threads=num_threads)
+        self.batch = make_batch(num_envs, self.config, num_threads=num_threads, new_rows=copy)
         self.num_envs = self.batch.num_envs
         self.render_mode = render_mode
         self.single_observation_space = observation_space(self.config)
@@ -132,7 +132,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
                 seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         self.batch.reset(seed)
         self._was_reset = True
-        return self._output(self.batch.observation), self._infos()
+        return self.batch.observation, self._infos()
 
     def step(
         self, actions: NDArray[np.integer[Any]]
@@ -169,7 +169,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             }
             infos["_final_info"] = truncated
         terminated = np.zeros(self.num_envs, np.bool_)
-        return self._output(self.batch.observation), reward, terminated, truncated, infos
+        return self.batch.observation, reward, terminated, truncated, infos
 
     def get_action_meanings(self) -> list[str]:
         """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""

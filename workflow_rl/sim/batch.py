@@ -15,10 +15,9 @@ from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.draws import Draws, philox
-from workflow_rl.sim.memory import MEMORY_SIZE
+from workflow_rl.sim.memory import remember
 from workflow_rl.sim.observe import (
     OBSERVATION_SIZES,
-    remember_step,
     write_decoy_mask,
     write_observation,
     write_red_access,
@@ -33,7 +32,7 @@ _NO_DRAWS: Final = np.empty((0, len(Draws._fields)), dtype=np.int64)
 class Outputs(NamedTuple):
     """What a step gives, one row per environment."""
 
-    observation: NDArray[np.int8]  # (n, its size, padded to whole words) what Blue sees now
+    observation: NDArray[np.int8]  # (n, its size) what Blue sees now
     reward: NDArray[np.float64]  # (n,) of the step just played
     reward_tenths: NDArray[np.int16]  # (n, 3) its parts: confidentiality, availability, action cost
     red_access: NDArray[np.int8]  # (n, 13) true access now: before the next action
@@ -41,30 +40,24 @@ class Outputs(NamedTuple):
     truncated: NDArray[np.bool_]  # (n,) the episode ended; the rows above show the next one
     final_observation: NDArray[np.int8]  # (n, as above) of episodes that ended, else stale
     final_red_access: NDArray[np.int8]  # (n, 13) of episodes that ended, else stale
-    words: NDArray[np.int64] | None  # the observations, eight values at a time; with a memory only
 
     @classmethod
     def empty(cls, num_envs: int, observation_size: int) -> Self:
         """Allocates the outputs of a batch."""
-        has_memory = observation_size >= MEMORY_SIZE
-        word = 8 if has_memory else 4
-        padded_size = -(-observation_size // word) * word
-        observation = np.zeros((num_envs, padded_size), np.int8)
         return cls(
-            observation=observation,
-            words=observation.view(np.int64) if has_memory else None,
+            observation=np.zeros((num_envs, observation_size), np.int8),
             reward=np.zeros(num_envs, np.float64),
             reward_tenths=np.zeros((num_envs, 3), np.int16),
             red_access=np.zeros((num_envs, NUM_HOSTS), np.int8),
             action_mask=np.ones((num_envs, NUM_ACTIONS), np.bool_),
             truncated=np.zeros(num_envs, np.bool_),
-            final_observation=np.zeros((num_envs, padded_size), np.int8),
+            final_observation=np.zeros((num_envs, observation_size), np.int8),
             final_red_access=np.zeros((num_envs, NUM_HOSTS), np.int8),
         )
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Returns every array by its name, each memory once."""
-        return {name: array for name, array in self._asdict().items() if name != "words"}
+    def with_new_rows(self) -> Self:
+        """Returns the outputs with a new array for the observations: a step writes them all."""
+        return type(self)(np.empty_like(self.observation), *self[1:])
 
 
 @rule
@@ -73,8 +66,7 @@ def begin_episode(states: NDArray[np.void], k: int, settings: Settings, out: Out
     env: State = states[k]
     draws = philox(0, env.episode, env.index, settings.key[0], settings.key[1])
     start_episode(states, k, settings, draws.target)
-    rows = out.observation
-    write_observation(env, settings, rows, rows.view(np.int32), out.words, k)
+    write_observation(env, settings, out.observation, k)
     write_red_access(env, out.red_access, k)
     for host in range(NUM_HOSTS):
         write_decoy_mask(env, host, out.action_mask, k)
@@ -116,8 +108,7 @@ def step_range(
 ) -> int:
     """Plays a turn of environments start..stop-1; returns how many episodes ended."""
     # Taken apart once per range: inside the loop every access would count references.
-    observation, reward, reward_tenths, red_access, action_mask, truncated, _, _, words = out
-    hosts = observation.view(np.int32)
+    observation, reward, reward_tenths, red_access, action_mask, truncated, _, _ = out
     ended = 0
     for k in range(start, stop):
         env = states[k]
@@ -127,8 +118,9 @@ def step_range(
         reward_tenths[k, 0] = env.confidentiality
         reward_tenths[k, 1] = env.availability
         reward_tenths[k, 2] = env.action_cost
-        remember_step(env, action, words)
-        write_observation(env, settings, observation, hosts, words, k)
+        if settings.memory:
+            remember(env.memory, env.table, action)
+        write_observation(env, settings, observation, k)
         write_red_access(env, red_access, k)
         if decoys_changed(env):
             write_decoy_mask(env, ACTION_HOST[action], action_mask, k)
@@ -186,9 +178,8 @@ def _step_parallel(
     return ended
 
 
-# With a memory and without: the machine code of `_reset` and `_step`, once a batch has used it.
-_RESETS: Final[dict[bool, Callable[..., None]]] = {}
-_STEPS: Final[dict[bool, Callable[..., int]]] = {}
+# The machine code of `_reset` and `_step`, once a batch has used it: all have the same types.
+_ENTRIES: Final[dict[Callable[..., int | None], Any]] = {}
 
 
 def is_plain(array: NDArray[Any], shape: tuple[int, ...]) -> bool:
@@ -203,7 +194,13 @@ class Batch:
     """
 
     def __init__(
-        self, num_envs: int, config: GameConfig, *, num_threads: int = 1, autoreset: bool = True
+        self,
+        num_envs: int,
+        config: GameConfig,
+        *,
+        num_threads: int = 1,
+        autoreset: bool = True,
+        new_rows: bool = False,
     ) -> None:
         """Allocates the batch; `reset` must come before the first `step`.
 
@@ -213,6 +210,8 @@ class Batch:
             num_threads: threads of the loop over them.
             autoreset: whether an ended episode is followed by the next within the same step; if
                 not, `truncated` stays set and the caller resets.
+            new_rows: whether every step writes its observations to a new array, so that those of
+                earlier steps last without a copy.
 
         Raises:
             InvalidInputError: a count is out of range.
@@ -220,6 +219,7 @@ class Batch:
         self.num_envs = whole_number("num_envs", num_envs, 1, MAX_ENVS)
         self.num_threads = whole_number("num_threads", num_threads, 1, max_threads())
         self.config = config
+        self.new_rows = new_rows
         self.observation_size = OBSERVATION_SIZES[config.observation]
         self.out = Outputs.empty(num_envs, self.observation_size)
         self.state = np.zeros(num_envs, STATE_DTYPE)
@@ -237,12 +237,13 @@ class Batch:
             self.state["episode"] = 0
         else:
             self.state["episode"] += 1
+        if self.new_rows:
+            self.out = self.out.with_new_rows()
         arguments = self.state, self._settings, self.out
-        has_memory = self.out.words is not None
-        if has_memory not in _RESETS:
+        if _reset not in _ENTRIES:
             with compile_message():
-                _RESETS[has_memory] = entry_of(_reset, *arguments)
-        _RESETS[has_memory](*arguments)
+                _ENTRIES[_reset] = entry_of(_reset, *arguments)
+        _ENTRIES[_reset](*arguments)
 
     def step(self, actions: NDArray[np.int64], draws: NDArray[np.int64] = _NO_DRAWS) -> int:
         """Plays one turn in every environment and returns how many episodes ended.
@@ -259,12 +260,13 @@ class Batch:
             raise not_allowed(
                 "actions", actions, f"{self.num_envs} 64-bit integers, contiguous in memory"
             )
-        arguments = self.state, self._settings, actions, draws, self.out
+        ended: int
+        out = self.out.with_new_rows() if self.new_rows else self.out
+        arguments = self.state, self._settings, actions, draws, out
         if self.num_threads == 1:
-            has_memory = self.out.words is not None
-            if has_memory not in _STEPS:
-                _STEPS[has_memory] = entry_of(_step, *arguments)
-            ended = _STEPS[has_memory](*arguments)
+            if _step not in _ENTRIES:
+                _ENTRIES[_step] = entry_of(_step, *arguments)
+            ended = _ENTRIES[_step](*arguments)
         else:
             numba.set_num_threads(self.num_threads)
             ended = _step_parallel(*arguments, self.num_threads)
@@ -273,6 +275,7 @@ class Batch:
                 f"action {actions[~ended]} of environment {~ended} is not one of 0 to "
                 f"{NUM_ACTIONS - 1}"
             )
+        self.out = out
         return ended
 
     def compile(self) -> None:
@@ -285,24 +288,24 @@ class Batch:
     def saved(self) -> dict[str, NDArray[Any]]:
         """Returns copies of what `load` continues from."""
         arrays: dict[str, NDArray[Any]] = {"states": self.state.view(np.uint8)}
-        arrays |= {f"out.{name}": array for name, array in self.out.arrays().items()}
+        arrays |= {f"out.{name}": array for name, array in self.out._asdict().items()}
         return {name: array.copy() for name, array in arrays.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continues from what was saved."""
         self.state.view(np.uint8)[:] = arrays["states"]
-        for name, array in self.out.arrays().items():
+        for name, array in self.out._asdict().items():
             array[:] = arrays[f"out.{name}"]
 
     @property
     def observation(self) -> NDArray[np.int8]:
         """(n, observation_size) what Blue sees now."""
-        return self.out.observation[:, : self.observation_size]
+        return self.out.observation
 
     @property
     def final_observation(self) -> NDArray[np.int8]:
         """(n, observation_size) what Blue saw last, of the episodes that ended in this step."""
-        return self.out.final_observation[:, : self.observation_size]
+        return self.out.final_observation
 
 
 def max_threads() -> int:
@@ -322,5 +325,6 @@ def settings_of(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
     settings["rescan_unites_ports"] = config.rules == "competition"
     settings["haraka_breaks"] = config.rules == "competition"
     settings["cardiff"] = config.observation == "cardiff"
+    settings["memory"] = config.observation in ("memory", "truth")
     settings["truth"] = config.observation == "truth"
     return settings

@@ -24,6 +24,7 @@ from workflow_rl.scenario.tables import (
     NUM_HOSTS,
     PORTS_OF_DECOYS,
 )
+from workflow_rl.sim.bits import write_bits
 from workflow_rl.sim.draws import first
 from workflow_rl.sim.records import initial_record, record_dtype
 
@@ -135,10 +136,6 @@ _SINCE_RESTORE: Final = 1 << _EVER_EXPLOITED  # of `ever`, what a Restore clears
 _CLOCK_BITS: Final = np.array(  # (steps played, at most the last of CLOCK) -> a bit for each
     [sum((step >= c) << i for i, c in enumerate(CLOCK)) for step in range(CLOCK[-1] + 1)], np.int64
 )
-_BYTES: Final = np.array(  # (8 bits,) -> the same as eight bytes
-    [[bits >> i & 1 for i in range(8)] for bits in range(256)], dtype=np.int8
-).view(np.int64)[:, 0]
-
 _REMOVE, _RESTORE = int(ActionKind.REMOVE), int(ActionKind.RESTORE)
 _FIRST_DECOY = int(ActionKind.FIRST_DECOY)
 
@@ -220,37 +217,26 @@ def recency(newer: int, older: int, ever: int) -> int:
 
 
 @rule
-def put(out: NDArray[np.int64], k: int, at: int, bits: int, number: int) -> None:
-    """Writes eight bits at a time to row k, from eight times `at` on."""
-    for byte in range(number):
-        out[k, at + byte] = _BYTES[bits >> 8 * byte & 0xFF]
-
-
-@rule
-def write_memory(memory: Memory, table: int, truth: int, out: NDArray[np.int64], k: int) -> None:
-    """Writes row k of the observation.
+def write_memory(memory: Memory, table: int, rows: NDArray[np.int8], k: int) -> None:
+    """Writes what is remembered to row k of the observations.
 
     Args:
         memory: what is remembered.
         table: the 52 bits that Blue is shown now.
-        truth: for the observation `truth` its bits, else 0.
-        out: (n, bytes of a row as 8-byte words) the rows.
+        rows: (n, at least MEMORY_SIZE) the observations.
         k: the row.
     """
     ever = memory.ever
     scans = recency(memory.scans, memory.older_scans, ever)
     exploits = recency(memory.exploits, memory.older_exploits, ever >> 1)
     fixes = memory.fixes | ever & _FIRST << _RESTORED
-    # Entries of 52 bits side by side, in words of 56: what does not fit goes to the next.
-    put(out, k, 0, table | scans << 52, 7)
-    put(out, k, 7, scans >> 4 | exploits << 48, 7)
-    put(out, k, 14, exploits >> 8 | fixes << 44, 7)
-    put(out, k, 21, fixes >> 12, 5)
     clock = _CLOCK_BITS[min(memory.step, CLOCK[-1])]
-    put(out, k, 26, memory.decoys | clock << 41 | memory.scanned_decoys << 55, 7)
-    put(out, k, 33, memory.scanned_decoys >> 1, 5)
-    if truth:
-        put(out, k, 38, truth, 4)
+    # Side by side in words of 64 bits: what does not fit goes to the next.
+    write_bits(rows, k, 0, table | scans << 52, 64)
+    write_bits(rows, k, 64, scans >> 12 | exploits << 40, 64)
+    write_bits(rows, k, 128, exploits >> 24 | fixes << 28, 64)
+    write_bits(rows, k, 192, fixes >> 36 | memory.decoys << 16 | clock << 57, 64)
+    write_bits(rows, k, 256, clock >> 7 | memory.scanned_decoys << 7, 48)
 
 
 @rule
@@ -269,7 +255,6 @@ def _remember(
     actions: NDArray[np.int64],
     rows: NDArray[np.int8],
 ) -> None:
-    words = rows.view(np.int64)
     for k in range(len(memories)):
         memory: Memory = memories[k]
         table = packed(tables[k])
@@ -277,7 +262,7 @@ def _remember(
             memories[k] = INITIAL_MEMORY[0]
         else:
             remember(memory, table, actions[k])
-        write_memory(memory, table, 0, words, k)
+        write_memory(memory, table, rows, k)
 
 
 class BlueMemory:

@@ -9,9 +9,10 @@ from workflow_rl.config import ObservationName
 from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import DECOY_ACTIONS
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
+from workflow_rl.sim.bits import write_bits
 from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
-from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE, remember, write_memory
+from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_BITS, TRUTH_SIZE, write_memory
 from workflow_rl.sim.network import open_ports, red_hosts
 from workflow_rl.sim.state import NOBODY, Activity, Mark, Settings, State
 from workflow_rl.sim.table import activity, clear_activity, mark, show
@@ -31,9 +32,6 @@ OBSERVATION_SIZES: Final[dict[ObservationName, int]] = {
 _NONE, _SCAN, _EXPLOIT = int(Activity.NONE), int(Activity.SCAN), int(Activity.EXPLOIT)
 _USER, _PRIVILEGED = int(Mark.USER), int(Mark.PRIVILEGED)
 _NUM_SLOTS = len(SCAN_SLOTS)
-_HOST_WORDS = np.array(  # (a host's bits of the table,) -> the same as four bytes
-    [[bits >> i & 1 for i in range(4)] for bits in range(16)], dtype=np.int8
-).view(np.int32)[:, 0]
 
 
 @rule
@@ -94,46 +92,16 @@ def note_scans(env: State) -> None:
 
 
 @rule
-def remember_step(env: State, action: int, words: NDArray[np.int64] | None) -> None:
-    """Lets Blue remember a step, where its observation has a memory."""
-    if words is not None:
-        remember(env.memory, env.table, action)
-
-
-@rule
-def write_observation(
-    env: State,
-    settings: Settings,
-    values: NDArray[np.int8],
-    hosts: NDArray[np.int32],
-    words: NDArray[np.int64] | None,
-    k: int,
-) -> None:
-    """Writes row k of the observation that is played with.
-
-    Args:
-        env: the environment.
-        settings: which observation it is.
-        values: (n, row_size) the rows.
-        hosts: the same memory, four values at a time: a host of the table.
-        words: the same memory, eight values at a time; None without a memory, and what is for
-            it is then not even compiled.
-        k: the row.
-    """
-    if words is not None:
-        truth = true_bits(env) if settings.truth else 0
-        write_memory(env.memory, env.table, truth, words, k)
+def write_observation(env: State, settings: Settings, rows: NDArray[np.int8], k: int) -> None:
+    """Writes row k of the observation that is played with."""
+    if settings.memory:
+        write_memory(env.memory, env.table, rows, k)
+        if settings.truth:
+            write_bits(rows, k, MEMORY_SIZE, true_bits(env), TRUTH_BITS)
     else:
-        write_table(env.table, hosts, k)
+        write_bits(rows, k, 0, env.table, CHALLENGE_SIZE)
         if settings.cardiff:
-            write_scan_states(env, values, k)
-
-
-@rule
-def write_table(table: int, hosts: NDArray[np.int32], k: int) -> None:
-    """Writes the 52 bits of Blue's table."""
-    for host in range(NUM_HOSTS):
-        hosts[k, host] = _HOST_WORDS[table >> 4 * host & 0b1111]
+            write_scan_states(env, rows, k)
 
 
 @rule

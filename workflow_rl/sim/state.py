@@ -185,7 +185,8 @@ class Settings(Protocol):
     rescan_unites_ports: Flag  # rule set
     haraka_breaks: Flag  # rule set
     cardiff: Flag  # observation variant
-    truth: Flag  # observation variant
+    memory: Flag  # observation variant: Blue remembers
+    truth: Flag  # observation variant: and is shown where Red is
 
 
 STATE_DTYPE: Final = record_dtype(State)
