@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.ppo.rollouts import new_network, probabilities_of
-from workflow_rl import Cage2Env
+from workflow_rl import Cage2Env, Cage2VectorEnv
 from workflow_rl.agents.policy import Policy, describe_policy, load_policy, save_policy
 from workflow_rl.agents.policy_agent import policy_agent
 from workflow_rl.belief.observation import observation_size
@@ -226,6 +226,54 @@ def test_a_policy_remembers_and_believes_by_itself_where_only_the_table_is_shown
             seen, _, _, _, info = with_memory.step(expected)
             table, *_ = table_only.step(expected)
     assert not (masked and outputs != 36 and refused)
+
+
+@pytest.mark.parametrize("known", ["memory", "belief", "truth"])
+@pytest.mark.parametrize("outputs", [NUM_ACTIONS, 62])
+def test_a_policy_with_a_memory_sees_which_decoys_would_be_refused(
+    known: ObservationName, outputs: int
+) -> None:
+    policy = knowing_policy(known, outputs, masked=True)
+    agent = policy_agent(policy, "mine")
+    env = Cage2VectorEnv(20, red_agent="meander", observation=known)
+    seen, infos = env.reset(seed=4)
+    agent.begin(20, 0)
+    matters = 0
+    for step in range(60):
+        mask = infos["action_mask"]
+        actions = policy.act(seen)
+        assert (actions == policy.act(seen, action_mask=mask)).all()
+        assert (actions == agent.act(seen, mask, step)).all()
+        assert mask[np.arange(20), actions].all()
+        anything = np.ones((20, NUM_ACTIONS), np.bool_)
+        matters += int((policy.act(seen, action_mask=anything) != actions).sum())
+        seen, *_, infos = env.step(actions)
+    assert matters
+
+
+def test_a_policy_chooses_what_a_mask_allows() -> None:
+    policy = knowing_policy("challenge", NUM_ACTIONS, masked=False)
+    seen = observations(30)
+    mask = np.random.default_rng(1).random((30, NUM_ACTIONS)) < 0.1
+    assert mask.any(axis=1).all()
+    for deterministic in (True, False):
+        chosen = policy.act(seen, action_mask=mask, deterministic=deterministic)
+        assert mask[np.arange(30), chosen].all()
+    assert policy.act(seen[0], action_mask=mask[0]) == policy.act(seen, action_mask=mask)[0]
+
+
+@pytest.mark.parametrize(
+    ("mask", "why"),
+    [
+        (np.ones(145, np.bool_), "145 truth values for each of 3 observations, not bool of shape"),
+        (np.ones((3, 144), np.bool_), "145 truth values for each of 3 observations"),
+        (np.ones((3, 145)), "not float64 of shape (3, 145)"),
+        (np.zeros((3, 145), np.bool_), "the action mask allows no action of this policy"),
+    ],
+)
+def test_what_is_no_mask_is_refused(mask: Any, why: str) -> None:
+    policy = knowing_policy("challenge", NUM_ACTIONS, masked=True)
+    assert why in sentence(policy.act, observations(3), action_mask=mask)
 
 
 @pytest.mark.parametrize("told", [{"observation": "truth"}, {}])

@@ -21,7 +21,13 @@ from workflow_rl.config import RULE_SETS, one_of
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, TRUTH_SIZE, BlueMemory
+from workflow_rl.sim.memory import (
+    BEGIN,
+    MEMORY_SIZE,
+    TRUTH_SIZE,
+    BlueMemory,
+    remembered_mask,
+)
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.compliance import without_violations
@@ -105,7 +111,7 @@ class Policy:
     def probabilities(
         self, observation: NDArray[Any], order: Sequence[str] | str | None = None
     ) -> NDArray[np.float64]:
-        """Returns each action's probability, (145,) or (n, 145) for n observations.
+        """Returns the probabilities of its outputs, (145,) or (n, 145), before any mask.
 
         Raises:
             InvalidInputError: the observation has another size or a value that is no finite
@@ -146,6 +152,7 @@ class Policy:
         observation: NDArray[Any],
         order: Sequence[str] | str | None = None,
         *,
+        action_mask: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
     ) -> Any:
         """Returns an action for an observation, or (n,) actions for n of them.
@@ -153,11 +160,14 @@ class Policy:
         Args:
             observation: (52,) or (n, 52), or as many values as the policy was trained on.
             order: the workflow to follow; by default the one it was trained for.
+            action_mask: (145,) or (n, 145), what may be chosen, as in the `info` of a step; by
+                default, of a policy that was trained with masks and has a memory, what that tells.
             deterministic: the most probable action, or one drawn by its probability.
 
         Raises:
-            InvalidInputError: its outputs are no actions by themselves, as with the winner's 36,
-                which depend on the episode so far: use `get_action`.
+            InvalidInputError: the mask is not as long as the observations or allows nothing, or
+                the outputs are no actions by themselves, as with the winner's 36, which depend on
+                the episode so far: use `get_action`.
         """
         space = action_space_of(self.outputs)
         if space == CARDIFF:
@@ -167,13 +177,31 @@ class Policy:
             )
         p = self.probabilities(observation, order)
         rows = np.atleast_2d(p)
+        mask = self._mask(np.atleast_2d(observation), action_mask)
         if self.is_shielded:
-            mask = self.shield(np.ones((len(rows), NUM_ACTIONS), np.bool_), observation, order)
-            rows = rows * make_action_space(space, len(rows)).allowed(mask)
+            mask = self.shield(mask, observation, order)
+        allowed = make_action_space(space, len(rows)).allowed(mask)
+        if not allowed.any(axis=1).all():
+            raise InvalidInputError("the action mask allows no action of this policy")
+        rows = rows * allowed
         best = rows.argmax(axis=1)
         chosen = best if deterministic else draw(rows, self._rng.random(len(rows)))
         actions = make_action_space(space, len(rows)).actions(chosen)
         return int(actions[0]) if p.ndim == 1 else actions
+
+    def _mask(self, rows: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Returns (n, 145) what may be chosen: as given, or as far as observations tell."""
+        if given is not None:
+            mask = np.atleast_2d(np.asarray(given))
+            if mask.shape != (len(rows), NUM_ACTIONS) or mask.dtype != np.bool_:
+                raise InvalidInputError(
+                    f"an action mask must be {NUM_ACTIONS} truth values for each of {len(rows)} "
+                    f"observations, not {mask.dtype} of shape {np.shape(given)}"
+                )
+            return mask
+        if self.is_masked and self.observation_size >= MEMORY_SIZE:
+            return remembered_mask(rows)
+        return np.ones((len(rows), NUM_ACTIONS), np.bool_)
 
     def get_action(self, observation: NDArray[Any], action_space: Any = None) -> int:
         """Returns the most probable action, as CybORG's evaluation asks.

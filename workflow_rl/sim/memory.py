@@ -9,7 +9,7 @@ and kind is laid out like Blue's table: host h owns the four bits from bit 4h.
 
 from collections.abc import Collection
 from itertools import accumulate
-from typing import Annotated, Final, NamedTuple, Protocol
+from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,6 +239,18 @@ def write_memory(memory: Memory, table: int, rows: NDArray[np.int8], k: int) -> 
     write_bits(rows, k, 256, clock >> 7 | memory.scanned_decoys << 7, 48)
 
 
+def accepted_beside(decoys: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Returns (n, 145) False for a decoy that would be refused where these sets (n,) stand."""
+    refused: NDArray[np.bool_] = decoys[:, None] & REFUSED_BY != 0
+    return np.asarray(~refused & (REFUSED_BY != _REFUSED))
+
+
+def remembered_mask(rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Returns (n, 145) False for a decoy that observations with a memory show to be refused."""
+    (standing,) = columns_of(["decoys"])
+    return accepted_beside(rows[:, standing].astype(np.int64) @ (1 << np.arange(len(PLACEABLE))))
+
+
 @rule
 def packed(bits: NDArray[np.int8]) -> int:
     """Returns a row of bits as one number, the first bit lowest."""
@@ -286,5 +298,4 @@ class BlueMemory:
     @property
     def action_mask(self) -> NDArray[np.bool_]:
         """(n, 145) False for a decoy that would be refused now."""
-        refused: NDArray[np.bool_] = self._memories["decoys"][:, None] & REFUSED_BY != 0
-        return np.asarray(~refused & (REFUSED_BY != _REFUSED))
+        return accepted_beside(self._memories["decoys"])
