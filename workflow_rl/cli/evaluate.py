@@ -50,7 +50,7 @@ def add_to(commands: Commands) -> None:
         help="a run directory, a policy file, an SB3 PPO model (.zip), bline=PATH,meander=PATH (a "
         "policy for each red agent), or a baseline: sleep, random, react-restore, greedy, "
         "best (one policy for all attackers, with a memory), cardiff (the winner's method, trained "
-        "here), ppo (145 actions, no workflow)",
+        "here), ppo (145 actions, no workflow), universal (follows the --workflow it is told)",
     )
     _add_game(parser)
     _add_files(parser)

@@ -182,10 +182,11 @@ def evaluate(
     """Evaluates an agent by the challenge's protocol, as `workflow-rl evaluate` does.
 
     Args:
-        what: a baseline's name (sleep, random, react-restore, greedy, best, cardiff, ppo); a run
-            directory, whose recommended policy plays; a policy file; a model of SB3's PPO (`.zip`);
-            `bline=PATH,meander=PATH`, a policy for each red agent; a policy; a `BlueAgent`; or an
-            agent written for CybORG, with `get_action(observation, action_space)` and perhaps
+        what: a baseline's name (sleep, random, react-restore, greedy, best, cardiff, ppo, or
+            universal, which follows the workflow it is told); a run directory, whose recommended
+            policy plays; a policy file; a model of SB3's PPO (`.zip`); `bline=PATH,meander=PATH`,
+            a policy for each red agent; a policy; a `BlueAgent`; or an agent written for CybORG,
+            with `get_action(observation, action_space)` and perhaps
             `end_episode()`, which plays the same games one after the other.
         episodes: of each cell.
         rules: main (the official repository today) or competition (the 2022 leaderboard).
