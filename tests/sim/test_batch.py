@@ -174,6 +174,8 @@ def test_observations_in_new_rows_are_the_same_and_last(observation: Any) -> Non
             kept.append(one.observation.copy())
             seen.append(two.observation)
             assert one.final_observation.tobytes() == two.final_observation.tobytes()
+    two.load(Batch(3, config).saved())
+    assert not two.observation.any()
     assert [rows.tobytes() for rows in seen] == [rows.tobytes() for rows in kept]
 
 

@@ -237,8 +237,7 @@ class Batch:
             self.state["episode"] = 0
         else:
             self.state["episode"] += 1
-        if self.new_rows:
-            self.out = self.out.with_new_rows()
+        self.out = self._next_out()
         arguments = self.state, self._settings, self.out
         if _reset not in _ENTRIES:
             with compile_message():
@@ -261,7 +260,7 @@ class Batch:
                 "actions", actions, f"{self.num_envs} 64-bit integers, contiguous in memory"
             )
         ended: int
-        out = self.out.with_new_rows() if self.new_rows else self.out
+        out = self._next_out()
         arguments = self.state, self._settings, actions, draws, out
         if self.num_threads == 1:
             if _step not in _ENTRIES:
@@ -293,9 +292,14 @@ class Batch:
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continues from what was saved."""
+        self.out = self._next_out()
         self.state.view(np.uint8)[:] = arrays["states"]
         for name, array in self.out._asdict().items():
             array[:] = arrays[f"out.{name}"]
+
+    def _next_out(self) -> Outputs:
+        """Returns where the next outputs go."""
+        return self.out.with_new_rows() if self.new_rows else self.out
 
     @property
     def observation(self) -> NDArray[np.int8]:
