@@ -48,7 +48,7 @@ class Preset:
 
 _WITH_MEMORY: Final[Changes] = {
     "n_envs": 384,
-    "max_episodes": 600,
+    "max_episodes": 800,
     "alignment": "fixed",
     "alignment_lambda": 0.0,
     "stop_at": "budget",
@@ -90,8 +90,7 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
         "strongest": Preset({**_WITH_MEMORY, "conditioned": False}, {}, AGAINST_ALL, "modern"),
         "universal": Preset(
             # A little weight on compliance: without it some games end without any fix.
-            {**_WITH_MEMORY, **_ANY_ORDER, "units": ANY, "alignment_lambda": 5.0}
-            | {"max_episodes": 800},
+            {**_WITH_MEMORY, **_ANY_ORDER, "units": ANY, "alignment_lambda": 5.0},
             {},
             AGAINST_ALL,
             "modern",
