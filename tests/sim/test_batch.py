@@ -162,7 +162,7 @@ def test_a_row_has_as_many_values_as_the_observation(observation: Any) -> None:
 def test_observations_in_new_rows_are_the_same_and_last(observation: Any) -> None:
     config = GameConfig(red_agent="meander", observation=observation, episode_length=7)
     one, two = Batch(3, config), Batch(3, config, new_rows=True)
-    kept, seen = [], []
+    kept, seen, its_own = [], [], one.observation
     for seed in (5, None):
         one.reset(seed)
         two.reset(seed)
@@ -177,6 +177,7 @@ def test_observations_in_new_rows_are_the_same_and_last(observation: Any) -> Non
     two.load(Batch(3, config).saved())
     assert not two.observation.any()
     assert [rows.tobytes() for rows in seen] == [rows.tobytes() for rows in kept]
+    assert one.observation is its_own
 
 
 def test_a_refused_step_leaves_what_was_seen() -> None:

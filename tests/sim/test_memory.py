@@ -31,6 +31,7 @@ from workflow_rl.sim.memory import (
     PLACEABLE,
     BlueMemory,
     columns_of,
+    remembered_mask,
 )
 from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
 
@@ -207,6 +208,7 @@ def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: RedAgentN
             played = np.full(6, BEGIN)
         assert (batch.observation == memory.update(table, played)).all()
         assert (batch.out.action_mask == memory.action_mask).all()
+        assert (batch.out.action_mask == remembered_mask(batch.observation)).all()
 
 
 @pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
