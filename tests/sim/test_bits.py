@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
 from workflow_rl.jit import rule
-from workflow_rl.sim.bits import write_bits
+from workflow_rl.sim.bits import packed_rows, write_bits
 
 WIDTHS = (1, 7, 8, 30, 48, 52, 63, 64)
 WORDS = st.integers(-(2**63), 2**63 - 1)
@@ -42,6 +42,14 @@ def test_the_loop_says_the_same(number: int, at: int, bits: int) -> None:
     COMPILED[number](one, 1, at, bits)
     write_bits(two, 1, at, bits, number)
     assert one.tobytes() == two.tobytes()
+
+
+@given(words=st.lists(st.integers(0, 2**52 - 1), min_size=1, max_size=5))
+def test_what_was_written_is_packed_again(words: list[int]) -> None:
+    rows = np.zeros((len(words), 52), np.int8)
+    for k, bits in enumerate(words):
+        COMPILED[52](rows, k, 0, bits)
+    assert packed_rows(rows).tolist() == packed_rows(rows.astype(np.float32)).tolist() == words
 
 
 @pytest.mark.compiled

@@ -169,8 +169,8 @@ class Policy:
                 the outputs are no actions by themselves, as with the winner's 36, which depend on
                 the episode so far: use `get_action`.
         """
-        space = action_space_of(self.outputs)
-        if space == CARDIFF:
+        name = action_space_of(self.outputs)
+        if name == CARDIFF:
             raise InvalidInputError(
                 f"this policy has {self.outputs} outputs that depend on the episode so far: use "
                 "get_action() and end_episode(), or `workflow-rl evaluate`"
@@ -180,13 +180,14 @@ class Policy:
         mask = self._mask(np.atleast_2d(observation), action_mask)
         if self.is_shielded:
             mask = self.shield(mask, observation, order)
-        allowed = make_action_space(space, len(rows)).allowed(mask)
+        space = make_action_space(name, len(rows))
+        allowed = space.allowed(mask)
         if not allowed.any(axis=1).all():
             raise InvalidInputError("the action mask allows no action of this policy")
         rows = rows * allowed
         best = rows.argmax(axis=1)
         chosen = best if deterministic else draw(rows, self._rng.random(len(rows)))
-        actions = make_action_space(space, len(rows)).actions(chosen)
+        actions = space.actions(chosen)
         return int(actions[0]) if p.ndim == 1 else actions
 
     def _mask(self, rows: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.bool_]:

@@ -24,10 +24,10 @@ from workflow_rl.jit import compile_message
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.batch import settings_of
 from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+from workflow_rl.sim.table import packed_tables
 
 MAX_PARTICLES: Final = 1_000_000
 _MORE: Final = 4  # times the states at every attempt to explain a history from its start
-_BITS: Final = np.arange(CHALLENGE_SIZE)
 
 
 class Belief:
@@ -228,8 +228,7 @@ class Belief:
             raise InvalidInputError(
                 f"the first {CHALLENGE_SIZE} values of an observation must be bits, 0 or 1"
             )
-        tables: NDArray[np.int64] = (rows.astype(np.int64) << _BITS).sum(axis=1)
-        return tables
+        return packed_tables(rows)
 
     def _checked_actions(self, action: ArrayLike) -> NDArray[np.int64]:
         actions = self._checked("action", action, ())

@@ -219,7 +219,7 @@ class Batch:
         self.num_envs = whole_number("num_envs", num_envs, 1, MAX_ENVS)
         self.num_threads = whole_number("num_threads", num_threads, 1, max_threads())
         self.config = config
-        self.new_rows = new_rows
+        self._new_rows = new_rows
         self.observation_size = OBSERVATION_SIZES[config.observation]
         self.out = Outputs.empty(num_envs, self.observation_size)
         self.state = np.zeros(num_envs, STATE_DTYPE)
@@ -299,7 +299,7 @@ class Batch:
 
     def _next_out(self) -> Outputs:
         """Returns where the next outputs go."""
-        return self.out.with_new_rows() if self.new_rows else self.out
+        return self.out.with_new_rows() if self._new_rows else self.out
 
     @property
     def observation(self) -> NDArray[np.int8]:

@@ -1,4 +1,4 @@
-"""How a word of bits becomes a row of bytes.
+"""How a word of bits becomes a row of bytes, and back.
 
 Blue's table and memory are words; an observation has a byte for each of their bits. What
 `write_bits` does is a loop, but no compiler sees that processors do it by one or two instructions
@@ -30,6 +30,12 @@ def write_bits(rows: NDArray[np.int8], k: int, at: int, bits: int, number: int) 
     """
     for i in range(number):
         rows[k, at + i] = bits >> i & 1
+
+
+def packed_rows(bits: NDArray[Any]) -> NDArray[np.int64]:
+    """Returns (n,) rows of bits (n, at most 63) as words, the first bit lowest."""
+    words: NDArray[np.int64] = (bits != 0) @ (np.int64(1) << np.arange(bits.shape[1]))
+    return words
 
 
 @overload(write_bits, prefer_literal=True)  # type: ignore[untyped-decorator]

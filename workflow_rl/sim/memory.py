@@ -24,7 +24,7 @@ from workflow_rl.scenario.tables import (
     NUM_HOSTS,
     PORTS_OF_DECOYS,
 )
-from workflow_rl.sim.bits import write_bits
+from workflow_rl.sim.bits import packed_rows, write_bits
 from workflow_rl.sim.draws import first
 from workflow_rl.sim.records import initial_record, record_dtype
 
@@ -248,33 +248,23 @@ def accepted_beside(decoys: NDArray[np.int64]) -> NDArray[np.bool_]:
 def remembered_mask(rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Returns (n, 145) False for a decoy that observations with a memory show to be refused."""
     (standing,) = columns_of(["decoys"])
-    return accepted_beside(rows[:, standing].astype(np.int64) @ (1 << np.arange(len(PLACEABLE))))
-
-
-@rule
-def packed(bits: NDArray[np.int8]) -> int:
-    """Returns a row of bits as one number, the first bit lowest."""
-    number = 0
-    for i in range(len(bits)):
-        number |= int(bits[i]) << i
-    return number
+    return accepted_beside(packed_rows(rows[:, standing]))
 
 
 @kernel()
 def _remember(
     memories: NDArray[np.void],
-    tables: NDArray[np.int8],
+    tables: NDArray[np.int64],
     actions: NDArray[np.int64],
     rows: NDArray[np.int8],
 ) -> None:
     for k in range(len(memories)):
         memory: Memory = memories[k]
-        table = packed(tables[k])
         if actions[k] == BEGIN:
             memories[k] = INITIAL_MEMORY[0]
         else:
-            remember(memory, table, actions[k])
-        write_memory(memory, table, rows, k)
+            remember(memory, tables[k], actions[k])
+        write_memory(memory, tables[k], rows, k)
 
 
 class BlueMemory:
@@ -292,7 +282,7 @@ class BlueMemory:
             tables: (n, 52) what Blue is shown now.
             actions: (n,) what it did before that, or BEGIN if this is an episode's beginning.
         """
-        _remember(self._memories, tables, actions, self._rows)
+        _remember(self._memories, packed_rows(tables), actions, self._rows)
         return self._rows
 
     @property

@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.sim.bits import packed_rows
 from workflow_rl.sim.state import State
 
 _ACTIVITY = 0b0011
 _MARK = 0b1100
 ALL_MARKS: Final = sum(_MARK << 4 * host for host in range(NUM_HOSTS))
-_BIT_VALUES: Final = np.int64(1) << np.arange(4 * NUM_HOSTS, dtype=np.int64)
 
 
 def packed_tables(observation: NDArray[Any]) -> NDArray[np.int64]:
     """Returns (n,) the tables that observations (n, 52 or more) begin with."""
-    tables: NDArray[np.int64] = (observation[:, : len(_BIT_VALUES)] != 0) @ _BIT_VALUES
-    return tables
+    return packed_rows(observation[:, : 4 * NUM_HOSTS])
 
 
 @rule
