@@ -2,61 +2,41 @@
 
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
-from typing import NamedTuple
 
 SHOWN = 15  # modules, the least covered first
+REACHED, THERE = ("covered_lines", "covered_branches"), ("num_statements", "num_branches")
 
 
-class Counts(NamedTuple):
-    """Statements and branches, and how many of each were reached."""
-
-    statements: int = 0
-    reached: int = 0
-    branches: int = 0
-    taken: int = 0
-
-    def plus(self, other: "Counts") -> "Counts":
-        """Returns the sum of two."""
-        return Counts(*(a + b for a, b in zip(self, other, strict=True)))
-
-    @property
-    def share(self) -> float:
-        """How much of both was reached."""
-        return (self.reached + self.taken) / (self.statements + self.branches)
-
-    def line(self, name: str) -> str:
-        """Returns a line of the table."""
-        both = f"{self.reached:6}/{self.statements:<6}{self.taken:6}/{self.branches:<6}"
-        return f"{name:44}{both}{self.share:7.1%}"
+def share(counts: Counter[str]) -> float:
+    """How much of statements and branches was reached."""
+    return sum(counts[name] for name in REACHED) / sum(counts[name] for name in THERE)
 
 
-def by_module(report: Path) -> dict[str, Counts]:
-    """Returns the counts of every module, such as `sim/reward.py`."""
-    files = json.loads(report.read_text(encoding="utf-8"))["files"]
-    names = ("num_statements", "covered_lines", "num_branches", "covered_branches")
-    return {
-        path.partition("workflow_rl/")[2]: Counts(*(content["summary"][name] for name in names))
-        for path, content in files.items()
-        if content["summary"]["num_statements"]
-    }
+def line(name: str, counts: Counter[str]) -> str:
+    both = "".join(f"{counts[a]:6}/{counts[b]:<6}" for a, b in zip(REACHED, THERE, strict=True))
+    return f"{name:44}{both}{share(counts):7.1%}"
 
 
 def main(report: Path) -> None:
     """Prints the tables."""
-    modules = by_module(report)
-    packages: dict[str, Counts] = defaultdict(Counts)
-    for name, counts in modules.items():
-        package = name.rpartition("/")[0] or "(the package's root)"
-        packages[package] = packages[package].plus(counts)
-        packages["all"] = packages["all"].plus(counts)
+    files = json.loads(report.read_text(encoding="utf-8"))["files"]
+    modules: dict[str, Counter[str]] = {}
+    packages: dict[str, Counter[str]] = defaultdict(Counter)
+    for path, content in files.items():
+        counts = Counter({name: content["summary"][name] for name in (*REACHED, *THERE)})
+        if counts["num_statements"]:
+            name = path.partition("workflow_rl/")[2]
+            modules[name] = counts
+            for group in (name.rpartition("/")[0] or "(the package's root)", "all"):
+                packages[group].update(counts)
     print(f"{'package':44}{'statements':>13}{'branches':>13}")
     for name in sorted(packages, key=lambda name: (name == "all", name)):
-        print(packages[name].line(name))
+        print(line(name, packages[name]))
     print(f"\nthe {SHOWN} modules covered least")
-    for name in sorted(modules, key=lambda name: modules[name].share)[:SHOWN]:
-        print(modules[name].line(name))
+    for name in sorted(modules, key=lambda name: share(modules[name]))[:SHOWN]:
+        print(line(name, modules[name]))
 
 
 if __name__ == "__main__":

@@ -61,6 +61,8 @@ def build() -> Path:
     ours = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}
     if missing := sorted(path for path in ours - inside if "__pycache__" not in path):
         sys.exit(f"the wheel lacks {', '.join(missing)}")
+    if other := sorted(path for path in inside if not path.startswith("workflow_rl")):
+        sys.exit(f"the wheel holds {', '.join(other)}")
     return wheel
 
 

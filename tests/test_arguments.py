@@ -30,7 +30,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: workflow_rl.search(resume=3), "resume must be a path, not 3"),  # type: ignore[arg-type]
     (lambda: workflow_rl.search(execution=3), "execution must be an Execution"),  # type: ignore[arg-type]
     (lambda: workflow_rl.load_policy(3), "a policy must be a path, not 3"),  # type: ignore[arg-type]
-    (lambda: workflow_rl.Policy(3, 4), "a policy needs a description"),  # type: ignore[arg-type]
+    (lambda: workflow_rl.Policy({}, 4), "the config of a policy must be a PolicyConfig"),  # type: ignore[arg-type]
     (lambda: workflow_rl.evaluate(3), "an agent must be a name, a path"),  # type: ignore[arg-type]
     (lambda: workflow_rl.evaluate("sleep", steps=3), "steps must be a list"),  # type: ignore[arg-type]
     (lambda: workflow_rl.evaluate("sleep", red_agents=3), "red_agents must be a list"),  # type: ignore[arg-type]

@@ -18,17 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RUN = "a_run"
 COMMANDS = (
     *("search", "train", "watch", "report", "replay", "select", "evaluate", "landscape"),
-    *(
-        "playbook",
-        "export",
-        "compare-updates",
-        "play",
-        "parity",
-        "bench",
-        "bench sim",
-        "bench train",
-    ),
-    *("bench vector", "bench scale", "bench belief"),
+    *("playbook", "export", "compare-updates", "play", "parity"),
 )
 NEED_AN_EXTRA = (
     *("search", "search --executor ray", "train", "landscape", "compare-updates", "play"),
@@ -41,7 +31,6 @@ NEED_AN_EXTRA = (
         "evaluate cardiff",
         "parity --live",
     ),
-    *("bench sim", "bench train", "bench vector", "bench scale", "bench belief"),
 )
 
 

@@ -1,11 +1,9 @@
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 
 from workflow_rl.estimates import (
@@ -23,21 +21,14 @@ from workflow_rl.estimates import (
 )
 
 
-def test_one_number_holds_95_percent_of_a_normal() -> None:
-    assert pytest.approx(stats.norm.ppf(0.975), rel=1e-15) == Z_95
-
-
 def test_an_estimate_has_an_interval_and_prints_it() -> None:
     made = Estimate(-1.234, 0.5)
     assert (made.low, made.high) == (-1.734, -0.734)
     assert str(made) == "-1.23 ± 0.50"
     assert math.isnan(Estimate(3.0).half_width)
-
-
-def test_a_standard_error_becomes_a_half_width_and_back() -> None:
-    made = Estimate.from_error(2.0, 0.25)
-    assert made.half_width == pytest.approx(0.49, abs=1e-4)
-    assert made.error == pytest.approx(0.25, rel=1e-15)
+    by_error = Estimate.from_error(2.0, 0.25)
+    assert by_error.half_width == pytest.approx(0.25 * stats.norm.ppf(0.975), rel=1e-14)
+    assert by_error.error == pytest.approx(0.25, rel=1e-15)
 
 
 def test_many_values_have_a_normal_interval_and_few_one_of_student() -> None:
@@ -47,13 +38,10 @@ def test_many_values_have_a_normal_interval_and_few_one_of_student() -> None:
     assert many.mean == few.mean == 2.5
     assert many.half_width == pytest.approx(1.96 * error, rel=1e-4)
     assert few.half_width == pytest.approx(3.182 * error, rel=1e-3)  # t with 3 degrees of freedom
-
-
-@pytest.mark.parametrize("make", [Estimate.of_many, Estimate.of_few])
-def test_one_value_has_no_interval(make: Callable[[NDArray[np.float64]], Estimate]) -> None:
-    made = make(np.array([-7.0]))
-    assert made.mean == -7
-    assert math.isnan(made.half_width)
+    for make in (Estimate.of_many, Estimate.of_few):  # one value has no interval
+        alone = make(np.array([-7.0]))
+        assert alone.mean == -7
+        assert math.isnan(alone.half_width)
 
 
 def test_half_widths_are_those_of_each_column() -> None:

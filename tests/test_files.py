@@ -1,6 +1,7 @@
 import json
 import os
 import resource
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +29,18 @@ from workflow_rl.files import (
 )
 
 KIND = "toy"
+ARRAYS = {"a": np.arange(12, dtype=np.float32).reshape(3, 4), "b.c": np.array([True, False])}
 WITH_FOLDER = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@pytest.fixture
-def good(tmp_path: Path) -> Path:
-    path = tmp_path / "good.safetensors"
-    arrays = {"a": np.arange(12, dtype=np.float32).reshape(3, 4), "b.c": np.array([True, False])}
-    save_arrays(path, KIND, arrays, {"name": "x"})
-    return path
+def load_toy(path: Path) -> object:
+    return load_arrays(path, KIND)
 
 
-def refusal(path: Path) -> str:
+def refusal(path: Path, read: Callable[[Path], object] = load_toy) -> str:
     """The one sentence with which a file is refused; it names the file."""
     with pytest.raises(InvalidInputError) as caught:
-        load_arrays(path, KIND)
+        read(path)
     message = str(caught.value)
     assert str(path) in message
     assert "\n" not in message
@@ -69,6 +67,7 @@ def test_arrays_and_their_description_come_back_bit_by_bit(
     tmp_path: Path, arrays: dict[str, Any], description: dict[str, Any]
 ) -> None:
     path = tmp_path / "file"
+    arrays |= {f"{name}.T": array.T for name, array in arrays.items()}  # not contiguous
     save_arrays(path, KIND, arrays, description)
     loaded, about = load_arrays(path, KIND)
     assert repr(about) == repr(description)  # NaN equals itself in this way
@@ -78,108 +77,92 @@ def test_arrays_and_their_description_come_back_bit_by_bit(
         assert loaded[name].tobytes() == array.tobytes()
 
 
-def test_arrays_that_are_not_contiguous_come_back_as_they_were(tmp_path: Path) -> None:
-    array = np.arange(24, dtype=np.int16).reshape(4, 6)[::2, ::-3]
-    save_arrays(tmp_path / "file", KIND, {"a": array, "t": array.T}, {})
-    loaded, _ = load_arrays(tmp_path / "file", KIND)
-    np.testing.assert_array_equal(loaded["a"], array)
-    np.testing.assert_array_equal(loaded["t"], array.T)
+def nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    assert "no file" in refusal(tmp_path / "nothing")
+def described(text: str) -> bytes:
+    """A file whose description is the given text, with a digest that fits."""
+    header = json.dumps({"content": text, "digest": digest_of(ARRAYS, text)})
+    return save(ARRAYS, metadata={"workflow_rl": header})
 
 
-def test_a_file_of_another_kind_says_what_it_holds(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    save_arrays(path, "policy", {"a": np.zeros(2)}, {})
-    message = refusal(path)
-    assert "policy" in message
-    assert KIND in message
+def content(description: str = "{}", kind: str = KIND, number: int = FORMAT) -> str:
+    return f'{{"format": {number}, "kind": "{kind}", "description": {description}}}'
 
 
-def test_a_file_of_another_format_says_which_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    arrays = {"a": np.zeros(2)}
-    text = json.dumps({"format": FORMAT + 1, "kind": KIND, "description": {}})
-    header = json.dumps({"content": text, "digest": digest_of(arrays, text)})
-    path.write_bytes(save(arrays, metadata={"workflow_rl": header}))
-    message = refusal(path)
-    assert f"format {FORMAT + 1}" in message
-    assert f"format {FORMAT}" in message
+BF16 = b'{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'  # which numpy does not have
+NOT_OURS: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "is damaged or not a toy file"),
+    "text": (b"hello\n", "is damaged or not a toy file"),
+    "zeros": (bytes(100), "is damaged or not a toy file"),
+    "numbers": (len(BF16).to_bytes(8, "little") + BF16 + bytes(4), "is damaged or not a toy file"),
+    "another kind": (described(content(kind="policy")), "holds a policy, not a toy"),
+    "another format": (
+        described(content(number=FORMAT + 1)),
+        f"is of format {FORMAT + 1}; this version reads format {FORMAT}",
+    ),
+    **{
+        f"metadata {metadata}"[:60]: (
+            save(ARRAYS, metadata=metadata),
+            "was not written by workflow",
+        )
+        for metadata in (
+            None,
+            {"somebody": "else"},
+            *({"workflow_rl": text} for text in ("no JSON", "[1, 2]", '"text"', content())),
+            {"workflow_rl": nested(200_000)},
+        )
+    },
+    **{
+        f"description {text}"[:60]: (described(content(text)), "was not written by workflow-rl")
+        for text in (nested(100_000), "null", "[1]", '"text"', "3")
+    },
+}
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        None,
-        {"somebody": "else"},
-        {"workflow_rl": "not JSON"},
-        pytest.param(
-            {"workflow_rl": "[1, 2]"},
-        ),
-        pytest.param(
-            {"workflow_rl": '"text"'},
-        ),
-        pytest.param(
-            {"workflow_rl": f'{{"format": {FORMAT}, "kind": "{KIND}"}}'},
-        ),
-    ],
-)
-def test_a_foreign_file_of_the_same_container_is_refused(
-    tmp_path: Path, metadata: dict[str, str] | None
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_what_is_no_file_of_ours_is_refused(tmp_path: Path, name: str) -> None:
+    data, reason = NOT_OURS[name]
+    (tmp_path / "file").write_bytes(data)
+    assert reason in refusal(tmp_path / "file")
+
+
+@WITH_FOLDER
+@given(data=st.data())
+def test_a_file_cut_lengthened_or_changed_anywhere_is_refused(
+    tmp_path: Path, data: st.DataObject
 ) -> None:
     path = tmp_path / "file"
-    path.write_bytes(save({"a": np.zeros(2)}, metadata=metadata))
-    assert "workflow-rl" in refusal(path)
+    save_arrays(path, KIND, ARRAYS, {"name": "x"})
+    whole = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(whole) - 1))
+    changed = bytearray(whole)
+    changed[at] ^= data.draw(st.integers(1, 255))
+    extra = data.draw(st.binary(min_size=1, max_size=20))
+    for damaged in (whole[:at], whole + extra, changed):
+        path.write_bytes(damaged)
+        refusal(path)
+    path.write_bytes(whole[:at])
+    assert "damaged" in refusal(path)
 
 
-def test_other_files_and_folders_are_refused(tmp_path: Path) -> None:
-    for name, data in {"empty": b"", "text": b"hello\n", "zeros": bytes(100)}.items():
-        (tmp_path / name).write_bytes(data)
-        refusal(tmp_path / name)
-    np.savez(tmp_path / "numpy.npz", a=np.zeros(3))
-    refusal(tmp_path / "numpy.npz")
-    (tmp_path / "folder").mkdir()
-    refusal(tmp_path / "folder")
-
-
-@WITH_FOLDER
-@given(data=st.data())
-def test_a_file_cut_anywhere_is_refused(good: Path, data: st.DataObject) -> None:
-    whole = good.read_bytes()
-    damaged = good.with_name("cut")
-    damaged.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
-    assert "damaged" in refusal(damaged)
-
-
-@WITH_FOLDER
-@given(extra=st.binary(min_size=1, max_size=20))
-def test_a_file_with_something_behind_it_is_refused(good: Path, extra: bytes) -> None:
-    longer = good.with_name("longer")
-    longer.write_bytes(good.read_bytes() + extra)
-    refusal(longer)
-
-
-@WITH_FOLDER
-@given(data=st.data())
-def test_a_file_with_a_changed_byte_is_refused(good: Path, data: st.DataObject) -> None:
-    damaged = bytearray(good.read_bytes())
-    damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))
-    other = good.with_name("changed")
-    other.write_bytes(damaged)
-    refusal(other)
+@pytest.mark.parametrize("read", [load_toy, read_json])
+def test_only_files_of_a_reasonable_size_are_read(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")  # which would wait for ever
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        assert "is not a file" in refusal(path, read)
+    assert "there is no file" in refusal(tmp_path / "nothing", read)
+    assert "cannot be read: File name too long" in refusal(tmp_path / ("x" * 5_000), read)
+    huge = tmp_path / "huge"
+    huge.touch()
+    os.truncate(huge, 5_000_000_000)
+    assert "5,000,000,000 bytes" in refusal(huge, read)
 
 
 # --- writing
-
-
-def test_a_write_replaces_the_old_file_makes_folders_and_leaves_no_litter(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "file"
-    write_atomically(path, b"old")
-    write_atomically(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert [p.name for p in path.parent.iterdir()] == ["file"]
 
 
 def test_a_write_that_fails_half_way_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
@@ -197,13 +180,14 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_no_litter(tmp_path:
 
 
 def test_a_reader_sees_the_old_or_the_new_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
+    path = tmp_path / "deep" / "file"
     write_atomically(path, b"old" * 1_000)
     with path.open("rb") as reader:
         first = reader.read(3)
         write_atomically(path, b"new" * 1_000)
         assert first + reader.read() == b"old" * 1_000
     assert path.read_bytes() == b"new" * 1_000
+    assert os.listdir(path.parent) == ["file"]  # no litter
 
 
 # --- JSON
@@ -216,19 +200,14 @@ def test_json_comes_back(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text(encoding="utf-8").endswith("}\n")
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b'{"a": 1', b"\xff\xfe", b"hello"])
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b'{"a": 1', b"\xff\xfe", b"hello", b"[" * 200_000, nested(200_000).encode()],
+    ids=lambda damage: repr(damage[:9]),
+)
 def test_damaged_json_is_one_sentence(tmp_path: Path, damage: bytes) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(damage)
-    with pytest.raises(InvalidInputError) as caught:
-        read_json(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_missing_json_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="no file"):
-        read_json(tmp_path / "nothing")
+    (tmp_path / "file").write_bytes(damage)
+    assert "is damaged: it is not JSON" in refusal(tmp_path / "file", read_json)
 
 
 # --- where things may be written
@@ -314,53 +293,3 @@ def test_a_folder_that_was_removed_is_not_made_again(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             write(tmp_path / "removed" / "trainings" / "file", b"")
     assert not (tmp_path / "removed").exists()
-
-
-# --- files that are made to be trouble
-
-
-def nested(depth: int) -> str:
-    return "[" * depth + "]" * depth
-
-
-def test_brackets_in_brackets_are_no_json_of_ours(tmp_path: Path) -> None:
-    for text in ("[" * 200_000, nested(200_000)):
-        (tmp_path / "deep.json").write_text(text)
-        with pytest.raises(InvalidInputError, match="is damaged: it is not JSON"):
-            read_json(tmp_path / "deep.json")
-
-
-@pytest.mark.parametrize("description", [nested(100_000), "null", "[1]", '"text"', "3"])
-def test_a_description_is_plain_data_of_a_reasonable_depth(
-    tmp_path: Path, description: str
-) -> None:
-    arrays = {"a": np.zeros(3, np.float32)}
-    text = f'{{"format": {FORMAT}, "kind": "{KIND}", "description": {description}}}'
-    header = json.dumps({"content": text, "digest": digest_of(arrays, text)})
-    path = tmp_path / "file.safetensors"
-    path.write_bytes(save(arrays, metadata={"workflow_rl": header}))
-    assert "was not written by workflow-rl" in refusal(path)
-    path.write_bytes(save(arrays, metadata={"workflow_rl": nested(200_000)}))
-    assert "was not written by workflow-rl" in refusal(path)
-
-
-def test_numbers_that_numpy_does_not_have_are_refused(tmp_path: Path) -> None:
-    header = b'{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
-    path = tmp_path / "file.safetensors"
-    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
-    refusal(path)
-
-
-def test_only_files_are_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")  # which would wait for ever
-    for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(InvalidInputError, match="is not a file"):
-            read_json(path)
-        refusal(path)
-    with pytest.raises(InvalidInputError, match="cannot be read: File name too long"):
-        read_json(tmp_path / ("x" * 5_000))
-    huge = tmp_path / "huge"
-    huge.touch()
-    os.truncate(huge, 5_000_000_000)
-    with pytest.raises(InvalidInputError, match="5,000,000,000 bytes"):
-        read_json(huge)

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "workflow_rl"
 # Each layer may import those before it, and itself.
 LAYERS = (
     "errors",
+    "arrays",
     "estimates",
     "config",
     "provenance",
@@ -31,7 +32,7 @@ LAYERS = (
     "report",
     "playbook",
     "studies",
-    "bench",
+    "api",
     "cli",
 )
 
@@ -39,22 +40,16 @@ LAYERS = (
 ONLY_IN = {
     "pydantic": {"config"},
     "pydantic_core": {"config"},
-    "gymnasium": {"envs", "bench/vector_contenders.py"},
-    "torch": {"ppo", "train", "ordersearch", "processes.py", "agents/sb3.py", "studies", "bench"},
+    "gymnasium": {"envs"},
+    "torch": {"ppo", "train", "ordersearch", "processes.py", "agents/sb3.py", "studies"},
     "botorch": set(),  # a reference for tests
     "gpytorch": set(),
     "threadpoolctl": {"ordersearch/fitting.py"},
-    "ray": {"runs/ray.py"},
+    "ray": {"runs/cluster.py", "runs/ray.py"},
     "onnx": {"agents/export.py"},
-    "stable_baselines3": {
-        "envs/sb3.py",
-        "agents/sb3.py",
-        "bench/contenders.py",
-        "bench/vector_contenders.py",
-    },
+    "stable_baselines3": {"envs/sb3.py", "agents/sb3.py"},
     "CybORG": {"envs/cyborg_import.py"},
-    "psutil": {"train/usage.py", "bench/vector_host.py", "runs"},
-    "mini_CAGE": {"bench/contenders.py"},
+    "psutil": {"train/usage.py", "runs"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
     "plotly": {"report/figures", "report/page.py"},

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.conftest import skipped_line
 from tests.interpreted import Ints, Record
-from tests.mutation.changes import all_modules, change_in
+from tests.mutation.changes import all_modules, changed_lines, changes_of
 from tests.mutation.trial import selection
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,6 +75,13 @@ def test_a_mutant_meets_the_tests_of_its_package_and_a_rule_the_recordings() -> 
         assert ("tests/sim/test_turn.py" in tests) == is_game
 
 
-def test_the_changed_line_of_a_mutant_is_shown() -> None:
-    diff = "--- mutation diff ---\n--- a\n+++ b\n@@ -1 +1 @@\n same\n-    x = 1\n+    x = 2\n"
-    assert change_in(diff) == "x = 1  ->  x = 2"
+def test_the_changes_of_a_module_are_listed_and_a_share_of_them_is_always_the_same() -> None:
+    pytest.importorskip("cosmic_ray")
+    changes, some = (list(changes_of("sim/reward", share)) for share in (1.0, 0.3))
+    assert len({change.name for change in changes}) == len(changes) > 50
+    assert some == [change for change in changes if change in some]
+    assert 0.1 * len(changes) < len(some) < 0.5 * len(changes)
+    assert not any("Is" in change.operator for change in changes)
+    assert "  ->  " in some[0].lines()
+    diff = ["--- a", "+++ b", "@@ -1 +1 @@", " same", "-    x = 1", "+    x = 2"]
+    assert changed_lines(iter(diff)) == "x = 1  ->  x = 2"

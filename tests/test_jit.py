@@ -18,7 +18,7 @@ PACKAGE = Path(workflow_rl.__file__).parent
 COMPILED = sorted(
     path.relative_to(PACKAGE).as_posix()
     for folder in {"scenario", "sim", *jit._COMPILED_FOLDERS}
-    for path in (PACKAGE / folder).glob("*.py")
+    for path in (PACKAGE / folder).rglob("*.py")
 )
 
 
@@ -30,25 +30,30 @@ def package(tmp_path: Path) -> Path:
     return copy
 
 
-def test_the_fingerprint_of_a_copy_is_the_same(package: Path) -> None:
+def test_the_fingerprint_changes_with_every_source_of_a_rule(package: Path) -> None:
     assert jit.fingerprint(package) == jit.fingerprint(PACKAGE)
-    assert jit.fingerprint(package) == jit.fingerprint(package)
-
-
-@pytest.mark.parametrize("source", COMPILED)
-def test_the_fingerprint_changes_with_every_source_of_a_rule(package: Path, source: str) -> None:
-    before = jit.fingerprint(package)
-    (package / source).write_text((package / source).read_text() + "\n# changed\n")
-    assert jit.fingerprint(package) != before
-
-
-def test_the_fingerprint_changes_when_a_source_appears_or_is_renamed(package: Path) -> None:
     seen = {jit.fingerprint(package)}
+    sources = [*COMPILED, "jit.py"]
+    for source in sources:
+        (package / source).write_text((package / source).read_text() + "\n# changed\n")
+        seen.add(jit.fingerprint(package))
     (package / "sim" / "new_rule.py").write_text("")
     seen.add(jit.fingerprint(package))
     (package / "sim" / "new_rule.py").rename(package / "scenario" / "new_rule.py")
     seen.add(jit.fingerprint(package))
-    assert len(seen) == 3
+    assert len(seen) == 1 + len(sources) + 2
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("OPT", 0), ("BOUNDSCHECK", 1), ("LOOP_VECTORIZE", 0), ("SLP_VECTORIZE", 1)],
+)
+def test_the_fingerprint_changes_with_how_numba_is_told_to_compile(
+    option: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = jit.fingerprint(PACKAGE)
+    monkeypatch.setattr(numba.core.config, option, value)
+    assert jit.fingerprint(PACKAGE) != before
 
 
 def test_the_fingerprint_ignores_everything_else(package: Path) -> None:
@@ -59,21 +64,14 @@ def test_the_fingerprint_ignores_everything_else(package: Path) -> None:
     assert jit.fingerprint(package) == before
 
 
-def test_the_cache_lies_under_xdg_cache_home_by_fingerprint(
+def test_the_cache_lies_under_xdg_cache_home_or_else_the_home_folder_by_fingerprint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    expected = tmp_path / "workflow_rl" / jit.fingerprint(PACKAGE)
-    assert jit.cache_folder.__wrapped__() == expected
-
-
-def test_the_cache_lies_under_the_home_folder_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
     monkeypatch.setenv("HOME", str(tmp_path))
-    expected = tmp_path / ".cache" / "workflow_rl" / jit.fingerprint(PACKAGE)
-    assert jit.cache_folder.__wrapped__() == expected
+    for xdg, folder in ((str(tmp_path / "xdg"), "xdg"), ("", ".cache")):
+        monkeypatch.setenv("XDG_CACHE_HOME", xdg)
+        expected = tmp_path / folder / "workflow_rl" / jit.fingerprint(PACKAGE)
+        assert jit.cache_folder.__wrapped__() == expected
 
 
 def test_kernels_unused_for_a_month_are_dropped(tmp_path: Path) -> None:

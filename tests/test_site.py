@@ -46,7 +46,7 @@ def test_the_reference_is_made_from_the_code(site: Path) -> None:
     python = (site / "python.html").read_text(encoding="utf-8")
     for name in ("Cage2Env.get_action_meanings", "protocol.evaluate", "Policy.act"):
         assert re.search(rf'id="workflow_rl\.[\w.]*{re.escape(name)}"', python), name
-    assert 'id="bench-sim"' in (site / "commands.html").read_text(encoding="utf-8")
+    assert 'id="compare-updates"' in (site / "commands.html").read_text(encoding="utf-8")
 
 
 def test_the_documents_of_the_root_have_their_pages(site: Path) -> None:

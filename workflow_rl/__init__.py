@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from workflow_rl.agents.agent import BlueAgent
     from workflow_rl.agents.export import export_policy
     from workflow_rl.agents.policy import Policy, load_policy
+    from workflow_rl.api import search
     from workflow_rl.belief.belief import Belief
     from workflow_rl.config import Execution, ExperimentConfig
     from workflow_rl.envs.cyborg import CyborgEnv
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from workflow_rl.evaluation.protocol import evaluate
     from workflow_rl.playbook.reading import read_playbook
     from workflow_rl.playbook.writing import write_playbook
-    from workflow_rl.report.live import search
     from workflow_rl.runs.train import train_workflow
 
 __version__ = "0.1.0"
@@ -57,7 +57,7 @@ _HOMES = {
     "export_policy": "workflow_rl.agents.export",
     "load_policy": "workflow_rl.agents.policy",
     "read_playbook": "workflow_rl.playbook.reading",
-    "search": "workflow_rl.report.live",
+    "search": "workflow_rl.api",
     "train_workflow": "workflow_rl.runs.train",
     "write_playbook": "workflow_rl.playbook.writing",
 }

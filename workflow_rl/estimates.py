@@ -205,3 +205,8 @@ def _ranks(values: Floats) -> Floats:
     """Returns the rank of each value, that of ties their mean."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group], np.float64)
+
+
+def number_text(value: float, decimals: int = 2) -> str:
+    """Writes a number; a dash if it is not known."""
+    return "-" if math.isnan(value) else f"{value:.{decimals}f}"

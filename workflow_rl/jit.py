@@ -3,8 +3,9 @@
 `@formula` is to network arithmetic what `@rule` is to the game.
 
 Kernels are cached on disk. Numba only notices a change in the file of the kernel itself, so a
-changed rule would go on running as its old machine code; here the cache folder carries a
-fingerprint of every source file that kernels are made of, and an edited rule is recompiled.
+changed rule, or another compile option, would go on running as the old machine code. The name of
+the cache folder is therefore a fingerprint of every source file that kernels are made of, of this
+file with its options, and of numba's own options: a change of any of them compiles anew.
 """
 
 import functools
@@ -28,6 +29,11 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parent
 _COMPILED_FOLDERS = ("scenario", "sim", "belief", "workflow", "agents", "ppo", "train")
+# Options of numba's environment that change machine code and that its own cache does not look at.
+_NUMBA_OPTIONS = (
+    *("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE"),
+    *("DISABLE_INTEL_SVML", "DEBUGINFO_DEFAULT"),
+)
 _MESSAGE_AFTER_SECONDS = 1.0
 _UNUSED_SECONDS = 30 * 24 * 3600.0
 # Sums may be added in another order and products be fused into them.
@@ -107,12 +113,13 @@ def drop_old(parent: Path, keep: str) -> None:
 
 
 def fingerprint(package: Path) -> str:
-    """Returns a short hash of every source file that ends up in a kernel's machine code."""
-    digest = hashlib.sha256()
-    for folder in _COMPILED_FOLDERS:
-        for path in sorted((package / folder).glob("*.py")):
-            digest.update(f"{folder}/{path.name}\0".encode())
-            digest.update(path.read_bytes())
+    """Returns a short hash of all that a kernel's machine code depends on: sources and options."""
+    options = {name: getattr(numba_config, name) for name in _NUMBA_OPTIONS}
+    digest = hashlib.sha256(repr(options).encode())
+    sources = [path for folder in _COMPILED_FOLDERS for path in (package / folder).rglob("*.py")]
+    for path in (package / Path(__file__).name, *sorted(sources)):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

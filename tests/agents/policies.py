@@ -1,43 +1,91 @@
 """Untrained policies with strong opinions, in memory and as files."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workflow_rl.agents.policy import Policy, describe_policy, save_policy
+from workflow_rl.agents.action_space import ACTION_SPACES
+from workflow_rl.agents.policy import Policy, Weights
+from workflow_rl.config import (
+    ActionSpaceName,
+    GameConfig,
+    ObservationName,
+    PolicyConfig,
+    PPOConfig,
+    TrainConfig,
+)
+from workflow_rl.config.units import ANY
+from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.workflow.encoding import OrderEncoding
-from workflow_rl.workflow.orders import TYPES
+from workflow_rl.workflow.orders import TYPES, Order
+from workflow_rl.workflow.units import units_of
 
 ORDER = 69
+# Some tests name an observation or an action space by its size.
+_OF_SIZE = {observation.size: name for name, observation in OBSERVATIONS.items()}
+_OF_OUTPUTS = {space.size: name for name, space in ACTION_SPACES.items()}
 
 
-def weights(inputs: int, outputs: int, seed: int = 0) -> dict[str, Any]:
+def weights(inputs: int, outputs: int, seed: int = 0, hidden: Sequence[int] = (16,)) -> Weights:
+    """The weights of an actor."""
     rng = np.random.default_rng(seed)
-    sizes = (inputs, 16, outputs)
+    sizes = (inputs, *hidden, outputs)
     return {
         f"actor.{2 * i}.{part}": rng.normal(0, 1.5, shape).astype(np.float32)
-        for i in range(2)
+        for i in range(len(sizes) - 1)
         for part, shape in (("weight", (sizes[i + 1], sizes[i])), ("bias", (sizes[i + 1],)))
     }
 
 
-def new_policy(
-    size: int = 52,
-    outputs: int = 145,
+def config_of(
+    observation: ObservationName | int = "challenge",
+    action_space: ActionSpaceName | int = "all",
     *,
-    order: int | None = None,
+    order: Order | int | None = None,
     conditioned: bool = False,
+    **settings: Any,
+) -> PolicyConfig:
+    """How a policy was trained; the settings are those of its game, its training and its PPO."""
+
+    def among(kind: Any) -> dict[str, Any]:
+        return {f.name: settings[f.name] for f in fields(kind) if f.name in settings}
+
+    seen = _OF_SIZE[observation] if isinstance(observation, int) else observation
+    space = _OF_OUTPUTS[action_space] if isinstance(action_space, int) else action_space
+    followed = TYPES[order] if isinstance(order, int) else order
+    return PolicyConfig(
+        game=GameConfig(observation=seen, **among(GameConfig)),
+        train=TrainConfig(action_space=space, conditioned=conditioned, **among(TrainConfig)),
+        ppo=PPOConfig(**among(PPOConfig)),
+        order=None if followed is None else str(followed),
+    )
+
+
+def sizes_of(config: PolicyConfig) -> tuple[int, int]:
+    """The inputs and outputs of a network that fits."""
+    train, inputs = config.train, OBSERVATIONS[config.game.observation].size
+    if train.conditioned:
+        units = None if train.units == ANY else units_of(train.units)
+        inputs += OrderEncoding(train.shown_order, units).size
+    return inputs, ACTION_SPACES[train.action_space].size
+
+
+def new_policy(
+    observation: ObservationName | int = "challenge",
+    action_space: ActionSpaceName | int = "all",
+    *,
     seed: int = 0,
-    **more: Any,
+    facts: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> Policy:
-    named = None if order is None else TYPES[order]
-    description = describe_policy(order=named, conditioned=conditioned, **more)
-    encoding = OrderEncoding(more.get("order_encoding", "onehot"), TYPES.units)
-    width = size + (encoding.size if conditioned else 0)
-    return Policy(weights(width, outputs, seed), description)
+    """A policy of `config_of` these."""
+    config = config_of(observation, action_space, **settings)
+    return Policy(weights(*sizes_of(config), seed), config, facts)
 
 
 def policy_file(path: Path, policy: Policy) -> Path:
-    save_policy(path, policy.weights, policy.description)
+    policy.save(path)
     return path

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.config import GameConfig
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import HOST_NAMES
-from workflow_rl.sim.batch import Batch
 
 BITS = {
     "scan": (1, 0, 0, 0),
@@ -37,7 +37,7 @@ def everything() -> NDArray[np.bool_]:
 def play(agent: BlueAgent, n: int = 1, steps: int = 100, **game: Any) -> tuple[Any, list[Any]]:
     """Plays n episodes; returns the batch at their end and each step's actions (n,)."""
     config = GameConfig(episode_length=steps, observation=agent.observation, **game)
-    batch = Batch(n, config, autoreset=False)
+    batch = make_batch(n, config, autoreset=False)
     batch.reset(seed=7)
     agent.begin(n, seed=7)
     played = []

@@ -7,35 +7,34 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from numpy.typing import NDArray
 
 import workflow_rl
 from tests.agents.policies import ORDER, new_policy, policy_file
-from workflow_rl.agents.action_space import CARDIFF, action_space_of, make_action_space
+from tests.refused import refusal
 from workflow_rl.agents.export import describe_interface, export_policy
-from workflow_rl.agents.policy import Policy, load_policy
-from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.shipped import shipped_policy
+from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.envs.vector import Cage2VectorEnv
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import ACTION_NAMES, USEFUL_ACTIONS
+from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
 
 ROWS = 1_000
 KINDS = {
     "the challenge's bits": new_policy(),
-    "the winner's inputs": new_policy(62),
+    "the winner's inputs": new_policy("cardiff"),
     "told the order": new_policy(conditioned=True),
     "told the order it was trained for": new_policy(conditioned=True, order=ORDER, seed=1),
     "told ranks and what is due": new_policy(conditioned=True, order_encoding="ranks+due"),
-    "a memory": new_policy(304, activation="tanh"),
-    "a memory, told the order, masked": new_policy(304, conditioned=True, mask_actions=True),
-    "a belief": new_policy(454),
-    "useful actions": new_policy(52, 62),
-    "useful actions, masked": new_policy(304, 62, mask_actions=True, activation="tanh"),
-    "the winner's outputs": new_policy(62, 36),
-    "the winner's outputs, masked": new_policy(62, 36, mask_actions=True),
+    "a memory": new_policy("memory", activation="tanh"),
+    "a memory, told the order, masked": new_policy("memory", conditioned=True, mask_actions=True),
+    "a belief": new_policy("belief"),
+    "useful actions": new_policy("challenge", "useful"),
+    "useful actions, masked": new_policy("memory", "useful", mask_actions=True, activation="tanh"),
+    "the winner's outputs": new_policy("cardiff", "cardiff"),
+    "the winner's outputs, masked": new_policy("cardiff", "cardiff", mask_actions=True),
     "shipped": load_policy(shipped_policy("ppo", "main", "bline")),
     "the winner's, shipped": load_policy(shipped_policy("cardiff", "main", "meander")),
 }
@@ -52,53 +51,45 @@ def metadata(model: onnxruntime.InferenceSession) -> dict[str, Any]:
     return {name: json.loads(value) for name, value in props.items()}
 
 
-def rows_of(policy: Policy, rng: np.random.Generator) -> NDArray[np.int8]:
-    return rng.integers(0, 2, (ROWS, policy.observation_size), dtype=np.int8)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_action_is_the_policy_s_own(kind: str) -> None:
     policy, rng = KINDS[kind], np.random.default_rng(7)
-    observation = rows_of(policy, rng)
-    allowed = rng.random((ROWS, policy.outputs)) < 0.5
+    space = policy.action_space
+    observation = rng.integers(0, 2, (ROWS, policy.observation.size)).astype(np.int8)
+    allowed = rng.random((ROWS, space.size)) < 0.5
     allowed[:, 0] = True
-    masked = bool(policy.description.get("mask_actions"))
+    if not policy.is_masked:
+        allowed[:] = True
     orders = rng.integers(0, NUM_ORDERS, ROWS) if policy.order is None else np.full(ROWS, ORDER)
-
     fed: dict[str, Any] = {"observation": observation.astype(np.float32)}
-    if policy.is_conditioned:
-        assert policy.encoding is not None
+    if policy.encoding is not None:
         ranks = TYPES.host_ranks(orders)
         now = policy.encoding.step_bits(packed_tables(observation), ranks)
         fed["order"] = np.hstack([policy.encoding.order_bits(ranks), now]).astype(np.float32)
-    if masked:
+    if policy.is_masked:
         fed["mask"] = allowed
     model = session(export_policy(policy))
     names = [output.name for output in model.get_outputs()]
     found = dict(zip(names, model.run(names, fed), strict=True))
 
-    expected = np.stack(
+    shares: Any = allowed * np.stack(
         [
             policy.probabilities(row, ORDERS[order] if policy.is_conditioned else None)
             for row, order in zip(observation, orders, strict=True)
         ]
     )
-    best = np.where(allowed, expected, -1.0).argmax(axis=1) if masked else expected.argmax(axis=1)
+    best = np.where(allowed, shares, -1.0).argmax(axis=1)
     np.testing.assert_array_equal(found["output"], best)
-    shares = expected * allowed if masked else expected
     shares /= shares.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found["probabilities"], shares, atol=5e-5)
-    space = action_space_of(policy.outputs)
-    assert ("action" in found) == (space != CARDIFF)
-    if space != CARDIFF:
-        actions = make_action_space(space, ROWS).actions(best)
-        np.testing.assert_array_equal(found["action"], actions)
+    assert ("action" in found) == space.is_direct
+    if space.is_direct:
+        np.testing.assert_array_equal(found["action"], space.begin(ROWS).actions(best))
 
 
 def test_it_plays_the_same_game_by_what_its_metadata_say() -> None:
-    policy = new_policy(304, 62, conditioned=True, order=ORDER, mask_actions=True)
-    agent = policy_agent(policy, "ours")
-    assert isinstance(agent, PolicyAgent)
+    policy = new_policy("memory", "useful", conditioned=True, order=ORDER, mask_actions=True)
+    agent = PolicyAgent(policy, "ours")
     model = session(export_policy(policy))
     told = metadata(model)
     encoding = np.tile(np.array(told["order"]["encoding"], np.float32), (8, 1))
@@ -117,23 +108,21 @@ def test_it_plays_the_same_game_by_what_its_metadata_say() -> None:
         observation, *_, infos = env.step(np.asarray(action))
 
 
-@pytest.mark.parametrize(("size", "name"), [(52, "challenge"), (62, "cardiff"), (304, "memory")])
-def test_the_layout_covers_the_observation_without_a_gap(size: int, name: str) -> None:
-    told = metadata(session(export_policy(new_policy(size))))["observation"]
-    assert (told["name"], told["size"]) == (name, size)
+@pytest.mark.parametrize("name", OBSERVATIONS)
+def test_the_layout_covers_the_observation_without_a_gap(name: ObservationName) -> None:
+    policy = new_policy(name)
+    told = metadata(session(export_policy(policy)))["observation"]
+    assert (told["name"], told["size"]) == (name, policy.observation.size)
     at = 0
     for entry in told["layout"]:
         assert entry["first"] == at
         assert entry["meaning"]
         at += entry["size"]
-    assert at == size
+    assert at == told["size"]
 
 
 def test_outputs_and_orders_are_named() -> None:
-    assert describe_interface(new_policy(52, 62))["outputs"] == [
-        ACTION_NAMES[action] for action in USEFUL_ACTIONS
-    ]
-    winner = describe_interface(new_policy(62, 36))
+    winner = describe_interface(new_policy("cardiff", "cardiff"))
     assert winner["outputs"][0] == "Restore Enterprise0"
     assert winner["outputs"][28] == "next of DecoyFemitter Enterprise1"
     assert "order" not in winner
@@ -145,21 +134,19 @@ def test_outputs_and_orders_are_named() -> None:
 def test_the_file_is_the_same_for_the_same_policy_and_written_where_it_is_said(
     tmp_path: Path,
 ) -> None:
-    policy = new_policy(conditioned=True, order=ORDER, rules="main", red_agent="bline")
+    policy = new_policy(conditioned=True, order=ORDER, facts={"update": 7})
     file = policy_file(tmp_path / "p.safetensors", policy)
     content = workflow_rl.export_policy(file, tmp_path / "new" / "p.onnx")
     assert (tmp_path / "new" / "p.onnx").read_bytes() == content == export_policy(policy)
-    assert metadata(session(content))["policy"] == policy.description
+    told = metadata(session(content))["policy"]
+    assert told == json.loads((tmp_path / "p.json").read_text())
 
 
 def test_what_cannot_be_exported_is_said_and_nothing_is_written(tmp_path: Path) -> None:
-    policy = new_policy()
-    with pytest.raises(InvalidInputError, match="unknown format 'tflite': choose one of onnx"):
-        export_policy(policy, tmp_path / "p", format="tflite")
-    with pytest.raises(InvalidInputError, match="cannot play"):
-        export_policy(new_policy(outputs=7), tmp_path / "p")
-    with pytest.raises(InvalidInputError, match="cannot play"):
-        export_policy(new_policy(size=53), tmp_path / "p")
-    with pytest.raises(InvalidInputError, match="is a directory"):
-        export_policy(policy, tmp_path)
+    policy, target = new_policy(), tmp_path / "p"
+    said = refusal(export_policy, policy, target, format="tflite")
+    assert said == "unknown format 'tflite': choose one of onnx"
+    said = refusal(export_policy, new_policy(activation="gelu"), target)
+    assert "with the activation gelu cannot be exported: those that can have relu or tanh" in said
+    assert "is a directory" in refusal(export_policy, policy, tmp_path)
     assert not list(tmp_path.iterdir())

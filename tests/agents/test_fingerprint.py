@@ -3,10 +3,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.agents.table import play, seen
+from tests.refused import refusal
 from workflow_rl.agents.fingerprint import FingerprintAgent, ScanCount
 from workflow_rl.agents.simple import RandomAgent
 from workflow_rl.config import ObservationName
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import Order
 
 BLINES, MEANDERS = 2, 3  # Analyse Defender and Analyse Enterprise0: they change nothing
@@ -72,5 +72,5 @@ def test_only_the_first_scan_of_a_step_counts_and_op_hosts_do_not() -> None:
 
 
 def test_policies_that_see_different_things_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="needs the observation challenge"):
-        FingerprintAgent(Constant(0, "challenge"), Constant(0, "cardiff"))
+    said = refusal(FingerprintAgent, Constant(0, "challenge"), Constant(0, "cardiff"))
+    assert "needs the observation challenge" in said

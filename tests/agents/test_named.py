@@ -1,16 +1,17 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.agents.policies import ORDER, new_policy, policy_file
+from tests.refused import refusal
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import DEFAULT_ORDER
 from workflow_rl.agents.named import REFERENCE_AGENTS, make_agent
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.agents.shipped import PER_RED_AGENT, WITHOUT_ORDER, shipped_policy
+from workflow_rl.agents.shipped import SHIPPED, WITHOUT_ORDER, shipped_policy
 from workflow_rl.config import RULE_SETS
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.workflow.orders import ORDERS
@@ -38,9 +39,9 @@ def test_a_policy_is_found_by_file_and_by_run_directory(tmp_path: Path) -> None:
 
 
 def test_two_policies_make_one_agent(tmp_path: Path) -> None:
-    one = policy_file(tmp_path / "one.safetensors", new_policy(62, 36))
-    other = policy_file(tmp_path / "other.safetensors", new_policy(62, 36, seed=1))
-    plain = policy_file(tmp_path / "plain.safetensors", new_policy(62))
+    one = policy_file(tmp_path / "one.safetensors", new_policy("cardiff", "cardiff"))
+    other = policy_file(tmp_path / "other.safetensors", new_policy("cardiff", "cardiff", seed=1))
+    plain = policy_file(tmp_path / "plain.safetensors", new_policy("cardiff"))
     agent = make_agent(f"bline={one},meander={other}")
     assert isinstance(agent, FingerprintAgent)
     assert (agent.name, agent.observation) == ("cardiff", "cardiff")
@@ -50,96 +51,23 @@ def test_two_policies_make_one_agent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "text"),
     [
-        (
-            "nobody",
-            "nobody is no run directory, no policy file and no baseline: baselines are sleep",
-        ),
+        ("nobody", "nobody is no run directory, no policy file and no baseline: baselines are sl"),
         ("bline=a", "write bline=PATH,meander=PATH"),
         ("bline=a,meander=", "write bline=PATH,meander=PATH"),
         ("bline=a,meander=b,sleep=c", "write bline=PATH,meander=PATH"),
         ("bline=a,meander=b", "a is no run directory"),
+        ("universal", "the policy universal follows any workflow: say which one"),
+        (3, "an agent must be a name, a path or a policy, not 3"),
     ],
 )
-def test_what_stands_for_nothing_is_answered_with_what_would(what: str, text: str) -> None:
-    with pytest.raises(InvalidInputError, match=text):
-        make_agent(what)
+def test_what_stands_for_nothing_is_answered_with_what_would(what: Any, text: str) -> None:
+    assert text in refusal(make_agent, what)
 
 
 def test_a_directory_without_a_policy_and_a_foreign_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="there is no file"):
-        make_agent(tmp_path)
+    assert "there is no file" in refusal(make_agent, tmp_path)
     (tmp_path / "notes.txt").write_text("notes")
-    with pytest.raises(InvalidInputError, match="damaged or not a policy"):
-        make_agent(tmp_path / "notes.txt")
-
-
-# --- the policies that come with the package
-
-
-@pytest.mark.parametrize("rules", RULE_SETS)
-@pytest.mark.parametrize("name", PER_RED_AGENT)
-@pytest.mark.parametrize("red_agent", ["bline", "meander"])
-def test_each_policy_says_what_it_was_trained_for(name: str, rules: str, red_agent: str) -> None:
-    policy = load_policy(shipped_policy(name, rules, red_agent))
-    assert (policy.description["rules"], policy.description["red_agent"]) == (rules, red_agent)
-    assert not policy.is_conditioned
-    assert policy.outputs == {"cardiff": 36, "ppo": 145}[name]
-
-
-@pytest.mark.parametrize("rules", RULE_SETS)
-def test_best_is_one_policy_with_a_memory_for_all_attackers(rules: str) -> None:
-    policy = load_policy(shipped_policy("best", rules))
-    told = policy.description
-    assert (told["rules"], told["red_agent"], told["observation"]) == (rules, "mixed", "memory")
-    assert not policy.is_conditioned
-    assert policy.outputs == 62
-
-
-def test_best_is_better_than_every_published_entry() -> None:
-    found = evaluate("best", rules="competition", episodes=500)
-    cells = [(steps, red) for steps in (30, 50, 100) for red in ("bline", "meander")]
-    best_cells = sum(max(row.cell(*cell) for row in LEADERBOARD) for cell in cells)
-    assert best_cells == pytest.approx(-51.64)
-    assert found.total.mean - found.total.half_width > best_cells
-    assert found.cell(100, "sleep").estimate.mean == 0
-
-
-def test_cardiff_scores_what_the_leaderboards_winner_scored() -> None:
-    found = evaluate("cardiff", rules="competition", episodes=500)
-    winner = LEADERBOARD[0]
-    # 500 episodes a cell: half of the total's 95 % interval is 0.6.
-    assert found.total.mean == pytest.approx(winner.total, abs=2.0)
-    for red_agent in ("bline", "meander"):
-        mean = found.cell(100, red_agent).estimate.mean
-        assert mean == pytest.approx(winner.cell(100, red_agent), abs=2.0)
-    assert found.cell(100, "sleep").estimate.mean == 0
-
-
-@pytest.mark.parametrize("rules", RULE_SETS)
-def test_universal_follows_any_order_of_any_units_against_all_attackers(rules: str) -> None:
-    policy = load_policy("universal", rules=rules)
-    told = policy.description
-    assert (told["rules"], told["red_agent"], told["observation"]) == (rules, "mixed", "memory")
-    assert (policy.is_conditioned, policy.is_shielded) == (True, True)
-    assert (policy.order, policy.units) == (None, None)
-    hosts = tuple(reversed(FIXABLE))
-    for workflow, units in (
-        ("user > op_host > defender > enterprise > op_server", None),
-        (hosts, "hosts"),
-    ):
-        found = evaluate(
-            "universal", workflow=workflow, units=units, rules=rules, steps=[100], episodes=300
-        )
-        for cell in found.cells:
-            assert cell.mean > -25, cell
-            assert (cell.mean_compliance("observed") or 0) > 0.95, cell
-
-
-def test_universal_is_told_which_order(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="the policy universal follows any workflow: say"):
-        make_agent("universal")
-    with pytest.raises(InvalidInputError, match="unknown rule set 'newest'"):
-        load_policy("universal", rules="newest")
+    assert "damaged or not a policy" in refusal(make_agent, tmp_path / "notes.txt")
 
 
 def test_a_run_or_a_file_may_have_the_name_of_a_shipped_policy(
@@ -152,11 +80,74 @@ def test_a_run_or_a_file_may_have_the_name_of_a_shipped_policy(
     assert load_policy("universal").order is None
 
 
+# --- the policies that come with the package
+
+
+@pytest.mark.parametrize("rules", RULE_SETS)
+@pytest.mark.parametrize(
+    ("name", "red_agent", "observation", "action_space"),
+    [
+        *(("cardiff", red, "cardiff", "cardiff") for red in ("bline", "meander")),
+        *(("ppo", red, "challenge", "all") for red in ("bline", "meander")),
+        ("best", None, "memory", "useful"),
+        ("universal", None, "memory", "useful"),
+    ],
+)
+def test_each_policy_says_what_it_was_trained_for(
+    name: str, red_agent: str | None, observation: str, action_space: str, rules: str
+) -> None:
+    policy = load_policy(shipped_policy(name, rules, red_agent))
+    game = policy.config.game
+    assert (game.rules, game.red_agent) == (rules, red_agent or "mixed")
+    assert (policy.observation.name, policy.action_space.name) == (observation, action_space)
+    follows = name == "universal"  # any order of any units
+    assert (policy.is_conditioned, policy.is_shielded) == (follows, follows)
+    assert policy.order is None
+    assert (policy.units is None) == follows
+
+
+def test_a_rule_set_that_there_is_not_is_refused() -> None:
+    for name in SHIPPED:
+        assert "unknown rule set 'newest'" in refusal(make_agent, name, rules="newest")
+
+
+def test_best_is_better_than_every_published_entry() -> None:
+    found = evaluate("best", rules="competition", episodes=500)
+    cells = [(steps, red) for steps in (30, 50, 100) for red in ("bline", "meander")]
+    best_cells = sum(max(row.cell(*cell) for row in LEADERBOARD) for cell in cells)
+    assert best_cells == pytest.approx(-51.64)
+    assert found.total.mean - found.total.half_width > best_cells
+    assert found.cell(100, "sleep").result.reward.mean == 0
+
+
+def test_cardiff_scores_what_the_leaderboards_winner_scored() -> None:
+    found = evaluate("cardiff", rules="competition", episodes=500)
+    winner = LEADERBOARD[0]
+    # 500 episodes a cell: half of the total's 95 % interval is 0.6.
+    assert found.total.mean == pytest.approx(winner.total, abs=2.0)
+    for red_agent in ("bline", "meander"):
+        mean = found.cell(100, red_agent).result.reward.mean
+        assert mean == pytest.approx(winner.cell(100, red_agent), abs=2.0)
+    assert found.cell(100, "sleep").result.reward.mean == 0
+
+
+@pytest.mark.parametrize("rules", RULE_SETS)
+def test_universal_follows_any_order_of_any_units_against_all_attackers(rules: str) -> None:
+    for workflow, units in (
+        ("user > op_host > defender > enterprise > op_server", None),
+        (tuple(reversed(FIXABLE)), "hosts"),
+    ):
+        found = evaluate(
+            "universal", workflow=workflow, units=units, rules=rules, steps=[100], episodes=300
+        )
+        for cell in found.cells:
+            assert cell.mean > -25, cell
+            assert (cell.result.compliance.mean or 0) > 0.95, cell
+
+
 @pytest.mark.parametrize("name", WITHOUT_ORDER)
 def test_policies_of_the_rule_set_that_is_played_are_taken(name: str) -> None:
     """Those trained on the leaderboard's rules lose points on today's."""
-    means = {}
     for rules in RULE_SETS:
         found = evaluate(name, rules=rules, episodes=300, steps=[100], red_agents=["bline"])
-        means[rules] = found.cell(100, "bline").estimate.mean
-    assert min(means.values()) > -20, means
+        assert found.cell(100, "bline").result.reward.mean > -20, rules

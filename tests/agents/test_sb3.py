@@ -8,125 +8,150 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from tests.refused import refusal
 from workflow_rl import Cage2VectorEnv
 from workflow_rl.agents.export import export_policy
-from workflow_rl.agents.sb3 import sb3_agent
-from workflow_rl.config import ObservationName
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.agents.named import make_agent
+from workflow_rl.agents.sb3 import sb3_policy
+from workflow_rl.config import OBSERVATIONS, ObservationName
+from workflow_rl.envs.observations import OBSERVATIONS as KNOWN
 
-SEEN = np.random.default_rng(0).integers(0, 2, (30, 52)).astype(np.int8)
+pytest.importorskip("stable_baselines3")
+
 ALLOWED = np.ones((30, 145), np.bool_)
+ACTIVATIONS = ["Tanh", "ReLU", "ELU", "GELU", "SiLU", "Sigmoid", "LeakyReLU"]
 
 
-def model(observation: ObservationName = "challenge", **more: Any) -> Any:
-    pytest.importorskip("stable_baselines3")
+def rows_of(observation: ObservationName = "challenge") -> Any:
+    size = KNOWN[observation].size
+    return np.random.default_rng(0).integers(0, 2, (30, size)).astype(np.int8)
+
+
+def model(observation: ObservationName = "challenge", *, maskable: bool = False, **net: Any) -> Any:
+    """An untrained model whose opinions are strong enough to leave no near ties."""
     from stable_baselines3 import PPO
 
     from workflow_rl.envs.sb3 import Sb3VecEnv
 
+    kind: Any = PPO
+    if maskable:
+        kind = pytest.importorskip("sb3_contrib").MaskablePPO
     env = Sb3VecEnv(Cage2VectorEnv(2, observation=observation))
-    return PPO("MlpPolicy", env, n_steps=8, batch_size=16, seed=0, device="cpu", **more)
+    made = kind("MlpPolicy", env, n_steps=8, batch_size=16, seed=0, device="cpu", policy_kwargs=net)
+    made.policy.action_net.weight.data *= 100
+    return made
 
 
-def test_it_takes_the_models_actions(tmp_path: Path) -> None:
-    made = model()
-    made.learn(64)
-    made.save(tmp_path / "model.zip")
-    agent = sb3_agent(tmp_path / "model.zip", "model")
-    agent.begin(30, seed=0)
-    expected, _ = made.predict(SEEN, deterministic=True)
-    assert (agent.act(SEEN, ALLOWED, 0) == expected).all()
+def saved(path: Path, *arguments: Any, **named: Any) -> tuple[Any, Path]:
+    made = model(*arguments, **named)
+    made.save(path / "model.zip")
+    return made, path / "model.zip"
+
+
+def acts(agent: Any, rows: Any, allowed: Any = ALLOWED) -> Any:
+    agent.begin(30, seed=1)
+    return agent.act(rows, allowed, 0)
+
+
+# --- it plays as the model does
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("net_arch", [[8], [16, 12]])
+def test_a_model_of_every_activation_takes_its_own_actions(
+    activation: str, net_arch: list[int], tmp_path: Path
+) -> None:
+    made, path = saved(tmp_path, activation_fn=getattr(torch.nn, activation), net_arch=net_arch)
+    agent = make_agent(path)
+    expected, _ = made.predict(rows_of(), deterministic=True)
+    assert len(set(expected.tolist())) > 1
+    assert (acts(agent, rows_of()) == expected).all()
+    with torch.no_grad():
+        told = made.policy.get_distribution(torch.from_numpy(rows_of())).distribution.probs
+    np.testing.assert_allclose(sb3_policy(path).probabilities(rows_of()), told.numpy(), atol=1e-4)
     assert (agent.name, agent.observation, agent.order) == ("model", "challenge", None)
-    drawing = sb3_agent(tmp_path / "model.zip", "model", sampled=True)
-    drawing.begin(30, seed=1)
-    drawn = drawing.act(SEEN, ALLOWED, 0)
-    assert (drawing.act(SEEN, ALLOWED, 0) == drawn).all()
-    assert (drawn != expected).any()
+
+
+def test_a_model_that_has_learned_or_has_no_hidden_layers_takes_its_own_actions_too(
+    tmp_path: Path,
+) -> None:
+    for made in (model(), model(net_arch=[])):
+        made.learn(64)
+        made.save(tmp_path / "model.zip")
+        expected, _ = made.predict(rows_of(), deterministic=True)
+        assert (acts(make_agent(tmp_path / "model.zip"), rows_of()) == expected).all()
 
 
 def test_a_maskable_model_takes_only_what_is_allowed(tmp_path: Path) -> None:
-    pytest.importorskip("sb3_contrib")
-    from sb3_contrib import MaskablePPO
-
-    from workflow_rl.envs.sb3 import Sb3VecEnv
-
-    env = Sb3VecEnv(Cage2VectorEnv(2))
-    made = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=16, seed=0, device="cpu")
-    made.policy.action_net.weight.data *= 100  # no near ties
-    made.save(tmp_path / "model.zip")
-    agent = sb3_agent(tmp_path / "model.zip", "model")
-    agent.begin(30, seed=0)
+    made, path = saved(tmp_path, maskable=True)
     allowed = np.random.default_rng(1).random((30, 145)) < 0.1
-    expected, _ = made.predict(SEEN, deterministic=True, action_masks=allowed)
-    assert (agent.act(SEEN, allowed, 0) == expected).all()
-    assert allowed[np.arange(30), expected].all()
-    free, _ = made.predict(SEEN, deterministic=True)
+    expected, _ = made.predict(rows_of(), deterministic=True, action_masks=allowed)
+    assert (acts(make_agent(path), rows_of(), allowed) == expected).all()
+    free, _ = made.predict(rows_of(), deterministic=True)
     assert (free != expected).any()
 
 
-def test_it_sees_what_it_was_trained_on(tmp_path: Path) -> None:
-    model("cardiff").save(tmp_path / "model.zip")
-    assert sb3_agent(tmp_path / "model.zip", "model").observation == "cardiff"
-    model("truth").save(tmp_path / "model.zip")
-    assert sb3_agent(tmp_path / "model.zip", "model").name == "model (sees the truth)"
+# --- what it was trained on
 
 
-def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("stable_baselines3")
-    with pytest.raises(InvalidInputError, match="there is no file"):
-        sb3_agent(tmp_path / "none.zip", "none")
-    (tmp_path / "text.zip").write_text("no zip")
-    with pytest.raises(InvalidInputError, match="damaged or not a PPO model"):
-        sb3_agent(tmp_path / "text.zip", "text")
+@pytest.mark.parametrize("name", OBSERVATIONS)
+def test_a_model_must_be_told_which_observation_it_was_trained_on(
+    name: ObservationName, tmp_path: Path
+) -> None:
+    made, path = saved(tmp_path, name)
+    agent = make_agent(path, observation=name)
+    assert agent.observation == name
+    assert ("sees the truth" in agent.name) == (name == "truth")
+    expected, _ = made.predict(rows_of(name), deterministic=True)
+    assert (acts(agent, rows_of(name)) == expected).all()
+    pair = make_agent(f"bline={path},meander={path}", observation=name)
+    assert pair.observation == name
+    for other in OBSERVATIONS:
+        if other != name:
+            said = refusal(make_agent, path, observation=other)
+            assert f"sees {KNOWN[name].size} values, the observation {other} has" in said
+            assert "say which observation it was trained on" in said
+    if name != "challenge":
+        assert "the observation challenge has 52" in refusal(make_agent, path)
 
 
-def test_a_model_of_another_game_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("stable_baselines3")
-    from stable_baselines3 import PPO
-
-    PPO("MlpPolicy", "CartPole-v1", n_steps=8, batch_size=8, device="cpu").save(
-        tmp_path / "cart.zip"
-    )
-    with pytest.raises(InvalidInputError, match="plays another game"):
-        sb3_agent(tmp_path / "cart.zip", "cart")
+def test_an_observation_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    said = refusal(sb3_policy, tmp_path / "model.zip", "everything")
+    assert "unknown observation 'everything': choose one of challenge, cardiff" in said
 
 
-@pytest.mark.parametrize("settings", [{"activation_fn": "ReLU", "net_arch": [8]}, {"net_arch": []}])
-def test_it_reads_what_the_network_is_made_of(tmp_path: Path, settings: dict[str, Any]) -> None:
-    import torch
-
-    settings = dict(settings)
-    if "activation_fn" in settings:
-        settings["activation_fn"] = getattr(torch.nn, settings["activation_fn"])
-    made = model(policy_kwargs=settings)
-    made.policy.action_net.weight.data *= 100  # no near ties
-    made.save(tmp_path / "model.zip")
-    agent = sb3_agent(tmp_path / "model.zip", "model")
-    agent.begin(30, seed=0)
-    expected, _ = made.predict(SEEN, deterministic=True)
-    assert (agent.act(SEEN, ALLOWED, 0) == expected).all()
+# --- elsewhere
 
 
-def test_it_can_be_exported_and_takes_the_models_actions_elsewhere(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["challenge", "memory"])
+def test_it_can_be_exported_and_takes_the_models_actions_elsewhere(
+    name: ObservationName, tmp_path: Path
+) -> None:
     import onnxruntime
 
-    made = model()
-    made.policy.action_net.weight.data *= 100  # no near ties
-    made.save(tmp_path / "model.zip")
-    content = export_policy(tmp_path / "model.zip")
+    made, path = saved(tmp_path, name)
+    content = export_policy(path, observation=name)
     exported = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    (actions,) = exported.run(["action"], {"observation": SEEN.astype(np.float32)})
-    assert (actions == made.predict(SEEN, deterministic=True)[0]).all()
+    (actions,) = exported.run(["action"], {"observation": rows_of(name).astype(np.float32)})
+    assert (actions == made.predict(rows_of(name), deterministic=True)[0]).all()
 
 
-def test_a_network_that_no_policy_has_plays_but_is_not_exported(tmp_path: Path) -> None:
-    import torch
+# --- what is refused, and that nothing is run
 
-    model(policy_kwargs={"activation_fn": torch.nn.ELU}).save(tmp_path / "model.zip")
-    sb3_agent(tmp_path / "model.zip", "model")
-    with pytest.raises(InvalidInputError, match="the activation ELU; policies have ReLU or Tanh"):
-        export_policy(tmp_path / "model.zip")
+
+def test_what_is_no_model_of_this_game_is_refused(tmp_path: Path) -> None:
+    from stable_baselines3 import PPO
+
+    assert "there is no file" in refusal(sb3_policy, tmp_path / "none.zip")
+    (tmp_path / "text.zip").write_text("no zip")
+    assert "damaged or not a PPO model" in refusal(sb3_policy, tmp_path / "text.zip")
+    cart = PPO("MlpPolicy", "CartPole-v1", n_steps=8, batch_size=8, device="cpu")
+    cart.save(tmp_path / "cart.zip")
+    assert "plays another game" in refusal(sb3_policy, tmp_path / "cart.zip")
+    _, path = saved(tmp_path, activation_fn=torch.nn.Softplus)
+    assert "has the activation Softplus; those that are read are Tanh" in refusal(sb3_policy, path)
 
 
 class Trap:
@@ -148,45 +173,44 @@ def rewritten(path: Path, **parts: bytes) -> Path:
     return copy
 
 
-def test_nothing_in_a_model_file_is_run(tmp_path: Path) -> None:
-    import torch
+def with_tensors(path: Path, tensors: dict[str, Any]) -> Path:
+    written = io.BytesIO()
+    torch.save(tensors, written)
+    return rewritten(path, policy_pth=written.getvalue())
 
-    made, mark = model(), tmp_path / "mark"
-    made.save(tmp_path / "model.zip")
-    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+
+def test_nothing_in_a_model_file_is_run(tmp_path: Path) -> None:
+    (_, path), mark = saved(tmp_path), tmp_path / "mark"
+    with zipfile.ZipFile(path) as archive:
         data = json.loads(archive.read("data"))
     trap = base64.b64encode(pickle.dumps(Trap(mark))).decode()
     for entry in data.values():
         if isinstance(entry, dict) and ":serialized:" in entry:
             entry[":serialized:"] = trap
-    path = rewritten(tmp_path / "model.zip", data=json.dumps(data).encode())
-    agent = sb3_agent(path, "model")
-    agent.begin(30, seed=0)
-    agent.act(SEEN, ALLOWED, 0)
+    acts(make_agent(rewritten(path, data=json.dumps(data).encode())), rows_of())
     assert not mark.exists()
-    tensors = io.BytesIO()
-    torch.save({"action_net.weight": Trap(mark)}, tensors)
-    path = rewritten(tmp_path / "model.zip", policy_pth=tensors.getvalue())
-    with pytest.raises(InvalidInputError, match="without running it"):
-        sb3_agent(path, "model")
+    trapped = with_tensors(path, {"action_net.weight": Trap(mark)})
+    assert "without running it" in refusal(sb3_policy, trapped)
     assert not mark.exists()
 
 
-def test_networks_that_do_not_fit_or_are_not_finite_are_refused(tmp_path: Path) -> None:
-    import torch
-
-    made = model()
-    made.save(tmp_path / "model.zip")
-    for change, reason in (
-        ({"action_net.bias": torch.zeros(3)}, "do not fit each other"),
-        ({"action_net.weight": torch.zeros(3, 64), "action_net.bias": torch.zeros(3)}, "spaces"),
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"action_net.bias": torch.zeros(3)}, "is not a layer"),
+        (
+            {"action_net.weight": torch.zeros(3, 64), "action_net.bias": torch.zeros(3)},
+            "a policy of 52 inputs and 3 outputs does not fit",
+        ),
         ({"action_net.bias": torch.full((145,), torch.nan)}, "not finite"),
-        ({"action_net.bias": torch.zeros(145, dtype=torch.bfloat16)}, "do not fit each other"),
-        ({"action_net.weight": torch.zeros(())}, "do not fit each other"),
+        ({"action_net.bias": torch.zeros(145, dtype=torch.bfloat16)}, "is not a layer"),
+        ({"action_net.weight": torch.zeros(())}, "is not a layer"),
         ({"features_extractor.cnn.0.weight": torch.zeros(3)}, "network of another kind"),
-    ):
-        tensors = io.BytesIO()
-        torch.save(made.policy.state_dict() | change, tensors)
-        path = rewritten(tmp_path / "model.zip", policy_pth=tensors.getvalue())
-        with pytest.raises(InvalidInputError, match=reason):
-            sb3_agent(path, "model")
+    ],
+)
+def test_networks_that_do_not_fit_or_are_not_finite_are_refused(
+    change: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    made, path = saved(tmp_path)
+    said = refusal(sb3_policy, with_tensors(path, made.policy.state_dict() | change))
+    assert why in said

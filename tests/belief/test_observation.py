@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refused import refused
 from workflow_rl.belief.belief import Belief
-from workflow_rl.belief.observation import (
-    BELIEF_LAYOUT,
-    BELIEF_SIZE,
-    LEVELS,
-    BlueBelief,
-    make_batch,
-    observation_size,
-)
+from workflow_rl.belief.observation import BELIEF, LEVELS, BlueBelief
 from workflow_rl.config import GameConfig, RedAgentName, RuleSetName
 from workflow_rl.envs.episode import Episode
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.scenario.actions import NUM_ACTIONS, SLEEP
 from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE
 
@@ -43,10 +37,9 @@ def random_actions(steps: int, seed: int = 0, envs: int = N) -> NDArray[np.int64
     return np.where(rng.random((steps, envs)) < 0.5, played, SLEEP)
 
 
-def test_the_layout_fills_the_observation() -> None:
-    assert MEMORY_SIZE + sum(entry.size for entry in BELIEF_LAYOUT) == BELIEF_SIZE
-    assert observation_size("belief") == BELIEF_SIZE
-    assert observation_size("memory") == MEMORY_SIZE
+def test_the_probabilities_stand_behind_the_memory() -> None:
+    assert BELIEF.columns("held").start == MEMORY_SIZE
+    assert BELIEF.columns("red_agent").stop == BELIEF.size
 
 
 @pytest.mark.parametrize("rules", ["main", "competition"])
@@ -85,7 +78,7 @@ def test_whoever_attacks_it_begins_with_all_red_agents_alike() -> None:
 def test_who_is_shown_the_tables_only_believes_the_same() -> None:
     batch = make_batch(N, config(), autoreset=False)
     batch.reset(7)
-    blue = BlueBelief(N, "main")
+    blue = BlueBelief(N, config())
     for episode in range(2):
         assert (blue.update(np.repeat(QUIET, N, 0), np.full(N, BEGIN)) == batch.observation).all()
         for actions in random_actions(30, seed=episode):
@@ -124,9 +117,8 @@ def test_acting_from_the_past_believes_what_the_past_knew() -> None:
 
 
 def test_a_history_that_the_rules_make_impossible_is_refused() -> None:
-    blue = BlueBelief(1, "main")
+    blue = BlueBelief(1, config())
     blue.update(QUIET, np.array([BEGIN]))
     shown = QUIET.copy()
     shown[0, 4 * 7 : 4 * 7 + 2] = 1  # an exploit of Op_Server0 in the first step
-    with pytest.raises(InvalidInputError, match="impossible by the rules 'main'"):
-        blue.update(shown, np.array([SLEEP]))
+    refused("impossible by the rules 'main'", blue.update, shown, np.array([SLEEP]))

@@ -23,6 +23,11 @@ WIDE = os.environ | {"COLUMNS": "200", "TERM": "xterm-256color"}
 _NOTICE = "workflow-rl: compiling"  # may come on standard error before anything else
 
 
+def flags(text: str) -> list[str]:
+    """Returns the words of a command line."""
+    return text.split()
+
+
 def run(*args: str, actions: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end; what it reads is `actions`."""
     return subprocess.run(

@@ -1,16 +1,14 @@
 import json
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.agents.policies import ORDER, new_policy, policy_file, weights
-from tests.cli.run import COMMAND, complaint, run
+from tests.agents.policies import ORDER, new_policy, policy_file
+from tests.cli.run import COMMAND, run
 from workflow_rl import evaluate
-from workflow_rl.agents.policy import save_policy
-from workflow_rl.cli import build_parser, main
+from workflow_rl.cli import main
 from workflow_rl.workflow.orders import TYPES
 
 FEW = ("--episodes", "20")
@@ -113,43 +111,6 @@ def test_a_reader_that_goes_away_does_not_cost_the_files(here: Path) -> None:
     assert written(here / "evaluations")["agent"] == "sleep"
 
 
-@pytest.mark.parametrize(
-    ("args", "text"),
-    [
-        (["nobody"], "nobody is no run directory, no policy file and no baseline"),
-        (["bline=a"], "bline=PATH,meander=PATH"),
-        (["sleep", "--rules", "house"], "choose one of main, competition"),
-        (["sleep", "--steps", "30,x"], "--steps must be whole numbers"),
-        (["sleep", "--red-agent", "nobody"], "unknown red agent 'nobody'"),
-        (["sleep", "--episodes", "1"], "episodes must be a whole number from 2"),
-        (["sleep", "--backend", "real"], "choose one of cage2, cyborg"),
-        (["greedy", "--workflow", "user"], "is not a workflow"),
-        (["sleep", "--seed", "-1"], "seed must be"),
-        (["sleep", "--output", "file"], "nothing can be written to file"),
-        (["file"], "damaged or not a policy file"),
-        (["blind"], "a policy of 52 inputs does not fit the observation memory of 304 values"),
-        (["odd"], "a policy of 60 inputs cannot play: an observation has 52 or 62 or 304 or"),
-        (["truth", "--backend", "cyborg"], "the observation 'truth' is the simulator's"),
-        (["bline=table,meander=memory"], "the two policies see different things"),
-    ],
-)
-def test_a_mistake_is_one_sentence_and_writes_nothing(
-    args: list[str], text: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (here / "file").write_text("no policy")
-    for name, size in (("odd", 60), ("table", 52), ("memory", 304), ("truth", 334)):
-        policy_file(here / name, new_policy(size))
-    told = {"conditioned": False, "observation": "memory"}
-    save_policy(here / "blind", weights(52, 145), told)
-    before = sorted(here.iterdir())
-    assert main(["evaluate", *args]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert text in err
-    assert err.count("\n") == 1
-    assert sorted(here.iterdir()) == before
-
-
 def test_a_second_evaluation_does_not_overwrite_the_first(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,18 +120,3 @@ def test_a_second_evaluation_does_not_overwrite_the_first(
     assert main(command) == 2
     assert "already holds an evaluation" in capsys.readouterr().err
     assert (here / "place" / "evaluation.json").read_bytes() == before
-
-
-def test_a_mistake_is_one_line_of_a_process(here: Path) -> None:
-    assert "nobody" in complaint(run("evaluate", "nobody", cwd=here))
-
-
-def test_the_examples_in_the_help_are_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["evaluate", "--help"])
-    _, _, examples = capsys.readouterr().out.partition("examples:\n")
-    lines = [shlex.split(line) for line in examples.splitlines()]
-    assert len(lines) >= 3
-    for program, *words in lines:
-        assert program == "workflow-rl"
-        assert build_parser().parse_args(words).command == "evaluate"

@@ -1,10 +1,9 @@
 from pathlib import Path
 
 import onnxruntime
-import pytest
 
 from tests.agents.policies import ORDER, new_policy, policy_file
-from tests.cli.run import refusal, run_here
+from tests.cli.run import run_here
 
 
 def test_a_policy_is_exported_beside_itself_or_where_it_is_said(tmp_path: Path) -> None:
@@ -25,17 +24,3 @@ def test_a_policy_that_comes_with_the_package_is_exported_here(tmp_path: Path) -
     content = (tmp_path / "universal.onnx").read_bytes()
     model = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     assert [given.name for given in model.get_inputs()] == ["observation", "order", "mask"]
-
-
-def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "none").write_text("no policy")
-    for args, word in (
-        (["nowhere"], "there is no file nowhere"),
-        ([str(tmp_path / "none")], "is damaged or not a policy file"),
-        ([str(tmp_path)], "there is no file"),
-        ([str(tmp_path / "none"), "--format", "pickle"], "unknown format 'pickle'"),
-        (["universal", "--rules", "newest"], "unknown rule set 'newest'"),
-    ):
-        assert word in refusal(["export", *args], capsys, tmp_path)

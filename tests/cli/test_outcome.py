@@ -4,30 +4,22 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.runs.test_summary import trial
+from tests.evaluation.scores import scored
+from tests.runs.test_trials import tried as trial
 from tests.runs.toy import tiny
 from workflow_rl.cli.outcome import print_outcome, print_phases
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.scoring import Score
 from workflow_rl.ordersearch.finding import conclude
 from workflow_rl.ordersearch.recommend import recommend
 from workflow_rl.runs.store import RunDirectory
-from workflow_rl.runs.summary import SearchOutcome
-from workflow_rl.runs.trial import Trial
+from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial, tried_in
 from workflow_rl.workflow.orders import ORDERS, TYPES
 from workflow_rl.workflow.short_names import legend, short_order
 
 
 def score(red_agent: str, reward: float, untrained: float) -> Score:
-    return Score(
-        red_agent,
-        Estimate(reward, 0.5),
-        Estimate(reward - 1, 0.5),
-        0.97,
-        0.95,
-        Estimate(untrained, 0.5),
-    )
+    return scored(red_agent, (reward, reward - 1, untrained), 0.5, (0.97, 0.95))
 
 
 SCORES = (score("bline", -14.25, -40.0), score("meander", -300.0, -80.0), score("sleep", 0.0, 0.0))
@@ -36,12 +28,12 @@ SCORES = (score("bline", -14.25, -40.0), score("meander", -300.0, -80.0), score(
 def told(trials: list[Trial], folder: Path, *, further: bool = False) -> str:
     """What is printed of a search against bline."""
     out = io.StringIO()
-    seen = [t.observation for t in trials if t.observation is not None]
+    seen = tried_in(trials)
     finding = conclude(TYPES, seen, "bline")
     chosen = recommend(TYPES, seen, finding.equals)
     with closing(RunDirectory.create(folder, tiny(), [])) as directory:
-        measured = None, further, SCORES, 12.0, 3_456
-        outcome = SearchOutcome(directory.path, trials, finding, chosen, *measured)
+        policy = HandedOver(further, SCORES, 12.0)
+        outcome = SearchOutcome(directory.path, trials, finding, chosen, None, policy, 3_456)
         print_outcome(Console(file=out, width=80, highlight=False), outcome, directory)
     text = out.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines() if str(folder) not in line), text

@@ -3,23 +3,18 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.agents.policies import new_policy, policy_file
 from tests.cli.run import COMMAND, complaint, run, terminal
 from tests.envs.installed import installed_rules
 from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP, TRACES
-from workflow_rl.agents.policy import describe_policy, save_policy
 from workflow_rl.cli import main
 from workflow_rl.parity import replay
 from workflow_rl.parity.trace import load_trace
-from workflow_rl.workflow.encoding import OrderEncoding
-from workflow_rl.workflow.orders import TYPES
-
-ENCODING_SIZE = OrderEncoding("onehot", TYPES.units).size
 
 FILE_LINE = re.compile(
     r"(\S+): red (\w+), rules (\w+): (\d+) episodes, (\d+) steps, 30 fields a step, "
@@ -96,27 +91,6 @@ def test_the_other_rule_set_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(DIVERGENCE.findall(out)) == len(counts)
 
 
-def test_an_unknown_rule_set_is_one_sentence(tmp_path: Path) -> None:
-    result = run("parity", str(TRACES / "main"), "--rules", "official")
-    assert complaint(result).endswith(
-        "unknown rule set 'official': choose one of main, competition"
-    )
-    assert result.stdout == ""
-
-
-def test_a_missing_or_empty_folder_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for path, words in ((tmp_path / "nowhere", "no such folder"), (tmp_path, "no .npz traces")):
-        assert main(["parity", str(path)]) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith("workflow-rl: error: ")
-        assert err.count("\n") == 1
-        assert words in err
-        assert str(path) in err
-
-
 @pytest.mark.parametrize("content", [b"", b"words\n", MAIN_SLEEP.read_bytes()[:9000]])
 def test_a_broken_file_is_refused_before_anything_is_replayed(
     tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
@@ -145,55 +119,9 @@ def test_a_recording_of_another_version_is_refused(
     assert "new.npz is a trace of version '2'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ([], "give DIR, a folder of recordings, or --live"),
-        (["x", "--live"], "give either DIR or --live, not both"),
-        (["x", "--episodes", "3"], "--episodes only goes with --live"),
-        (["x", "--cyborg-path", "y"], "--cyborg-path only goes with --live"),
-        (["--live", "--episodes", "0"], "--episodes must be a whole number from 1 "),
-        (["--live", "--episode-length", "0"], "--episode-length must be a whole number from 1 "),
-        (["--live", "--red-agent", "mixed"], "live play takes the red agents one by one: say all"),
-        (["--live", "--red-agent", "x"], "unknown red agent 'x'"),
-        (["--live", "--rules", "x"], "unknown rule set 'x'"),
-        (["--live", "--blue", "x"], "unknown Blue 'x': give random, busy, a policy file or a run"),
-        (["--live", "--cyborg-path", "/nowhere"], "there is no CybORG in /nowhere"),
-    ],
-)
-def test_what_does_not_fit_is_one_sentence(
-    flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["parity", *flags]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"workflow-rl: error: {words}")
-    assert err.count("\n") == 1
-
-
-def test_live_play_without_cyborg_says_what_to_do(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("CYBORG_PATH", raising=False)
-    monkeypatch.setitem(sys.modules, "CybORG", None)
-    assert main(["parity", "--live"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("workflow-rl: error: CybORG is not installed: get CAGE Challenge 2 ")
-    assert err.endswith("docs/cyborg.md says how\n")
-
-
-def some_policy(path: Path, observation_size: int, order: int | None = 0) -> Path:
+def some_policy(path: Path, observation_size: int) -> Path:
     """Writes a policy that has learnt nothing."""
-    rng = np.random.default_rng(0)
-    inputs = observation_size + ENCODING_SIZE
-    weights = {
-        "actor.0.weight": rng.normal(size=(145, inputs)).astype(np.float32),
-        "actor.0.bias": np.zeros(145, np.float32),
-    }
-    named = None if order is None else TYPES[order]
-    save_policy(path, weights, describe_policy(order=named, conditioned=True))
-    return path
+    return policy_file(path, new_policy(observation_size, order=0, conditioned=True))
 
 
 @pytest.mark.cyborg
@@ -207,7 +135,7 @@ def test_live_play_reports_like_recordings_do(tmp_path: Path) -> None:
     assert result.returncode == 0
     assert "gym" not in result.stderr.casefold()  # neither its notice nor its warnings
     *shown, compared, last = result.stdout.splitlines()
-    lines = [line for line in shown if not re.fullmatch(r"\S+: \d+/12 episodes", line)]
+    lines = [line for line in shown if not re.fullmatch(r"episodes \d+/12: \S+", line)]
     matches = [FILE_LINE.fullmatch(line) for line in lines]
     assert [match.groups() if match else None for match in matches] == [
         (f"meander-{blue}-{length}", "meander", rules, "2", str(2 * length), "0")
@@ -238,20 +166,9 @@ def test_a_mismatch_in_live_play_is_reported_and_fails(
 def test_live_play_shows_a_bar_at_a_terminal() -> None:
     flags = ("--episodes", "1", "--red-agent", "sleep", "--rules", installed_rules())
     with terminal("parity", "--live", *flags, "--blue", "random") as screen:
-        screen.wait_for("1/1 episodes")
+        screen.wait_for("1/1")
         assert screen.code() == 0
     assert "parity: 1 episodes, 100 steps, 0 mismatches" in screen.shown
-
-
-def test_a_policy_of_no_workflow_cannot_play(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for path, said in (
-        (some_policy(tmp_path / "any.safetensors", 52, order=None), "say which one"),
-        (some_policy(tmp_path / "other.safetensors", 40), "a policy of 40 inputs cannot play"),
-    ):
-        assert main(["parity", "--live", "--blue", str(path)]) == 2
-        assert said in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

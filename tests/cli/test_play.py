@@ -83,25 +83,6 @@ def test_flags_reach_the_game(
     assert "step 2 of 30 | red meander | rules competition" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("flag", "value"),
-    [
-        ("--episode-length", "0"),
-        ("--episode-length", "1000001"),
-        ("--seed", "-1"),
-        ("--green-agent", "blue"),
-    ],
-)
-def test_wrong_flags_are_one_sentence(
-    flag: str, value: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["play", flag, value]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert value in err
-
-
 def test_ctrl_c_while_it_waits_for_an_action() -> None:
     with subprocess.Popen(
         [*COMMAND, "play"],

@@ -1,8 +1,6 @@
 from pathlib import Path
 
-import pytest
-
-from tests.cli.run import refusal, run_here
+from tests.cli.run import run_here
 from tests.playbook.plans import written
 from tests.playbook.runs import finished
 from workflow_rl.files import write_json
@@ -32,22 +30,3 @@ def test_units_that_are_not_the_five_types_are_shown_with_their_hosts(tmp_path: 
     said = run_here("playbook", "--from", "p.json", cwd=tmp_path).splitlines()
     assert said[0] == "crown jewels > the rest"
     assert said[2] == "the rest: Op_Server0, User1, User2, User3, User4"
-
-
-def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    finished(tmp_path / "exp")
-    (tmp_path / "foreign.json").write_text('{"type": "playbook", "spec_version": "cacao-2.0"}')
-    for args, word in (
-        ([], "name the directory of a finished run"),
-        (["nowhere"], "there is no run directory nowhere"),
-        (["exp", "--format", "pdf"], "unknown format 'pdf'"),
-        (["exp", "--from", "foreign.json"], "a run goes with writing one"),
-        (["--from", "foreign.json", "--output", "x"], "--output goes with writing one"),
-        (["--from", "foreign.json"], "but not one of workflow-rl"),
-        (["--from", "nowhere.json"], "there is no file nowhere.json"),
-        (["--from", "exp/trials.json"], "is not a CACAO playbook"),
-    ):
-        assert word in refusal(["playbook", *args], capsys, tmp_path)

@@ -8,12 +8,13 @@ import pytest
 from rich.console import Console
 
 from tests.runs.toy import tiny
-from tests.runs.work import job, result
-from workflow_rl.cli.progress import LandscapeProgress, SearchProgress, notice_of, speed_words
+from tests.runs.work import job, outcome
+from workflow_rl.cli.console import Bars
+from workflow_rl.cli.progress import SearchProgress, notice_of, show_task, speed_words
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
 from workflow_rl.runs.training import TrainTask
-from workflow_rl.runs.trial import Trial
+from workflow_rl.runs.trials import Trial
 from workflow_rl.workflow.orders import TYPES
 from workflow_rl.workflow.short_names import short_order
 
@@ -42,7 +43,7 @@ def test_only_what_is_out_of_the_ordinary_is_noticed() -> None:
     assert notice_of(Failed(TRIAL, "it rained")) == (
         f"order_7 failed and is left out: it rained ({TYPES.format(7)})"
     )
-    for event in (Started(TRIAL), Rows(TRIAL, [ROW]), Done(TRIAL, result(7, -3.0))):
+    for event in (Started(TRIAL), Rows(TRIAL, [ROW]), Done(TRIAL, outcome(7, -3.0))):
         assert notice_of(event) is None
 
 
@@ -60,38 +61,56 @@ def test_a_slow_training_has_a_speed_too(rate: float, words: str) -> None:
     assert speed_words(rate) == words
 
 
-def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen: Console) -> None:
-    earlier = Trial(0, 5, 0, Decision(5, "given"), None, 0.0, 0.0, result(5, -9.0))
+def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(
+    screen: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workflow_rl.cli.console._LINE_EVERY", -1.0)
+    earlier = Trial(0, 5, 0, Decision(5, "given"), None, 0.0, 0.0, outcome=outcome(5, -9.0))
     with SearchProgress(screen, tiny(), [earlier]) as progress:
         progress.show(Started(TRIAL))
         progress.show(Rows(TRIAL, [ROW]))
         progress.show(Retried(TRIAL, "it rained"))
-        progress.show(Done(TRIAL, result(7, -3.0, compliance=0.5, good=False)))
+        progress.show(Done(TRIAL, outcome(7, -3.0, compliance=0.5, good=False)))
     lines = shown(screen)
-    told = f"1/3 {short_order(TYPES[5])}: -9.00 ± 0.49, compliance 1.000"
-    assert lines[:2] == [told, f"order_7: {short_order(TYPES[7])}"]
-    assert lines[2].startswith("base update 3: reward -20.0 compliance 0.500 ")
-    assert lines[2].endswith(" steps/s")
-    assert lines[3] == "order_7 is done again: it rained"
-    assert lines[4] == f"2/3 {short_order(TYPES[7])}: -3.00 ± 0.49, compliance 0.500, too low"
+    assert lines[:3] == [
+        "workflows 1/3: best -9.0",
+        f"1/3 {short_order(TYPES[5])}: -9.00 ± 0.49, compliance 1.000",
+        f"order_7: {short_order(TYPES[7])}",
+    ]
+    assert lines[3].startswith("order_7 3/3: reward -20.0 compliance 0.500 ")
+    assert lines[3].endswith(" steps/s")
+    assert lines[4] == "order_7 is done again: it rained"
+    assert lines[-1] == f"2/3 {short_order(TYPES[7])}: -3.00 ± 0.49, compliance 0.500, too low"
     assert max(map(len, lines)) <= 80
 
 
-def test_a_landscape_shows_how_many_orders_are_trained_earlier_ones_included(
+def test_one_of_many_tasks_is_shown_beside_their_number(
     screen: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workflow_rl.cli.progress._LANDSCAPE_LINE_EVERY", -1.0)
-    with LandscapeProgress(screen, tiny(), seeds=2) as progress:
-        progress.show(0, Started(TRIAL), 61)
-        progress.show(0, Done(TRIAL, result(7, -3.0, good=False)), 62)
-        progress.show(0, Done(TRIAL, result(7, -3.0)), 63)
-        progress.show(0, Retried(TRIAL, "it rained"), 63)
-        progress.show(1, Done(TRIAL, result(7, -4.0)), 121)
+    monkeypatch.setattr("workflow_rl.cli.console._LINE_EVERY", -1.0)
+    with Bars(screen) as bars:
+        bars.begin("orders", 240)
+        show_task(bars, "orders", Rows(TRIAL, [ROW | {"transitions": 1_200}]), 61, "seed 1 of 2, ")
+        show_task(bars, "orders", Rows(TRIAL, [{"preset": "hybrid"}]), 61)
+        show_task(bars, "orders", Retried(TRIAL, "it rained"), 61)
     assert shown(screen) == [
-        "61 of 240 trainings; seed 1 of 2",
-        "62 of 240 trainings; seed 1 of 2, none compliant yet",
-        "63 of 240 trainings; seed 1 of 2, best -3.00",
+        "orders 61/240: seed 1 of 2, order_7, 1,200 transitions: reward -20.0",
+        "orders 61/240: order_7",
         "order_7 is done again: it rained",
-        "121 of 240 trainings; seed 2 of 2",
-        "121 of 240 trainings; seed 2 of 2, best -4.00",
+        "orders 61/240: order_7",
     ]
+
+
+def test_bars_are_lines_now_and_then_where_there_is_no_terminal(
+    screen: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Bars(screen) as bars:
+        bars.begin("orders", 3)
+        bars.move("orders", 1)  # too soon for a line
+        monkeypatch.setattr("workflow_rl.cli.console._LINE_EVERY", -1.0)
+        bars.move("orders", 2, "of [many]")
+        bars.begin("orders", 99)  # it is there already
+        bars.move("orders", 3)
+        bars.end("orders")
+        bars.end("orders")
+    assert shown(screen) == ["orders 2/3: of [many]", "orders 3/3"]

@@ -31,7 +31,7 @@ def test_the_recommended_policy_of_a_run_is_replayed_into_it(
 
 
 def test_a_search_is_replayed_against_its_own_attacker(made: Path) -> None:
-    assert load_policy(made).description["red_agent"] == "mixed"
+    assert load_policy(made).config.game.red_agent == "mixed"
     for seed in ("0", "1", "2"):
         assert main(["replay", str(made), "--seed", seed, "--steps", "3"]) == 0
         assert " against B_line" in (made / "replay.html").read_text()
@@ -88,42 +88,3 @@ def test_a_recording_is_replayed_and_judged_by_a_workflow_that_is_given(tmp_path
     assert "fixes are not judged" in file.read_text()
     assert main([*args, "--workflow", WORKFLOW]) == 0
     assert "counted fixes followed the workflow" in file.read_text()
-
-
-@pytest.mark.parametrize(
-    ("args", "word"),
-    [
-        (["RUN", "--red-agent", "nobody"], "unknown red agent 'nobody'"),
-        (["RUN", "--steps", "0"], "episode_length"),
-        (["RUN", "--steps", "5000"], "steps of a replay"),
-        (["RUN", "--seed", "-3"], "--seed"),
-        (["RUN", "--rules", "house"], "rule set"),
-        (["RUN", "--workflow", "user"], "not a workflow"),
-        (["RUN", "--episode", "3"], "goes with a recording"),
-        (["RUN/policies/base.safetensors"], "--workflow"),
-        (["RUN/summary.json"], "not a policy file"),
-        (["RUN/policies/none.safetensors"], "no policy file"),
-        (["RUN/policies"], "there is no file"),
-        (["bline=a"], "bline=PATH,meander=PATH"),
-        (["cardiff", "--rules", "house"], "rule set"),
-        (["nowhere"], "nowhere is no run directory, no policy file and no baseline"),
-        (["nowhere.npz"], "no file"),
-        (["TRACE", "--episode", "999"], "--episode"),
-        (["TRACE", "--seed", "7"], "--seed goes with a policy"),
-        (["TRACE", "--sampled"], "--sampled goes with a policy"),
-        (["TRACE", "--red-agent", "bline"], "--red-agent goes with a policy"),
-        (["TRACE", "--rules", "house"], "rule set"),
-    ],
-)
-def test_a_user_s_mistake_is_one_sentence_and_writes_nothing(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], args: list[str], word: str
-) -> None:
-    output = tmp_path / "replay.html"
-    named = [a.replace("RUN", str(made)).replace("TRACE", str(MAIN_BLINE)) for a in args]
-    assert main(["replay", *named, "--output", str(output)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    lines = [line for line in err.splitlines() if "compiling" not in line]
-    assert len(lines) == 1
-    assert word in lines[0]
-    assert not output.exists()

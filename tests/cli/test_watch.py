@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import COMMAND, WIDE, terminal
-from tests.report.runs import HOSTILE, log_rows, trial, write_log, write_run
+from tests.report.runs import HOSTILE, log_rows, trial, write_log, write_run, write_trials
 from tests.runs.test_store import holder
 from tests.runs.toy import tiny
 from workflow_rl.cli import main
@@ -56,17 +56,6 @@ def test_an_empty_run_is_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "experiment_config.json" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("args", [["nowhere"], [".", "--every", "0"], [".", "--every", "nan"]])
-def test_a_user_s_mistake_is_one_sentence(
-    args: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["watch", *args]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("workflow-rl: error: ")
-    assert err.count("\n") == 1
-
-
 def test_watching_does_not_wait_for_the_networks() -> None:
     code = (
         "import sys; from workflow_rl.cli import main; main(['watch', '.', '--once'])\n"
@@ -87,7 +76,7 @@ def test_a_live_run_is_followed_to_its_end_line_by_line_and_at_a_terminal(tmp_pa
         write_log(folder / "training_log.csv", log_rows("base", None, 2))
         assert "base update 2/3, reward -50.00" in plain.stdout.readline()
         screen.wait_for("charts/episodic_return -50")
-        write_json(folder / "trials.json", TRIALS[:1])
+        write_trials(folder, TRIALS[:1])
         assert "1/2 workflows" in plain.stdout.readline()
         screen.wait_for("-30.00 best")
         write_json(folder / "summary.json", {"seconds": 3.0})

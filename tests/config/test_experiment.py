@@ -1,18 +1,13 @@
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workflow_rl.config import (
-    OBSERVATIONS,
     PPO_FORMS,
     PRESETS,
     BackendConfig,
-    ComparisonConfig,
     ExperimentConfig,
     GameConfig,
-    ObservationName,
     PPOConfig,
     PPOFormName,
     PresetName,
@@ -48,8 +43,6 @@ def test_a_configuration_comes_back_from_its_json(preset: PresetName, form: PPOF
         (TrainConfig, {"min_updates": 60}, "min_updates must be a whole number from 1 to 50"),
         (TrainConfig, {"min_episodes": 60}, "min_updates must be a whole number from 1 to 50"),
         (TrainConfig, {"update_steps": 100}, "from 200 to"),
-        (TrainConfig, {"forget": ("scan",)}, "entry to forget 'scan': choose one of table, scans"),
-        (TrainConfig, {"forget": "scans"}, "forget must be a list, each part one of table, scans"),
         (SearchConfig, {"strategy": "guess"}, "gp-ucb, random, round-robin, exhaustive"),
         (SearchConfig, {"n_workflows": 0}, "from 1 to"),
         (BackendConfig, {"vector": "pipes", "vector_mode": "async"}, "shared only"),
@@ -69,20 +62,6 @@ def test_parts_that_do_not_go_together_are_refused() -> None:
     cardiff = TrainConfig(action_space="cardiff")
     with pytest.raises(InvalidInputError, match="sync only"):
         ExperimentConfig(train=cardiff, backend=BackendConfig("cyborg", vector_mode="async"))
-
-
-@pytest.mark.parametrize("observation", OBSERVATIONS)
-def test_only_what_is_shown_can_be_forgotten(observation: ObservationName) -> None:
-    game, train = GameConfig(observation=observation), TrainConfig(forget=("clock", "scans"))
-    if observation in ("memory", "belief", "truth"):
-        assert ExperimentConfig(game=game, train=train).train.forget == ("clock", "scans")
-        return
-    with pytest.raises(InvalidInputError) as caught:
-        ExperimentConfig(game=game, train=train)
-    assert str(caught.value) == (
-        "forget clock,scans needs an observation with a memory: choose memory, belief, truth, "
-        f"not {observation}"
-    )
 
 
 @pytest.mark.parametrize(
@@ -117,17 +96,3 @@ def test_data_that_is_no_configuration_is_refused(data: Any, why: str) -> None:
 def test_a_stored_value_that_is_not_allowed_is_named(part: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         ExperimentConfig.from_json(AS_JSON | part)
-
-
-def test_a_configuration_stored_before_updates_had_their_name_still_loads() -> None:
-    data = json.loads((Path(__file__).parent / "stored_by_0.1.0.json").read_text())
-    assert data["config"]["train"]["min_episodes"] == 5
-    config = ExperimentConfig.from_json(data["config"])
-    assert config == ExperimentConfig.preset(
-        "original",
-        train={"n_envs": 20, "update_steps": 2_000, "max_episodes": 10},
-        search={"polish": "documented", "polish_updates": 200},  # as it was then
-    )
-    assert ExperimentConfig.from_json(config.as_json()) == config
-    plan = ComparisonConfig.from_json(data["plan"])
-    assert plan.as_json() == data["plan"]

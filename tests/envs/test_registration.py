@@ -1,26 +1,91 @@
 import subprocess
 import sys
+from typing import Any
 
 import gymnasium
 import pytest
 
 import workflow_rl
-from workflow_rl.envs.registration import CYBORG_ENV_IDS, ENV_IDS
+from workflow_rl.envs.registration import CYBORG_ENV_IDS, ENV_ID, ENV_IDS
+from workflow_rl.errors import InvalidInputError
 
 
 @pytest.mark.parametrize(("rules", "name"), ENV_IDS.items())
 def test_every_rule_set_has_a_name_of_its_own(rules: str, name: str) -> None:
     single = gymnasium.make(name, red_agent="meander").unwrapped
-    several = gymnasium.make_vec(name, num_envs=2)
+    several = gymnasium.make_vec(name, num_envs=2, red_agent="meander")
     assert isinstance(single, workflow_rl.Cage2Env)
     assert isinstance(several, workflow_rl.Cage2VectorEnv)
-    assert (single.config.rules, several.config.rules) == (rules, rules)
-    assert single.config.red_agent == "meander"
+    assert (single.config.rules, single.config.red_agent) == (rules, "meander")
+    assert single.config == several.config
 
 
 def test_the_real_cyborg_has_the_same_names() -> None:
     for rules, name in CYBORG_ENV_IDS.items():
         assert gymnasium.spec(name).kwargs == {"rules": rules}
+
+
+NAMES = [
+    *ENV_IDS.values(),
+    *(pytest.param(name, marks=pytest.mark.cyborg) for name in CYBORG_ENV_IDS.values()),
+]
+
+
+def made(name: str, **settings: Any) -> gymnasium.Env[Any, Any]:
+    try:
+        return gymnasium.make(name, **settings)
+    except InvalidInputError as error:
+        pytest.skip(f"needs CybORG of these rules: {error}")
+
+
+def steps_played(env: gymnasium.Env[Any, Any]) -> int:
+    env.reset(seed=0)
+    steps = 1
+    while not env.step(0)[3]:
+        steps += 1
+    return steps
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("length", [None, 30, 200])
+def test_wrappers_learn_how_long_an_episode_is(name: str, length: int | None) -> None:
+    env = made(name) if length is None else made(name, episode_length=length)
+    expected = length or 100
+    timed = gymnasium.wrappers.TimeAwareObservation(env, normalize_time=True)
+    assert timed.max_timesteps == expected
+    assert steps_played(timed) == expected
+    assert "TimeLimit" not in str(env)  # nothing else cuts the episode
+    assert timed.observation_space.shape == (53,)
+
+
+def test_a_time_limit_of_ones_own_is_told_instead() -> None:
+    env = gymnasium.make(ENV_ID, max_episode_steps=7)
+    assert gymnasium.wrappers.TimeAwareObservation(env).max_timesteps == 7
+    assert steps_played(env) == 7
+
+
+def test_an_environment_is_made_again_from_its_spec() -> None:
+    spec = gymnasium.make(ENV_ID, episode_length=30, red_agent="meander").spec
+    assert spec is not None
+    assert steps_played(gymnasium.make(spec)) == 30
+    several = gymnasium.make_vec(spec, num_envs=2)
+    assert isinstance(several, workflow_rl.Cage2VectorEnv)
+    assert (several.config.episode_length, several.config.red_agent) == (30, "meander")
+
+
+def test_a_vector_environment_takes_gymnasiums_name_of_the_length() -> None:
+    settings: Any
+    for settings, length in (
+        ({}, 100),
+        ({"episode_length": 30}, 30),
+        ({"max_episode_steps": 7}, 7),
+    ):
+        env: Any = gymnasium.make_vec(ENV_ID, num_envs=2, **settings)
+        assert env.config.episode_length == length
+
+
+def test_an_environment_made_without_a_name_has_no_spec() -> None:
+    assert workflow_rl.Cage2Env().spec is None
 
 
 def test_gymnasium_finds_a_name_that_says_where_it_is_from() -> None:

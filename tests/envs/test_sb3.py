@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refused import refused
 from workflow_rl import Cage2Env, Cage2VectorEnv
-from workflow_rl.errors import InvalidInputError
 
 pytest.importorskip("stable_baselines3")
 
@@ -40,8 +40,7 @@ def test_ended_episodes_restart_and_say_what_was_seen_last() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, Cage2VectorEnv, Cage2Env(observation="memory")])
 def test_only_our_vector_environments_are_wrapped(wrong: Any) -> None:
-    with pytest.raises(InvalidInputError, match="must be a Cage2VectorEnv, not "):
-        Sb3VecEnv(wrong)
+    refused("must be a Cage2VectorEnv, not ", Sb3VecEnv, wrong)
 
 
 def test_seed_makes_games_repeat() -> None:
@@ -57,7 +56,7 @@ def test_seed_makes_games_repeat() -> None:
 def test_action_masks_are_offered_to_maskable_algorithms() -> None:
     env = make(red_agent="sleep")
     env.reset()
-    assert env.has_attr("batch")
+    assert [env.has_attr(name) for name in ("batch", "action_masks", "nothing")] == [1, 1, 0]
     masks = np.stack(env.env_method("action_masks"))
     assert masks.shape == (8, 145)
     assert not masks.all()
@@ -81,21 +80,10 @@ def test_maskable_ppo_finds_the_masks_and_takes_no_refused_action() -> None:
 
 @pytest.mark.parametrize("algorithm", ["PPO", "MaskablePPO"])
 def test_an_algorithm_makes_its_environment_by_our_id(algorithm: str) -> None:
-    if algorithm == "PPO":
-        made = PPO("MlpPolicy", "workflow_rl/Cage2-v0", n_steps=32, batch_size=32, device="cpu")
-    else:
-        contrib = pytest.importorskip("sb3_contrib")
-        made = contrib.MaskablePPO(
-            "MlpPolicy", "workflow_rl/Cage2-v0", n_steps=32, batch_size=32, device="cpu"
-        )
+    make_model = PPO if algorithm == "PPO" else pytest.importorskip("sb3_contrib").MaskablePPO
+    made = make_model("MlpPolicy", "workflow_rl/Cage2-v0", n_steps=32, batch_size=32, device="cpu")
     made.learn(32)
     assert made.get_env().render().shape == (640, 960, 3)
-
-
-def test_an_attribute_nobody_has_is_missing() -> None:
-    env = make()
-    assert env.has_attr("action_masks")
-    assert not env.has_attr("nothing")
 
 
 def test_ppo_trains_on_it_for_a_few_thousand_steps() -> None:

@@ -6,21 +6,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
-from tests.envs.toys import END, HOLD, KILL, NAP, QUIT, RAISE, SLEEP, SPEAK, Troubled
+from tests.envs.toys import END, EXIT, HOLD, KILL, NAP, QUIT, RAISE, SLEEP, SPEAK, Troubled
+from tests.refused import refused
 from workflow_rl.envs.shared import START_METHODS, SharedMemoryVectorEnv
 from workflow_rl.envs.spaces import derived_seed, env_seeds
 from workflow_rl.errors import (
     EnvironmentFailedError,
     EnvironmentTimeoutError,
-    InvalidInputError,
     NotResetError,
     WorkerDiedError,
 )
@@ -37,6 +38,12 @@ def trouble(what: int, *envs: int) -> Any:
     actions = QUIET.copy()
     actions[list(envs)] = what
     return actions
+
+
+def anew(seed: int, restarts: int, *envs: int) -> list[int]:
+    """What environments show first after so many deaths of their workers."""
+    seeds = env_seeds(seed, N)
+    return [derived_seed(seeds[k], k, restarts) % 1_000 for k in envs]
 
 
 def gone(pids: list[int], seconds: float = 10) -> bool:
@@ -67,13 +74,12 @@ def test_a_worker_killed_in_mid_step_is_replaced_and_its_rows_are_marked(
         pids = env.worker_pids
         with caplog.at_level(logging.WARNING):
             observation, reward, terminated, truncated, infos = env.step(trouble(KILL, 4))
-        anew = [derived_seed(env_seeds(4, N)[k], k, 1) % 1_000 for k in (3, 4, 5)]
-        assert observation.tolist() == [2, 2, 2, *anew]
+        assert observation.tolist() == [2, 2, 2, *anew(4, 1, 3, 4, 5)]
         assert reward.tolist() == [1, 1, 1, 0, 0, 0]
         assert truncated.tolist() == infos["restarted"].tolist() == [False] * 3 + [True] * 3
         assert not terminated.any()
         assert not infos["_final_obs"].any()
-        assert infos["final_obs"][3:].tolist() == anew
+        assert infos["final_obs"][3:].tolist() == anew(4, 1, 3, 4, 5)
         assert "the worker of environments 3 to 5 was killed by SIGKILL" in caplog.text
         assert "it is replaced (1 of at most 10)" in caplog.text
         assert (env.worker_pids[0] == pids[0], env.worker_pids[1] == pids[1]) == (True, False)
@@ -82,17 +88,6 @@ def test_a_worker_killed_in_mid_step_is_replaced_and_its_rows_are_marked(
         assert not truncated.any()
         assert not infos["restarted"].any()
         assert env.restarts == 1
-
-
-def test_another_death_starts_other_episodes() -> None:
-    with make() as env:
-        env.reset(seed=4)
-        starts = [env.step(trouble(KILL, 0))[0][:3].tolist() for _ in range(3)]
-        seeds = env_seeds(4, N)
-        assert starts == [
-            [derived_seed(seeds[k], k, restarts) % 1_000 for k in range(3)]
-            for restarts in (1, 2, 3)
-        ]
 
 
 def test_a_worker_killed_from_outside_between_two_steps_is_replaced_as_well() -> None:
@@ -105,25 +100,15 @@ def test_a_worker_killed_from_outside_between_two_steps_is_replaced_as_well() ->
 
 
 def test_a_worker_that_ends_itself_is_replaced_too(caplog: pytest.LogCaptureFixture) -> None:
-    class Leaving(Troubled):
-        def act(self, action: int) -> None:
-            if action:
-                os._exit(action)
-
-    with SharedMemoryVectorEnv([Leaving] * 2, 2) as env:
+    with SharedMemoryVectorEnv([Troubled] * 2, 2) as env:
         env.reset()
-        *_, infos = env.step(np.array([7, 0]))
+        *_, infos = env.step(np.array([EXIT, 0]))
         assert infos["restarted"].tolist() == [True, False]
         assert "the worker of environment 0 ended with code 7" in caplog.text
 
 
 def test_the_other_environments_go_on_while_a_replacement_starts() -> None:
-    class SlowToMake(Troubled):
-        def __init__(self) -> None:
-            super().__init__()
-            time.sleep(0.2)
-
-    with SharedMemoryVectorEnv([SlowToMake] * 4, 2, timeout=0.1) as env:
+    with SharedMemoryVectorEnv([partial(Troubled, made=NAP)] * 4, 2, timeout=0.1) as env:
         env.reset(seed=0)
         env.send(np.array([KILL, 0]), [2, 1])
         seen: list[int] = []
@@ -155,11 +140,9 @@ def test_rows_that_a_dead_worker_had_finished_are_not_mixed_with_those_of_its_re
         time.sleep(0.05)  # they are finished, and waiting
         os.kill(env.worker_pids[1], signal.SIGKILL)
         observation, _, _, _, infos = env.recv(5)
-        seeds = env_seeds(4, N)
-        anew = [derived_seed(seeds[k], k, 1) % 1_000 for k in (3, 4)]
         assert infos["env_ids"].tolist() == [0, 1, 2, 3, 4]
         assert infos["restarted"].tolist() == [False] * 3 + [True] * 2
-        assert observation.tolist() == [1, 1, 1, *anew]
+        assert observation.tolist() == [1, 1, 1, *anew(4, 1, 3, 4)]
         assert env.call("clock") == (1, 1, 1, 0, 0, 0)
 
 
@@ -169,22 +152,15 @@ def test_methods_are_called_in_the_replacement_of_a_dead_worker() -> None:
         env.send(trouble(KILL, 3))
         env.recv(3)
         time.sleep(0.05)
-        with pytest.raises(InvalidInputError, match="3 environments are under way"):
-            env.call("clock")
+        refused("3 environments are under way", env.call, "clock")
         env.recv(3)
         assert env.call("clock") == (1, 1, 1, 0, 0, 0)
 
 
 def test_a_worker_that_dies_in_a_reset_gives_first_observations_all_the_same() -> None:
-    class Mortal(Troubled):
-        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-            if options:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return super().reset(seed=seed)
-
-    with SharedMemoryVectorEnv([Mortal] * 2, 1) as env:
+    with SharedMemoryVectorEnv([Troubled] * 2, 1) as env:
         env.reset(seed=1)
-        observation, infos = env.reset(seed=2, options={"die": True})
+        observation, infos = env.reset(seed=2, options={"do": KILL})
         seeds = env_seeds(2, 2)
         assert observation.tolist() == [derived_seed(seeds[k], k, 1) % 1_000 for k in range(2)]
         assert infos["restarted"].all()
@@ -193,25 +169,27 @@ def test_a_worker_that_dies_in_a_reset_gives_first_observations_all_the_same() -
 
 def test_repeated_deaths_end_in_one_error_with_the_last_output() -> None:
     with make(max_restarts=2) as env:
-        env.reset(seed=0)
-        for _ in range(2):
-            env.step(trouble(KILL, 1))
+        env.reset(seed=4)
+        for restarts in (1, 2):  # another death starts other episodes
+            observation, *_ = env.step(trouble(KILL, 1))
+            assert observation[:3].tolist() == anew(4, restarts, 0, 1, 2)
         with pytest.raises(WorkerDiedError) as error:
             env.step(trouble(KILL, 1))
         assert "environments 0 to 2 was killed by SIGKILL, and 2 workers" in str(error.value)
         assert "these are my last words" in str(error.value)
 
 
-def test_a_worker_that_cannot_start_is_an_error_at_once() -> None:
-    class Stillborn(Troubled):
-        def __init__(self) -> None:
-            super().__init__()
-            if os.getpid() != parent:
-                self.act(KILL)
-
-    parent = os.getpid()
-    with pytest.raises(WorkerDiedError, match="while it made its environments; its last output:\n"):
-        SharedMemoryVectorEnv([Stillborn] * 2, 2)
+@pytest.mark.parametrize(
+    ("does", "error", "sentence"),
+    [
+        (KILL, WorkerDiedError, "while it made its environments; its last output:\n"),
+        (HOLD, EnvironmentTimeoutError, "environment 0 could not be made within"),
+    ],
+)
+def test_a_worker_that_cannot_start_is_an_error(does: int, error: Any, sentence: str) -> None:
+    timeout = 0.2 if does == HOLD else 60.0
+    with pytest.raises(error, match=sentence):
+        SharedMemoryVectorEnv([partial(Troubled, made=does)] * 2, 2, start_timeout=timeout)
 
 
 @pytest.mark.parametrize("start_method", START_METHODS)
@@ -237,42 +215,17 @@ def test_many_exceptions_at_once_are_one_error() -> None:
         env.reset()
         with pytest.raises(EnvironmentFailedError, match="environment 0 raised"):
             env.step(np.full(500, RAISE))
-
-
-def test_leaving_the_program_is_an_exception_like_any_other() -> None:
-    with make() as env:
         env.reset()
-        env.send(trouble(QUIT, 5))
+        env.send(np.full(1, QUIT), [5])  # leaving the program is one like any other
         with pytest.raises(EnvironmentFailedError, match=r"environment 5 (.|\n)*SystemExit: 3"):
-            env.recv(N)
+            env.recv(1)
 
 
 @pytest.mark.parametrize("when", ["made", "reset", "called"])
 def test_exceptions_outside_of_steps_are_told_likewise(when: str) -> None:
-    parent = os.getpid()
-
-    class Late(Troubled):
-        def __init__(self, number: int) -> None:
-            super().__init__()
-            self.number = number
-            self.fail("made")
-
-        def fail(self, now: str) -> None:
-            if now == when and self.number == 1 and os.getpid() != parent:
-                raise ArithmeticError("two and two are five")
-
-        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-            self.fail("reset")
-            return super().reset(seed=seed)
-
-        def render(self) -> None:
-            self.fail("called")
-
-    def later(number: int) -> Callable[[], Late]:
-        return lambda: Late(number)
-
     def use() -> None:
-        with SharedMemoryVectorEnv([later(k) for k in range(3)], 2) as env:
+        env_fns: list[Any] = [Troubled, partial(Troubled, **{when: RAISE}), Troubled]
+        with SharedMemoryVectorEnv(env_fns, 2) as env:
             env.reset()
             env.render()
 
@@ -296,29 +249,12 @@ def test_a_hung_environment_hits_the_timeout_and_is_named() -> None:
 
 
 def test_a_slow_environment_can_be_waited_for_after_the_timeout() -> None:
-    class Slow(Troubled):
-        def act(self, action: int) -> None:
-            time.sleep(0.3)
-
-    with SharedMemoryVectorEnv([Slow], timeout=0.2) as env:
+    with SharedMemoryVectorEnv([Troubled], timeout=0.2) as env:
         env.reset()
-        env.send(np.zeros(1, np.int64))
+        env.send(np.array([NAP]))
         with pytest.raises(EnvironmentTimeoutError, match=r"environment 0 has not finished$"):
             env.recv()
         assert env.recv()[0].tolist() == [1]
-
-
-def test_an_environment_that_is_never_made_hits_the_start_timeout() -> None:
-    parent = os.getpid()
-
-    class Endless(Troubled):
-        def __init__(self) -> None:
-            super().__init__()
-            if os.getpid() != parent:
-                time.sleep(100)
-
-    with pytest.raises(EnvironmentTimeoutError, match="environment 0 could not be made within"):
-        SharedMemoryVectorEnv([Endless], start_timeout=0.2)
 
 
 def test_a_step_that_was_interrupted_does_not_block_the_next_reset(

@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import multiprocessing
 import os
 import signal
 import sys
@@ -62,19 +63,36 @@ class Zero(Toy):
         """Does what the action says, where there are actions."""
 
 
-KILL, RAISE, SLEEP, HOLD, QUIT, SPEAK, END, NAP = range(9, 17)
+KILL, RAISE, SLEEP, HOLD, QUIT, SPEAK, END, NAP, EXIT = range(9, 18)
 
 
 class Troubled(Zero):
-    """A clock that does to its process what the action says, in mid-step."""
+    """A clock that does to its process what the action says, in mid-step.
+
+    Or, in a worker, when it is made, reset or called.
+    """
+
+    def __init__(self, made: int = 0, reset: int = 0, called: int = 0) -> None:
+        super().__init__()
+        self.on_reset, self.on_call = reset, called
+        self.act_in_worker(made)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset()
-        self.seed = seed
+        self.act_in_worker((options or {}).get("do", self.on_reset))
         return np.int64(0 if seed is None else seed % 1_000), {}
 
+    def render(self) -> None:
+        self.act_in_worker(self.on_call)
+
+    def act_in_worker(self, action: int) -> None:
+        if multiprocessing.parent_process() is not None:
+            self.act(action)
+
     def act(self, action: int) -> None:
-        if action == KILL:
+        if action == EXIT:
+            os._exit(7)
+        elif action == KILL:
             print("these are my last words", file=sys.stderr)
             os.kill(os.getpid(), signal.SIGKILL)
         elif action == RAISE:

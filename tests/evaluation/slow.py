@@ -1,6 +1,7 @@
 """A cell by a plain loop over single environments, judged by the definition of compliance."""
 
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,30 @@ from tests.workflow.reference import (
 )
 from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.config import RULE_SETS, one_of, red_agent_name
-from workflow_rl.evaluation.playing import Game
+from workflow_rl.config import GameConfig
+from workflow_rl.evaluation.playing import agent_seed, game_seed
 from workflow_rl.scenario.actions import ACTION_NAMES
 
 MARKS = {(0, 0): "No", (1, 0): "Unknown", (0, 1): "User", (1, 1): "Privileged"}
 
 
 def play_slowly(
-    new_agent: Callable[[], BlueAgent], game: Game, episodes: int, *, same_env: bool = False
+    new_agent: Callable[[], BlueAgent],
+    game: GameConfig,
+    seed: int,
+    episodes: int,
+    order: tuple[str, ...],
+    *,
+    same_env: bool = False,
 ) -> tuple[list[float], list[float], list[float]]:
     """Returns each episode's return and its compliance, observed and true.
 
     Args:
         new_agent: makes the agent of one episode.
         game: what is played.
+        seed: of all episodes.
         episodes: how many.
+        order: by which compliance is judged.
         same_env: whether they are the episodes of one environment, or the first of several.
     """
     returns, observed, true = [], [], []
@@ -37,24 +46,18 @@ def play_slowly(
     for k in range(episodes):
         agent = new_agent()
         if env is None or not same_env:
-            env = Cage2Env(
-                red_agent=red_agent_name(game.red_agent),
-                episode_length=game.steps,
-                rules=one_of("rule set", game.rules, RULE_SETS),
-                observation=agent.observation,
-            )
+            env = Cage2Env(**asdict(replace(game, observation=agent.observation)))
             env.batch.state["index"] = k
-            observation, info = env.reset(seed=game.cell_seed)
+            observation, info = env.reset(seed=game_seed(game, seed))
         else:
             observation, info = env.reset()
-        agent.begin(1, game.agent_seed + k)
+        agent.begin(1, agent_seed(game, seed) + k)
         total, seen, held = 0.0, [], []
         ended, step = False, 0
         while not ended:
             action = int(agent.act(observation[None], info["action_mask"][None], step)[0])
-            if game.order is not None:
-                seen.append(_by_marks(observation, action, game.order))
-                held.append(_by_truth(env, info["red_access"], action, game.order))
+            seen.append(_by_marks(observation, action, order))
+            held.append(_by_truth(env, info["red_access"], action, order))
             observation, reward, _, ended, info = env.step(action)
             total += reward
             step += 1

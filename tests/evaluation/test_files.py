@@ -14,7 +14,7 @@ from workflow_rl.evaluation.files import (
     default_directory,
     write_evaluation,
 )
-from workflow_rl.evaluation.results import Evaluation
+from workflow_rl.evaluation.result import Evaluation
 
 ACTIONS = re.compile(r"actions: (\[.*\]), total reward: (-?\d+\.\d+)\n")
 

@@ -10,43 +10,54 @@ from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import GreedyAgent
-from workflow_rl.agents.policy_agent import policy_agent
+from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
+from workflow_rl.config import GameConfig, red_agent_name
 from workflow_rl.evaluation.playing import (
     RED_NAMES,
     UNKNOWN_ACTION,
     EpisodesPlayed,
-    Game,
+    Play,
+    agent_seed,
+    game_seed,
     play_batch,
-    play_one_by_one,
 )
-from workflow_rl.evaluation.results import Cell
 from workflow_rl.workflow.orders import ORDERS
+
+SEED = 4
+FOLLOWED = ORDERS[ORDER]
 
 
 def cardiff() -> BlueAgent:
     return FingerprintAgent(
-        policy_agent(new_policy(62, 36), "a"), policy_agent(new_policy(62, 36, seed=1), "b")
+        PolicyAgent(new_policy(62, 36), "a"), PolicyAgent(new_policy(62, 36, seed=1), "b")
     )
 
 
 def conditioned() -> BlueAgent:
-    return policy_agent(new_policy(order=ORDER, conditioned=True), "it")
+    return PolicyAgent(new_policy(order=ORDER, conditioned=True), "it")
 
 
-def game(red_agent: str = "meander", steps: int = 40, **changes: Any) -> Game:
-    made: dict[str, Any] = {"rules": "main", "seed": 4, "order": ORDERS[ORDER]} | changes
-    return Game(steps, red_agent, **made)
+def game(red_agent: str = "meander", steps: int = 40, **changes: Any) -> GameConfig:
+    return GameConfig(red_agent=red_agent_name(red_agent), episode_length=steps, **changes)
 
 
 @pytest.mark.parametrize("new_agent", [GreedyAgent, conditioned, cardiff])
-@pytest.mark.parametrize(("red", "rules"), [("bline", "competition"), ("meander", "main")])
+@pytest.mark.parametrize(
+    "what",
+    [
+        game("bline", rules="competition"),
+        game("meander"),
+        game("bline", green_agent="active"),
+        game("mixed", red_probabilities={"bline": 1, "sleep": 2}),
+    ],
+    ids=["competition", "meander", "green", "mixed"],
+)
 def test_a_batch_is_what_single_environments_play(
-    new_agent: Callable[[], BlueAgent], red: str, rules: str
+    new_agent: Callable[[], BlueAgent], what: GameConfig
 ) -> None:
-    what = game(red, rules=rules)
-    cell = play_batch(new_agent(), what, 8, 0)
-    returns, observed, true = play_slowly(new_agent, what, 8)
+    cell = play_batch(new_agent(), what, SEED, 8, FOLLOWED)
+    returns, observed, true = play_slowly(new_agent, what, SEED, 8, FOLLOWED)
     assert cell.returns.tolist() == returns
     np.testing.assert_allclose(cell.compliance["observed"], observed)
     np.testing.assert_allclose(cell.compliance["true"], true)
@@ -55,40 +66,40 @@ def test_a_batch_is_what_single_environments_play(
 @pytest.mark.parametrize("new_agent", [GreedyAgent, RandomAgent, cardiff])
 def test_one_by_one_is_the_plain_loop(new_agent: Callable[[], BlueAgent]) -> None:
     what = game("bline", 30)
-    *told, cell = play_one_by_one(new_agent(), what, 5, 2, Cage2Env)
-    assert isinstance(cell, Cell)
-    returns, observed, _ = play_slowly(new_agent, what, 5, same_env=True)
+    play = Play(new_agent(), what, SEED, 5, FOLLOWED, logged=2)
+    assert list(play.on(Cage2Env)) == [EpisodesPlayed(1)] * 5
+    cell = play.cell()
+    returns, observed, _ = play_slowly(new_agent, what, SEED, 5, FOLLOWED, same_env=True)
     assert cell.returns.tolist() == returns
     np.testing.assert_allclose(cell.compliance["observed"], observed)
     assert set(cell.compliance) == {"observed"}
-    assert told == [EpisodesPlayed(1)] * 5
     assert cell.log.blue.shape == (30, 2)
     assert cell.log.red_names == (UNKNOWN_ACTION,)
 
 
 def test_an_episode_does_not_depend_on_how_many_are_played() -> None:
     for agent in (RandomAgent(), conditioned()):
-        few, many = (play_batch(agent, game(), n, 0) for n in (3, 40))
+        few, many = (play_batch(agent, game(), SEED, n) for n in (3, 40))
         assert few.returns.tolist() == many.returns[:3].tolist()
 
 
 def test_cells_and_seeds_play_different_games_and_agents_meet_the_same() -> None:
-    seeds = {
-        (what.cell_seed, what.agent_seed)
-        for what in (game(), game(steps=41), game("bline"), game(seed=5))
-    }
-    assert len({number for pair in seeds for number in pair}) == 8
-    one, other = (play_batch(agent, game(), 5, 5) for agent in (SleepAgent(), GreedyAgent()))
+    told = ((game(), SEED), (game(steps=41), SEED), (game("bline"), SEED), (game(), 5))
+    seeds = {derive(*one) for one in told for derive in (game_seed, agent_seed)}
+    assert len(seeds) == 8
+    one, other = (
+        play_batch(agent, game(), SEED, 5, logged=5) for agent in (SleepAgent(), GreedyAgent())
+    )
     assert one.seed == other.seed
     assert (one.log.red[:6] == other.log.red[:6]).all()  # Meander's first scans
 
 
 def test_without_a_workflow_nothing_is_judged() -> None:
-    assert play_batch(SleepAgent(), game(order=None), 3, 0).compliance == {}
+    assert play_batch(SleepAgent(), game(), SEED, 3).compliance == {}
 
 
 def test_what_both_sides_did_is_kept_of_the_first_episodes() -> None:
-    cell = play_batch(SleepAgent(), game("bline", 20), 5, 2)
+    cell = play_batch(SleepAgent(), game("bline", 20), SEED, 5, logged=2)
     assert cell.log.blue.shape == cell.log.red.shape == (20, 2)
     for episode in (0, 1):
         done = [RED_NAMES[code] for code in cell.log.red[:, episode]]
@@ -96,5 +107,11 @@ def test_what_both_sides_did_is_kept_of_the_first_episodes() -> None:
         assert done[1].startswith("DiscoverNetworkServices User")
         assert done[2] == f"ExploitRemoteService {done[1].split()[1]}"
         assert "Impact Op_Server0" in done or "ExploitRemoteService" in done[-1]
-    asleep = play_batch(SleepAgent(), game("sleep", 3), 2, 2)
+    asleep = play_batch(SleepAgent(), game("sleep", 3), SEED, 2, logged=2)
     assert [RED_NAMES[code] for code in asleep.log.red[:, 0]] == ["Sleep"] * 3
+
+
+def test_seeds_are_those_of_earlier_versions() -> None:
+    """What was evaluated before can be evaluated again."""
+    assert game_seed(game("mixed", 30), 7) == 2_570_793_199_775_647_008
+    assert agent_seed(game("bline", 100), 7) == 9_995_290_619_138_001_183

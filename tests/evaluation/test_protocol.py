@@ -10,13 +10,13 @@ from tests.agents.policies import ORDER, new_policy
 from workflow_rl import Cage2Env, evaluate
 from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.simple import SleepAgent
-from workflow_rl.belief.observation import observation_size
-from workflow_rl.config import OBSERVATIONS, ObservationName
+from workflow_rl.config import ObservationName
+from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.playing import EpisodesPlayed
-from workflow_rl.evaluation.protocol import EvaluationSettings, evaluation_events
-from workflow_rl.evaluation.results import Cell, Evaluation
+from workflow_rl.evaluation.protocol import EvaluationSettings, evaluation_events, protocol_games
+from workflow_rl.evaluation.result import Cell, Evaluation
 from workflow_rl.workflow.orders import ORDERS, TYPES
 
 REFERENCE: dict[str, Any] = json.loads(
@@ -152,8 +152,9 @@ def test_mixed_is_each_red_agent_in_a_third_of_the_games() -> None:
 
 
 def test_the_evaluation_is_the_last_of_its_events() -> None:
-    settings = EvaluationSettings(episodes=4, steps=[5], red_agents=["B_lineAgent", "sleep"])
-    assert settings.red_agents == ("bline", "sleep")
+    games = protocol_games([5], ["B_lineAgent", "sleep"])
+    assert [game.red_agent for game in games] == ["bline", "sleep"]
+    settings = EvaluationSettings(games, episodes=4)
     events = list(evaluation_events(settings.agent("sleep"), settings))
     found = events.pop()
     assert isinstance(found, Evaluation)
@@ -161,7 +162,7 @@ def test_the_evaluation_is_the_last_of_its_events() -> None:
     assert tuple(events[1::2]) == found.cells
 
 
-@pytest.mark.parametrize("needed", OBSERVATIONS)
+@pytest.mark.parametrize("needed", list(OBSERVATIONS))
 def test_an_environment_that_does_not_show_what_an_agent_needs_is_refused(
     needed: ObservationName,
 ) -> None:
@@ -170,16 +171,17 @@ def test_an_environment_that_does_not_show_what_an_agent_needs_is_refused(
     def deaf(observation: str, **game: Any) -> Cage2Env:
         return Cage2Env(observation=shown, **game)
 
-    policy = new_policy(observation_size(needed), rules="main")
+    policy, sizes = new_policy(needed), {name: OBSERVATIONS[name].size for name in OBSERVATIONS}
     with pytest.raises(InvalidInputError) as error:
         evaluate(policy, episodes=2, steps=[2], red_agents=["bline"], make_env=deaf)
-    sizes = f"of {observation_size(needed)} values, and the environment shows it "
-    assert f"needs the observation {needed} {sizes}({observation_size(shown)},)" in str(error.value)
+    told = f"of {sizes[needed]} values, and the environment shows it ({sizes[shown]},)"
+    assert f"needs the observation {needed} {told}" in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
+        ({"green_agent": "busy"}, "unknown green agent 'busy': choose one of sleep, active"),
         ({"rules": "house"}, "unknown rule set 'house': choose one of main, competition"),
         ({"backend": "real"}, "unknown backend 'real': choose one of cage2, cyborg"),
         ({"episodes": 1}, "episodes must be a whole number from 2"),

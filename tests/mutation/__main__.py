@@ -4,72 +4,56 @@ import argparse
 import math
 import multiprocessing
 import os
-import sys
 import time
-from collections.abc import Sequence
 
 import tests.mutation
-from tests.mutation.changes import (
-    FOLDER,
-    all_modules,
-    forget_survivors,
-    keep,
-    pending,
-    prepare,
-    report,
-)
+from tests.mutation.changes import FOLDER, Change, Tried, all_modules, changes_of, report
 from tests.mutation.trial import ENVIRONMENT, try_changes
 
 
-def mutate(modules: Sequence[str], workers: int, limit: float) -> None:
-    """Tries the changes that were not tried yet.
-
-    Args:
-        modules: what to change.
-        workers: how many processes try changes.
-        limit: seconds; tests of other modules that take longer are left out, and what passes is not
-            kept, but stays to be tried.
+def mutate(work: list[Change], workers: int, limit: float) -> None:
+    """Tries changes; what passes while slower tests are left out stays to be tried.
 
     Raises:
         SystemExit: the tests of a module fail without any change.
     """
-    for module in modules:
-        prepare(module)
-    work = {change[:2]: change for module in modules for change in pending(module)}
     os.environ |= ENVIRONMENT
     context = multiprocessing.get_context("spawn")
     tasks, results = context.Queue(), context.Queue()
-    for task in [*work.values(), *[None] * workers]:
+    for task in [*work, *[None] * workers]:
         tasks.put(task)
+    arguments = tasks, results, limit
     crew = [
-        context.Process(target=try_changes, args=(tasks, results, limit), daemon=True)
-        for _ in range(workers)
+        context.Process(target=try_changes, args=arguments, daemon=True) for _ in range(workers)
     ]
     for worker in crew:
         worker.start()
     start = time.monotonic()
+    tried = {change.module: Tried(change.module) for change in work}
     for done in range(1, len(work) + 1):
-        module, job, noticed_by = results.get()
-        if not job:
+        change, noticed_by = results.get()
+        if change is None:
             for worker in crew:
                 worker.terminate()
             raise SystemExit(noticed_by)
         if noticed_by or limit == math.inf:
-            keep(work[module, job], noticed_by)
+            tried[change.module].keep(change, noticed_by)
         if done % 50 == 0:
             each = (time.monotonic() - start) / done
             left = each * (len(work) - done) / 60
             print(f"{done} of {len(work)}: {each:.1f} s for each, {left:.0f} min left", flush=True)
 
 
-def main() -> int:
+def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(prog="make mutation", description=tests.mutation.__doc__)
-    parser.add_argument("modules", nargs="*", default=all_modules(), metavar="MODULE")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N")
-    parser.add_argument("--survivors", action="store_true", help="try those again that survived")
-    parser.add_argument("--report", action="store_true", help="try nothing, tell what came out")
-    parser.add_argument(
+    add = parser.add_argument
+    add("modules", nargs="*", default=all_modules(), metavar="MODULE")
+    add("--workers", type=int, default=os.cpu_count(), metavar="N")
+    add("--sample", type=float, default=1.0, metavar="SHARE", help="try a share, always the same")
+    add("--survivors", action="store_true", help="try those again that survived")
+    add("--report", action="store_true", help="try nothing, tell what came out")
+    add(
         "--limit",
         type=float,
         default=math.inf,
@@ -80,15 +64,18 @@ def main() -> int:
     if unknown := set(args.modules) - set(all_modules()):
         parser.error(f"unknown {', '.join(unknown)}: choose from {', '.join(all_modules())}")
     if not args.report:
-        if args.survivors:
-            for module in args.modules:
-                forget_survivors(module)
-        mutate(args.modules, args.workers, args.limit)
+        work = []
+        for module in args.modules:
+            tried = Tried(module)
+            if args.survivors:
+                tried.forget_survivors()
+            changes = changes_of(module, args.sample)
+            work += [change for change in changes if change.name not in tried.noticed_by]
+        mutate(work, args.workers, args.limit)
     text = "\n".join(report(args.modules))
     (FOLDER / "report.txt").write_text(text + "\n", encoding="utf-8")
     print(text)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

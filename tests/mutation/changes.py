@@ -1,80 +1,27 @@
-"""The changes of each module, as cosmic-ray lists them, and what became of them.
+"""The changes of each module, as cosmic-ray makes them, and what became of them.
 
-What was tried is kept in `.mutation/`, a database for each module: a second start goes on, with
-modules that were edited meanwhile from their beginning.
+What was tried is kept in `.mutation/`, a file for each module: a second start goes on, with modules
+that were edited meanwhile from their beginning.
 """
 
 import difflib
 import hashlib
 import importlib
-import sqlite3
-import subprocess
-import sys
+import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".mutation"
 PACKAGES = ("scenario", "sim", "ordersearch")
 MODULES = ("workflow/compliance",)
-CONFIG = r"""[cosmic-ray]
-module-path = "workflow_rl/{module}.py"
-timeout = 1
-excluded-modules = []
-test-command = ""
-[cosmic-ray.distributor]
-name = "local"
-[cosmic-ray.filters.operators-filter]
-exclude-operators = [
-  "core/RemoveDecorator",  # what is interpreted need not be compiled
-  "core/ReplaceComparisonOperator_.*_Is(Not)?$",  # small integers that are equal are the same
-]
-"""
-
-
-class Change(NamedTuple):
-    """A change of a module that was not tried yet."""
-
-    module: str
-    job: str
-    line: int
-    operator: str
-    occurrence: int
-    arguments: dict[str, Any]
-
-    def source(self) -> str:
-        """Returns the module's source with the change."""
-        change = importlib.import_module("cosmic_ray.plugins").get_operator(self.operator)
-        mutating = importlib.import_module("cosmic_ray.mutating")
-        before = source_of(self.module).read_text()
-        after: str = mutating.mutate_code(before, change(**self.arguments), self.occurrence)
-        return after
-
-
-class Survivor(NamedTuple):
-    """A change that every test passed."""
-
-    module: str
-    line: int
-    operator: str
-    change: str
-
-
-class Score(NamedTuple):
-    """What became of a module's changes."""
-
-    module: str
-    tried: int
-    left: int
-    survivors: list[Survivor]
-
-    def __str__(self) -> str:
-        """Says how many died."""
-        died = self.tried - len(self.survivors)
-        share = f"{died / self.tried:.1%}" if self.tried else "-"
-        left = f", {self.left} not tried yet" if self.left else ""
-        return f"{self.module}: {died} of {self.tried} died ({share}){left}"
+LEFT_OUT = re.compile(
+    r"core/(RemoveDecorator|"  # what is interpreted need not be compiled
+    r"ReplaceComparisonOperator_.*_Is(Not)?)"  # small integers that are equal are the same
+)
 
 
 def all_modules() -> list[str]:
@@ -86,106 +33,100 @@ def all_modules() -> list[str]:
 
 
 def source_of(module: str) -> Path:
-    """Returns the file of a module."""
     return ROOT / "workflow_rl" / f"{module}.py"
 
 
-def session_of(module: str) -> Path:
-    """Returns the file that keeps what was tried."""
-    return FOLDER / f"{module.replace('/', '.')}.sqlite"
+class Change(NamedTuple):
+    """A change of a module."""
+
+    module: str
+    line: int
+    operator: str
+    occurrence: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.operator.removeprefix('core/')} {self.occurrence}"
+
+    def source(self) -> str:
+        """Returns the module's source with the change."""
+        operator = importlib.import_module("cosmic_ray.plugins").get_operator(self.operator)
+        mutating = importlib.import_module("cosmic_ray.mutating")
+        before = source_of(self.module).read_text()
+        return str(mutating.mutate_code(before, operator(), self.occurrence))
+
+    def lines(self) -> str:
+        """Returns the changed lines, before and after."""
+        before = source_of(self.module).read_text().split("\n")
+        return changed_lines(difflib.unified_diff(before, self.source().split("\n")))
 
 
-def tool(name: str, *args: object, cwd: Path) -> None:
-    """Runs a command of cosmic-ray.
-
-    Raises:
-        CalledProcessError: it failed.
-    """
-    program = Path(sys.executable).parent / name
-    subprocess.run([program, *map(str, args)], cwd=cwd, check=True)
+def changed_lines(diff: Iterator[str]) -> str:
+    found = [line for line in diff if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    return "  ->  ".join(line[1:].strip() for line in found)
 
 
-def prepare(module: str) -> None:
-    """Lists a module's changes, unless that was done for the present source."""
-    FOLDER.mkdir(exist_ok=True)
-    session, config = session_of(module), session_of(module).with_suffix(".toml")
-    mark = session.with_suffix(".sha256")
-    settings = CONFIG.format(module=module)
-    digest = hashlib.sha256(settings.encode() + source_of(module).read_bytes()).hexdigest()
-    config.write_text(settings)
-    if not session.exists() or not mark.exists() or mark.read_text() != digest:
-        session.unlink(missing_ok=True)
-        tool("cosmic-ray", "init", config, session, cwd=ROOT)
-        tool("cr-filter-operators", session, config, cwd=ROOT)
-        mark.write_text(digest)
+def changes_of(module: str, share: float = 1.0) -> Iterator[Change]:
+    """Yields the changes of a module, or so large a share of them, always the same."""
+    tree = importlib.import_module("cosmic_ray.ast").get_ast_from_path(source_of(module))
+    nodes = list(importlib.import_module("cosmic_ray.ast").ast_nodes(tree))
+    plugins = importlib.import_module("cosmic_ray.plugins")
+    for name in sorted(plugins.operator_names()):
+        operator: Any = plugins.get_operator(name)
+        if LEFT_OUT.fullmatch(name) or operator.arguments():
+            continue
+        starts = [start for node in nodes for start, _ in operator().mutation_positions(node)]
+        for occurrence, (line, _) in enumerate(starts):
+            change = Change(module, line, name, occurrence)
+            if Random(f"{module} {change.name}").random() < share:
+                yield change
 
 
-def pending(module: str) -> list[Change]:
-    """Returns the changes of a module that were not tried yet."""
-    work_db = importlib.import_module("cosmic_ray.work_db")
-    with work_db.use_db(str(session_of(module)), work_db.WorkDB.Mode.open) as session:
-        items = [(item.job_id, item.mutations[0]) for item in session.pending_work_items]
-    return [
-        Change(
-            *(module, job, one.start_pos[0]),
-            *(one.operator_name, one.occurrence, one.operator_args),
+class Tried:
+    """What became of a module's changes, by name: the test that noticed it, or nothing."""
+
+    def __init__(self, module: str) -> None:
+        FOLDER.mkdir(exist_ok=True)
+        self.file = FOLDER / f"{module.replace('/', '.')}.json"
+        self.digest = hashlib.sha256(source_of(module).read_bytes()).hexdigest()
+        stored = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.noticed_by: dict[str, str] = (
+            stored["noticed_by"] if stored.get("digest") == self.digest else {}
         )
-        for job, one in items
-    ]
 
+    def keep(self, change: Change, noticed_by: str) -> None:
+        self.noticed_by[change.name] = noticed_by
+        self._write()
 
-def keep(change: Change, noticed_by: str) -> None:
-    """Stores what became of a change, as cosmic-ray does."""
-    outcome, diff = "KILLED", ""
-    if not noticed_by:
-        before, after = source_of(change.module).read_text(), change.source()
-        lines = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="")
-        outcome, diff = "SURVIVED", "\n".join(lines)
-    with sqlite3.connect(session_of(change.module)) as session:
-        session.execute(
-            "INSERT INTO work_results (worker_outcome, output, test_outcome, diff, job_id) "
-            "VALUES ('NORMAL', ?, ?, ?, ?)",
-            (noticed_by, outcome, diff, change.job),
-        )
+    def forget_survivors(self) -> None:
+        """Makes them count as not tried, so that new tests are tried on them."""
+        self.noticed_by = {name: by for name, by in self.noticed_by.items() if by}
+        self._write()
 
-
-def forget_survivors(module: str) -> None:
-    """Makes the survivors count as not tried, so that new tests are tried on them."""
-    if session_of(module).exists():
-        with sqlite3.connect(session_of(module)) as session:
-            session.execute("DELETE FROM work_results WHERE test_outcome = 'SURVIVED'")
-
-
-def score(module: str) -> Score:
-    """Returns what became of a module's changes so far."""
-    with sqlite3.connect(session_of(module)) as session:
-        rows = session.execute(
-            "SELECT operator_name, start_pos_row, test_outcome, diff, worker_outcome "
-            "FROM mutation_specs LEFT JOIN work_results USING (job_id) "
-            "WHERE worker_outcome IS NULL OR worker_outcome != 'SKIPPED' ORDER BY start_pos_row"
-        ).fetchall()
-    survivors = [
-        Survivor(module, line, operator.removeprefix("core/"), change_in(diff))
-        for operator, line, outcome, diff, _ in rows
-        if outcome == "SURVIVED"
-    ]
-    tried = sum(outcome is not None for _, _, outcome, _, _ in rows)
-    return Score(module, tried, len(rows) - tried, survivors)
-
-
-def change_in(diff: str) -> str:
-    """Returns the changed line of a diff, before and after."""
-    lines = [
-        line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
-    ]
-    return "  ->  ".join(line[1:].strip() for line in lines)
+    def _write(self) -> None:
+        text = json.dumps({"digest": self.digest, "noticed_by": self.noticed_by})
+        self.file.with_suffix(".tmp").write_text(text)
+        self.file.with_suffix(".tmp").replace(self.file)
 
 
 def report(modules: Sequence[str]) -> Iterator[str]:
     """Yields the lines of the result: a module each, the whole, and every survivor."""
-    scores = [score(module) for module in modules if session_of(module).exists()]
-    survivors = [survivor for one in scores for survivor in one.survivors]
-    yield from map(str, scores)
-    yield str(Score("all", sum(s.tried for s in scores), sum(s.left for s in scores), survivors))
-    for one in survivors:
-        yield f"survived: {one.module}.py:{one.line} {one.operator}: {one.change}"
+    survivors, totals = [], [0, 0, 0]
+    for module in modules:
+        noticed_by = Tried(module).noticed_by
+        changes = list(changes_of(module))
+        lived = [change for change in changes if noticed_by.get(change.name) == ""]
+        counts = len(noticed_by), len(lived), len(changes) - len(noticed_by)
+        totals = [a + b for a, b in zip(totals, counts, strict=True)]
+        survivors += lived
+        if noticed_by:
+            yield score(module, *counts)
+    yield score("all", *totals)
+    for change in survivors:
+        yield f"survived: {change.module}.py:{change.line} {change.name}: {change.lines()}"
+
+
+def score(name: str, tried: int, lived: int, left: int) -> str:
+    share = f"{(tried - lived) / tried:.1%}" if tried else "-"
+    rest = f", {left} not tried yet" if left else ""
+    return f"{name}: {tried - lived} of {tried} died ({share}){rest}"

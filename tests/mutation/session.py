@@ -49,14 +49,7 @@ class Request(NamedTuple):
     tests: dict[str, float]
 
 
-class Verdict(NamedTuple):
-    """What the tests say of a change."""
-
-    noticed_by: str  # the test that failed; empty: none did
-
-
 def say(pipe: int, what: object) -> None:
-    """Writes one line."""
     os.write(pipe, json.dumps(what).encode() + b"\n")
 
 
@@ -77,17 +70,14 @@ class FirstFailure:
     """
 
     def __init__(self, pipe: int, tests: dict[str, float]) -> None:
-        """Takes where the verdict is written to, and the tests with their usual seconds."""
         self.pipe = pipe
         self.tests = tests
 
     def end(self, noticed_by: str) -> NoReturn:
-        """Says what came out and ends the process."""
-        say(self.pipe, Verdict(noticed_by))
+        say(self.pipe, noticed_by)
         os._exit(0)
 
     def run(self, session: pytest.Session) -> NoReturn:
-        """Runs the tests."""
         items = {item.nodeid: item for item in session.items}
         chosen = [items[name] for name in self.tests if name in items]
         for item, following in zip(chosen, [*chosen[1:], None], strict=True):
@@ -95,7 +85,6 @@ class FirstFailure:
         self.end("")
 
     def pytest_runtestloop(self, session: pytest.Session) -> NoReturn:
-        """Runs the tests in place of pytest's own loop."""
         self.run(session)
 
     @pytest.hookimpl(wrapper=True, trylast=True)  # within the limit that the tests have themselves
@@ -106,12 +95,10 @@ class FirstFailure:
         yield
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Ends at the first test that fails."""
         if report.failed:
             self.end(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Ends at the first module that cannot be imported."""
         if report.failed:
             self.end(report.nodeid)
 
@@ -120,7 +107,6 @@ class Measure:
     """Finds out how long each test of a file takes and which lines it runs."""
 
     def __init__(self) -> None:
-        """Begins with nothing."""
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
         self.lines = coverage.Coverage(
@@ -130,19 +116,16 @@ class Measure:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Measures a test."""
         self.lines.switch_context(item.nodeid)
         start = time.process_time()
         yield
         self.seconds[item.nodeid] = time.process_time() - start
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps what fails."""
         if report.failed:
             self.failed.append(report.nodeid)
 
     def facts(self) -> dict[str, Facts]:
-        """Returns what was found out about each test."""
         data = self.lines.get_data()
         lines: dict[str, dict[str, list[int]]] = defaultdict(dict)
         for file in data.measured_files():
@@ -156,7 +139,6 @@ class Collected:
     """Imports and collects tests once, then runs them for one change after the other."""
 
     def __init__(self, requests: IO[str], pipe: int) -> None:
-        """Takes where requests come from and where verdicts go."""
         self.requests = requests
         self.pipe = pipe
         self.at_import: set[Function] = set()
@@ -183,7 +165,7 @@ class Collected:
             child = in_child(partial(self.answer, session, request, functions[request.file]))
             _, status = os.waitpid(child, 0)
             if status:
-                say(self.pipe, Verdict("the process ended"))
+                say(self.pipe, "the process ended")
         os._exit(0)
 
     def measure(self, session: pytest.Session) -> None:
@@ -225,7 +207,6 @@ class Collected:
 
 
 def silently(*files: str, plugin: object) -> None:
-    """Runs pytest, without a word."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)

@@ -28,7 +28,6 @@ from tests.mutation.session import (
     Collected,
     FirstFailure,
     Request,
-    Verdict,
     facts_of,
     in_child,
     say,
@@ -62,19 +61,16 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds one module, with another source than the one on disk."""
 
     def __init__(self, module: str, code: types.CodeType) -> None:
-        """Keeps the code."""
         self.name = f"workflow_rl.{module.replace('/', '.')}"
         self.code = code
 
     def find_spec(
         self, fullname: str, path: object, target: object = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Finds the one module."""
         is_it = fullname == self.name
         return importlib.machinery.ModuleSpec(fullname, self) if is_it else None
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Runs the changed source."""
         exec(self.code, module.__dict__)
 
 
@@ -113,18 +109,12 @@ class Tester:
                 importlib.import_module(library)
 
     def close(self) -> None:
-        """Ends the process that has collected the tests."""
         os.close(self.requests)
         os.close(self.pipe)
         self.answers.close()
 
     def noticed_by(self, change: Change, limit: float) -> str:
-        """Returns the test that fails with a change, or the empty word.
-
-        Args:
-            change: the change.
-            limit: seconds; tests of other modules that take longer are left out.
-        """
+        """Returns the test that fails with a change; other modules' slower ones are left out."""
         path = str(source_of(change.module))
         before = Path(path).read_text()
         source = change.source()
@@ -169,7 +159,7 @@ class Tester:
 
     def _in_place(self, request: Request) -> str:
         say(self.requests, request)
-        return Verdict(*json.loads(self.answers.readline())).noticed_by
+        return str(json.loads(self.answers.readline()))
 
     def _fresh(self, changed: Changed, tests: dict[str, float], files: list[str]) -> str:
         if not set(files) & set(self.files):
@@ -183,14 +173,13 @@ class Tester:
         _, status = os.waitpid(in_child(run), 0)
         if status:
             return "the process ended"
-        return Verdict(*json.loads(self.answers.readline())).noticed_by
+        return str(json.loads(self.answers.readline()))
 
 
 def try_changes(tasks: Any, results: Any, limit: float) -> None:
     """Tries the changes it is given until there are no more; the body of a worker.
 
-    Each result is the module, the change and the test that noticed it. Tests that take longer than
-    the limit, in seconds, are left out.
+    Each result is a change and the test that noticed it, or no change and what went wrong.
     """
     sys.path.insert(0, str(ROOT))
     os.chdir(ROOT)
@@ -205,7 +194,7 @@ def try_changes(tasks: Any, results: Any, limit: float) -> None:
                 if tester:
                     tester.close()
                 tester = Tester(tests)
-            results.put((change.module, change.job, tester.noticed_by(change, limit)))
+            results.put((change, tester.noticed_by(change, limit)))
         except SystemExit as failed:
-            results.put((change.module, "", str(failed)))
+            results.put((None, str(failed)))
             return

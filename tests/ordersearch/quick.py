@@ -1,14 +1,25 @@
-"""Searches on values that are known: GP-UCB with fixed hyper-parameters, some milliseconds."""
+"""Orders, trials of them, and a GP-UCB with fixed hyper-parameters that takes milliseconds."""
+
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config import TrainConfig
+from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.result import Result
 from workflow_rl.ordersearch.candidates import ranked, spread_out
-from workflow_rl.ordersearch.strategies import Observation
-from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+from workflow_rl.ordersearch.strategies import Strategy, TriedOrder, make_strategy
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders, orders_of
+from workflow_rl.workflow.units import units_of
 
+EVERY = np.arange(NUM_ORDERS)
 PAIRS = TYPES.pairs
-PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
+PRECEDENCE = TYPES.precedence(EVERY)
+HOSTS = Orders(units_of("hosts"))  # too many to list
+SUBNETS = Orders(units_of("subnets"))  # six, each a neighbour of every other
+FEW = orders_of(TrainConfig(require=("user > op_host > enterprise > op_server",)))  # five
 
 Floats = NDArray[np.float64]
 _LENGTHSCALE = 5.0  # pairs ordered differently
@@ -18,9 +29,32 @@ _APART = (len(PAIRS) - PRECEDENCE.astype(np.int64) @ PRECEDENCE.T.astype(np.int6
 _KERNEL = np.exp(-_APART / _LENGTHSCALE)
 
 
+def made(name: str = "gp-ucb", orders: Orders = TYPES, **settings: Any) -> Strategy:
+    given = {"beta": 2.0, "threshold": 0.95, "design": 4, "seed": 0} | settings
+    return make_strategy(name, orders, **given)
+
+
+def tried(order: int, value: float, compliance: float, is_compliant: bool) -> TriedOrder:
+    result = Result("bline", 12, Estimate(value), Estimate(compliance))
+    return TriedOrder(order, result, is_compliant)
+
+
+def complied(order: int, value: float = 0.0) -> TriedOrder:
+    return tried(order, value, 0.97, True)
+
+
+def failed(order: int, compliance: float = 0.6, value: float = -300.0) -> TriedOrder:
+    return tried(order, value, compliance, False)
+
+
+def trials_of(orders: Iterable[int], values: Iterable[float]) -> list[TriedOrder]:
+    """Trials that complied."""
+    return [complied(int(o), float(v)) for o, v in zip(orders, values, strict=True)]
+
+
 def quick_search(
     truth: Floats, noise: Floats | float, seed: int, trials: int = 20
-) -> list[Observation]:
+) -> list[TriedOrder]:
     """The trials of a search that is drawn to what looks good.
 
     Args:
@@ -46,4 +80,4 @@ def quick_search(
         order = int(ranked(TYPES, np.arange(NUM_ORDERS), bound)[0])
         orders.append(order)
         values.append(truth[order] + spread[order] * rng.normal())
-    return [Observation(o, float(v), 0.97, True) for o, v in zip(orders, values, strict=True)]
+    return trials_of(orders, values)

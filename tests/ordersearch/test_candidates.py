@@ -4,15 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.ordersearch.quick import EVERY, HOSTS, PAIRS
 from workflow_rl.ordersearch.candidates import promising, ranked, spread_out
-from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Indices, Orders
-from workflow_rl.workflow.units import units_of
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Indices
 
-EVERY = np.arange(NUM_ORDERS)
-
-PAIRS = TYPES.pairs
 APART = TYPES.distances(EVERY, EVERY)
-HOSTS = Orders(units_of("hosts"))  # too many to list
 
 
 @given(st.lists(st.integers(-3, 3), min_size=NUM_ORDERS, max_size=NUM_ORDERS))
@@ -21,12 +17,11 @@ def test_a_ranking_falls_and_equals_keep_their_sequence(scores: list[int]) -> No
     assert ranking == sorted(range(NUM_ORDERS), key=lambda order: (-scores[order], order))
 
 
-def test_scores_that_differ_by_rounding_are_equal() -> None:
-    score = np.zeros(NUM_ORDERS)
-    score[70] = 4e-10
-    assert ranked(TYPES, EVERY, score)[0] == 0
-    score[70] = 1e-9
-    assert ranked(TYPES, EVERY, score)[0] == 70
+@pytest.mark.parametrize(("above", "first"), [(4e-10, 0), (1e-9, 70), (np.inf, 70)])
+def test_scores_that_differ_by_rounding_are_equal(above: float, first: int) -> None:
+    score = np.full(NUM_ORDERS, 0.0 if above < 1 else -np.inf)
+    score[70] = above
+    assert ranked(TYPES, EVERY, score)[0] == first
 
 
 @given(st.lists(st.integers(0, NUM_ORDERS - 1), min_size=1, max_size=6))
@@ -44,12 +39,6 @@ def test_among_equals_the_farthest_from_the_nearest_and_then_from_all_is_first(
         (order for order in range(NUM_ORDERS) if order != 7),
         key=lambda order: (-min(distances(order)), -sum(distances(order)), order),
     )
-
-
-def test_infinite_scores_have_a_place() -> None:
-    score = np.full(NUM_ORDERS, -np.inf)
-    score[[3, 9]] = np.inf
-    assert ranked(TYPES, EVERY, score)[:3].tolist() == [3, 9, 0]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 7])
@@ -70,16 +59,9 @@ def test_spread_out_is_the_same_for_a_seed_and_differs_between_seeds() -> None:
     assert spread_out(TYPES, 10, 3) == spread_out(TYPES, 30, 3)[:10]
     assert len({tuple(spread_out(TYPES, 5, seed)) for seed in range(10)}) > 5
 
-
-def test_a_design_of_hosts_is_the_one_that_earlier_searches_of_its_seed_began_with() -> None:
     recorded = [243785187, 24514064, 133992441, 463314825, 60774854]
-    assert spread_out(HOSTS, 5, 0) == recorded
-
-
-def test_spread_out_gives_as_many_as_asked_for_and_there_are() -> None:
-    assert spread_out(TYPES, 0, 0) == []
-    assert len(spread_out(TYPES, 1, 0)) == 1
-    assert len(spread_out(TYPES, 500, 0)) == NUM_ORDERS
+    assert spread_out(HOSTS, 5, 0) == recorded  # that with which earlier searches began
+    assert [len(spread_out(TYPES, number, 0)) for number in (0, 1, 500)] == [0, 1, NUM_ORDERS]
 
 
 class Asked:

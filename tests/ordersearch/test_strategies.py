@@ -2,69 +2,60 @@ import itertools
 import math
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError
+from typing import Any
 
 import numpy as np
 import pytest
 
-from workflow_rl.config import STRATEGIES, SearchConfig, TrainConfig
+from tests.ordersearch.quick import (
+    EVERY,
+    FEW,
+    HOSTS,
+    PAIRS,
+    PRECEDENCE,
+    SUBNETS,
+    complied,
+    failed,
+    made,
+    trials_of,
+    tried,
+)
+from tests.refused import refused
+from workflow_rl.config import STRATEGIES, SearchConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.acquisition import compliance_chance
 from workflow_rl.ordersearch.candidates import spread_out
+from workflow_rl.ordersearch.effects import PairWeights
+from workflow_rl.ordersearch.finding import Finding, PairEffect
+from workflow_rl.ordersearch.fitting import Hyperparameters, Points
 from workflow_rl.ordersearch.gp_ucb import GpUcb
-from workflow_rl.ordersearch.model import OrderGP
+from workflow_rl.ordersearch.model import OrderGP, Posterior
+from workflow_rl.ordersearch.recommend import Recommendation
 from workflow_rl.ordersearch.strategies import (
     Decision,
-    Observation,
     Strategy,
+    TriedOrder,
     by_merit,
     make_strategy,
 )
-from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders, orders_of
-from workflow_rl.workflow.units import units_of
-
-EVERY = np.arange(NUM_ORDERS)
-HOSTS = Orders(units_of("hosts"))
-SUBNETS = Orders(units_of("subnets"))  # six, each a neighbour of every other
-FEW = orders_of(TrainConfig(require=("user > op_host > enterprise > op_server",)))  # five
-
-PAIRS = TYPES.pairs
-PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders
 
 THRESHOLD = 0.95
 WORTH = np.array([3.0, -1.0, 2.0, 0.5, 1.5, -2.0, 1.0, 0.3, -0.7, 2.5])
 
 
-def complied(order: int, value: float) -> Observation:
-    return Observation(order, value, 0.97, True)
+def good_trials(orders: list[int]) -> list[TriedOrder]:
+    return trials_of(orders, -30 + PRECEDENCE[orders] @ WORTH)
 
 
-def failed(order: int, compliance: float = 0.6, value: float = -300.0) -> Observation:
-    return Observation(order, value, compliance, False)
-
-
-def made(
-    name: str = "gp-ucb",
-    orders: Orders = TYPES,
-    *,
-    beta: float = 2.0,
-    design: int = 4,
-    seed: int = 0,
-    trials: int = 20,
-) -> Strategy:
-    return make_strategy(
-        name, orders, beta=beta, threshold=THRESHOLD, design=design, seed=seed, trials=trials
-    )
-
-
-def good_trials(orders: list[int]) -> list[Observation]:
-    return [complied(o, float(-30 + PRECEDENCE[o] @ WORTH)) for o in orders]
+def believed(trials: list[TriedOrder]) -> Posterior:
+    return OrderGP(TYPES, [o.order for o in trials], [o.value for o in trials]).posterior(EVERY)
 
 
 @pytest.mark.parametrize("name", ["random", "round-robin", "exhaustive"])
 def test_listed_strategies_cover_all_orders_before_any_repeats(name: str) -> None:
     strategy = made(name, seed=5)
-    seen: list[Observation] = []
+    seen: list[TriedOrder] = []
     for _ in range(NUM_ORDERS):
         decision = strategy.pick(seen, [])
         assert decision.reason == name
@@ -73,13 +64,6 @@ def test_listed_strategies_cover_all_orders_before_any_repeats(name: str) -> Non
     for again in (seen * 2, seen * 3):
         assert strategy.pick(again[:-1], []).order == seen[-1].order
         assert strategy.pick(again, []).order == seen[0].order
-
-
-def test_listed_strategies_count_what_is_under_way() -> None:
-    alone, side_by_side = made("random"), made("random")
-    first = [alone.pick(good_trials(list(range(k))), []).order for k in range(4)]
-    together = [side_by_side.pick(good_trials([0]), [0] * k).order for k in range(3)]
-    assert together == first[1:]
 
 
 def test_strategies_depend_on_the_seed_alone() -> None:
@@ -93,14 +77,10 @@ def test_strategies_depend_on_the_seed_alone() -> None:
 
 
 def test_an_unknown_strategy_is_one_sentence_with_the_known_ones() -> None:
+    known = ", ".join(STRATEGIES)
     for orders in (TYPES, HOSTS):
         for name in ("annealing", "greedy", "halves", "hill", "quasi", "robin", "zigzag", ""):
-            with pytest.raises(InvalidInputError) as refusal:
-                made(name, orders)
-            assert str(refusal.value) == (
-                f"unknown strategy {name!r}: choose one of gp-ucb, random, round-robin, "
-                "exhaustive, local, halving"
-            )
+            refused(f"{name!r}: choose one of {known}", made, name, orders)
     assert [made(name) for name in STRATEGIES]
 
 
@@ -125,7 +105,7 @@ RECORDED = {  # the first six picks of seed 7, later trials being worse
 @pytest.mark.parametrize(("name", "orders"), RECORDED)
 def test_what_is_drawn_is_what_was_drawn_for_the_seed_before(name: str, orders: Orders) -> None:
     """Else a search that was interrupted before an update would go on as another one."""
-    picks, seen = RECORDED[name, orders], list[Observation]()
+    picks, seen = RECORDED[name, orders], list[TriedOrder]()
     strategy = made(name, orders, design=2, seed=7, trials=10)
     for number, order in enumerate(picks):
         assert strategy.pick(seen, []).order == order
@@ -139,10 +119,11 @@ def test_where_all_was_tried_the_local_search_draws_one_of_them_again() -> None:
     assert picks == [100, 22, 117, 116, 116, 100, 100]
 
 
+@pytest.mark.parametrize("orders", [TYPES, HOSTS], ids=["types", "hosts"])
 @pytest.mark.parametrize("name", ["random", "round-robin", "local", "halving"])
-def test_picks_of_hosts_count_what_is_under_way(name: str) -> None:
+def test_picks_count_what_is_under_way(name: str, orders: Orders) -> None:
     def picks(done: int) -> list[int]:
-        strategy, found = made(name, HOSTS), list[int]()
+        strategy, found = made(name, orders), list[int]()
         for _ in range(4):  # as many as the design has, and fewer than the first round
             trials = [complied(order, -10.0) for order in found[:done]]
             found.append(strategy.pick(trials, found[done:]).order)
@@ -167,7 +148,7 @@ def test_a_local_search_does_not_climb_from_the_second_best() -> None:
 
 def played(strategy: Strategy, trials: int) -> list[int]:
     """What is tried where a trial's value is an order's luck at its first, second, ... trial."""
-    seen: list[Observation] = []
+    seen: list[TriedOrder] = []
     for _ in range(trials):
         order = strategy.pick(seen, []).order
         seen.append(complied(order, luck(order, [o.order for o in seen].count(order))))
@@ -203,8 +184,7 @@ def test_halving_draws_no_more_orders_than_there_are() -> None:
 
 def test_halving_is_for_as_many_trials_as_a_search_has_unless_told() -> None:
     told = made("halving", trials=SearchConfig().n_workflows)
-    default = make_strategy("halving", TYPES, beta=2.0, threshold=THRESHOLD, design=4, seed=0)
-    assert played(default, 25) == played(told, 25)
+    assert played(made("halving"), 25) == played(told, 25)
 
 
 def test_an_order_complies_if_more_than_half_of_its_trials_did() -> None:
@@ -213,21 +193,30 @@ def test_an_order_complies_if_more_than_half_of_its_trials_did() -> None:
     assert by_merit([*seen, failed(3, 0.9)]) == [2, 3, 1]  # 1 has 0.885 on average
     three_of_seven = [complied(4, -10.0)] * 3 + [failed(4, 0.1, -10.0)] * 4
     assert by_merit([*seen, *three_of_seven])[0] == 2
+    assert by_merit([failed(3, 0.5, -1.0), failed(4, 0.7, -1.0), complied(1, -30.0)]) == [1, 4, 3]
 
 
 def test_merit_is_a_mean_and_equals_go_by_their_number() -> None:
     assert by_merit([complied(1, -10.0), complied(1, -10.0), complied(2, -15.0)]) == [1, 2]
+    assert by_merit([complied(1, -10.0), complied(1, -30.0), complied(2, -18.0)]) == [2, 1]
     assert by_merit([complied(1, -10.7), complied(2, -10.2)]) == [2, 1]
     assert by_merit([complied(order, -10.0) for order in (9, 0, 5)]) == [0, 5, 9]
 
 
 @pytest.mark.parametrize(
     ("beta", "threshold", "design"),
-    [(-1.0, 0.95, 4), (math.nan, 0.95, 4), (2.0, 1.5, 4), (2.0, 0.95, -1), (2.0, 0.95, 121)],
+    [
+        (-0.5, 0.95, 4),
+        (math.nan, 0.95, 4),
+        (math.inf, 0.95, 4),
+        (2.0, 1.5, 4),
+        (2.0, 0.95, -1),
+        (2.0, 0.95, 121),
+    ],
 )
 def test_numbers_out_of_range_are_refused(beta: float, threshold: float, design: int) -> None:
     with pytest.raises(InvalidInputError):
-        make_strategy("gp-ucb", TYPES, beta=beta, threshold=threshold, design=design, seed=0)
+        made(beta=beta, threshold=threshold, design=design)
 
 
 @pytest.mark.parametrize(
@@ -245,19 +234,19 @@ def test_an_observation_that_cannot_be_is_refused(
     order: int, value: float, compliance: float
 ) -> None:
     with pytest.raises(InvalidInputError):
-        Observation(order, value, compliance, True)
+        tried(order, value, compliance, True)
+    assert complied(HOSTS.total - 1).order == HOSTS.total - 1
 
 
-def test_the_last_order_of_twelve_units_may_be_observed() -> None:
-    last = HOSTS.total - 1
-    assert Observation(last, 0.0, 1.0, True).order == last
-
-
-def test_what_was_seen_and_decided_cannot_be_changed_afterwards() -> None:
-    with pytest.raises(FrozenInstanceError):
-        complied(1, 0.0).value = 1.0  # type: ignore[misc]
-    with pytest.raises(FrozenInstanceError):
-        Decision(1, "design").order = 2  # type: ignore[misc]
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(TriedOrder, Decision, Recommendation, Posterior, Hyperparameters, Points),
+        *(PairWeights, PairEffect, Finding),
+    ],
+)
+def test_what_was_seen_found_and_decided_cannot_be_changed_afterwards(kind: Any) -> None:
+    assert kind.__dataclass_params__.frozen
 
 
 def test_the_design_comes_first_whatever_is_seen_or_under_way() -> None:
@@ -283,7 +272,7 @@ def test_without_a_design_the_first_picks_spread_out_by_themselves() -> None:
 def test_the_pick_has_the_highest_bound_of_all_120() -> None:
     trials = good_trials([0, 23, 57, 88, 119])
     decision = made(beta=1.5).pick(trials, [])
-    belief = OrderGP(TYPES, [o.order for o in trials], [o.value for o in trials]).posterior(EVERY)
+    belief = believed(trials)
     bound = belief.mean + 1.5 * belief.deviation
     assert decision.order == int(np.argmax(bound))
     assert decision.ucb == pytest.approx(bound.max())
@@ -293,25 +282,19 @@ def test_the_pick_has_the_highest_bound_of_all_120() -> None:
 
 
 @pytest.mark.parametrize("beta", [0.0, 2.0])
-def test_a_decision_tells_its_bound_and_the_best_three(beta: float) -> None:
-    trials = [*good_trials([0, 23, 57, 88]), failed(119)]
-    decision = made(beta=beta).pick(trials, [44])
+def test_the_score_is_the_chance_times_the_promise_beyond_the_best_that_complied(
+    beta: float,
+) -> None:
+    good = good_trials([0, 23, 57, 88])
+    decision = made(beta=beta).pick([*good, failed(119)], [44])
+    best = believed(good).mean[[o.order for o in good]].max()
     assert decision.ucb == pytest.approx(decision.mean + beta * decision.deviation)
     assert 0 < decision.compliance_chance < 1
-    assert len(decision.top) == 3
+    assert decision.score == pytest.approx(decision.compliance_chance * (decision.ucb - best))
     assert decision.top[0] == (decision.order, decision.score)
     scores = [score for _, score in decision.top]
     assert scores == sorted(scores, reverse=True)
     assert len({order for order, _ in decision.top}) == 3
-
-
-def test_the_score_is_the_chance_times_the_promise_beyond_the_best_that_complied() -> None:
-    good = good_trials([0, 23, 57, 88])
-    decision = made().pick([*good, failed(119)], [])
-    orders = [o.order for o in good]
-    best = OrderGP(TYPES, orders, [o.value for o in good]).posterior(EVERY).mean[orders].max()
-    assert decision.score == pytest.approx(decision.compliance_chance * (decision.ucb - best))
-    assert decision.score > 0
 
 
 def test_a_greedy_search_exploits_and_a_curious_one_explores() -> None:
@@ -323,23 +306,24 @@ def test_a_greedy_search_exploits_and_a_curious_one_explores() -> None:
 def test_to_explore_is_to_pick_any_other_than_the_one_believed_best() -> None:
     trials = good_trials([0, 6, 12, 18, 24, 30, 1, 2, 3])
     decision = made(beta=0.5).pick(trials, [])
-    believed = OrderGP(TYPES, [o.order for o in trials], [o.value for o in trials]).posterior(EVERY)
-    assert 0.01 < believed.mean.max() - decision.mean < 0.9
+    assert 0.01 < believed(trials).mean.max() - decision.mean < 0.9
     assert decision.reason == "explore"
 
 
 def test_ties_break_by_the_lowest_index() -> None:
     # All values equal: the bound is highest where the deviation is, at equals far from the tried.
     trials = [complied(0, -20.0), complied(119, -20.0)]
-    belief = OrderGP(TYPES, [0, 119], [-20.0, -20.0]).posterior(EVERY)
+    belief = believed(trials)
     equals = np.flatnonzero(np.isclose(belief.deviation, belief.deviation.max(), rtol=1e-12))
     assert len(equals) > 1
     picks = {made(seed=seed, design=2).pick(trials, []).order for seed in range(5)}
     assert picks == {int(equals[0])}
 
 
-def test_orders_under_way_are_not_picked_again() -> None:
-    strategy, trials = made(), good_trials([0, 23, 57, 88])
+@pytest.mark.parametrize("orders", [TYPES, HOSTS], ids=["types", "hosts"])
+def test_orders_under_way_are_not_picked_again(orders: Orders) -> None:
+    strategy, tried = made(orders=orders), spread_out(orders, 6, 0)
+    trials = trials_of(tried, np.random.default_rng(0).normal(size=6))
     pending: list[int] = []
     for _ in range(4):
         pending.append(strategy.pick(trials, pending).order)
@@ -353,35 +337,28 @@ def test_orders_that_failed_do_not_enter_the_model_of_the_value() -> None:
         for value in (-1e6, 1e6)
     ]
     assert with_failures[0] == with_failures[1]
-    alone = OrderGP(TYPES, [o.order for o in trials], [o.value for o in trials]).posterior(EVERY)
-    assert with_failures[0].mean == pytest.approx(alone.mean[with_failures[0].order])
+    alone = believed(trials).mean[with_failures[0].order]
+    assert with_failures[0].mean == pytest.approx(alone)
 
 
 def test_a_failure_lowers_the_chance_of_its_neighbours() -> None:
     trials = [*good_trials([0, 23, 30]), failed(119, 0.3), failed(118, 0.35)]
     strategy = GpUcb(TYPES, 2.0, THRESHOLD, 4, 0)
-    chance = compliance_chance(strategy.compliance_margin(trials, EVERY))
+    chance = compliance_chance(strategy._margin(strategy._compliance(trials), EVERY))
     assert chance.shape == (NUM_ORDERS,)
     assert ((chance > 0) & (chance < 1)).all()
     near = [o for o in range(NUM_ORDERS) if TYPES.distance(o, 119) == 2]
     far = [o for o in range(NUM_ORDERS) if TYPES.distance(o, 119) == 8]
     assert chance[near].max() < chance[far].min()
     assert chance[119] < 0.1
-    assert (compliance_chance(strategy.compliance_margin(trials[:3], EVERY)) == 1.0).all()
-
-
-def test_a_promising_region_that_fails_is_left_alone() -> None:
-    best = int(np.argmax(PRECEDENCE @ WORTH))
-    near = [o for o in range(NUM_ORDERS) if 0 < TYPES.distance(o, best) <= 2][:3]
-    rest = [o for o in spread_out(TYPES, 12, 0) if TYPES.distance(o, best) > 4][:5]
-    decision = made(design=0).pick([*good_trials(rest), *(failed(o, 0.2) for o in near)], [])
-    free = made(design=0).pick(good_trials(rest), [])
-    assert TYPES.distance(decision.order, near[0]) > TYPES.distance(free.order, near[0])
+    assert (
+        compliance_chance(strategy._margin(strategy._compliance(trials[:3]), EVERY)) == 1.0
+    ).all()
 
 
 def test_while_everything_fails_it_goes_on_with_untried_orders() -> None:
     strategy = made(design=4)
-    trials: list[Observation] = []
+    trials: list[TriedOrder] = []
     for number in range(25):
         decision = strategy.pick(trials, [])
         assert decision.order not in {o.order for o in trials}
@@ -398,12 +375,8 @@ def test_far_from_compliance_it_still_knows_which_way_is_up() -> None:
     decision = made().pick(trials, [])
     assert decision.compliance_chance < 1e-12
     assert TYPES.distance(decision.order, 0) <= 3
-
-
-def test_when_everything_failed_it_still_picks() -> None:
-    trials = [failed(order, 0.9 if order == 33 else 0.1) for order in range(NUM_ORDERS)]
-    decision = made().pick(trials, [])
-    assert TYPES.distance(decision.order, 33) <= 1
+    everything = [failed(order, 0.9 if order == 33 else 0.1) for order in range(NUM_ORDERS)]
+    assert TYPES.distance(made().pick(everything, []).order, 33) <= 1
 
 
 def test_a_first_success_leads_to_its_surroundings() -> None:

@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.ordersearch.quick import PAIRS, PRECEDENCE, Floats, made, tried
 from workflow_rl.ordersearch.recommend import Recommendation, recommend
-from workflow_rl.ordersearch.strategies import Observation, make_strategy
+from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
-PAIRS = TYPES.pairs
-PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
-
 DESIGN = 4
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -30,11 +27,11 @@ class Truth:
     values: Floats
     complies: NDArray[np.bool_]
 
-    def trial(self, order: int, repeat: int) -> Observation:
+    def trial(self, order: int, repeat: int) -> TriedOrder:
         """A look through noise that depends on the trial alone, as a training's does."""
         noise = float(np.random.default_rng([self.seed, order, repeat]).normal())
         good = bool(self.complies[order])
-        return Observation(order, self.values[order] + noise, 0.97 if good else 0.6, good)
+        return tried(order, self.values[order] + noise, 0.97 if good else 0.6, good)
 
     def regret(self, order: int) -> float:
         """What an order falls short of the best by; one that fails is as bad as the worst."""
@@ -65,10 +62,10 @@ def half(seed: int) -> Truth:
     return Truth(seed, pairs(seed).values, PRECEDENCE[:, seed % len(PAIRS)] > 0)
 
 
-def searched(name: str, truth: Truth, trials: int, side_by_side: int = 1) -> list[Observation]:
+def searched(name: str, truth: Truth, trials: int, side_by_side: int = 1) -> list[TriedOrder]:
     """The observations of a search with so many trials under way."""
-    strategy = make_strategy(name, TYPES, beta=2.0, threshold=0.95, design=DESIGN, seed=truth.seed)
-    seen: list[Observation] = []
+    strategy = made(name, design=DESIGN, seed=truth.seed)
+    seen: list[TriedOrder] = []
     pending: list[int] = []
     while len(seen) < trials:
         while len(pending) < min(side_by_side, trials - len(seen)):
@@ -108,12 +105,17 @@ def test_it_tries_better_orders_than_random_search(made: Callable[[int], Truth])
     assert handed_over.mean() < 0.5 * handed_over_by_chance.mean()
 
 
-def test_it_finds_a_good_order_that_complies_where_half_of_them_do_not() -> None:
-    ours, handed_over, given = regrets("gp-ucb", half, seeds=6, trials=10)
-    theirs, handed_over_by_chance, _ = regrets("random", half, seeds=6, trials=10)
+@pytest.mark.parametrize(
+    ("seeds", "trials"), [(6, 10), pytest.param(30, 20, marks=pytest.mark.slow)]
+)
+def test_it_finds_a_good_order_that_complies_where_half_of_them_do_not(
+    seeds: int, trials: int
+) -> None:
+    ours, handed_over, given = regrets("gp-ucb", half, seeds, trials)
+    theirs, handed_over_by_chance, _ = regrets("random", half, seeds, trials)
     assert all(one.is_compliant for one in given)
     assert clearly_less(ours, theirs)
-    assert ours.mean() < 0.6 * theirs.mean()
+    assert seeds > 6 or ours.mean() < 0.6 * theirs.mean()
     assert handed_over.mean() < 0.7 * handed_over_by_chance.mean()
 
 
@@ -129,12 +131,3 @@ def test_it_recommends_better_orders_over_many_seeds_also_side_by_side(
         assert clearly_less(ours, theirs)
         assert clearly_less(handed_over, handed_over_by_other)
         assert handed_over.mean() < 0.6 * handed_over_by_other.mean()
-
-
-@pytest.mark.slow
-def test_it_recommends_better_orders_over_many_seeds_where_half_do_not_comply() -> None:
-    ours, handed_over, given = regrets("gp-ucb", half, seeds=30, trials=20)
-    theirs, handed_over_by_chance, _ = regrets("random", half, seeds=30, trials=20)
-    assert all(one.is_compliant for one in given)
-    assert clearly_less(ours, theirs)
-    assert handed_over.mean() < 0.7 * handed_over_by_chance.mean()

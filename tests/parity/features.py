@@ -1,9 +1,8 @@
 """What can happen in a recorded step, as named features.
 
-A feature function looks at a whole recording and says at which steps it applies, and with which
-details: `exploit` applies to every exploit, with its host, technique and outcome as details. One
-feature, e.g. `("exploit", 9, 8, 1)`, is a name with such details. The selection of the fixtures
-and the test of their coverage share this list.
+A feature looks at a whole recording and says at which steps it applies, and with which details:
+`exploit` applies to every exploit, with its host, technique and outcome as details. By this list
+the recordings beside the tests were selected, and their coverage is tested.
 
 All codes are those of the trace format: see `docs/parity.md`.
 """
@@ -24,15 +23,11 @@ Array = NDArray[Any]
 Feature = tuple[Any, ...]  # name, then its details
 Where = tuple[Array, ...]  # (episodes, steps) whether it applies, then its details
 
-SSH: Final = TRACE_EXPLOIT_NAMES.index("SSHBruteForce")
+SSH, HTTP, HARAKA = map(TRACE_EXPLOIT_NAMES.index, ("SSHBruteForce", "HTTPRFI", "HarakaRCE"))
 ENTERPRISE: Final = slice(1, 4)  # without the Defender
 OPERATIONAL: Final = slice(4, 8)
-
-# The four bits of a host in the observation
-_ACTIVITY_SCAN = (1, 0)
-_ACTIVITY_EXPLOIT = (1, 1)
-_MARK_USER = (0, 1)
-_MARK_PRIVILEGED = (1, 1)
+SCAN, EXPLOIT = (1, 0), (1, 1)  # activity, as bits of the observation
+USER, PRIVILEGED = (0, 1), (1, 1)  # mark
 
 
 class Steps:
@@ -46,10 +41,19 @@ class Steps:
         self.blue_kind: Array = np.minimum(ACTION_KIND[action], ActionKind.FIRST_DECOY)
         self.blue_host: Array = ACTION_HOST[action]  # -1 for none
         self.accepted: Array = self["blue_success"] == Success.TRUE
-        self.placed_decoy: Array = self.blue(ActionKind.FIRST_DECOY) & self.accepted
         sweeps = self.red(RedAction.DISCOVER_REMOTE_SYSTEMS)
-        self.red_on_host: Array = np.where(sweeps, -1, self["red_target"])  # -1 for none
-        self.meet: Array = (self.blue_host >= 0) & (self.blue_host == self.red_on_host)
+        self.red_host: Array = np.where(sweeps, -1, self["red_target"])  # -1 for none
+        self.meet: Array = (self.blue_host >= 0) & (self.blue_host == self.red_host)
+        self.placed: Array = self.blue(ActionKind.FIRST_DECOY) & self.accepted
+        self.analysed = self.blue(ActionKind.ANALYSE)
+        self.removed = self.blue(ActionKind.REMOVE)
+        self.restored = self.blue(ActionKind.RESTORE)
+        self.exploited = self.red(RedAction.EXPLOIT)
+        self.succeeded = self.ended(Outcome.SUCCESS)
+        self.green_scans: Array = self["green_type"] == 1
+        # Red on the host that Blue acts on, before and after
+        self.held: Array = at(self.before("red_access"), self.blue_host) > Access.NONE
+        self.holds: Array = at(self["red_access"], self.blue_host) > Access.NONE
 
     def __getitem__(self, name: str) -> Array:
         """Returns an array as it is after each step."""
@@ -65,8 +69,43 @@ class Steps:
     def red(self, action: RedAction) -> Array:
         return np.asarray(self["red_type"] == action)
 
-    def red_outcome(self, outcome: Outcome) -> Array:
+    def ended(self, outcome: Outcome) -> Array:
         return np.asarray(self["red_outcome"] == outcome)
+
+    def on_target(self, name: str) -> Array:
+        """Returns what is so, after each step, on the host that Red acts on."""
+        return at(self[name], self.red_host)
+
+    def remembered(self) -> Array:
+        """Returns the ports of the host that Red remembered before."""
+        return at(self.before("red_ports"), self.red_host)
+
+    def shown(self, activity: tuple[int, int], hosts: Array | None = None) -> Array:
+        return shows(self["obs"], self.red_host if hosts is None else hosts, activity, 0)
+
+    def stale_port(self) -> Array:
+        """Where an exploit goes for a remembered port that nobody listens on any more."""
+        there = self.on_target("open_ports") & EXPLOIT_PORT[EXPLOIT_OF_CODE[self["red_concrete"]]]
+        return np.asarray(self.exploited & self.ended(Outcome.SERVICE_ABSENT) & (there == 0))
+
+    def rescan(self, *, forgets: bool) -> Array:
+        """Where Red scans a host of which it remembered a port that is closed now."""
+        is_open = self.on_target("open_ports")
+        scanned = self.red(RedAction.DISCOVER_NETWORK_SERVICES) & self.succeeded
+        forgot = self.on_target("red_ports") == is_open
+        stale = (self.remembered() & ~is_open) != 0
+        return np.asarray(scanned & stale & (forgot == forgets))
+
+    def lost_by_meander(self, hosts: slice) -> Array:
+        """Where Meander takes one of these hosts off its list."""
+        lost = (self.before("meander_escalated") > 0) & (self["meander_escalated"] == 0)
+        return np.asarray(lost[..., hosts].any(axis=-1))
+
+    def ever_restored(self) -> Array:
+        """Whether the host that Red acts on was restored so far."""
+        hosts = np.arange(self["red_access"].shape[2])
+        here = self.restored[..., None] & (self.blue_host[..., None] == hosts)
+        return at(np.cumsum(here, axis=1) > 0, self.red_host)
 
 
 def at(values: Array, hosts: Array) -> Array:
@@ -81,20 +120,144 @@ def shows(observation: Array, hosts: Array, bits: tuple[int, int], offset: int) 
     return np.asarray((at(table, hosts) == bits).all(axis=-1) & (hosts >= 0))
 
 
-def activity(observation: Array, hosts: Array, bits: tuple[int, int]) -> Array:
-    return shows(observation, hosts, bits, 0)
+def _belief_change(s: Steps) -> Where:
+    """Blue's kind of action on the host Red acts on, and its mark there before and after."""
+    was, now = (
+        at(obs.reshape(*s.valid.shape, -1, 4)[..., 2:], s.red_host) @ (1, 2)
+        for obs in (s.before("obs"), s["obs"])
+    )
+    return s.red_host >= 0, np.where(s.meet, s.blue_kind, -1), was, now
 
 
-def marked(observation: Array, hosts: Array, bits: tuple[int, int]) -> Array:
-    return shows(observation, hosts, bits, 2)
+def _empty_scan_restarts_chain(s: Steps) -> Where:
+    """B_line's scan of Op_Server0 found no way, and the chain starts again."""
+    no_route = np.zeros_like(s.valid)
+    no_route[:, 1:] = s.ended(Outcome.NO_ROUTE)[:, :-1]
+    return ((s.before("bline_state") == 11) & no_route & (s["bline_state"] == 1),)
 
 
-FEATURES: Final[dict[str, Callable[[Steps], Where]]] = {}
+def _remove_misses(s: Steps) -> Where:
+    """Kind of user session that outlives Remove: 1 undetected shell, 2 SSH."""
+    kinds = at(s.before("red_session_kinds"), s.blue_host)
+    missed = s.removed & (kinds[..., 3] == 0) & s.holds & (kinds[..., 1:3] > 0).any(axis=-1)
+    return missed, np.where(kinds[..., 1] > 0, 1, 2)
 
 
-def feature(function: Callable[[Steps], Where]) -> Callable[[Steps], Where]:
-    FEATURES[function.__name__] = function
-    return function
+def _remove_on_privileged(s: Steps) -> Where:
+    both = (at(access, s.blue_host) for access in (s.before("red_access"), s["red_access"]))
+    was, still = (access == Access.PRIVILEGED for access in both)
+    return (s.removed & was & still & (s.blue_host != USER0),)
+
+
+FEATURES: Final[dict[str, Callable[[Steps], Where]]] = {
+    # --- the plain course of the game
+    "blue_action": lambda s: (s.valid, s["blue_action"], s["blue_success"]),
+    "bline_transition": lambda s: (
+        *(s["bline_state"] >= 0, s.before("bline_state"), s["bline_state"]),
+    ),
+    "situation": lambda s: (
+        *(s.valid, np.full(s.valid.shape, RED_AGENTS.index(s.red_agent))),
+        *(s["red_type"], s["red_outcome"], s["red_target"]),
+    ),
+    "meeting": lambda s: (s.meet, s.blue_kind, s.accepted, s["red_type"], s["red_outcome"]),
+    "belief_change": _belief_change,
+    "exploit": lambda s: (s.exploited, s["red_target"], s["red_concrete"], s["red_outcome"]),
+    "decoy_hit": lambda s: (
+        *(s["red_decoy_hit"] >= 0, s["red_target"], s["red_concrete"], s["red_decoy_hit"]),
+    ),
+    "outcome": lambda s: (s.valid, s["red_outcome"]),
+    "restore_of_held_host": lambda s: (s.restored & s.held & ~s.holds, s.blue_host),
+    "green_scan": lambda s: (s.green_scans, s["green_target"]),
+    # --- Red's exploits
+    "undetected_shell": lambda s: (s["exploit_detected"] == 0, s["red_target"], s["red_concrete"]),
+    "undetected_shell_masked_by_decoy": lambda s: (
+        (s["exploit_detected"] == 0) & s.placed & s.meet & ~s.shown(SCAN),
+    ),
+    "stale_port": lambda s: (s.stale_port(), s["red_target"]),
+    "impossible_exploit": lambda s: (  # the port is open, by a service that does not fit
+        s.exploited & s.ended(Outcome.SERVICE_ABSENT) & ~s.stale_port(),
+        *(s["red_target"], s["red_concrete"]),
+    ),
+    "unroutable": lambda s: (s.ended(Outcome.NO_ROUTE), s["red_type"]),
+    "false_alarm": lambda s: (
+        s.exploited & (s["red_success"] == Success.FALSE) & s.shown(EXPLOIT),
+        *(s["red_target"], s["red_concrete"]),
+    ),
+    "decoy_hit_beside_new_decoy": lambda s: (  # looks like an exploit
+        s.placed
+        & s.meet
+        & (s["red_decoy_hit"] >= 0)
+        & (s["red_concrete"] != SSH)
+        & s.shown(EXPLOIT),
+    ),
+    "unseen_decoy": lambda s: (  # that came after Red's last scan
+        s.exploited & s.succeeded & ((s.on_target("open_ports") & ~s.remembered()) > 0),
+    ),
+    "useless_decoy": lambda s: (  # a Vsftpd on the port of a real web server
+        (s["red_concrete"] == HTTP) & (s.on_target("decoys") >> 7 & 1 > 0) & s.succeeded,
+        s["red_target"],
+    ),
+    # --- Red's plans
+    "empty_scan_restarts_chain": _empty_scan_restarts_chain,
+    "meander_forgets": lambda s: (  # an Operational host (1) or an Enterprise host (0)
+        s.lost_by_meander(OPERATIONAL) | s.lost_by_meander(ENTERPRISE),
+        s.lost_by_meander(OPERATIONAL),
+    ),
+    "meander_blind_host": lambda s: (  # whose one scan found no way
+        np.full(s.valid.shape, s.red_agent == "meander") & s.ended(Outcome.NOT_SCANNED),
+    ),
+    # --- Impact
+    "impact_stops_service": lambda s: ((s.before("ot_down") == 0) & (s["ot_down"] == 1),),
+    "restore_brings_service_back": lambda s: ((s.before("ot_down") == 1) & (s["ot_down"] == 0),),
+    "impact_on_immune_service": lambda s: (
+        s.red(RedAction.IMPACT)
+        & (s["red_success"] == Success.TRUE)
+        & (s["ot_stoppable"] == 0)
+        & (s["ot_down"] == 0),
+    ),
+    # --- what Blue sees and what its actions do
+    "decoy_masks_activity": lambda s: ((s["obs"] != s["obs_cw2"]).any(axis=-1),),
+    "belief_lowered": lambda s: (  # from Privileged to User, by a further exploit
+        shows(s.before("obs"), s.red_host, PRIVILEGED, 2) & shows(s["obs"], s.red_host, USER, 2),
+    ),
+    "analyse_finds_leftover": lambda s: (  # a file on a host that Red has lost
+        s.analysed
+        & ~s.held
+        & (at(s.before("malware"), s.blue_host) == 1)
+        & shows(s["obs"], s.blue_host, PRIVILEGED, 2),
+    ),
+    "analyse_misses_session": lambda s: (
+        s.analysed & s.held & (at(s.before("malware"), s.blue_host) == 0) & (s.blue_host != USER0),
+    ),
+    "remove_kills": lambda s: (s.removed & s.held & ~s.holds, s.blue_host),
+    "remove_misses": _remove_misses,
+    "remove_on_privileged": _remove_on_privileged,
+    "restore_of_foothold": lambda s: (  # further red sessions on User0 go, the first one stays
+        s.restored
+        & (s.blue_host == USER0)
+        & (s.before("red_sessions")[..., USER0] > s["red_sessions"][..., USER0]),
+    ),
+    "repeated_vsftpd": lambda s: (s.placed & (at(s["vsftpd_count"], s.blue_host) > 1),),
+    "restore_removes_decoys": lambda s: (s.restored & (at(s.before("decoys"), s.blue_host) > 0),),
+    "green_scan_hides_exploit": lambda s: (
+        s.green_scans
+        & (s["green_target"] == s.red_host)
+        & s.exploited
+        & (s["exploit_detected"] == 1)
+        & s.shown(SCAN),
+    ),
+    "green_scan_masked_by_decoy": lambda s: (
+        s.green_scans & s.placed & (s["green_target"] == s.blue_host) & ~s.shown(SCAN, s.blue_host),
+    ),
+    # --- where the rule sets part
+    "rescan_forgets": lambda s: (s.rescan(forgets=True), s["red_target"]),
+    "rescan_remembers": lambda s: (s.rescan(forgets=False), s["red_target"]),
+    "haraka_broken": lambda s: (s.ended(Outcome.BROKEN_SERVICE), s["red_target"]),
+    "haraka_after_restore": lambda s: (
+        (s["red_concrete"] == HARAKA) & s.succeeded & s.ever_restored(),
+        s["red_target"],
+    ),
+}
 
 
 def features_of(trace: Trace) -> list[set[Feature]]:
@@ -106,323 +269,3 @@ def features_of(trace: Trace) -> list[set[Feature]]:
         for episode, step in np.argwhere(applies & steps.valid):
             found[episode].add((name, *(int(detail[episode, step]) for detail in details)))
     return found
-
-
-# --- the plain course of the game
-
-
-@feature
-def blue_action(s: Steps) -> Where:
-    """Action, success: decoys occur both accepted and refused."""
-    return s.valid, s["blue_action"], s["blue_success"]
-
-
-@feature
-def bline_transition(s: Steps) -> Where:
-    """Place in the chain before and after; the first step goes from 0 to 0."""
-    return s["bline_state"] >= 0, s.before("bline_state"), s["bline_state"]
-
-
-@feature
-def situation(s: Steps) -> Where:
-    """Red agent (its place in RED_AGENTS), action, outcome, target."""
-    agent = np.full(s.valid.shape, RED_AGENTS.index(s.red_agent))
-    return s.valid, agent, s["red_type"], s["red_outcome"], s["red_target"]
-
-
-@feature
-def meeting(s: Steps) -> Where:
-    """Blue's kind of action, whether accepted, Red's action and its outcome on the same host."""
-    return s.meet, s.blue_kind, s.accepted, s["red_type"], s["red_outcome"]
-
-
-@feature
-def belief_change(s: Steps) -> Where:
-    """Blue's kind of action on the host Red acts on, and its mark there before and after."""
-    was, now = (
-        at(obs.reshape(*s.valid.shape, -1, 4)[..., 2:], s.red_on_host) @ (1, 2)
-        for obs in (s.before("obs"), s["obs"])
-    )
-    return s.red_on_host >= 0, np.where(s.meet, s.blue_kind, -1), was, now
-
-
-@feature
-def exploit(s: Steps) -> Where:
-    """Host, technique, outcome."""
-    return s.red(RedAction.EXPLOIT), s["red_target"], s["red_concrete"], s["red_outcome"]
-
-
-@feature
-def decoy_hit(s: Steps) -> Where:
-    """Host, technique, decoy."""
-    hit = s["red_decoy_hit"] >= 0
-    return hit, s["red_target"], s["red_concrete"], s["red_decoy_hit"]
-
-
-@feature
-def outcome(s: Steps) -> Where:
-    return s.valid, s["red_outcome"]
-
-
-@feature
-def restore_of_held_host(s: Steps) -> Where:
-    """Host from which Restore drives Red out."""
-    held = at(s.before("red_access"), s.blue_host) > Access.NONE
-    gone = at(s["red_access"], s.blue_host) == Access.NONE
-    return s.blue(ActionKind.RESTORE) & held & gone, s.blue_host
-
-
-@feature
-def green_scan(s: Steps) -> Where:
-    """Host that Green scans."""
-    return s["green_type"] == 1, s["green_target"]
-
-
-# --- Red's exploits
-
-
-@feature
-def undetected_shell(s: Steps) -> Where:
-    """Host, technique."""
-    return s["exploit_detected"] == 0, s["red_target"], s["red_concrete"]
-
-
-@feature
-def undetected_shell_masked_by_decoy(s: Steps) -> Where:
-    """A decoy placed on the host in the same step hides even the scan it would look like."""
-    seen = activity(s["obs"], s.red_on_host, _ACTIVITY_SCAN)
-    return ((s["exploit_detected"] == 0) & s.placed_decoy & s.meet & ~seen,)
-
-
-@feature
-def stale_port(s: Steps) -> Where:
-    """Host on which an exploit goes for a remembered port that nobody listens on any more."""
-    port = EXPLOIT_PORT[EXPLOIT_OF_CODE[s["red_concrete"]]]
-    there = at(s["open_ports"], s.red_on_host) & port
-    absent = s.red_outcome(Outcome.SERVICE_ABSENT) & (there == 0)
-    return s.red(RedAction.EXPLOIT) & absent, s["red_target"]
-
-
-@feature
-def impossible_exploit(s: Steps) -> Where:
-    """Host and technique where the port is open, but by a service the technique does not fit."""
-    stale = stale_port(s)[0]
-    absent = s.red(RedAction.EXPLOIT) & s.red_outcome(Outcome.SERVICE_ABSENT)
-    return absent & ~stale, s["red_target"], s["red_concrete"]
-
-
-@feature
-def unroutable(s: Steps) -> Where:
-    """Red's action (sweep, scan or exploit) that does not get to the Operational subnet."""
-    return s.red_outcome(Outcome.NO_ROUTE), s["red_type"]
-
-
-@feature
-def false_alarm(s: Steps) -> Where:
-    """Host and technique of a failed exploit that Blue is shown as a success."""
-    failed = s.red(RedAction.EXPLOIT) & (s["red_success"] == Success.FALSE)
-    shown = activity(s["obs"], s.red_on_host, _ACTIVITY_EXPLOIT)
-    return failed & shown, s["red_target"], s["red_concrete"]
-
-
-@feature
-def decoy_hit_beside_new_decoy(s: Steps) -> Where:
-    """A hit on an older decoy, in the step a further one is placed, looks like an exploit."""
-    hit = (s["red_decoy_hit"] >= 0) & (s["red_concrete"] != SSH)
-    shown = activity(s["obs"], s.red_on_host, _ACTIVITY_EXPLOIT)
-    return (s.placed_decoy & s.meet & hit & shown,)
-
-
-@feature
-def unseen_decoy(s: Steps) -> Where:
-    """An exploit succeeds on a host with a decoy that came after Red's last scan of it."""
-    remembered = at(s.before("red_ports"), s.red_on_host)
-    unseen = at(s["open_ports"], s.red_on_host) & ~remembered
-    succeeded = s.red(RedAction.EXPLOIT) & s.red_outcome(Outcome.SUCCESS)
-    return (succeeded & (unseen > 0),)
-
-
-@feature
-def useless_decoy(s: Steps) -> Where:
-    """Host where an HTTP exploit succeeds although a Vsftpd decoy is on its port too."""
-    vsftpd = at(s["decoys"], s.red_on_host) >> 7 & 1
-    http = s["red_concrete"] == TRACE_EXPLOIT_NAMES.index("HTTPRFI")
-    return http & (vsftpd > 0) & s.red_outcome(Outcome.SUCCESS), s["red_target"]
-
-
-# --- Red's plans
-
-
-@feature
-def empty_scan_restarts_chain(s: Steps) -> Where:
-    """B_line's scan of Op_Server0 found no way, and the chain starts again."""
-    no_route = np.zeros_like(s.valid)
-    no_route[:, 1:] = s.red_outcome(Outcome.NO_ROUTE)[:, :-1]
-    return ((s.before("bline_state") == 11) & no_route & (s["bline_state"] == 1),)
-
-
-@feature
-def meander_forgets(s: Steps) -> Where:
-    """Whether Meander takes an Operational host (1) or an Enterprise host (0) off its list."""
-    lost = (s.before("meander_escalated") > 0) & (s["meander_escalated"] == 0)
-    operational = lost[..., OPERATIONAL].any(axis=-1)
-    return operational | lost[..., ENTERPRISE].any(axis=-1), operational
-
-
-@feature
-def meander_blind_host(s: Steps) -> Where:
-    """Meander exploits a host whose one scan found no way."""
-    mine = np.full(s.valid.shape, s.red_agent == "meander")
-    return (mine & s.red_outcome(Outcome.NOT_SCANNED),)
-
-
-# --- Impact
-
-
-@feature
-def impact_stops_service(s: Steps) -> Where:
-    return ((s.before("ot_down") == 0) & (s["ot_down"] == 1),)
-
-
-@feature
-def restore_brings_service_back(s: Steps) -> Where:
-    return ((s.before("ot_down") == 1) & (s["ot_down"] == 0),)
-
-
-@feature
-def impact_on_immune_service(s: Steps) -> Where:
-    """Impact reports success, and the service of the once restored host runs on."""
-    worked = s.red(RedAction.IMPACT) & (s["red_success"] == Success.TRUE)
-    return (worked & (s["ot_stoppable"] == 0) & (s["ot_down"] == 0),)
-
-
-# --- what Blue sees and what its actions do
-
-
-@feature
-def decoy_masks_activity(s: Steps) -> Where:
-    """The two observations differ: a decoy placed in the same step hides what happened."""
-    return ((s["obs"] != s["obs_cw2"]).any(axis=-1),)
-
-
-@feature
-def belief_lowered(s: Steps) -> Where:
-    """A further exploit turns the mark Privileged into User."""
-    was = marked(s.before("obs"), s.red_on_host, _MARK_PRIVILEGED)
-    return (was & marked(s["obs"], s.red_on_host, _MARK_USER),)
-
-
-@feature
-def analyse_finds_leftover(s: Steps) -> Where:
-    """Analyse finds a file on a host that Red has lost."""
-    clean = at(s.before("red_access"), s.blue_host) == Access.NONE
-    file = at(s.before("malware"), s.blue_host) == 1
-    found = marked(s["obs"], s.blue_host, _MARK_PRIVILEGED)
-    return (s.blue(ActionKind.ANALYSE) & clean & file & found,)
-
-
-@feature
-def analyse_misses_session(s: Steps) -> Where:
-    """Analyse finds nothing on a host that Red holds."""
-    held = at(s.before("red_access"), s.blue_host) > Access.NONE
-    nothing = at(s.before("malware"), s.blue_host) == 0
-    return (s.blue(ActionKind.ANALYSE) & held & nothing & (s.blue_host != USER0),)
-
-
-@feature
-def remove_kills(s: Steps) -> Where:
-    """Host that Red loses by Remove."""
-    held = at(s.before("red_access"), s.blue_host) > Access.NONE
-    gone = at(s["red_access"], s.blue_host) == Access.NONE
-    return s.blue(ActionKind.REMOVE) & held & gone, s.blue_host
-
-
-@feature
-def remove_misses(s: Steps) -> Where:
-    """Kind of user session that outlives Remove: 1 undetected shell, 2 SSH."""
-    kinds = at(s.before("red_session_kinds"), s.blue_host)
-    still = at(s["red_access"], s.blue_host) > Access.NONE
-    missed = s.blue(ActionKind.REMOVE) & (kinds[..., 3] == 0) & still
-    return missed & (kinds[..., 1:3] > 0).any(axis=-1), np.where(kinds[..., 1] > 0, 1, 2)
-
-
-@feature
-def remove_on_privileged(s: Steps) -> Where:
-    held = at(s.before("red_access"), s.blue_host) == Access.PRIVILEGED
-    still = at(s["red_access"], s.blue_host) == Access.PRIVILEGED
-    return (s.blue(ActionKind.REMOVE) & held & still & (s.blue_host != USER0),)
-
-
-@feature
-def restore_of_foothold(s: Steps) -> Where:
-    """Restore of User0, where further red sessions go and the first one stays."""
-    more = s.before("red_sessions")[..., USER0] > s["red_sessions"][..., USER0]
-    return (s.blue(ActionKind.RESTORE) & (s.blue_host == USER0) & more,)
-
-
-@feature
-def repeated_vsftpd(s: Steps) -> Where:
-    return (s.placed_decoy & (at(s["vsftpd_count"], s.blue_host) > 1),)
-
-
-@feature
-def restore_removes_decoys(s: Steps) -> Where:
-    had = at(s.before("decoys"), s.blue_host) > 0
-    return (s.blue(ActionKind.RESTORE) & had,)
-
-
-@feature
-def green_scan_hides_exploit(s: Steps) -> Where:
-    """A detected exploit looks like a scan, as Green scans the same host in the same step."""
-    same = (s["green_type"] == 1) & (s["green_target"] == s.red_on_host)
-    worked = s.red(RedAction.EXPLOIT) & (s["exploit_detected"] == 1)
-    return (same & worked & activity(s["obs"], s.red_on_host, _ACTIVITY_SCAN),)
-
-
-@feature
-def green_scan_masked_by_decoy(s: Steps) -> Where:
-    same = (s["green_type"] == 1) & s.placed_decoy & (s["green_target"] == s.blue_host)
-    return (same & ~activity(s["obs"], s.blue_host, _ACTIVITY_SCAN),)
-
-
-# --- where the rule sets part
-
-
-def _rescan(s: Steps) -> tuple[Array, Array, Array]:
-    """Rescans of hosts of which Red remembered a port that is closed now; ports then and now."""
-    old = at(s.before("red_ports"), s.red_on_host)
-    new = at(s["red_ports"], s.red_on_host)
-    is_open = at(s["open_ports"], s.red_on_host)
-    scanned = s.red(RedAction.DISCOVER_NETWORK_SERVICES) & s.red_outcome(Outcome.SUCCESS)
-    return scanned & ((old & ~is_open) != 0), new, is_open
-
-
-@feature
-def rescan_forgets(s: Steps) -> Where:
-    """Main rules: a scan replaces what Red remembers of the host."""
-    rescan, new, is_open = _rescan(s)
-    return rescan & (new == is_open), s["red_target"]
-
-
-@feature
-def rescan_remembers(s: Steps) -> Where:
-    """Competition rules: a scan adds to what Red remembers of the host."""
-    rescan, new, is_open = _rescan(s)
-    return rescan & (new != is_open), s["red_target"]
-
-
-@feature
-def haraka_broken(s: Steps) -> Where:
-    """Competition rules: host whose mail service a Restore has made unbreakable."""
-    return s.red_outcome(Outcome.BROKEN_SERVICE), s["red_target"]
-
-
-@feature
-def haraka_after_restore(s: Steps) -> Where:
-    """Main rules: host whose mail service falls after a Restore as before."""
-    restores = s.blue(ActionKind.RESTORE)
-    hosts = np.arange(s["red_access"].shape[2])
-    ever = np.cumsum(restores[..., None] & (s.blue_host[..., None] == hosts), axis=1) > 0
-    haraka = s["red_concrete"] == TRACE_EXPLOIT_NAMES.index("HarakaRCE")
-    worked = haraka & s.red_outcome(Outcome.SUCCESS)
-    return worked & at(ever, s.red_on_host), s["red_target"]

@@ -9,9 +9,7 @@ import pytest
 
 from tests.parity.features import FEATURES, Feature, features_of
 from tests.parity.fixtures import FILES, TRACES, file_id
-from tests.parity.select_fixtures import candidates, select, write
 from workflow_rl.config import RED_AGENTS
-from workflow_rl.parity.replay import compare
 from workflow_rl.parity.trace import TRACE_EXPLOIT_NAMES, load_trace
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES
@@ -55,27 +53,21 @@ BLINE_CHAIN = {(0, 0), *((i, i + 1) for i in range(14)), (14, 14)}
 BLINE_FALLS = {(2, 2), (3, 2), (5, 2), (6, 5), (9, 5), (10, 9), (12, 9), (13, 12), (14, 13)}
 BLINE_RESTART = (11, 1)
 MEANDER_SITUATIONS = {
-    RedAction.DISCOVER_REMOTE_SYSTEMS: (Outcome.SUCCESS, Outcome.NO_ROUTE),
-    RedAction.DISCOVER_NETWORK_SERVICES: (Outcome.SUCCESS, Outcome.NO_ROUTE),
-    RedAction.EXPLOIT: (
-        Outcome.SUCCESS,
-        Outcome.HIT_DECOY,
-        Outcome.NO_ROUTE,
-        Outcome.SERVICE_ABSENT,
-        Outcome.NO_ACCOUNT,
-        Outcome.NOT_SCANNED,
-    ),
-    RedAction.PRIVILEGE_ESCALATE: (
-        Outcome.SUCCESS,
-        Outcome.NO_SESSION,
-        Outcome.ALREADY_PRIVILEGED,
-    ),
-    RedAction.IMPACT: (Outcome.SUCCESS, Outcome.NO_SESSION),
+    RedAction.DISCOVER_REMOTE_SYSTEMS: "SUCCESS NO_ROUTE",
+    RedAction.DISCOVER_NETWORK_SERVICES: "SUCCESS NO_ROUTE",
+    RedAction.EXPLOIT: "SUCCESS HIT_DECOY NO_ROUTE SERVICE_ABSENT NO_ACCOUNT NOT_SCANNED",
+    RedAction.PRIVILEGE_ESCALATE: "SUCCESS NO_SESSION ALREADY_PRIVILEGED",
+    RedAction.IMPACT: "SUCCESS NO_SESSION",
 }
-GREEN = {name for name in FEATURES if name.startswith("green")}
-ONLY_MAIN = {"rescan_forgets", "haraka_after_restore"}
-ONLY_COMPETITION = {"rescan_remembers", "haraka_broken"}
-NOT_RECORDED_FOR_COMPETITION = {"empty_scan_restarts_chain", "meander_blind_host"}
+BOTH = ("main", "competition")
+NOT_SHOWN = {
+    "main": {"rescan_remembers", "haraka_broken"},
+    "competition": {
+        *("rescan_forgets", "haraka_after_restore"),
+        *("empty_scan_restarts_chain", "meander_blind_host"),  # were not recorded
+        *(name for name in FEATURES if name.startswith("green")),
+    },
+}
 HOSTS = {name: index for index, name in enumerate(HOST_NAMES)}
 
 
@@ -94,17 +86,9 @@ def technique(name: str) -> int:
     return TRACE_EXPLOIT_NAMES.index(name)
 
 
-def test_every_feature_of_the_main_rules_is_shown() -> None:
-    assert {feature[0] for feature in shown("main")} == FEATURES.keys() - ONLY_COMPETITION
-
-
-def test_every_feature_of_the_competition_rules_is_shown() -> None:
-    missing = GREEN | ONLY_MAIN | NOT_RECORDED_FOR_COMPETITION
-    assert {feature[0] for feature in shown("competition")} == FEATURES.keys() - missing
-
-
-@pytest.mark.parametrize("rules", ["main", "competition"])
-def test_all_145_actions_are_played(rules: str) -> None:
+@pytest.mark.parametrize("rules", BOTH)
+def test_every_feature_is_shown_and_all_145_actions_are_played(rules: str) -> None:
+    assert {feature[0] for feature in shown(rules)} == FEATURES.keys() - NOT_SHOWN[rules]
     assert {action for action, _ in details(rules, "blue_action")} == set(range(NUM_ACTIONS))
 
 
@@ -133,7 +117,7 @@ def test_every_decoy_is_hit_on_every_host() -> None:
 def test_every_host_is_restored_and_red_driven_out_wherever_it_can_be() -> None:
     restores = {(parse_action(f"Restore {host}"), Success.TRUE) for host in HOST_NAMES}
     out_of = {(index,) for host, index in HOSTS.items() if host not in ("Defender", "User0")}
-    for rules in ("main", "competition"):
+    for rules in BOTH:
         assert restores <= details(rules, "blue_action")
         assert details(rules, "restore_of_held_host") == out_of
 
@@ -147,23 +131,18 @@ def test_every_exploit_succeeds_on_every_host_it_can() -> None:
 
 
 def test_exploits_that_cannot_work_are_tried() -> None:
-    expected = {("Enterprise1", "EternalBlue"), ("Enterprise2", "EternalBlue")}
-    expected |= {("User3", "BlueKeep")}
-    for rules in ("main", "competition"):
-        assert details(rules, "impossible_exploit") == {
-            (HOSTS[host], technique(name)) for host, name in expected
-        }
+    windows, smb = (HOSTS[name] for name in ENTERPRISE_WINDOWS), technique("EternalBlue")
+    expected = {*((host, smb) for host in windows), (HOSTS["User3"], technique("BlueKeep"))}
+    for rules in BOTH:
+        assert details(rules, "impossible_exploit") == expected
 
 
-def test_bline_takes_every_way_it_can() -> None:
+def test_bline_takes_every_way_it_can_from_every_user_host() -> None:
     assert details("main", "bline_transition") == BLINE_CHAIN | BLINE_FALLS | {BLINE_RESTART}
     assert details("competition", "bline_transition") == BLINE_CHAIN | BLINE_FALLS
-
-
-def test_bline_starts_from_every_user_host() -> None:
     scan, bline = RedAction.DISCOVER_NETWORK_SERVICES, RED_AGENTS.index("bline")
     first = {(bline, scan, Outcome.SUCCESS, host) for host in range(9, 13)}
-    for rules in ("main", "competition"):
+    for rules in BOTH:
         assert first <= details(rules, "situation")
 
 
@@ -171,7 +150,9 @@ def test_meander_gets_into_every_situation_and_to_every_host() -> None:
     meander = RED_AGENTS.index("meander")
     met = {rest[1:] for rest in details("main", "situation") if rest[0] == meander}
     assert {(action, end) for action, end, _ in met} == {
-        (action, end) for action, ends in MEANDER_SITUATIONS.items() for end in ends
+        (action, Outcome[end])
+        for action, ends in MEANDER_SITUATIONS.items()
+        for end in ends.split()
     }
     for action in (RedAction.DISCOVER_NETWORK_SERVICES, RedAction.EXPLOIT):
         assert {target for kind, _, target in met if kind == action} == set(HOSTS.values())
@@ -179,12 +160,9 @@ def test_meander_gets_into_every_situation_and_to_every_host() -> None:
     assert escalated == set(HOSTS.values()) - {HOSTS["Defender"]}
 
 
-def test_every_outcome_occurs() -> None:
+def test_every_outcome_occurs_and_no_action_gets_to_operational_without_a_way() -> None:
     assert details("main", "outcome") == {(code,) for code in (0, 1, 2, 3, 4, 6, 7, 9, 11)}
     assert details("competition", "outcome") == {(code,) for code in (1, 2, 3, 4, 5, 6, 9, 11)}
-
-
-def test_nothing_gets_through_to_operational_without_a_way() -> None:
     sweep, scan, exploit = 1, 2, 3
     assert details("main", "unroutable") == {(sweep,), (scan,), (exploit,)}
     assert details("competition", "unroutable") >= {(sweep,), (exploit,)}
@@ -193,7 +171,7 @@ def test_nothing_gets_through_to_operational_without_a_way() -> None:
 def test_remove_works_where_it_can_and_misses_the_rest() -> None:
     works = {(HOSTS[host],) for host in ("Enterprise1", "Enterprise2", "User2", "User3", "User4")}
     undetected_shell, ssh = 1, 2
-    for rules in ("main", "competition"):
+    for rules in BOTH:
         assert details(rules, "remove_kills") == works
         assert details(rules, "remove_misses") == {(undetected_shell,), (ssh,)}
 
@@ -217,6 +195,7 @@ def test_the_files_are_few_and_small() -> None:
         *(f"competition/{name}.npz" for name in ("bline", "meander")),
     }
     assert sum(path.stat().st_size for _, path in FILES) < 400_000
+    assert {int(n) for _, path in FILES for n in load_trace(path).lengths} >= {30, 100}
 
 
 @pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
@@ -228,22 +207,3 @@ def test_a_file_says_what_it_is(rules: str, path: Path) -> None:
     assert trace.arrays["meta_T"] == trace.steps == trace.lengths.max()
     assert trace.arrays["meta_green"] == bool(green) == trace.arrays["green_type"].any()
     assert np.unique(trace.arrays["seed"]).size > trace.episodes / 2
-
-
-def test_there_are_shorter_episodes_too() -> None:
-    lengths = {int(n) for _, path in FILES for n in load_trace(path).lengths}
-    assert lengths >= {30, 100}
-
-
-def test_a_selection_loses_no_feature_and_replays(tmp_path: Path) -> None:
-    pool = candidates(TRACES / "main")
-    groups = select(pool)
-    for name, members in groups.items():
-        write(tmp_path / f"{name}.npz", members)
-    found: set[Feature] = set()
-    for path in tmp_path.glob("*.npz"):
-        trace = load_trace(path)
-        assert compare(trace, "main").mismatches == 0
-        found = found.union(*features_of(trace))
-    assert found == shown("main")
-    assert sum(map(len, groups.values())) <= len(pool)

@@ -82,27 +82,15 @@ def test_first_impact_step_is_equivalent(cell: str) -> None:
 
 
 @pytest.mark.parametrize("cell", ACTIVE)
-def test_red_chooses_its_actions_and_targets_equally_often(cell: str) -> None:
-    _assert_equivalent_counts(
-        play(cell, EPISODES).action_counts(), reference_action_counts(cell), REFERENCE[cell]["n"]
-    )
-
-
-@pytest.mark.parametrize("cell", ACTIVE)
-def test_concrete_exploits_and_their_outcomes_are_equally_frequent(cell: str) -> None:
-    _assert_equivalent_counts(
-        play(cell, EPISODES).exploit_counts(), reference_exploit_counts(cell), REFERENCE[cell]["n"]
-    )
-
-
-def _assert_equivalent_counts(
-    ours: dict[str, NDArray[np.int64]], reference: dict[str, int], n: int
-) -> None:
-    never = np.zeros(EPISODES, np.int64)
-    for name in sorted({*ours, *(k for k, total in reference.items() if total)}):
-        counts = ours.get(name, never)
-        total = reference.get(name, 0)
-        assert_equivalent(name, counts, total / n, n, float(counts.std(ddof=1)), COUNT_MARGIN)
+def test_red_chooses_its_actions_targets_and_exploits_equally_often(cell: str) -> None:
+    game, n, never = play(cell, EPISODES), REFERENCE[cell]["n"], np.zeros(EPISODES, np.int64)
+    for ours, reference in (
+        (game.action_counts(), reference_action_counts(cell)),
+        (game.exploit_counts(), reference_exploit_counts(cell)),
+    ):
+        for name in sorted({*ours, *(k for k, total in reference.items() if total)}):
+            counts, mean = ours.get(name, never), reference.get(name, 0) / n
+            assert_equivalent(name, counts, mean, n, float(counts.std(ddof=1)), COUNT_MARGIN)
 
 
 @pytest.mark.parametrize("cell", ["bline/sleep", "meander/sleep"])

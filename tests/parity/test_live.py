@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from tests.envs.installed import cyborg_env, installed_rules
-from workflow_rl.config import RED_AGENTS, RULE_SETS, RedAgentName
-from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, Match, compare_live
+from workflow_rl.config import RED_AGENTS, RULE_SETS, GameConfig, RedAgentName
+from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, compare_live
 from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import Comparison, Divergence, compare
 from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
 
 
-def last(match: Match, episodes: int, seed: int = 0) -> LiveResult:
-    *_, result = compare_live(match, episodes, seed)
+def last(
+    red_agent: RedAgentName, blue: Blue, length: int, episodes: int, seed: int = 0, **more: Any
+) -> LiveResult:
+    game = GameConfig(red_agent, length, installed_rules(), **more)
+    *_, result = compare_live(game, blue, episodes, seed)
     return result
 
 
@@ -22,7 +25,7 @@ def last(match: Match, episodes: int, seed: int = 0) -> LiveResult:
 @pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
 def test_the_simulator_repeats_cyborg(red_agent: RedAgentName, blue: Blue) -> None:
-    result = last(Match(red_agent, blue, 60, installed_rules()), episodes=6)
+    result = last(red_agent, blue, 60, episodes=6)
     assert result.comparison.first is None
     assert result.comparison.mismatches == 0
     assert result.comparison.episodes == 6
@@ -33,8 +36,8 @@ def test_the_simulator_repeats_cyborg(red_agent: RedAgentName, blue: Blue) -> No
 @pytest.mark.cyborg
 def test_the_simulator_repeats_cyborg_with_the_active_green() -> None:
     busy = BUILT_IN_BLUES[1]
-    match = Match("meander", busy, 100, installed_rules(), green_agent="active")
-    assert last(match, episodes=4).comparison.mismatches == 0
+    found = last("meander", busy, 100, episodes=4, green_agent="active")
+    assert found.comparison.mismatches == 0
 
 
 @pytest.mark.cyborg
@@ -42,7 +45,7 @@ def test_the_simulator_repeats_cyborg_with_the_active_green() -> None:
 @pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
 def test_the_simulator_repeats_cyborg_for_long(red_agent: RedAgentName, blue: Blue) -> None:
-    assert last(Match(red_agent, blue, 100, installed_rules()), 50).comparison.mismatches == 0
+    assert last(red_agent, blue, 100, 50).comparison.mismatches == 0
 
 
 @pytest.mark.cyborg
@@ -69,7 +72,7 @@ def test_an_episode_depends_on_match_seed_and_number_alone() -> None:
 
             return act
 
-        last(Match("meander", Blue(name, begin), length, installed_rules()), episodes, seed)
+        last("meander", Blue(name, begin), length, episodes, seed)
         return seen
 
     games = [play("a", 30, 1, 0), play("a", 30, 22, 0), play("a", 30, 1, 1), play("b", 30, 1, 0)]

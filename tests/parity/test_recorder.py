@@ -10,7 +10,7 @@ import pytest
 
 from tests.envs.installed import cyborg_env, installed_rules
 from tests.parity.fixtures import FILES, file_id
-from workflow_rl.config import GameConfig, RedAgentName
+from workflow_rl.config import RedAgentName
 from workflow_rl.parity.live import BUILT_IN_BLUES
 from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import compare, recorded_draws
@@ -33,7 +33,15 @@ def record_again(trace: Trace, episode: int) -> Trace:
     return record("again", env, [seed], lambda seed: lambda observation, mask, step: next(actions))
 
 
-def assert_recorded_alike(path: Path, episodes: slice) -> None:
+@pytest.mark.parametrize(
+    "episodes", [slice(0, 4), pytest.param(slice(4, None), marks=pytest.mark.slow)], ids=str
+)
+@pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
+def test_a_recordings_seed_and_actions_give_the_same_recording(
+    rules: str, path: Path, episodes: slice
+) -> None:
+    if rules != installed_rules():
+        pytest.skip(f"the installed CybORG plays other rules than {rules}")
     trace = load_trace(path)
     for episode in range(trace.episodes)[episodes]:
         again = record_again(trace, episode)
@@ -42,21 +50,6 @@ def assert_recorded_alike(path: Path, episodes: slice) -> None:
         for name in (*INPUTS, *OUTPUTS):
             expected = trace.arrays[name][episode, :length]
             np.testing.assert_array_equal(again.arrays[name][0], expected, name)
-
-
-@pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
-def test_a_recordings_seed_and_actions_give_the_same_recording(rules: str, path: Path) -> None:
-    if rules != installed_rules():
-        pytest.skip(f"the installed CybORG plays other rules than {rules}")
-    assert_recorded_alike(path, slice(0, 4))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
-def test_every_recording_can_be_made_again(rules: str, path: Path) -> None:
-    if rules != installed_rules():
-        pytest.skip(f"the installed CybORG plays other rules than {rules}")
-    assert_recorded_alike(path, slice(4, None))
 
 
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
@@ -74,13 +67,7 @@ def test_the_whole_cardiff_observation_is_the_simulators(red_agent: RedAgentName
         return act
 
     trace = record("cardiff", env, [3], begin)
-    config = GameConfig(
-        red_agent=red_agent,
-        observation="cardiff",
-        green_agent="active",
-        rules=installed_rules(),
-    )
-    batch = Batch(1, config, autoreset=False)
+    batch = Batch(1, env.config, autoreset=False)
     batch.reset(seed=0)
     draws = recorded_draws(trace)
     for step, expected in enumerate(seen):

@@ -1,6 +1,5 @@
 """What the runbook tells people, from hand-written runs and from a real one."""
 
-import json
 from pathlib import Path
 
 from tests.playbook.runs import finished, mixed, trained
@@ -40,7 +39,7 @@ def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Pa
     matters = section(told(finished(tmp_path / "exp")), "Which part of the order matters")
     found, _, first, rest = matters.split("\n", 3)
     assert found.startswith("Enterprise before user; the rest makes no difference that shows: 60")
-    assert first.startswith("- enterprise before user: worth 9.9 (95 % interval ")
+    assert first.startswith("- enterprise before user: worth 10.1 (95 % interval ")
     assert "The place of op_host and of defender makes no difference" in rest
     assert "bline leaves no mark there" in rest
     assert "    - enterprise, op_server (" in rest
@@ -50,13 +49,10 @@ def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Pa
 def test_neighbours_whose_other_arrangement_never_complied_are_not_offered_to_change(
     tmp_path: Path,
 ) -> None:
-    run = finished(tmp_path / "exp")
-    trials = json.loads((run / "trials.json").read_text())
-    for entry in trials:
-        units = TYPES[entry["trial"]["order"]]
-        complies = units.index("enterprise") < units.index("op_server")
-        entry["result"] |= {"is_compliant": complies, "compliance": 0.97 if complies else 0.5}
-    (run / "trials.json").write_text(json.dumps(trials))
+    def complies(order: int) -> bool:
+        return TYPES[order].index("enterprise") < TYPES[order].index("op_server")
+
+    run = finished(tmp_path / "exp", complies)
     matters = section(told(run), "Which part of the order matters")
     assert " trials with op_server before enterprise complied.\n" in matters
     assert "    - enterprise, op_server (" not in matters
@@ -71,7 +67,7 @@ def test_against_meander_no_place_is_free_by_the_rules(tmp_path: Path) -> None:
 def test_the_evidence_names_trials_scores_intervals_and_attackers(tmp_path: Path) -> None:
     text = told(finished(tmp_path / "exp"))
     evidence = section(text, "The evidence")
-    assert "21 trials of 21 orders, a policy trained in each; 21 reached" in evidence
+    assert "22 trials of 21 orders, a policy trained in each; 22 reached" in evidence
     assert "-15.40 ± 0.20 points per 100 steps (mean of 2,000 fresh games" in evidence
     assert "| bline | yes | -15.40 ± 0.20 | 97.0 % | -20.00 ± 0.20 |" in evidence
     assert "| meander | no | -90.00 ± 0.20 | 97.0 % | -20.00 ± 0.20 |" in evidence
@@ -92,7 +88,7 @@ def test_a_training_of_one_workflow_has_a_runbook_that_claims_no_search(tmp_path
     assert "as given to the run `exp`" in text
     assert "Too few trials have ended" in text
     assert "The order was trained for against bline" in text
-    assert "(mean of the last 600 training episodes, 95 % interval" in text
+    assert "(mean of the last 12 training episodes, 95 % interval" in text
 
 
 def test_a_hostile_name_stays_within_its_line(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_evidence_goes_with_the_playbook(tmp_path: Path) -> None:
     assert file == tmp_path / "new" / "p"
     (kept,) = json.loads(file.read_text())["playbook_extensions"].values()
     assert kept["run"]["rules"] == "main"
-    assert kept["evidence"]["reward"] == {"mean": -15.4, "half_width": 0.2}
+    assert kept["evidence"]["result"]["reward"] == {"mean": -15.4, "half_width": 0.2}
     assert [score["red_agent"] for score in kept["evidence"]["by_attacker"]] == [
         "bline",
         "meander",
@@ -60,10 +60,10 @@ def test_runs_without_a_recommendation_are_refused_and_nothing_is_written(tmp_pa
     empty = tmp_path / "empty"
     empty.mkdir()
     begun = write_run(tmp_path / "begun", [trial(0, 3, -20.0)])
-    aimless = trained(tmp_path / "aimless", workflow=None)
+    aimless = trained(tmp_path / "aimless", order=None)
     timeless = finished(tmp_path / "timeless", created="yesterday")
     damaged = finished(tmp_path / "damaged")
-    (damaged / "summary.json").write_text("{")
+    (damaged / "scores.json").write_text("{")
     for run, said in (
         (tmp_path / "nowhere", "there is no run directory"),
         (empty, "is not a run directory"),

@@ -4,16 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
-from workflow_rl.config import PPO_FORMS, PPOConfig
+from workflow_rl.config import PPO_FORMS
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Rollout
 
 DOCUMENTED = PPO_FORMS["documented"]
 MODERN = replace(PPO_FORMS["modern"], minibatch_size=64)
-ONE_STEP = PPOConfig(epochs=1)
+BOTH_FORMS = pytest.mark.parametrize("config", [DOCUMENTED, MODERN], ids=["documented", "modern"])
 
 
 def rng() -> np.random.Generator:
@@ -32,6 +33,11 @@ def assert_same_weights(a: ActorCritic, b: ActorCritic) -> None:
 def reward_of(rollout: Rollout, seed: int = 0) -> Any:
     noise = np.random.default_rng(seed).normal(size=rollout.actions.shape)
     return rollout.env_reward + noise.astype(np.float32)
+
+
+def by_env(array: Any) -> Any:
+    """What a rollout holds (T, B, ...), the steps of one environment after those of another."""
+    return array.swapaxes(0, 1).reshape(-1, *array.shape[2:])
 
 
 def with_an_input_for_every_sample(rollout: Rollout) -> Rollout:

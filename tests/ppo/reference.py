@@ -1,75 +1,92 @@
-"""PPO with generalised advantages as a textbook has it: torch, autograd, nothing shared."""
+"""PPO as a textbook has it: torch, autograd, double precision, nothing shared."""
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
 from workflow_rl.config import PPOConfig
+from workflow_rl.ppo.loss import LossTerms
 from workflow_rl.ppo.network import ActorCritic
+from workflow_rl.ppo.samples import Samples
 
 
-def reference_loss(
-    network: ActorCritic,
-    inputs: Tensor,
-    actions: Tensor,
-    old_log_probability: Tensor,
-    returns: Tensor,
-    advantages: Tensor,
-    masks: Tensor | None,
-    config: PPOConfig,
-    entropy_weight: float,
-) -> tuple[Tensor, dict[str, float]]:
-    """The loss of a minibatch, and what is logged of it."""
-    logits, values = network(inputs)
-    if masks is not None:
-        logits = torch.where(masks, logits, torch.finfo(logits.dtype).min)
-    distribution: Any = Categorical(logits=logits)
-    entropy = distribution.entropy().mean()
-    log_ratio = distribution.log_prob(actions) - old_log_probability
-    ratio = log_ratio.exp()
-    advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-5)
-    clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
-    policy = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-    value = (values - returns).square().mean()
-    told = {
-        "policy": policy.item(),
-        "value": value.item(),
-        "entropy": entropy.item(),
-        "approx_kl": (ratio - 1 - log_ratio).mean().item(),
-        "clipfrac": ((ratio - 1).abs() > config.clip).double().mean().item(),
-    }
-    return policy + config.value_weight * value - entropy_weight * entropy, told
+@dataclass(frozen=True)
+class Batch:
+    """N samples, each with its own input."""
 
+    inputs: Tensor
+    actions: Tensor
+    old_log_probability: Tensor
+    returns: Tensor
+    advantages: Tensor | None  # None: the returns minus the present critic
+    masks: Tensor | None
 
-def reference_update(
-    network: ActorCritic,
-    arrays: dict[str, Any],
-    config: PPOConfig,
-    minibatches: list[Any],
-    progress: float,
-) -> None:
-    """Steps through minibatches of a batch, given as the samples of each."""
-    optimiser = torch.optim.Adam(
-        network.parameters(),
-        lr=config.learning_rate * (1 - progress),
-        betas=config.betas,
-        eps=config.adam_epsilon,
-    )
-    tensors = {name: torch.from_numpy(np.asarray(array)) for name, array in arrays.items()}
-    tensors = {k: t.double() if t.is_floating_point() else t for k, t in tensors.items()}
-    for chosen in minibatches:
-        part = {name: tensor[torch.from_numpy(chosen)] for name, tensor in tensors.items()}
-        weight = config.entropy_weight * (1 - progress)
-        masks = part.pop("masks", None)
-        inputs = part.pop("inputs").double()
-        loss, _ = reference_loss(
-            network, inputs, **part, masks=masks, config=config, entropy_weight=weight
+    @classmethod
+    def of(cls, samples: Samples) -> Self:
+        given = samples.advantages
+        return cls(
+            samples.inputs[samples.rows].double(),
+            samples.actions,
+            samples.old_log_probability.double(),
+            samples.returns.double(),
+            None if given is None else given.double(),
+            samples.masks,
         )
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        if config.max_gradient_norm is not None:
-            nn.utils.clip_grad_norm_(network.parameters(), config.max_gradient_norm)
-        optimiser.step()
+
+    def part(self, chosen: Any) -> "Batch":
+        tensors = (None if t is None else t[torch.from_numpy(chosen)] for t in vars(self).values())
+        return Batch(*tensors)  # type: ignore[arg-type]
+
+
+def reference_terms(network: nn.Module, batch: Batch, clip: float) -> LossTerms:
+    """The terms of the loss of a minibatch."""
+    logits, values = network(batch.inputs)
+    if batch.masks is not None:
+        logits = torch.where(batch.masks, logits, torch.finfo(logits.dtype).min)
+    distribution: Any = Categorical(logits=logits)
+    log_ratio = distribution.log_prob(batch.actions) - batch.old_log_probability
+    ratio = log_ratio.exp()
+    if batch.advantages is None:
+        advantages = batch.returns - values.detach()
+    else:
+        spread = batch.advantages.std(correction=0) + 1e-5
+        advantages = (batch.advantages - batch.advantages.mean()) / spread
+    clipped = ratio.clamp(1 - clip, 1 + clip)
+    return LossTerms(
+        policy=-torch.minimum(ratio * advantages, clipped * advantages).mean(),
+        value=(values - batch.returns).square().mean(),
+        entropy=distribution.entropy().mean(),
+        approx_kl=(ratio - 1 - log_ratio).mean().detach(),
+        clipfrac=((ratio - 1).abs() > clip).double().mean(),
+    )
+
+
+def reference_loss(terms: LossTerms, config: PPOConfig, entropy_weight: float) -> Tensor:
+    return terms.policy + config.value_weight * terms.value - entropy_weight * terms.entropy
+
+
+class ReferenceLearner:
+    """A network and its Adam."""
+
+    def __init__(self, network: ActorCritic, config: PPOConfig) -> None:
+        self.network, self._config = network, config
+        self._optimiser = torch.optim.Adam(
+            network.parameters(), betas=config.betas, eps=config.adam_epsilon
+        )
+
+    def update(self, batch: Batch, minibatches: Iterable[Any], progress: float) -> None:
+        """Steps through minibatches of a batch, given as the samples of each."""
+        config = self._config
+        self._optimiser.param_groups[0]["lr"] = config.learning_rate * (1 - progress)
+        for chosen in minibatches:
+            terms = reference_terms(self.network, batch.part(chosen), config.clip)
+            self._optimiser.zero_grad()
+            loss = reference_loss(terms, config, config.entropy_weight * (1 - progress))
+            loss.backward()  # type: ignore[no-untyped-call]
+            if config.max_gradient_norm is not None:
+                nn.utils.clip_grad_norm_(self.network.parameters(), config.max_gradient_norm)
+            self._optimiser.step()

@@ -1,35 +1,44 @@
-"""Rollouts to test with: made up, or played at toy size."""
+"""Networks, players and rollouts to test with: made up, or played at toy size."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from workflow_rl.config import GameConfig
+from workflow_rl.agents.action_space import ALL
+from workflow_rl.config import ActivationName, GameConfig
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.world import SimulatorWorld
+from workflow_rl.ppo.acting import PolicyTable
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.policy_table import PolicyTable
 from workflow_rl.ppo.rollout import Player, Rollout
-from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.batch import Batch
 
 
-def new_network(inputs: int, actions: int = NUM_ACTIONS, *, seed: int = 0) -> ActorCritic:
+def new_network(
+    inputs: int,
+    actions: int = ALL.size,
+    hidden: Sequence[int] = (16, 16),
+    *,
+    activation: ActivationName = "relu",
+    seed: int = 0,
+    scale: float = 1.0,
+) -> ActorCritic:
+    """An untrained network; the larger its scale, the stronger its opinions."""
     torch.manual_seed(seed)
-    return ActorCritic(inputs, actions, (16, 16))
+    network = ActorCritic(inputs, actions, hidden, activation=activation)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(scale)
+    return network
 
 
 def new_player(
-    envs: int = 6,
-    order: int | None = 0,
-    seed: int = 0,
-    *,
-    conditioned: bool = True,
-    **game: Any,
+    envs: int = 6, order: int | None = 0, seed: int = 0, *, conditioned: bool = True, **game: Any
 ) -> Player:
     defaults: dict[str, Any] = {"red_agent": "meander", "episode_length": 20}
     config = GameConfig(**(defaults | game))
-    return Player(SimulatorWorld(Batch(envs, config)), order, seed, conditioned=conditioned)
+    return Player(SimulatorWorld(make_batch(envs, config)), order, seed, conditioned=conditioned)
 
 
 def played(steps: int = 30, envs: int = 6, *, masked: bool = False, **player: Any) -> Rollout:
@@ -38,10 +47,11 @@ def played(steps: int = 30, envs: int = 6, *, masked: bool = False, **player: An
     return someone.collect(new_network(someone.width), steps, masked=masked)
 
 
-def probabilities_of(network: ActorCritic, inputs: Any) -> Any:
-    """The network's probabilities (U, actions) for inputs (U, width), by torch."""
+def outputs_of(network: ActorCritic, inputs: Any) -> tuple[Any, Any]:
+    """The network's probabilities (U, actions) and values (U,) for inputs (U, width), by torch."""
     with torch.no_grad():
-        return torch.softmax(network(torch.from_numpy(inputs).float())[0], -1).numpy()
+        logits, values = network(torch.from_numpy(inputs).float())
+        return torch.softmax(logits.double(), -1).numpy(), values.numpy()
 
 
 def made_up(
@@ -58,19 +68,17 @@ def made_up(
     """
     rng = np.random.default_rng(seed)
     table = PolicyTable(network, inputs.shape[1])
-    ids = table.number(inputs)
-    rows = rng.choice(ids, shape).astype(np.int32)
-    uniforms = rng.random(shape, np.float32)
-    actions = table.sample(rows.ravel(), uniforms.ravel()).reshape(shape)
-    values = table.values[rows]
+    table.number(inputs)  # the rollout's, in this order
+    met = inputs[rng.integers(0, len(inputs), shape).ravel()]
+    choice = table.choose(met, None, rng.random(len(met), np.float32))
+    rows, actions, probability, values = (array.reshape(shape) for array in choice)
     filled = {
-        "inputs": table.inputs.rows,
+        "inputs": table.rows,
         "rows": rows,
         "actions": actions,
-        "log_probability": np.log(table.probabilities[rows, actions]),
+        "log_probability": np.log(probability),
         "values": values,
         "last_values": values[-1],
-        "masks": None,
         "env_reward": np.zeros(shape, np.float32),
         "ends": np.ones(shape, np.bool_),
         "orders": np.zeros(shape, np.int64),

@@ -43,22 +43,13 @@ def test_returns_are_cut_at_episode_ends_and_at_the_end_of_the_batch() -> None:
     np.testing.assert_array_equal(discounted_returns(rewards, ends, 0.5), expected)
 
 
-def test_without_a_discount_a_return_is_what_is_still_to_come() -> None:
-    rewards = np.arange(6, dtype=np.float32).reshape(6, 1)
-    ends = np.zeros((6, 1), np.bool_)
-    assert discounted_returns(rewards, ends, 1.0)[:, 0].tolist() == [15, 15, 14, 12, 9, 5]
-    np.testing.assert_array_equal(discounted_returns(rewards, ends, 0.0), rewards)
-
-
 def test_advantages_of_a_small_game_by_hand() -> None:
     rewards = np.array([[1], [2], [3]], np.float32)
     values = np.array([[10], [20], [30]], np.float32)
-    last = np.array([40], np.float32)
-    gamma, lam = 0.5, 0.5
+    ends = np.array([[False], [True], [False]])
     deltas = [1 + 0.5 * 20 - 10, 2 - 20, 3 + 0.5 * 40 - 30]  # the episode ends after the second
     expected = [[deltas[0] + 0.25 * deltas[1]], [deltas[1]], [deltas[2]]]
-    ends = np.array([[False], [True], [False]])
-    got = generalised_advantages(rewards, values, last, ends, gamma, lam)
+    got = generalised_advantages(rewards, values, np.array([40], "f4"), ends, 0.5, 0.5)
     np.testing.assert_array_equal(got, expected)
 
 
@@ -83,37 +74,11 @@ def test_with_lambda_1_and_no_bootstrap_advantages_are_returns_minus_values(
     np.testing.assert_allclose(got, returns - values, atol=2e-5, rtol=1e-5)
 
 
-@settings(deadline=None)
-@given(games())
-def test_with_lambda_0_advantages_are_one_step_errors(game: tuple[Any, Any, Any, Any]) -> None:
-    rewards, values, last, ends = game
-    after = np.where(ends, 0, np.vstack([values[1:], last]))
-    got = generalised_advantages(rewards, values, last, ends, 0.9, 0.0)
-    np.testing.assert_allclose(got, rewards + 0.9 * after - values, atol=1e-5)
-
-
-def test_environments_do_not_mix() -> None:
-    rng = np.random.default_rng(0)
-    rewards, values = rng.normal(size=(2, 9, 5)).astype(np.float32)
-    last = rng.normal(size=5).astype(np.float32)
-    ends = rng.random((9, 5)) < 0.2
-    whole = generalised_advantages(rewards, values, last, ends, 0.99, 0.9)
-    for b in range(5):
-        column = slice(b, b + 1)
-        alone = generalised_advantages(
-            rewards[:, column], values[:, column], last[column], ends[:, column], 0.99, 0.9
-        )
-        np.testing.assert_array_equal(whole[:, column], alone)
-
-
 def test_standardised_values_have_mean_0_and_population_deviation_1() -> None:
     values = np.random.default_rng(0).normal(-30, 12, 5_000).astype(np.float32)
     result = standardised(values)
     assert result.dtype == np.float32
     assert abs(result.mean()) < 1e-4
     assert abs(result.std() - 1) < 1e-4
-    np.testing.assert_allclose(np.argsort(result), np.argsort(values))
-
-
-def test_equal_values_are_standardised_to_zero() -> None:
+    np.testing.assert_array_equal(np.argsort(result), np.argsort(values))
     np.testing.assert_array_equal(standardised(np.full(7, -3, np.float32)), np.zeros(7))

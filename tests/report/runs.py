@@ -8,12 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.evaluation.scores import scored
 from tests.runs.toy import run_search, tiny
-from workflow_rl.config import ExperimentConfig
+from tests.runs.work import outcome
+from workflow_rl import __version__
+from workflow_rl.config import RED_AGENTS, ExperimentConfig
+from workflow_rl.files import save_arrays
+from workflow_rl.runs.folder import TrainingFolder
+from workflow_rl.runs.trials import HandedOver
+from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 PRECEDENCE = TYPES.precedence(range(NUM_ORDERS))
 
+POLICY = HandedOver(
+    False, tuple(scored(red, (-14.0, -15.0, -40.0), 0.5, (0.97, 0.95)) for red in RED_AGENTS), 12.0
+)
 HOSTILE = "<img src=x onerror=alert(1)>"  # may stand in a file name, too
 
 
@@ -23,7 +33,10 @@ def pairwise(worth: Sequence[float], centre: float = -30.0) -> NDArray[np.float6
 
 
 def trial(number: int, order: int, reward: float | None, **changes: Any) -> dict[str, Any]:
-    """An entry of trials.json; without a reward it is under way. `changes` are of its decision."""
+    """An entry of trials.json, with the outcome that belongs into the trial's folder.
+
+    Without a reward it is under way. `changes` are of its decision.
+    """
     decision = {
         "order": order,
         "reason": "design",
@@ -43,22 +56,8 @@ def trial(number: int, order: int, reward: float | None, **changes: Any) -> dict
         "run_seconds": 10.0 + number,
     }
     if reward is not None:
-        entry["result"] = {
-            "order": order,
-            "env_reward": reward,
-            "env_reward_error": 0.25,
-            "objective_episodes": 600,
-            "compliance": compliance,
-            "compliance_true": 0.9,
-            "is_compliant": compliance >= 0.95,
-            "stopped": "compliant",
-            "updates": 5,
-            "transitions": 100_000,
-            "episodes_per_env": 5,
-            "alignment_weights": [30.0],
-            "best_env_reward": reward + 1.0,
-            "best_compliance": compliance,
-        }
+        good = compliance >= 0.95
+        entry["outcome"] = outcome(order, reward, compliance=compliance, good=good)
     return entry
 
 
@@ -101,15 +100,17 @@ def write_log(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 def write_run(
     folder: Path,
-    trials: Sequence[dict[str, Any]] = (),
+    trials: Sequence[Any] = (),
     rows: Sequence[dict[str, Any]] = (),
-    summary: dict[str, Any] | None = None,
+    *,
+    policy: HandedOver | None = None,
     config: ExperimentConfig | None = None,
     **noted: Any,
 ) -> Path:
-    """Writes a run's directory by hand."""
+    """Writes a run's directory by hand; with a policy that is handed over it is finished."""
     folder.mkdir(parents=True)
     about = {
+        "version": __version__,
         "rules": "main",
         "purpose": "search",
         "command": ["/somewhere/bin/workflow-rl", "search", "--red-agent", "bline"],
@@ -121,12 +122,29 @@ def write_run(
     }
     (folder / "experiment_config.json").write_text(json.dumps(about | noted))
     if trials:
-        (folder / "trials.json").write_text(json.dumps(list(trials)))
+        write_trials(folder, trials)
     if rows:
         write_log(folder / "training_log.csv", rows)
-    if summary is not None:
-        (folder / "summary.json").write_text(json.dumps(summary))
+    if policy is not None:
+        policy.save(folder)
+        (folder / "summary.json").write_text("{}")
     return folder
+
+
+def write_trials(run: Path, trials: Sequence[Any]) -> None:
+    """Writes trials.json, and what trainings gave into their folders."""
+    entries = [dict(one) if isinstance(one, dict) else one for one in trials]
+    for entry in entries:
+        if isinstance(entry, dict) and (given := entry.pop("outcome", None)) is not None:
+            write_outcome(run, f"trial_{entry['trial']['number']:03d}", given)
+    (run / "trials.json").write_text(json.dumps(entries))
+
+
+def write_outcome(run: Path, training: str, given: TrainOutcome) -> None:
+    """Writes what a training gave into its folder."""
+    folder = TrainingFolder(run / "trainings" / training)
+    folder.path.mkdir(parents=True)
+    save_arrays(folder.result, "training result", {}, {"outcome": given.as_json()})
 
 
 def searched(folder: Path) -> Path:

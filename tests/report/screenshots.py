@@ -14,8 +14,8 @@ from tests.report.browser import FLAGS, chromium
 from workflow_rl import Cage2Env
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.report.replay import frames_of, play_policy
-from workflow_rl.report.replay_page import write_replay
+from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.report.replay import frames_of, play_agent, write_replay
 from workflow_rl.report.report import write_report
 from workflow_rl.runs.store import stored_config
 from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
@@ -75,8 +75,8 @@ def main(run: Path) -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder = Path(name)
         report = write_report([run], folder / "report.html").as_uri()
-        red_agent = stored_config(run).game.red_agent
-        replay = play_policy(load_policy(run), run, seed=7, red_agent=red_agent)
+        agent = PolicyAgent(load_policy(run), "recommended")
+        replay = play_agent(agent, stored_config(run).game, 7, who=run.name)
         watched = write_replay(replay, folder / "replay.html").as_uri()
         watched += f"#step={busy_step(frames_of(replay))}"
         browser = driver.chromium.launch(executable_path=chromium(), args=FLAGS)

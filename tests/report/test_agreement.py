@@ -1,7 +1,6 @@
 """Terminal, `summary.json` and report tell the same of a search, number by number."""
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,11 @@ from rich.console import Console
 
 from tests.report.test_report import visible
 from workflow_rl.cli.outcome import print_outcome
-from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.scoring import Score
 from workflow_rl.files import read_json
 from workflow_rl.report.report import write_report
 from workflow_rl.runs.search import open_search
+from workflow_rl.train.job import TrainOutcome
 
 
 def words_of(text: str) -> str:
@@ -39,11 +39,6 @@ def page(real_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def estimates(score: dict[str, dict[str, float]]) -> Iterator[str]:
-    for name in ("deterministic", "drawn", "untrained"):
-        yield str(Estimate(score[name]["mean"], score[name]["half_width"]))
 
 
 def test_what_was_found_is_told_in_the_same_words(real_run: Path, terminal: str, page: str) -> None:
@@ -82,19 +77,14 @@ def test_it_is_worth_the_same_against_each_red_agent(
 ) -> None:
     summary = read_json(real_run / "summary.json")
     assert len(summary["policy_scores"]) == 3
-    for score in summary["policy_scores"]:
-        seen, true = score["compliance"], score["compliance_true"]
-        deterministic, drawn, untrained = estimates(score)
-        assert (
-            f"{score['red_agent']} {deterministic} {drawn} {seen:.3f} {true:.3f} {untrained}"
-            in terminal
-        )
-        assert (
-            f"{score['red_agent']} {deterministic} {drawn} {percent(seen)} {percent(true)} "
-            f"{untrained}" in page
-        )
-        assert (f"unfit for {score['red_agent']}" in terminal) == score["is_unfit"]
-        assert (f"Unfit for {score['red_agent']}" in page) == score["is_unfit"]
+    for score in map(Score.from_json, summary["policy_scores"]):
+        mine = score.deterministic
+        seen, true = mine.compliance.mean, mine.compliance_true.mean
+        rewards = f"{score.red_agent} {mine.reward} {score.sampled.reward}"
+        assert f"{rewards} {seen:.3f} {true:.3f} {score.greedy.reward}" in terminal
+        assert f"{rewards} {percent(seen)} {percent(true)} {score.greedy.reward}" in page
+        assert (f"unfit for {score.red_agent}" in terminal) == score.is_unfit
+        assert (f"Unfit for {score.red_agent}" in page) == score.is_unfit
 
 
 def test_trials_and_how_many_complied_are_the_same(
@@ -105,6 +95,6 @@ def test_trials_and_how_many_complied_are_the_same(
     assert f"{compliant} of {tried} workflows compliant." in terminal
     assert f"Workflows compliant {compliant} of {tried} trials" in page
     for trial in summary["trials"]:
-        reward = Estimate.from_error(trial["env_reward"], trial["env_reward_error"])
+        reward = TrainOutcome.from_json(trial).objective.reward
         assert str(reward) in terminal
         assert f"It gave {reward}, " in page

@@ -1,18 +1,17 @@
 import pytest
 
-from tests.ordersearch.quick import quick_search
+from tests.ordersearch.quick import quick_search, tried
 from tests.report.runs import pairwise
 from workflow_rl.ordersearch.recommend import recommend
-from workflow_rl.ordersearch.strategies import Observation
-from workflow_rl.report.beliefs import fit_orders
+from workflow_rl.report.findings import fit_orders
 from workflow_rl.workflow.orders import TYPES
 
 PAIRS = TYPES.pairs
 
 
 def test_only_compliant_trials_count_while_there_are_two() -> None:
-    good = [Observation(0, -10.0, 0.97, True), Observation(50, -12.0, 0.96, True)]
-    bad = [Observation(100, -90.0, 0.2, False)]
+    good = [tried(0, -10.0, 0.97, True), tried(50, -12.0, 0.96, True)]
+    bad = [tried(100, -90.0, 0.2, False)]
     beliefs = fit_orders(TYPES, good + bad)
     assert beliefs is not None
     assert beliefs.only_compliant

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen, wait_until
+from tests.report.replays import replayed
 from tests.report.runs import HOSTILE
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.report.replay import play_policy
-from workflow_rl.report.replay_page import write_replay
+from workflow_rl.report.replay import write_replay
 
 HOSTS = "(cards) => cards.map((card) => Number(card.dataset.host))"
 
@@ -18,9 +18,7 @@ HOSTS = "(cards) => cards.map((card) => Number(card.dataset.host))"
 @pytest.fixture(scope="module")
 def replay(browser: Any, real_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Opened:
     file = tmp_path_factory.mktemp("replay") / "replay.html"
-    played = play_policy(
-        load_policy(real_run), Path(HOSTILE), seed=7, red_agent="meander", deterministic=False
-    )
+    played = replayed(load_policy(real_run), HOSTILE, red_agent="meander", sampled=True)
     return open_file(browser, write_replay(played, file))
 
 

@@ -1,19 +1,22 @@
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.report.runs import log_rows, trial, write_run
+from tests.evaluation.scores import scored
+from tests.report.runs import POLICY, log_rows, trial, write_outcome, write_run
+from tests.runs.work import outcome
 from workflow_rl.agents.shipped import WITHOUT_ORDER
 from workflow_rl.cli import main
-from workflow_rl.config import RED_AGENTS, ExperimentConfig, GameConfig
+from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.files import read_json
-from workflow_rl.report.findings import cost_of, find
+from workflow_rl.report.course import cost_of
+from workflow_rl.report.findings import find
 from workflow_rl.report.rundata import read_run
 from workflow_rl.report.words import about_recommendation, status_of
+from workflow_rl.runs.trials import HandedOver
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
@@ -26,11 +29,8 @@ def test_the_recommendation_is_the_run_s_own(real_run: Path) -> None:
     assert mine is not None
     assert TYPES.format(mine.order) == summary["recommended"]
     assert mine.is_final
-    source = summary["polished"] if mine.polished else None
-    if source is not None:
-        assert mine.reward.mean == source["env_reward"]
-        assert mine.reward.half_width == pytest.approx(1.96 * source["env_reward_error"], rel=1e-3)
-        assert mine.episodes == source["objective_episodes"]
+    assert mine.result.reward.mean == summary["policy_env_reward"]
+    assert [score.as_json() for score in mine.scores] == summary["policy_scores"]
     assert found.beliefs is not None
     assert found.beliefs.of(mine.order).mean == pytest.approx(summary["recommendation"]["mean"])
 
@@ -43,7 +43,7 @@ def test_every_order_has_a_row_and_tried_ones_what_they_gave(real_run: Path) -> 
     means = [row.believed.mean for row in rows]
     assert means == sorted(means, reverse=True)
     for row in rows:
-        seen = [o for o in run.seen if o.order == row.order]
+        seen = [o for o in run.tried if o.order == row.order]
         assert row.rewards == tuple(o.value for o in seen)
         assert (row.status == "untried") == (not seen)
         assert math.isnan(row.compliance) == (not seen)
@@ -54,8 +54,8 @@ def test_a_search_under_way_has_a_recommendation_so_far(tmp_path: Path) -> None:
     found = find(read_run(write_run(tmp_path / "run", trials)))
     mine = found.recommended
     assert mine is not None
-    assert (mine.order, mine.is_final, mine.polished) == (60, False, False)
-    assert mine.reward.mean == -20.0
+    assert (mine.order, mine.is_final, mine.scores) == (60, False, ())
+    assert mine.result.reward.mean == -20.0
     status = {row.order: row.status for row in found.orders}
     assert (status[5], status[70], status[71]) == ("compliant", "interrupted", "untried")
     live = replace(found.run, is_live=True)
@@ -64,58 +64,26 @@ def test_a_search_under_way_has_a_recommendation_so_far(tmp_path: Path) -> None:
 
 def test_a_trial_that_failed_is_not_called_under_way(tmp_path: Path) -> None:
     failed = trial(1, 70, None) | {"failed": "it diverged"}
-    run = read_run(write_run(tmp_path / "run", [trial(0, 5, -30.0), failed], summary={}))
+    run = read_run(write_run(tmp_path / "run", [trial(0, 5, -30.0), failed]))
     assert {row.order: row.status for row in find(run).orders}[70] == "failed"
 
 
 def test_a_finished_search_is_finished_while_its_process_writes_the_report(tmp_path: Path) -> None:
-    run = read_run(write_run(tmp_path / "run", [trial(0, 5, -30.0)], summary={"seconds": 3.0}))
+    run = read_run(write_run(tmp_path / "run", [trial(0, 5, -30.0)], policy=POLICY))
     assert status_of(replace(run, is_live=True)) == "finished"
-    assert status_of(replace(run, is_live=True, summary={})) == "under way"
-    assert status_of(replace(run, summary={})) == "interrupted"
-
-
-def test_the_best_trial_counts_where_further_training_did_not_help(tmp_path: Path) -> None:
-    trials = [trial(0, 5, -30.0), trial(1, 5, -20.0)]
-    polished = trial(0, 5, -40.0)["result"]
-    summary = {
-        "recommendation": {"order": 5, "reason": "of two"},
-        "policy_env_reward": -19.0,
-        "polished": polished,
-    }
-    mine = find(read_run(write_run(tmp_path / "run", trials, summary=summary))).recommended
-    assert mine is not None
-    assert (mine.reward.mean, mine.polished, mine.is_final) == (-20.0, False, True)
-
-
-def fresh(red_agent: str, reward: float, untrained: float) -> dict[str, Any]:
-    def estimate(mean: float) -> dict[str, float]:
-        return {"mean": mean, "half_width": 0.5}
-
-    return {
-        "red_agent": red_agent,
-        "deterministic": estimate(reward),
-        "drawn": estimate(reward - 1),
-        "compliance": 0.97,
-        "compliance_true": 0.95,
-        "untrained": estimate(untrained),
-    }
+    assert status_of(replace(run, is_live=True, is_finished=False)) == "under way"
+    assert status_of(replace(run, is_finished=False)) == "interrupted"
 
 
 def test_the_policy_is_what_it_is_worth_on_fresh_games(tmp_path: Path) -> None:
-    scores = [fresh("bline", -14.0, -40.0), fresh("meander", -300.0, -80.0), fresh("sleep", 0, 0)]
-    summary = {
-        "recommendation": {"order": 5, "reason": "of two"},
-        "policy_env_reward": -14.0,
-        "policy_scores": scores,
-        "policy_score_games": 2_000,
-    }
+    rewards = {"bline": (-14.0, -40.0), "meander": (-300.0, -80.0), "sleep": (0.0, 0.0)}
+    scores = tuple(scored(red, (a, a, b), 0.5, (0.97, 0.95)) for red, (a, b) in rewards.items())
     trials = [trial(0, 5, -30.0), trial(1, 5, -20.0)]
-    found = find(read_run(write_run(tmp_path / "run", trials, summary=summary)))
+    run = write_run(tmp_path / "run", trials, policy=HandedOver(False, scores, 1.0))
+    found = find(read_run(run))
     mine = found.recommended
     assert mine is not None
-    assert (mine.reward.mean, mine.reward.half_width, mine.episodes) == (-14.0, 0.5, 2_000)
-    assert (mine.compliance, mine.is_compliant) == (0.97, True)
+    assert (mine.result, mine.is_compliant) == (scores[0].deterministic, True)
     unfit = [text for text in about_recommendation(found) if text.startswith("Unfit")]
     assert unfit == [
         "Unfit for meander: -300.0, where repairing by the order without any training gets -80.0."
@@ -125,23 +93,15 @@ def test_the_policy_is_what_it_is_worth_on_fresh_games(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("further", "told"),
     [
-        ({"policy_trained_further": True}, "any order, trained further for this one against all"),
-        ({"policy_trained_further": False}, "any order, as it comes with the package: training"),
-        ({}, "any order. The trials' own policies are others."),  # as earlier versions wrote
-        ({"policy_trained_further": []}, "any order. The trials' own policies are others."),
+        (True, "any order, trained further for this one against all"),
+        (False, "any order, as it comes with the package: training"),
     ],
 )
 def test_how_universal_came_to_be_the_policy_is_said(
-    further: dict[str, object], told: str, tmp_path: Path
+    further: bool, told: str, tmp_path: Path
 ) -> None:
-    summary = {
-        "recommendation": {"order": 5, "reason": "of one"},
-        "policy_kind": "universal",
-        "policy_env_reward": -14.0,
-        "policy_scores": [fresh(red_agent, -14.0, -40.0) for red_agent in RED_AGENTS],
-        "policy_score_games": 2_000,
-    }
-    run = write_run(tmp_path / "run", [trial(0, 5, -30.0)], summary=summary | further)
+    policy = replace(POLICY, trained_further=further)
+    run = write_run(tmp_path / "run", [trial(0, 5, -30.0)], policy=policy)
     assert told in " ".join(about_recommendation(find(read_run(run))))
 
 
@@ -156,7 +116,9 @@ def test_without_a_trial_there_is_nothing_to_find(tmp_path: Path) -> None:
 
 
 def test_a_training_of_all_orders_has_nothing_to_recommend(tmp_path: Path) -> None:
-    found = find(read_run(write_run(tmp_path / "run", summary={"workflow": None}, purpose="train")))
+    run = write_run(tmp_path / "run", policy=POLICY, purpose="train")
+    write_outcome(run, "training", replace(outcome(7, -20.0), order=None, workflow=None))
+    found = find(read_run(run))
     assert found.recommended is None
     assert about_recommendation(found)[0].startswith("This is not a search but a training")
 
@@ -172,7 +134,7 @@ def test_a_training_of_one_workflow_is_found_too(tmp_path: Path) -> None:
     mine = found.recommended
     assert mine is not None
     assert TYPES.format(mine.order) == workflow
-    assert mine.reward.mean == read_json(run / "summary.json")["env_reward"]
+    assert mine.result.as_json() == read_json(run / "summary.json")["objective"]
     assert found.beliefs is None
     assert found.cost is not None
 
@@ -181,7 +143,7 @@ def test_a_training_of_one_workflow_is_found_too(tmp_path: Path) -> None:
 def test_scores_are_of_the_run_s_own_game(tmp_path: Path, length: int, published: bool) -> None:
     config = ExperimentConfig(game=GameConfig(episode_length=length))
     scores = find(read_run(write_run(tmp_path / "run", config=config))).scores
-    assert {(score.red_agent, score.steps) for score in scores} == {("bline", length)}
+    assert {(score.result.red_agent, score.steps) for score in scores} == {("bline", length)}
     assert {score.rules for score in scores} == ({"main", "competition"} if published else {"main"})
     assert {score.who for score in scores} >= set(WITHOUT_ORDER)  # which play any game
 

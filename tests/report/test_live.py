@@ -10,7 +10,7 @@ from tests.runs.toy import tiny
 from workflow_rl import search
 from workflow_rl.report import live
 from workflow_rl.report.live import LiveReport
-from workflow_rl.runs.summary import SearchOutcome
+from workflow_rl.runs.trials import SearchOutcome
 
 SHORT = tiny(n_workflows=1, n_envs=2, max_episodes=1, base_updates=1, polish_updates=1)
 

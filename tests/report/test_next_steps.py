@@ -1,9 +1,9 @@
 import shlex
 from pathlib import Path
 
-from tests.report.runs import trial, write_run
+from tests.report.runs import POLICY, trial, write_run
 from workflow_rl.cli import build_parser
-from workflow_rl.report.next_steps import next_steps
+from workflow_rl.report.report import next_steps
 from workflow_rl.report.rundata import read_run
 
 
@@ -12,7 +12,7 @@ def test_before_the_end_there_is_nothing_to_do_yet(tmp_path: Path) -> None:
 
 
 def test_every_command_is_one_that_can_be_given(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "my run", [trial(0, 5, -30.0)], summary={"seconds": 3.0})
+    run = write_run(tmp_path / "my run", [trial(0, 5, -30.0)], policy=POLICY)
     *commands, python = next_steps(read_run(run))
     parser = build_parser()
     for step in commands:

@@ -8,15 +8,15 @@ import pytest
 
 from tests.agents.policies import new_policy, policy_file
 from tests.parity.fixtures import FILES, file_id
+from tests.report.replays import replayed
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.belief.belief import Belief
-from workflow_rl.config import RuleSetName
+from workflow_rl.config import GameConfig, RuleSetName, red_agent_name
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.evaluation.playing import Game, play_batch
+from workflow_rl.evaluation.playing import game_seed, play_batch
 from workflow_rl.parity.trace import Trace, load_trace
-from workflow_rl.report.replay import Replay, frames_of, play_policy, play_trace
-from workflow_rl.report.replay_page import replay_html
+from workflow_rl.report.replay import frames_of, play_trace, replay_html
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.scenario.units import UNIT_OF, UNITS
@@ -31,38 +31,34 @@ def policy(real_run: Path) -> Policy:
     return load_policy(next(real_run.glob("policies/trial_*.safetensors")))
 
 
-def played(policy: Policy, **more: object) -> Replay:
-    return play_policy(policy, Path("run"), **({"seed": 7} | more))  # type: ignore[arg-type]
-
-
 def test_a_policy_plays_the_game_it_was_trained_on_unless_told_otherwise(policy: Policy) -> None:
-    replay = played(policy)
+    replay = replayed(policy)
     assert (replay.config.red_agent, replay.config.episode_length) == ("bline", 30)
     assert replay.episode.length == 30
     assert str(replay.order) == " > ".join(policy.order or ())
-    other = played(policy, red_agent="meander", episode_length=12, rules="competition")
+    other = replayed(policy, red_agent="meander", episode_length=12, rules="competition")
     assert (other.config.red_agent, other.config.rules) == ("meander", "competition")
     assert len(frames_of(other)) == 13
 
 
 def test_the_same_seed_is_the_same_episode_and_another_is_not(policy: Policy) -> None:
-    frames = frames_of(played(policy))
-    assert frames == frames_of(played(policy))
-    assert frames != frames_of(played(policy, seed=8))
+    frames = frames_of(replayed(policy))
+    assert frames == frames_of(replayed(policy))
+    assert frames != frames_of(replayed(policy, seed=8))
 
 
 def test_the_actions_are_the_policy_s(policy: Policy) -> None:
-    moments = played(policy).episode.moments
+    moments = replayed(policy).episode.moments
     for before, after in itertools.pairwise(moments):
         assert after.state["blue_action"] == policy.act(before.observation)
-    drawn = played(policy, deterministic=False).episode.moments
+    drawn = replayed(policy, sampled=True).episode.moments
     chosen = [policy.act(m.observation) for m in drawn[:-1]]
     assert chosen != [int(m.state["blue_action"]) for m in drawn[1:]]
 
 
 def test_rewards_are_the_sum_of_their_parts_and_hosts_of_theirs(policy: Policy) -> None:
     total = 0.0
-    for frame in frames_of(played(policy, deterministic=False)):
+    for frame in frames_of(replayed(policy, sampled=True)):
         total += frame["reward"]
         assert frame["reward"] == pytest.approx(sum(frame["parts"]))
         assert sum(cost for _, cost in frame["costs"]) == pytest.approx(frame["parts"][0])
@@ -70,22 +66,22 @@ def test_rewards_are_the_sum_of_their_parts_and_hosts_of_theirs(policy: Policy) 
 
 
 def test_a_policy_s_order_can_be_changed_and_a_wrong_one_is_refused(policy: Policy) -> None:
-    assert str(played(policy, workflow=WORKFLOW).order) == WORKFLOW
+    assert str(replayed(policy, workflow=WORKFLOW).order) == WORKFLOW
     with pytest.raises(InvalidInputError, match="is not a workflow"):
-        played(policy, workflow="user first")
+        replayed(policy, workflow="user first")
 
 
 def test_a_policy_of_all_orders_must_be_told_which(real_run: Path) -> None:
     base = load_policy(real_run / "policies" / "base.safetensors")
     with pytest.raises(InvalidInputError, match="--workflow"):
-        played(base)
-    assert str(played(base, workflow=WORKFLOW).order) == WORKFLOW
+        replayed(base)
+    assert str(replayed(base, workflow=WORKFLOW).order) == WORKFLOW
 
 
 @pytest.mark.parametrize("game", [{"episode_length": 2_001}, {"red_agent": "nobody"}, {"seed": -1}])
-def test_a_game_that_cannot_be_is_refused(policy: Policy, game: dict[str, object]) -> None:
+def test_a_game_that_cannot_be_is_refused(policy: Policy, game: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
-        played(policy, **game)
+        replayed(policy, **game)
 
 
 # --- every agent that is evaluated
@@ -110,17 +106,11 @@ def whatever(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("red", ["bline", "meander"])
 def test_it_is_replayed_as_it_is_evaluated(tmp_path: Path, kind: str, red: str) -> None:
     what = whatever(tmp_path)[kind]
-    games = (Game(40, red, rules="competition", seed=k, order=None) for k in range(99))
-    game = next(one for one in games if one.cell_seed < 2**63)  # a user's seed may be no larger
-    cell = play_batch(make_agent(what, rules="competition"), game, 2, logged=1)
-    replay = play_policy(
-        what,
-        Path(what),
-        seed=game.cell_seed,
-        red_agent=red,
-        rules="competition",
-        episode_length=40,
-    )
+    rest: dict[str, Any] = {"rules": "competition", "episode_length": 40, "green_agent": "active"}
+    game = GameConfig(red_agent=red_agent_name(red), **rest)
+    seed = next(k for k in range(99) if game_seed(game, k) < 2**63)  # as large as a user's may be
+    cell = play_batch(make_agent(what, rules="competition"), game, seed, 2, logged=1)
+    replay = replayed(what, seed=game_seed(game, seed), red_agent=red, **rest)
     moments = replay.episode.moments
     assert [int(m.state["blue_action"]) for m in moments[1:]] == cell.log.blue[:, 0].tolist()
     assert moments[-1].total == pytest.approx(cell.returns[0])
@@ -134,7 +124,7 @@ def test_it_is_replayed_as_it_is_evaluated(tmp_path: Path, kind: str, red: str) 
 
 
 def test_the_five_most_probable_actions_are_the_policy_s(policy: Policy) -> None:
-    replay = played(policy)
+    replay = replayed(policy)
     frames = frames_of(replay)
     assert "choices" not in frames[0]
     for before, frame in zip(replay.episode.moments, frames[1:], strict=False):
@@ -147,20 +137,20 @@ def test_the_five_most_probable_actions_are_the_policy_s(policy: Policy) -> None
 
 
 def test_in_the_fixed_start_of_the_winner_s_outputs_there_is_one_choice(tmp_path: Path) -> None:
-    frames = frames_of(play_policy(whatever(tmp_path)["36 outputs"], Path("it"), seed=0))
+    frames = frames_of(replayed(whatever(tmp_path)["36 outputs"], seed=0))
     for frame in frames[1:4]:
         assert frame["choices"] == [[frame["blue"], 1.0, True]]
     assert len(frames[4]["choices"]) > 1
 
 
 def test_a_drawn_action_is_shown_with_its_probability_however_small(policy: Policy) -> None:
-    frames = frames_of(played(policy, deterministic=False))[1:]
+    frames = frames_of(replayed(policy, sampled=True))[1:]
     assert all(sum(taken for _, _, taken in frame["choices"]) == 1 for frame in frames)
     assert any(len(frame["choices"]) == 6 for frame in frames)
 
 
 def test_the_fix_that_the_order_asks_for_is_told_with_its_hosts(policy: Policy) -> None:
-    frames = frames_of(played(policy))
+    frames = frames_of(replayed(policy))
     asked = 0
     for before, frame in itertools.pairwise(frames):
         marked = [h for h, host in enumerate(before["hosts"]) if host["mark"] != "no"]
@@ -175,10 +165,10 @@ def test_the_fix_that_the_order_asks_for_is_told_with_its_hosts(policy: Policy) 
 
 def test_the_title_says_who_plays_whom_under_which_order(policy: Policy) -> None:
     order = " > ".join(policy.order or ())
-    replay = played(policy, red_agent="meander")
+    replay = replayed(policy, red_agent="meander")
     assert replay.title == f"run against Meander, under {order}"
     assert f"<title>run against Meander, under {html.escape(order)}" in replay_html(replay)
-    greedy = play_policy("react-restore", Path("react-restore"), seed=0, red_agent="bline")
+    greedy = replayed("react-restore", "react-restore", red_agent="bline")
     assert greedy.title == "react-restore against B_line"
 
 
@@ -188,13 +178,13 @@ def test_two_policies_play_the_game_that_both_were_trained_on(tmp_path: Path) ->
         f"{red}={policy_file(tmp_path / red, new_policy(62, 36, red_agent=red, **both))}"
         for red in ("bline", "meander")
     )
-    config = play_policy(pair, Path(pair), seed=0).config
+    config = replayed(pair).config
     assert (config.rules, config.episode_length, config.red_agent) == ("competition", 12, "bline")
     assert config.observation == "cardiff"
 
 
 def test_an_agent_that_follows_no_order_is_judged_by_a_given_one(tmp_path: Path) -> None:
-    replay = play_policy("cardiff", Path("cardiff"), seed=0, workflow=WORKFLOW)
+    replay = replayed("cardiff", workflow=WORKFLOW)
     assert str(replay.order) == WORKFLOW
     assert all("verdict" in frame for frame in frames_of(replay)[1:])
 
@@ -202,14 +192,13 @@ def test_an_agent_that_follows_no_order_is_judged_by_a_given_one(tmp_path: Path)
 def test_drawn_actions_depend_on_the_seed_alone(tmp_path: Path) -> None:
     what = policy_file(tmp_path / "one.safetensors", new_policy(62, 36))
     one, same, other = (
-        frames_of(play_policy(what, what, seed=seed, deterministic=False, red_agent="sleep"))
-        for seed in (1, 1, 2)
+        frames_of(replayed(what, seed=seed, sampled=True, red_agent="sleep")) for seed in (1, 1, 2)
     )
     assert one == same != other
 
 
 def test_beside_the_truth_stands_what_blue_could_have_known() -> None:
-    replay = play_policy("greedy", Path("greedy"), seed=6, red_agent="bline")
+    replay = replayed("greedy", seed=6, red_agent="bline")
     belief = Belief()
     frames = frames_of(replay)
     assert frames[0]["redKnown"] == {"bline": 0.3333, "meander": 0.3333, "sleep": 0.3333}
@@ -280,7 +269,7 @@ def test_an_episode_that_was_not_recorded_is_refused(number: int) -> None:
 
 
 def test_the_page_names_every_host_and_every_step(policy: Policy) -> None:
-    text = replay_html(played(policy))
+    text = replay_html(replayed(policy))
     assert text.count('class="host"') == 13
     assert text.count('class="subnet"') == 3
     assert text.count("OT service running") >= 1
@@ -290,7 +279,7 @@ def test_the_page_names_every_host_and_every_step(policy: Policy) -> None:
 
 
 def test_markup_in_a_name_is_shown_as_text(policy: Policy) -> None:
-    replay = play_policy(policy, Path("<b>bold</b>"), seed=0)
+    replay = replayed(policy, "<b>bold</b>")
     text = replay_html(replay)
     assert "<b>bold" not in text
     assert "&lt;b&gt;bold" in text or "b&gt;" in text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.runs import HOSTILE, log_rows, trial, write_run
+from tests.report.runs import HOSTILE, POLICY, log_rows, trial, write_run
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json, write_json
 from workflow_rl.report.findings import find
@@ -141,7 +141,7 @@ def test_a_run_that_has_only_begun_says_what_is_missing(tmp_path: Path) -> None:
         "experiment_config.json",
         "trials.json",
         "training_log.csv",
-        "summary.json",
+        "scores.json",
         "episodes.parquet",
     ],
 )
@@ -185,7 +185,7 @@ def hostile_run(folder: Path) -> Path:
         folder / HOSTILE,
         trials,
         rows,
-        {"recommendation": {"order": 30, "reason": HOSTILE}},
+        policy=POLICY,
         rules=HOSTILE,
         command=["workflow-rl", HOSTILE],
         created=HOSTILE,

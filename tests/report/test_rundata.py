@@ -6,24 +6,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.report.runs import log_rows, trial, write_log, write_run
+from tests.report.runs import POLICY, log_rows, trial, write_log, write_run
 from tests.runs.test_store import holder
+from tests.runs.work import outcome
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.report.rundata import read_landscape, read_run
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 ROWS = log_rows("base", None, 3) + log_rows("trial_000", 7, 2)
 TRIALS = [trial(0, 7, -20.0), trial(1, 30, None)]
-SUMMARY = {"recommendation": {"order": 7, "reason": "the only one"}, "seconds": 12.0}
 
 
 def test_a_whole_run_is_read_without_a_complaint(real_run: Path) -> None:
     run = read_run(real_run)
     assert run.problems == ()
-    assert run.summary
+    assert run.is_finished
+    assert run.policy is not None
     assert not run.is_live
     assert run.config is not None
-    assert len(run.trials) == len(run.seen) == run.config.search.n_workflows
+    assert len(run.trials) == len(run.tried) == run.config.search.n_workflows
     assert [curve.name for curve in run.curves] == [
         "base",
         *(f"trial_{k:03d}" for k in range(6)),
@@ -32,9 +33,9 @@ def test_a_whole_run_is_read_without_a_complaint(real_run: Path) -> None:
     assert next(len(curve) for curve in run.curves) == run.config.search.base_updates
     for tried, curve in zip(run.trials, run.curves[1:-1], strict=True):
         assert curve.order == tried.order
-        assert tried.result is not None
-        assert curve.columns["update"][-1] == tried.result.updates
-        assert curve.played.sum() == tried.result.transitions
+        assert tried.outcome is not None
+        assert curve.columns["update"][-1] == tried.outcome.updates
+        assert curve.played.sum() == tried.outcome.transitions
 
 
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
 
 def test_an_empty_directory_lacks_everything_and_is_read_all_the_same(tmp_path: Path) -> None:
     run = read_run(tmp_path)
-    assert (run.noted, run.config, run.trials, run.curves, run.summary) == ({}, None, (), (), {})
+    assert (run.noted, run.config, run.trials, run.curves, run.policy) == ({}, None, (), (), None)
     told = " ".join(run.problems)
     for name in ("experiment_config.json", "trials.json", "training_log.csv", "summary.json"):
         assert name in told
@@ -60,27 +61,27 @@ def test_a_run_under_way_says_so(tmp_path: Path) -> None:
     dead = read_run(run)
     assert not dead.is_live
     assert dead.problems == ("There is no summary.json: the run was interrupted before its end.",)
-    assert [trial.result is None for trial in dead.trials] == [False, True]
+    assert [trial.outcome is None for trial in dead.trials] == [False, True]
 
 
-@pytest.mark.parametrize("name", ["trials.json", "summary.json", "experiment_config.json"])
+@pytest.mark.parametrize("name", ["trials.json", "scores.json", "experiment_config.json"])
 @pytest.mark.parametrize("damage", ["", "{", "3", '"text"', "\x00\xff"])
 def test_a_damaged_file_is_named_and_the_rest_is_read(
     tmp_path: Path, name: str, damage: str
 ) -> None:
-    run = write_run(tmp_path / "run", TRIALS, ROWS, SUMMARY)
+    run = write_run(tmp_path / "run", TRIALS, ROWS, policy=POLICY)
     (run / name).write_text(damage, encoding="latin-1")
     read = read_run(run)
     assert [name in problem for problem in read.problems] == [True]
     assert len(read.curves) == 2
     assert bool(read.trials) == (name != "trials.json")
-    assert bool(read.summary) == (name != "summary.json")
+    assert (read.policy is None) == (name == "scores.json")
     assert (read.config is None) == (name == "experiment_config.json")
 
 
 def test_a_file_cut_off_anywhere_never_stops_the_reading(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", TRIALS, ROWS, SUMMARY)
-    for path in sorted(run.iterdir()):
+    run = write_run(tmp_path / "run", TRIALS, ROWS, policy=POLICY)
+    for path in sorted(path for path in run.rglob("*") if path.is_file()):
         whole = path.read_bytes()
         for length in np.linspace(0, len(whole) - 1, 25).astype(int):
             path.write_bytes(whole[:length])
@@ -95,25 +96,35 @@ def test_a_file_cut_off_anywhere_never_stops_the_reading(tmp_path: Path) -> None
         None,
         {},
         {"trial": 3},
-        trial(2, NUM_ORDERS, -3.0),
-        trial(2, -1, -3.0),
-        trial(2, 5, math.inf),
-        trial(2, 5, -3.0, compliance=7.0),
+        trial(2, NUM_ORDERS, None),
+        trial(2, -1, None),
         trial(2, 5, -3.0, top=[[400, 1.0]]),
-        {**trial(2, 5, None), "result": {"env_reward": "low"}},
     ],
 )
 def test_a_trial_that_cannot_be_is_counted_and_left_out(tmp_path: Path, entry: Any) -> None:
-    run = read_run(write_run(tmp_path / "run", [*TRIALS, entry], ROWS, SUMMARY))
+    run = read_run(write_run(tmp_path / "run", [*TRIALS, entry], ROWS, policy=POLICY))
     assert [t.order for t in run.trials] == [7, 30]
     assert run.problems == ("trials.json: 1 of its entries cannot be read and are left out.",)
 
 
+@pytest.mark.parametrize(
+    "given", [trial(2, 5, math.inf), trial(2, 5, -3.0, compliance=7.0), {"outcome": outcome(6, 0)}]
+)
+def test_a_trial_whose_folder_is_not_its_own_is_named_and_left_out(
+    tmp_path: Path, given: Any
+) -> None:
+    entry = trial(2, 5, None) | given
+    run = read_run(write_run(tmp_path / "run", [*TRIALS, entry], ROWS, policy=POLICY))
+    assert [t.order for t in run.trials] == [7, 30]
+    (problem,) = run.problems
+    assert problem.endswith("This trial is left out.")
+
+
 def test_the_trainings_own_logs_stand_in_for_the_run_s(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", TRIALS, summary=SUMMARY)
+    run = write_run(tmp_path / "run", TRIALS, policy=POLICY)
     for name, order in (("base", None), ("trial_000", 7)):
         folder = run / "trainings" / name
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write_log(folder / "updates.csv", log_rows(name, order, 3))
     read = read_run(run)
     assert [(curve.name, curve.order, len(curve)) for curve in read.curves] == [
@@ -124,7 +135,7 @@ def test_the_trainings_own_logs_stand_in_for_the_run_s(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_no_text_is_as_good_as_none(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", TRIALS, ROWS, SUMMARY)
+    run = write_run(tmp_path / "run", TRIALS, ROWS, policy=POLICY)
     (run / "training_log.csv").write_bytes(b"training,update\n\xff\xfe,1\n")
     read = read_run(run)
     assert read.curves == ()
@@ -133,7 +144,7 @@ def test_a_log_that_is_no_text_is_as_good_as_none(tmp_path: Path) -> None:
 
 
 def test_a_log_of_other_columns_leaves_gaps(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", TRIALS, summary=SUMMARY)
+    run = write_run(tmp_path / "run", TRIALS, policy=POLICY)
     (run / "training_log.csv").write_text("training,update\nbase,1\nbase,2\n")
     (curve,) = read_run(run).curves
     assert curve.columns["update"].tolist() == [1, 2]
@@ -141,7 +152,7 @@ def test_a_log_of_other_columns_leaves_gaps(tmp_path: Path) -> None:
 
 
 def test_a_configuration_of_another_version_is_shown_as_it_is(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", TRIALS, ROWS, SUMMARY, config=None)
+    run = write_run(tmp_path / "run", TRIALS, ROWS, policy=POLICY, config=None)
     noted = json.loads((run / "experiment_config.json").read_text())
     noted["config"]["game"]["weather"] = "rain"
     (run / "experiment_config.json").write_text(json.dumps(noted))
@@ -170,7 +181,7 @@ def test_a_landscape_is_read_in_every_form(tmp_path: Path) -> None:
 def test_what_is_no_landscape_is_refused_when_asked_for_and_told_when_found(
     tmp_path: Path, data: Any
 ) -> None:
-    run = write_run(tmp_path / "run", TRIALS, ROWS, SUMMARY)
+    run = write_run(tmp_path / "run", TRIALS, ROWS, policy=POLICY)
     (run / "landscape.json").write_text(json.dumps(data))
     with pytest.raises(InvalidInputError, match="does not give a mean"):
         read_run(run, run / "landscape.json")

@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from workflow_rl.report.scores import KNOWN, evaluated_scores, known_scores
+from workflow_rl.config import GREEN_AGENTS, GameConfig, red_agent_name
+from workflow_rl.estimates import Estimate
+from workflow_rl.report.scores import KNOWN, evaluated_scores, known_scores, shipped_scores
 
 REFERENCE = json.loads(
     (Path(__file__).parent.parent / "parity" / "reference_returns.json").read_text()
@@ -15,19 +17,23 @@ RECORDED = {
 }
 
 
+def game(red: str, steps: int) -> GameConfig:
+    return GameConfig(red_agent=red_agent_name(red), episode_length=steps)
+
+
 @pytest.mark.parametrize("red", ["bline", "meander"])
 @pytest.mark.parametrize("steps", [30, 50, 100])
 def test_recorded_scores_are_those_of_the_recordings(red: str, steps: int) -> None:
     checked = 0
-    for score in known_scores(red, steps):
+    for score in known_scores(game(red, steps)):
         if score.source.startswith("the real CybORG"):
             recorded = REFERENCE[f"{red}/{RECORDED[score.who]}"]
             assert score.rules == "main"
-            assert score.reward.mean == pytest.approx(
+            assert score.result.reward.mean == pytest.approx(
                 recorded["mean_return_after_steps"][str(steps)], abs=0.006
             )
             error = recorded["std_return_after_steps"][str(steps)] / recorded["n"] ** 0.5
-            assert score.reward.error == pytest.approx(error, abs=0.006)
+            assert score.result.reward.error == pytest.approx(error, abs=0.006)
             assert f"{recorded['n']} episodes" in score.source
             checked += 1
     assert checked == len(RECORDED)
@@ -36,12 +42,13 @@ def test_recorded_scores_are_those_of_the_recordings(red: str, steps: int) -> No
 def test_the_published_leaderboard_belongs_to_the_competition_and_adds_up() -> None:
     published = [score for score in KNOWN if "leaderboard" in score.source]
     assert {score.rules for score in published} == {"competition"}
-    winner = sum(s.reward.mean for s in published if s.who.startswith("winner"))
+    winner = sum(s.result.reward.mean for s in published if s.who.startswith("winner"))
     assert winner == pytest.approx(-54.57)  # against the sleeping red agent it lost nothing
 
 
 def test_games_nobody_published_have_no_scores() -> None:
-    assert known_scores("mixed", 100) == known_scores("bline", 70) == []
+    assert known_scores(game("mixed", 100)) == known_scores(game("bline", 70)) == []
+    assert known_scores(GameConfig(green_agent="active")) == []  # in none of them Green acts
 
 
 def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: Path) -> None:
@@ -58,11 +65,19 @@ def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: 
         "cell.json": json.dumps(good | {"cells": [{"mean": "low"}]}),
     }.items():
         (folder / name).write_text(text)
-    scores = evaluated_scores(tmp_path)
-    assert [(s.who, s.red_agent, s.steps, s.reward.mean) for s in scores] == [
-        ("greedy", "bline", 100, -15.5),
-        ("greedy", "meander", 30, -5.0),
-    ]
-    assert scores[0].reward.half_width == pytest.approx(0.4)
-    assert scores[0].source == "evaluated here, sampled"
-    assert evaluated_scores(tmp_path / "nowhere") == []
+    (found,) = evaluated_scores(tmp_path, GameConfig())
+    assert (found.who, found.rules, found.steps) == ("greedy", "main", 100)
+    assert found.result.reward == Estimate(-15.5, 0.4)
+    assert found.source == "evaluated here, sampled"
+    (other,) = evaluated_scores(tmp_path, game("meander", 30))
+    assert other.result.reward.mean == -5.0
+    assert evaluated_scores(tmp_path, GameConfig(green_agent="active")) == []
+    assert evaluated_scores(tmp_path / "nowhere", GameConfig()) == []
+
+
+def test_shipped_agents_play_the_whole_game() -> None:
+    asleep, active = (
+        shipped_scores(GameConfig(episode_length=30, green_agent=green)) for green in GREEN_AGENTS
+    )
+    assert [s.who for s in asleep] == [s.who for s in active]
+    assert all(a.result.reward != b.result.reward for a, b in zip(asleep, active, strict=True))

@@ -16,14 +16,14 @@ from workflow_rl.runs.store import BASE, POLISH
 
 def test_a_finished_run_is_seen_as_one(real_run: Path) -> None:
     shot = take_snapshot(real_run)
-    assert shot.run.summary
+    assert shot.run.is_finished
     assert not shot.run.is_live
     assert (shot.done, shot.planned) == (6, 6)
     assert (shot.training, shot.update, shot.updates) == ("polish", 4, 4)
     assert shot.best is not None
-    rewards = [o.value for o in shot.run.seen if o.is_compliant]
-    assert shot.best.result is not None
-    assert shot.best.result.env_reward == max(rewards)
+    rewards = [o.value for o in shot.run.tried if o.is_compliant]
+    assert shot.best.tried is not None
+    assert shot.best.tried.value == max(rewards)
 
 
 def test_the_scalars_are_those_of_tensorboard(real_run: Path) -> None:

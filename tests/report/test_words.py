@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.runs import pairwise, trial, write_run
+from tests.report.runs import POLICY, pairwise, trial, write_run
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.report import words
 from workflow_rl.report.findings import Findings, find
@@ -80,8 +80,7 @@ def test_of_a_finished_search_in_which_nothing_complied_the_first_sentence_says_
     tmp_path: Path,
 ) -> None:
     trials = [trial(k, k, -20.0 - k, compliance=0.4) for k in range(3)]
-    summary = {"recommendation": {"order": 0, "reason": "no order complied; this one came closest"}}
-    told = found(tmp_path, trials=trials, summary=summary)
+    told = found(tmp_path, trials=trials, policy=POLICY)
     assert words.about_finding(told)[0].startswith("No workflow complied")
     assert words.about_example(told) == "The order that came closest to complying:"
     assert words.status_of(told.run) == "finished"

@@ -17,10 +17,12 @@ def hear_interrupts() -> None:
 
 
 @contextmanager
-def running(*args: str, cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
-    """A search under way, in a process and a group of its own."""
+def running(
+    *args: str, command: str = "search", cwd: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A search, or another command, under way in a process and a group of its own."""
     process = subprocess.Popen(
-        [*COMMAND, "search", *args],
+        [*COMMAND, command, *args],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -10,16 +10,17 @@ import pytest
 
 from tests.ordersearch.test_synthetic import pairs
 from tests.runs.toy import tiny
-from tests.runs.work import SideBySide, result
+from tests.runs.work import SideBySide, outcome
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.ordersearch.strategies import Decision, Observation, Strategy
+from workflow_rl.ordersearch.strategies import Decision, Strategy, TriedOrder
+from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Attempt, Done, Event, Pool
 from workflow_rl.runs.search import Search
-from workflow_rl.runs.store import RunDirectory, TrainingFolder
-from workflow_rl.runs.summary import SearchOutcome
+from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.training import TrainTask
+from workflow_rl.runs.trials import SearchOutcome
 
-Objective = Callable[[int, int], Observation]  # of an order and the seed of its training
+Objective = Callable[[int, int], TriedOrder]  # of an order and the seed of its training
 PAIRS: Objective = pairs(0).trial
 
 
@@ -47,7 +48,7 @@ class Valued(SideBySide):
         task: TrainTask = attempt.task
         assert task.job.order is not None
         seen = self._of(task.job.order, task.job.seed)
-        found = result(seen.order, seen.value, compliance=seen.compliance, good=seen.is_compliant)
+        found = outcome(seen.order, seen.value, compliance=seen.compliance, good=seen.is_compliant)
         TrainingFolder(task.folder).save_result(task.job, found, weights(task.job.seed))
         attempt.end = Done(task, found)
         yield from ()
@@ -59,7 +60,7 @@ class Recorder:
     def __init__(self) -> None:
         self.asked: list[tuple[list[int], list[int]]] = []
 
-    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+    def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         self.asked.append(([o.order for o in seen], list(pending)))
         return Decision(len(self.asked) - 1, "listed")
 

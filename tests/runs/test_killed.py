@@ -1,6 +1,7 @@
 """Runs in processes of their own that are stopped from outside."""
 
 import os
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -19,26 +20,10 @@ LONG = tiny(  # threshold 1: every training uses its whole budget
     base_updates=40,
     polish_updates=40,
 )
-FLAGS: tuple[str, ...] = (
-    "--n-envs",
-    "4",
-    "--max-steps",
-    "10",
-    "--max-episodes",
-    "40",
-    "--min-episodes",
-    "1",
-)
-FLAGS += ("--compliance-threshold", "1", "--hidden", "8", "--n-workflows", "3")
-FLAGS += (
-    "--score-games",
-    "5",
-    "--strategy",
-    "exhaustive",
-    "--base-updates",
-    "40",
-    "--polish-updates",
-    "40",
+FLAGS = shlex.split(
+    "--n-envs 4 --max-steps 10 --max-episodes 40 --min-updates 1 --compliance-threshold 1 "
+    "--hidden 8 --n-workflows 3 --score-games 5 --strategy exhaustive --base-updates 40 "
+    "--polish-updates 40"
 )
 
 

@@ -3,18 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
-from tests.runs.toy import board_of
-from workflow_rl.runs.logs import (
-    CsvLog,
-    EpisodeLog,
-    TensorBoardLog,
-    write_episodes,
-)
+from workflow_rl.runs.logs import CsvLog, EpisodeLog
 from workflow_rl.train.episodes import Episodes
-from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 ROWS = [
     {"training": "base", "update": 1, "reward": -1.25},
@@ -61,21 +53,13 @@ def test_a_table_without_a_file_is_empty(tmp_path: Path) -> None:
     assert CsvLog(tmp_path / "log.csv").rows() == []
 
 
-def test_a_table_cut_off_anywhere_keeps_its_whole_rows(tmp_path: Path) -> None:
-    whole = filled(tmp_path).path.read_bytes()
-    cut = CsvLog(tmp_path / "cut.csv")
-    for size in range(len(whole) + 1):
-        cut.path.write_bytes(whole[:size])
-        complete = max(whole[:size].count(b"\n") - 1, 0)
-        assert cut.rows() == READ[:complete]
-
-
-def test_a_table_cut_off_anywhere_goes_on_after_it_was_rewritten(tmp_path: Path) -> None:
+def test_a_table_cut_off_anywhere_keeps_its_whole_rows_and_goes_on(tmp_path: Path) -> None:
     whole = filled(tmp_path).path.read_bytes()
     cut = CsvLog(tmp_path / "cut.csv")
     for size in range(len(whole) + 1):
         cut.path.write_bytes(whole[:size])
         kept = cut.rows()
+        assert kept == READ[: max(whole[:size].count(b"\n") - 1, 0)]
         cut.rewrite(kept)
         cut.append(ROWS[2])
         assert cut.rows() == [*kept, READ[2]]
@@ -161,62 +145,3 @@ def test_episodes_of_later_updates_can_be_dropped(tmp_path: Path) -> None:
     assert columns(log)["update"] == [1, 1, 2, 2]
     log.keep_up_to(0)
     assert len(log.read()) == 0
-
-
-def test_all_episodes_make_one_parquet_file(tmp_path: Path) -> None:
-    parts = {}
-    for name, order in (("base", 3), ("trial_000", NUM_ORDERS - 1), ("polish", 0)):
-        log = EpisodeLog(tmp_path / name)
-        if name != "polish":
-            log.append(4, episodes(2, order))
-        parts[name] = log.read()
-    write_episodes(tmp_path / "episodes.parquet", parts, TYPES)
-    rows: list[dict[str, Any]] = pq.read_table(tmp_path / "episodes.parquet").to_pylist()
-    assert [row["training"] for row in rows] == ["base"] * 2 + ["trial_000"] * 2
-    assert rows[1] == {
-        "training": "base",
-        "workflow": TYPES.format(3),
-        "update": 4,
-        "env": 1,
-        "env_reward": 0.0,
-        "alignment": 15.0,
-        "compliance_observed": 0.5,
-        "compliance_true": 0.25,
-        "fixes": 2,
-    }
-    assert rows[3]["workflow"] == TYPES.format(NUM_ORDERS - 1)
-
-
-def test_no_episodes_make_an_empty_parquet_file(tmp_path: Path) -> None:
-    write_episodes(tmp_path / "episodes.parquet", {}, TYPES)
-    assert pq.read_table(tmp_path / "episodes.parquet").num_rows == 0
-
-
-# --- TensorBoard
-
-
-def test_tensorboard_reads_what_was_logged(tmp_path: Path) -> None:
-    row = {
-        "compliance_observed": 0.5,
-        "compliance_true": 0.25,
-        "alignment_weight": 30.0,
-        "policy_loss": 0.1,
-        "value_loss": 0.2,
-        "entropy": 4.0,
-        "approx_kl": 0.01,
-        "clipfrac": 0.02,
-        "explained_variance": 0.03,
-        "cpu_percent": 99.0,
-        "rss_mb": 500.0,
-    }
-    log = TensorBoardLog(tmp_path)
-    log.add(row | {"env_reward": -3.0}, 100, 20.0)
-    log.add(row | {"env_reward": -2.0}, 200, 25.0)
-    log.close()
-    board = board_of(tmp_path)
-    returns = board.Scalars("charts/episodic_return")
-    assert [(event.step, event.value) for event in returns] == [(100, -3.0), (200, -2.0)]
-    assert [event.value for event in board.Scalars("charts/SPS")] == [20.0, 25.0]
-    assert {"losses/approx_kl", "losses/clipfrac", "losses/explained_variance"} <= set(
-        board.Tags()["scalars"]
-    )

@@ -1,4 +1,3 @@
-import ast
 import multiprocessing
 import os
 import signal
@@ -14,11 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import workflow_rl
 from tests.runs.toys import NEVER, Deaf, Diverging, Mistaken, Mortal, Toy
 from tests.runs.work import SideBySide
-from workflow_rl.config import Execution
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.logs import Row
 from workflow_rl.runs.pool import (
     MAX_LOSSES,
@@ -28,15 +25,14 @@ from workflow_rl.runs.pool import (
     Event,
     Failed,
     Pool,
-    ProcessPool,
-    Result,
     Retried,
+    Returned,
     Rows,
     SerialPool,
     Started,
     Task,
-    open_pool,
 )
+from workflow_rl.runs.process_pool import ProcessPool
 
 
 def told(events: Iterator[Event]) -> list[str]:
@@ -89,7 +85,7 @@ def test_a_serial_pool_closes_its_task_when_the_reader_stops() -> None:
 
     @dataclass(frozen=True)
     class Open(Toy):
-        def run(self) -> Generator[Row | Result]:
+        def run(self) -> Generator[Row | Returned]:
             try:
                 yield from super().run()
             finally:
@@ -272,7 +268,7 @@ def test_a_task_outlives_its_processes_but_not_any_number_of_them(
 def test_a_straggler_is_begun_anew_once_and_then_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("workflow_rl.runs.pool._POLL_SECONDS", 0.05)
+    monkeypatch.setattr("workflow_rl.runs.process_pool._POLL_SECONDS", 0.05)
     pool = ProcessPool(1, time_limit=0.1)
     try:
         events = list(pool.events([Toy("slow", 1, NEVER)]))
@@ -309,9 +305,9 @@ def test_closing_ends_what_is_running() -> None:
 
 
 PARENT = """
-import workflow_rl
 from tests.runs.toys import NEVER, Toy
-from workflow_rl.runs.pool import ProcessPool, Rows
+from workflow_rl.runs.pool import Rows
+from workflow_rl.runs.process_pool import ProcessPool
 
 if __name__ == "__main__":
     pool = ProcessPool(1)
@@ -343,80 +339,3 @@ def test_workers_end_with_their_parent_however_that_came_about(tmp_path: Path) -
     while Path(f"/proc/{child}").exists():
         assert time.monotonic() < end
         time.sleep(0.02)
-
-
-# --- which pool it is
-
-
-def test_by_default_one_workflow_is_trained_here_and_several_in_processes() -> None:
-    with open_pool(Execution(), 1) as pool:
-        assert isinstance(pool, SerialPool)
-    with open_pool(Execution(), 3) as pool:
-        assert isinstance(pool, ProcessPool)
-        assert pool.capacity == 3
-    for execution, fresh in ((Execution("processes"), False), (Execution("serial"), True)):
-        with open_pool(execution, 1, fresh=fresh) as pool:
-            assert isinstance(pool, ProcessPool)
-
-
-@pytest.mark.parametrize(
-    ("settings", "number", "said"),
-    [
-        ({"executor": "cloud"}, 1, "unknown executor 'cloud'"),
-        ({"executor": "processes", "ray_address": "auto"}, 1, "only goes with --executor ray"),
-        ({"executor": "serial"}, 2, "for 2 at a time choose processes or ray"),
-        ({"time_limit": 3.0}, 1, "a time limit needs trainings outside"),
-        ({"time_limit": -1.0}, 2, "must be a number above 0"),
-    ],
-)
-def test_what_cannot_be_is_said_before_any_work(
-    settings: dict[str, Any], number: int, said: str
-) -> None:
-    with pytest.raises(InvalidInputError, match=said), open_pool(Execution(**settings), number):
-        pass
-
-
-def test_without_ray_the_install_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "workflow_rl.runs.ray", raising=False)
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with (
-        pytest.raises(MissingDependencyError, match=r"pip install '\.\[ray\]'"),
-        open_pool(Execution("ray"), 2),
-    ):
-        pass
-
-
-def test_neither_ray_nor_the_networks_are_imported_where_they_are_not_asked_for() -> None:
-    code = (
-        "import sys\n"
-        "from workflow_rl.cli import build_parser\n"
-        "from workflow_rl.config import Execution\n"
-        "from workflow_rl.runs.pool import open_pool\n"
-        "build_parser()\n"
-        "with open_pool(Execution('processes'), 2), open_pool(Execution(), 2, fresh=True):\n"
-        "    print({'ray', 'torch'} & set(sys.modules))\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout == "set()\n"
-
-
-def imported(path: Path) -> Iterator[str]:
-    """The modules that a module imports when it is imported itself."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-
-
-def test_no_module_imports_ray_but_the_one_that_is_for_it() -> None:
-    package = Path(workflow_rl.__file__).parent
-    found = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        for name in imported(path)
-        if name.split(".")[0] == "ray" or name == "workflow_rl.runs.ray"
-    }
-    assert found == {"runs/ray.py"}

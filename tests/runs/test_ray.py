@@ -1,6 +1,5 @@
 """Tasks on a Ray that is started here; what may befall a cluster is in test_ray_cluster."""
 
-import contextlib
 import importlib.util
 import os
 import signal
@@ -20,6 +19,7 @@ from tests.runs.toys import Mistaken, Mortal, Toy, Writer
 from workflow_rl.cli import main
 from workflow_rl.config import Execution
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.runs.opening import open_pool
 from workflow_rl.runs.pool import (
     MAX_LOSSES,
     Done,
@@ -28,7 +28,6 @@ from workflow_rl.runs.pool import (
     Retried,
     Rows,
     Started,
-    open_pool,
 )
 
 pytestmark = [
@@ -39,14 +38,12 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def on_ray() -> Iterator[None]:
-    import ray
-
-    from workflow_rl.runs.ray import connected
-
     before = signal.getsignal(signal.SIGTERM)
-    with connected(None, 1):
+    with open_pool(Execution("ray"), 1):
         assert signal.getsignal(signal.SIGTERM) is before
         yield
+    import ray
+
     assert not ray.is_initialized()
 
 
@@ -211,7 +208,7 @@ def test_an_address_where_no_cluster_is(
 
 def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ray.is_initialized", lambda: False)
-    monkeypatch.setattr("workflow_rl.runs.ray.JOIN_SECONDS", 0.5)
+    monkeypatch.setattr("workflow_rl.runs.cluster.JOIN_SECONDS", 0.5)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -223,22 +220,26 @@ def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.Mo
             pass
 
 
-def listening() -> set[str]:
-    """The addresses on which this process and those below it listen."""
-    import psutil
+LISTENING = """
+import contextlib, psutil
+from workflow_rl.config import Execution
+from workflow_rl.runs.opening import open_pool
 
-    found = set()
+with open_pool(Execution("ray"), 1):
     here = psutil.Process()
     for process in (here, *here.children(recursive=True)):
         with contextlib.suppress(psutil.Error):
             for one in process.net_connections(kind="inet"):
                 if one.status == psutil.CONN_LISTEN:
-                    found.add(one.laddr.ip)
-    return found
+                    print(one.laddr.ip.removeprefix("::ffff:"))
+"""
 
 
-def test_a_ray_that_is_started_here_listens_to_this_machine_only(on_ray: None) -> None:
-    addresses = {address.removeprefix("::ffff:") for address in listening()}
+def test_a_ray_that_is_started_here_listens_to_this_machine_only() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", LISTENING], capture_output=True, text=True, check=True
+    )
+    addresses = set(told.stdout.split())
     assert addresses
     assert addresses <= {"127.0.0.1", "::1"}
 
@@ -247,14 +248,12 @@ ENDED = """
 import os, signal, sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
 from workflow_rl.cli import main
-from workflow_rl.runs import ray as ours
-import ray, threading
+import psutil, threading
 
 def strike():
     while not list(__import__("pathlib").Path(sys.argv[1]).glob("workflow-rl-training-*/*")):
         time.sleep(0.05)
-    node = ray._private.worker._global_node
-    raylet = node.all_processes["raylet"][0].process
+    (raylet,) = [p for p in psutil.Process().children() if p.name() == "raylet"]
     os.kill(raylet.pid if sys.argv[2] == "raylet" else os.getpid(), int(sys.argv[3]))
 
 threading.Thread(target=strike, daemon=True).start()

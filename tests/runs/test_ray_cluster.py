@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -39,42 +40,15 @@ LONG = tiny(
     base_updates=5,
     polish_updates=5,
 )
-FLAGS: tuple[str, ...] = ("--n-envs", "20", "--max-steps", "30", "--max-episodes", str(UPDATES))
-FLAGS += ("--min-episodes", "1", "--compliance-threshold", "1", "--hidden", "8")
-FLAGS += ("--n-workflows", "3", "--strategy", "exhaustive")
-FLAGS += (
-    "--score-games",
-    "5",
-    "--base-updates",
-    "5",
-    "--polish-updates",
-    "5",
-    "--parallel-workflows",
-    "2",
+FLAGS = shlex.split(
+    f"--n-envs 20 --max-steps 30 --max-episodes {UPDATES} --min-updates 1 --compliance-threshold 1 "
+    "--hidden 8 --n-workflows 3 --strategy exhaustive --score-games 5 --base-updates 5 "
+    "--polish-updates 5 --parallel-workflows 2"
 )
-QUICK: tuple[str, ...] = (
-    "--n-envs",
-    "6",
-    "--n-workflows",
-    "3",
-    "--max-episodes",
-    "3",
-    "--max-steps",
-    "20",
+QUICK = shlex.split(
+    "--n-envs 6 --n-workflows 3 --max-episodes 3 --max-steps 20 --score-games 5 --base-updates 3 "
+    "--polish-updates 2 --hidden 8 --min-updates 1 --strategy exhaustive --parallel-workflows 2"
 )
-QUICK += (
-    "--score-games",
-    "5",
-    "--base-updates",
-    "3",
-    "--polish-updates",
-    "2",
-    "--hidden",
-    "8",
-    "--min-episodes",
-    "1",
-)
-QUICK += ("--strategy", "exhaustive", "--parallel-workflows", "2")
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +134,8 @@ def test_what_a_node_or_a_worker_takes_with_it_is_done_again_elsewhere(
     cluster: RayHost, tmp_path: Path
 ) -> None:
     """Both trainings are under way when a node is removed; then the other worker is killed."""
-    from workflow_rl.runs.ray import RayPool, connected
+    from workflow_rl.runs.cluster import connected
+    from workflow_rl.runs.ray import RayPool
 
     tasks = [task(tmp_path / "ours", order, updates=400) for order in (3, 4)]
     heard: set[str] = set()
@@ -248,7 +223,7 @@ def test_a_killed_driver_is_resumed_on_any_executor(
 
 def test_a_straggler_is_left_out_with_its_reason(cluster: RayHost, tmp_path: Path) -> None:
     """Whatever trains the first workflow is stopped at its first news, each time."""
-    flags: tuple[str, ...] = (*QUICK, "--parallel-workflows", "1", "--time-limit", "25")
+    flags = (*QUICK, "--parallel-workflows", "1", "--time-limit", "25")
     flags += ("--max-episodes", "800", "--stop-at", "budget")
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
     with on_ray(*flags, *args) as process:

@@ -4,12 +4,15 @@ import errno
 import json
 import os
 import resource
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from tests.runs.crash import Crash, crashing
 from tests.runs.disk import remount, small_disk
@@ -173,7 +176,7 @@ def test_totals_are_those_of_all_attempts(tmp_path: Path) -> None:
     outcome = run_search(resume=run)
     rows = csv_rows(run / "training_log.csv")
     assert outcome.transitions == 6 * 20 * len(rows)
-    assert outcome.seconds > before > 0
+    assert outcome.policy.seconds > before > 0
 
 
 # --- files that are not what they should be
@@ -202,95 +205,84 @@ def refused(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return err
 
 
+CHECKPOINT = Path("trainings", "trial_000", "checkpoint.safetensors")
+
+
 @pytest.fixture(scope="module")
 def died(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that died in its first trial, after a checkpoint."""
     run = crashed(tmp_path_factory.mktemp("logs"), 24)
-    assert (run / "trainings" / "trial_000" / "checkpoint.safetensors").exists()
+    assert (run / CHECKPOINT).exists()
     return run
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of another seed."""
+    return crashed(tmp_path_factory.mktemp("logs"), 24, replace(SMALL, seed=9))
 
 
 @pytest.fixture
 def in_a_trial(died: Path, tmp_path: Path) -> Path:
-    """A copy of that run."""
+    """A copy of the run that died."""
     return Path(shutil.copytree(died, tmp_path / died.name))
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "said"),
     [
-        b"",
-        b"\x00" * 100,
-        b"not a checkpoint",
-        (50).to_bytes(8, "little") + b"{" * 50,
+        (b"", "damaged"),
+        (b"\x00" * 100, "damaged"),
+        (b"not a checkpoint", "damaged"),
+        ((50).to_bytes(8, "little") + b"{" * 50, "damaged"),
+        (save({"weights": np.zeros(3, np.float32)}), "was not written by workflow-rl"),
+        (-100, "damaged"),
+        ("policies/base.safetensors", "holds a policy"),
     ],
-    ids=["empty", "zeros", "text", "header"],
+    ids=["empty", "zeros", "text", "header", "foreign", "cut off", "policy"],
 )
-def test_a_damaged_checkpoint_is_refused(
-    in_a_trial: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+def test_what_is_no_checkpoint_is_refused(
+    in_a_trial: Path, content: bytes | int | str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
+    path = in_a_trial / CHECKPOINT
+    if isinstance(content, int):
+        content = path.read_bytes()[:content]
+    elif isinstance(content, str):
+        content = (in_a_trial / content).read_bytes()
     path.write_bytes(content)
     err = refused(in_a_trial, capsys)
     assert str(path) in err
-    assert "damaged" in err
+    assert said in err
 
 
-def test_a_checkpoint_cut_off_is_refused(
-    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", [CHECKPOINT, Path("trainings", "base", "result.safetensors")])
+def test_what_another_run_left_is_refused(
+    in_a_trial: Path, other: Path, name: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
-    os.truncate(path, path.stat().st_size - 100)
-    assert "damaged" in refused(in_a_trial, capsys)
-
-
-def test_a_checkpoint_of_another_training_is_refused(
-    in_a_trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = crashed(tmp_path / "other", 24, replace(SMALL, seed=9))
-    name = Path("trainings") / "trial_000" / "checkpoint.safetensors"
     shutil.copy(other / name, in_a_trial / name)
     assert "another configuration" in refused(in_a_trial, capsys)
 
 
-def test_a_checkpoint_of_another_program_is_refused(
-    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import numpy as np
-    from safetensors.numpy import save_file
-
-    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
-    save_file({"weights": np.zeros(3, np.float32)}, path)
-    assert "was not written by workflow-rl" in refused(in_a_trial, capsys)
-
-
-def test_a_policy_in_the_place_of_a_checkpoint_is_refused(
-    in_a_trial: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = in_a_trial / "trainings" / "trial_000" / "checkpoint.safetensors"
-    shutil.copy(in_a_trial / "policies" / "base.safetensors", path)
-    assert "holds a policy" in refused(in_a_trial, capsys)
-
-
-def test_a_base_policy_of_another_run_is_refused(
-    in_a_trial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = crashed(tmp_path / "other", 24, replace(SMALL, seed=9))
-    name = Path("trainings") / "base" / "result.safetensors"
-    shutil.copy(other / name, in_a_trial / name)
-    assert "another configuration" in refused(in_a_trial, capsys)
-
-
-@pytest.mark.parametrize("name", ["trial_000", "trial_001"])
+@pytest.mark.parametrize(
+    ("whose", "said"), [("trial_001", "is of another order"), ("base", "is of another order")]
+)
 def test_a_result_of_another_trial_is_refused(
-    uninterrupted: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    uninterrupted: Path, tmp_path: Path, whose: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(uninterrupted, run)
-    other = "trial_001" if name == "trial_000" else "base"
+    run = Path(shutil.copytree(uninterrupted, tmp_path / "run"))
     results = run / "trainings"
-    shutil.copy(results / other / "result.safetensors", results / name / "result.safetensors")
-    assert "is not the result that trials.json tells of" in refused(run, capsys)
+    shutil.copy(results / whose / "result.safetensors", results / "trial_000")
+    assert said in refused(run, capsys)
+
+
+def test_a_result_of_the_same_order_in_another_run_is_refused(
+    uninterrupted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Path(shutil.copytree(uninterrupted, tmp_path / "run"))
+    another = run_search(replace(SMALL, seed=9), checkpoint_dir=tmp_path / "other").path
+    name = Path("trainings", "trial_000", "result.safetensors")
+    shutil.copy(another / name, run / name)
+    assert "another configuration" in refused(run, capsys)
 
 
 @pytest.mark.parametrize("text", ["", "[", "3", "{}", '[{"trial": 3}]', "[[]]", "[null]"])
@@ -304,18 +296,10 @@ def test_a_damaged_list_of_trials_is_refused(
 # --- no room
 
 
-ROOMY = ["--n-envs", "10", "--max-steps", "20", "--hidden", "16", "--n-workflows", "3"]
-ROOMY += [
-    "--score-games",
-    "5",
-    "--max-episodes",
-    "6",
-    "--base-updates",
-    "6",
-    "--polish-updates",
-    "3",
-]
-ROOMY += ["--no-report"]  # larger than everything else of so small a run
+ROOMY = shlex.split(  # a report would be larger than everything else of so small a run
+    "--n-envs 10 --max-steps 20 --hidden 16 --n-workflows 3 --score-games 5 --max-episodes 6 "
+    "--base-updates 6 --polish-updates 3 --no-report"
+)
 
 
 def fails_for_want_of_room(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ordersearch.quick import tried
 from tests.ordersearch.test_synthetic import pairs
 from tests.runs.synthetic import PAIRS, Recorder, Valued, opened, searched, settings
 from tests.runs.toy import (
@@ -23,15 +24,14 @@ from tests.runs.toy import (
     without_costs,
 )
 from tests.runs.work import SideBySide
-from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.policy import Weights, load_policy
 from workflow_rl.cli.progress import notice_of
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
-from workflow_rl.ordersearch.strategies import Decision, Observation, make_strategy
+from workflow_rl.ordersearch.strategies import Decision, TriedOrder, make_strategy
+from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Attempt, Done, Event, Failed, Pool, Retried, SerialPool, Started
-from workflow_rl.runs.store import TrainingFolder
-from workflow_rl.runs.summary import SearchOutcome
-from workflow_rl.runs.trial import Trial
-from workflow_rl.train.job import TrainResult, Weights
+from workflow_rl.runs.trials import SearchOutcome, Trial, tried_in
+from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import TYPES
 
 # --- what is decided when: nothing is trained
@@ -143,7 +143,7 @@ def test_trials_of_an_order_are_counted_and_trained_differently(tmp_path: Path) 
 
     outcome = searched(tmp_path, settings(5), Valued(3), Stubborn())
     assert [(t.order, t.repeat) for t in outcome.trials] == [(42, n) for n in range(5)]
-    assert len({t.result.env_reward for t in outcome.trials if t.result}) == 5
+    assert len({one.value for one in tried_in(outcome.trials)}) == 5
 
 
 def test_a_decision_is_on_disk_before_its_trial_begins_and_a_result_when_it_is_told(
@@ -156,8 +156,10 @@ def test_a_decision_is_on_disk_before_its_trial_begins_and_a_result_when_it_is_t
             noted = json.loads((run / "trials.json").read_text())
             decisions = csv_rows(run / "gp_sampling_log.csv")
             assert [row["trial"] for row in decisions] == [str(n) for n in range(len(noted))]
-            told.append((type(event), len(noted), "result" in noted[-1]))
-    assert told == [(Started, 1, False), (Done, 1, True), (Started, 2, False), (Done, 2, True)]
+            told.append((type(event), len(noted), search.trials[-1].status))
+    assert told == [
+        (kind, n, s) for n in (1, 2) for kind, s in ((Started, "running"), (Done, "done"))
+    ]
 
 
 @pytest.mark.parametrize(("capacity", "trials"), [(1, 3), (3, 5)])
@@ -195,7 +197,7 @@ def test_a_finished_search_has_nothing_to_resume(tmp_path: Path) -> None:
 
 
 def test_a_failing_objective_ends_the_search_with_its_error(tmp_path: Path) -> None:
-    def fails(order: int, seed: int) -> Observation:
+    def fails(order: int, seed: int) -> TriedOrder:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
@@ -229,7 +231,7 @@ def test_a_result_that_is_not_the_noted_one_is_refused(tmp_path: Path) -> None:
     trainings = outcome.path / "trainings"
     shutil.copy(trainings / "trial_000" / "result.safetensors", trainings / "trial_001")
     with (
-        pytest.raises(InvalidInputError, match=r"is not the result that trials\.json tells of"),
+        pytest.raises(InvalidInputError, match="is of another order than trial_001"),
         opened(tmp_path, settings(2), Valued()),
     ):
         pass
@@ -237,17 +239,16 @@ def test_a_result_that_is_not_the_noted_one_is_refused(tmp_path: Path) -> None:
 
 def test_repeats_of_a_good_order_recommend_it_and_hand_over_its_best_trial(tmp_path: Path) -> None:
     class Few:
-        def pick(self, seen: abc.Sequence[Observation], pending: abc.Sequence[int]) -> Decision:
+        def pick(self, seen: abc.Sequence[TriedOrder], pending: abc.Sequence[int]) -> Decision:
             return Decision((7, 7, 9)[len(seen) + len(pending)], "few")
 
-    def value(order: int, seed: int) -> Observation:
+    def value(order: int, seed: int) -> TriedOrder:
         seen = PAIRS(order, seed)
-        return Observation(order, seen.value + (100 if order == 7 else 0), 1, True)
+        return tried(order, seen.value + (100 if order == 7 else 0), 1, True)
 
     outcome = searched(tmp_path, settings(3), Valued(of=value), Few())
     assert outcome.recommendation.order == 7
-    ran = [t for t in outcome.trials if t.result and t.order == 7]
-    best = max(ran, key=lambda t: t.result.best_env_reward if t.result else 0.0)
+    best = max((t for t in outcome.trials if t.order == 7), key=lambda t: t.tried.value)  # type: ignore[union-attr]
     _, weights = TrainingFolder(outcome.path / "trainings" / best.name).load_result()
     handed_over = load_policy(outcome.path)
     assert all((handed_over.weights[k] == weights[k]).all() for k in weights)
@@ -262,7 +263,7 @@ class Given:
     def __init__(self, orders: list[int]) -> None:
         self.orders = orders
 
-    def pick(self, seen: abc.Sequence[Observation], pending: abc.Sequence[int]) -> Decision:
+    def pick(self, seen: abc.Sequence[TriedOrder], pending: abc.Sequence[int]) -> Decision:
         return Decision(self.orders[len(seen) + len(pending)], "given")
 
 
@@ -275,11 +276,13 @@ def given(folder: Path, orders: list[int], pool: Pool | None = None, **changes: 
     return searched(folder, config, pool or SerialPool(), Given(orders))
 
 
-def best_of(outcome: SearchOutcome, trial: Trial) -> tuple[TrainResult, Weights]:
+def best_of(outcome: SearchOutcome, trial: Trial) -> tuple[TrainOutcome, Weights]:
     return TrainingFolder(outcome.path / "trainings" / trial.name).load_result()
 
 
-def trained(folder: Path, order: int, position: int, **changes: Any) -> tuple[TrainResult, Weights]:
+def trained(
+    folder: Path, order: int, position: int, **changes: Any
+) -> tuple[TrainOutcome, Weights]:
     """What an order gives that is tried as the n-th."""
     orders = [3, 50, 119]
     orders.insert(position - 1, order)
@@ -301,7 +304,7 @@ def test_what_an_order_gives_does_not_depend_on_when_it_is_tried(tmp_path: Path,
 def test_with_an_inherited_policy_it_does_depend_on_that(tmp_path: Path, mode: str) -> None:
     first, _ = trained(tmp_path / "1", 77, 1, warm_start=mode)
     third, _ = trained(tmp_path / "3", 77, 3, warm_start=mode)
-    assert first.env_reward != third.env_reward
+    assert first.objective != third.objective
 
 
 def test_each_trial_goes_on_from_where_its_mode_says(tmp_path: Path) -> None:
@@ -406,9 +409,7 @@ def test_same_seed_same_run(tmp_path: Path) -> None:
 def test_another_seed_another_run(tmp_path: Path, serial: SearchOutcome) -> None:
     for a, b in zip(serial.trials, run_tiny(tmp_path, seed=1).trials, strict=True):
         assert a.order == b.order
-        assert a.result is not None
-        assert b.result is not None
-        assert a.result.env_reward != b.result.env_reward
+        assert a.outcome != b.outcome
 
 
 def test_the_number_of_threads_changes_nothing(tmp_path: Path) -> None:
@@ -432,18 +433,16 @@ def test_a_finished_run_stays_as_it_is_when_resumed(tmp_path: Path, serial: Sear
     assert findings(run) == before
     assert again.recommendation == serial.recommendation
     assert again.transitions == serial.transitions
-    assert again.seconds >= serial.seconds
-    assert [t.result for t in again.trials] == [t.result for t in serial.trials]
-
-
-@pytest.mark.parametrize("summary", ["{}", "[]", '{"seconds": "long"}', '{"seconds": null}'])
-def test_a_summary_that_is_not_ours_is_refused(
-    tmp_path: Path, serial: SearchOutcome, summary: str
-) -> None:
-    run = Path(shutil.copytree(serial.path, tmp_path / "run"))
-    (run / "summary.json").write_text(summary)
-    with pytest.raises(InvalidInputError, match=r"summary\.json is not of this version$"):
+    assert again.policy == serial.policy
+    assert [t.outcome for t in again.trials] == [t.outcome for t in serial.trials]
+    (run / "summary.json").write_text("{}")  # which nothing reads
+    assert run_search(resume=run).policy == serial.policy
+    (run / "scores.json").write_text("{}")
+    with pytest.raises(InvalidInputError, match=r"scores\.json is damaged: remove it"):
         run_search(resume=run)
+    (run / "scores.json").unlink()
+    assert run_search(resume=run).policy.scores == serial.policy.scores
+    assert findings(run) == before
 
 
 def test_a_budget_of_episodes_counts_what_was_trained(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +16,12 @@ import pytest
 
 import workflow_rl
 from tests.runs.toy import tiny
-from tests.runs.work import job, result
+from tests.runs.work import job, outcome
+from workflow_rl import __version__
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import save_arrays, write_atomically
-from workflow_rl.runs.store import RunDirectory, TrainingFolder, describe_run, is_held
+from workflow_rl.runs.folder import TrainingFolder
+from workflow_rl.runs.store import RunDirectory, describe_run, is_held
 
 ROOT = Path(workflow_rl.__file__).resolve().parent.parent
 CONFIG = "experiment_config.json"
@@ -63,16 +65,11 @@ def sentence(path: Path) -> str:
     return str(caught.value)
 
 
-def test_a_run_is_named_after_its_start_and_its_process(tmp_path: Path) -> None:
-    run = new_run(tmp_path / "deep" / "logs")
-    assert run.parent == tmp_path / "deep" / "logs"
-    assert re.fullmatch(rf"exp_\d{{8}}_\d{{6}}_{os.getpid()}", run.name)
-
-
-def test_runs_of_one_process_and_second_have_directories_of_their_own(tmp_path: Path) -> None:
-    runs = {new_run(tmp_path) for _ in range(4)}
+def test_every_run_has_a_directory_named_after_its_start_and_its_process(tmp_path: Path) -> None:
+    runs = {new_run(tmp_path / "deep" / "logs") for _ in range(4)}
     assert len(runs) == 4
-    assert set(tmp_path.iterdir()) == runs
+    assert set((tmp_path / "deep" / "logs").iterdir()) == runs
+    assert all(re.match(rf"exp_\d{{8}}_\d{{6}}_{os.getpid()}", run.name) for run in runs)
 
 
 def test_everything_a_run_depends_on_is_noted(tmp_path: Path) -> None:
@@ -88,36 +85,24 @@ def test_everything_a_run_depends_on_is_noted(tmp_path: Path) -> None:
     assert noted["packages"]["workflow-rl"] == workflow_rl.__version__
     if (ROOT / ".git").exists():
         assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", noted["git_revision"])
+    assert "plan" not in noted
+    with closing(RunDirectory.open(run)) as again:
+        assert again.config == tiny(seed=5)
 
 
-def test_a_run_is_opened_with_the_configuration_it_began_with(tmp_path: Path) -> None:
-    directory = RunDirectory.open(new_run(tmp_path))
-    directory.close()
-    assert directory.config == tiny(seed=5)
-
-
-def test_a_run_that_a_live_process_holds_is_refused(tmp_path: Path) -> None:
-    run = new_run(tmp_path)
-    with holder(run):
-        assert "in use by a live process" in sentence(run)
-    RunDirectory.open(run).close()
-
-
-def test_a_run_that_this_process_holds_is_refused(tmp_path: Path) -> None:
-    directory = RunDirectory.create(tmp_path, tiny(), [])
-    assert "in use by a live process" in sentence(directory.path)
-    directory.close()
-    RunDirectory.open(directory.path).close()
-
-
-@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
-def test_the_hold_of_a_killed_process_is_void(tmp_path: Path, by: signal.Signals) -> None:
+@pytest.mark.parametrize("by", [None, signal.SIGKILL, signal.SIGTERM])
+def test_a_run_is_held_by_a_live_process_only(tmp_path: Path, by: signal.Signals | None) -> None:
     run = new_run(tmp_path)
     with holder(run) as process:
-        process.send_signal(by)
-        process.wait()
-        assert (run / ".lock").exists()
-        RunDirectory.open(run).close()
+        assert "in use by a live process" in sentence(run)
+        if by is not None:
+            process.send_signal(by)
+            process.wait()
+            assert (run / ".lock").exists()
+            RunDirectory.open(run).close()
+    with closing(RunDirectory.open(run)):
+        assert "in use by a live process" in sentence(run)
+    RunDirectory.open(run).close()
 
 
 def test_what_is_no_run_is_said_to_be_none_and_left_alone(tmp_path: Path) -> None:
@@ -137,18 +122,32 @@ def test_what_is_no_run_is_said_to_be_none_and_left_alone(tmp_path: Path) -> Non
         "[]",
         "3",
         "{}",
-        '{"purpose": "search"}',
-        '{"purpose": "search", "config": 3}',
-        '{"purpose": "search", "config": {}}',
-        '{"purpose": "search", "config": {"ppo": "documented", "train": "short"}}',
+        '{"version": "%s", "purpose": "search"}',
+        '{"version": "%s", "purpose": "search", "config": 3}',
+        '{"version": "%s", "purpose": "search", "config": {}}',
+        '{"version": "%s", "purpose": "search", "config": {"ppo": "documented"}}',
         "\x00\x01",
     ],
 )
 def test_a_damaged_configuration_is_said_to_be_so_and_left_alone(tmp_path: Path, text: str) -> None:
+    text = text.replace("%s", __version__)
     (tmp_path / CONFIG).write_text(text)
     assert CONFIG in sentence(tmp_path)
     assert (tmp_path / CONFIG).read_text() == text
     assert list(tmp_path.iterdir()) == [tmp_path / CONFIG]
+
+
+@pytest.mark.parametrize(
+    ("version", "writer"), [(None, "an earlier version"), ("0.0.7", "version 0.0.7")]
+)
+def test_a_run_of_another_version_is_refused(
+    tmp_path: Path, version: str | None, writer: str
+) -> None:
+    run = new_run(tmp_path)
+    noted = describe_run(run)
+    assert noted.pop("version") == __version__
+    (run / CONFIG).write_text(json.dumps(noted | ({"version": version} if version else {})))
+    assert f"was written by {writer} of workflow-rl" in sentence(run)
 
 
 @pytest.mark.parametrize(
@@ -165,58 +164,28 @@ def test_a_configuration_with_a_wrong_field_is_refused(
     assert CONFIG in sentence(run)
 
 
-def test_the_directory_of_a_single_training_is_not_searched_in(tmp_path: Path) -> None:
-    directory = RunDirectory.create(tmp_path, tiny(), [], "train")
-    directory.close()
-    assert "`workflow-rl train`" in sentence(directory.path)
-
-
-@pytest.mark.parametrize("parent", ["/proc/logs", "/dev/null/logs"])
-def test_where_nothing_can_be_written_no_run_begins(parent: str) -> None:
-    with pytest.raises(InvalidInputError, match="no run directory can be made in"):
-        RunDirectory.create(Path(parent), tiny(), [])
-
-
-def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("parent", ["/proc/logs", "/dev/null/logs", None])
+def test_where_nothing_can_be_written_no_run_begins(tmp_path: Path, parent: str | None) -> None:
     (tmp_path / "logs").write_text("mine")
     with pytest.raises(InvalidInputError, match="no run directory can be made in"):
-        RunDirectory.create(tmp_path / "logs", tiny(), [])
+        RunDirectory.create(Path(parent or tmp_path / "logs"), tiny(), [])
+    with pytest.raises(InvalidInputError, match="no run directory can be made at"):
+        RunDirectory.create(tmp_path, tiny(), [], name="logs")
     assert (tmp_path / "logs").read_text() == "mine"
 
 
 def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None:
-    directory = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
-    directory.close()
-    assert directory.path == tmp_path / "seed_000"
-    again = RunDirectory.open(tmp_path / "seed_000")
-    assert again.config == tiny()
-    again.close()
-
-
-def test_a_directory_that_was_made_but_never_described_is_taken_over(tmp_path: Path) -> None:
-    (tmp_path / "seed_000").mkdir()
+    (tmp_path / "seed_000").mkdir()  # made by an attempt that described nothing
     RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000").close()
-    assert describe_run(tmp_path / "seed_000")["purpose"] == "search"
+    with closing(RunDirectory.open(tmp_path / "seed_000")) as again:
+        assert again.config == tiny()
 
 
-def test_a_file_in_the_way_of_a_named_directory_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "seed_000").write_text("mine")
-    with pytest.raises(InvalidInputError, match="no run directory can be made at"):
-        RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000")
-    assert (tmp_path / "seed_000").read_text() == "mine"
-
-
-def test_a_plan_is_noted_where_there_is_one(tmp_path: Path) -> None:
+def test_a_run_is_opened_by_the_command_it_is_of_with_its_plan(tmp_path: Path) -> None:
     plan = {"seeds": [3, 4]}
-    planned = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape", plan=plan)
-    planned.close()
-    assert describe_run(planned.path)["plan"] == plan
-    assert "plan" not in describe_run(new_run(tmp_path))
-
-
-def test_a_run_is_opened_by_the_command_it_is_of(tmp_path: Path) -> None:
-    landscape = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape")
+    landscape = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape", plan=plan)
     landscape.close()
+    assert describe_run(landscape.path)["plan"] == plan
     RunDirectory.open(landscape.path, "landscape").close()
     assert "is not of a search, but of `workflow-rl landscape`" in sentence(landscape.path)
 
@@ -260,7 +229,7 @@ def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) ->
 
 def test_the_result_of_a_training_is_read_as_it_was_written(tmp_path: Path) -> None:
     folder = TrainingFolder(tmp_path / "one")
-    found, best = result(4, -3.5), {"weight": np.arange(3, dtype=np.float32)}
+    found, best = outcome(4, -3.5), {"weight": np.arange(3, dtype=np.float32)}
     folder.save_result(job(4), found, best)
     for asked in (job(4), None):
         again, weights = folder.load_result(asked)
@@ -272,12 +241,12 @@ def test_the_result_of_another_training_or_version_is_refused(tmp_path: Path) ->
     folder = TrainingFolder(tmp_path / "one")
     with pytest.raises(InvalidInputError, match="there is no file"):
         folder.load_result()
-    folder.save_result(job(4), result(4, -3.5), {})
+    folder.save_result(job(4), outcome(4, -3.5), {})
     with pytest.raises(InvalidInputError, match="another configuration"):
         folder.load_result(job(5))
-    numbers = vars(result(4, -3.5)).copy()
-    del numbers["updates"]
-    save_arrays(folder.result, "training result", {}, {"numbers": numbers})
+    given = outcome(4, -3.5).as_json()
+    del given["updates"]
+    save_arrays(folder.result, "training result", {}, {"outcome": given})
     with pytest.raises(InvalidInputError, match="is not a result of this version"):
         folder.load_result()
 
@@ -294,7 +263,7 @@ def test_what_a_training_left_elsewhere_is_put_here_with_the_result_last(
         written.append(path.relative_to(here.path).as_posix())
         write_atomically(path, data)
 
-    monkeypatch.setattr("workflow_rl.runs.store.write_atomically", write)
+    monkeypatch.setattr("workflow_rl.runs.folder.write_atomically", write)
     here.complete(there.files())
     assert written == ["snapshots/update_000005.safetensors", "updates.csv", "result.safetensors"]
     assert here.files() == there.files()

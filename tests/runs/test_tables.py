@@ -3,13 +3,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.report.runs import log_rows
 from tests.runs.test_logs import episodes
 from tests.runs.toy import board_of, csv_rows, episode_rows, tiny
+from workflow_rl.runs.logs import EpisodeLog
 from workflow_rl.runs.store import RunDirectory
-from workflow_rl.runs.tables import RunTables
+from workflow_rl.runs.tables import SCALARS, RunTables, write_episodes
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 PER_UPDATE = 6 * 20  # environments times steps of the tiny configuration
 
@@ -47,6 +50,7 @@ def test_rows_are_added_as_they_come_and_counted(directory: RunDirectory) -> Non
     assert [event.step for event in events] == [PER_UPDATE * n for n in (1, 2, 3)]
     assert [event.value for event in events] == [-100.0, -50.0, -100.0]
     assert all(event.value > 0 for event in board.Scalars("charts/SPS"))
+    assert set(SCALARS) <= set(board.Tags()["scalars"])
 
 
 def test_the_raw_logs_of_the_trainings_make_the_tables_in_their_order(
@@ -74,3 +78,32 @@ def test_before_the_first_update_there_are_no_tables(directory: RunDirectory) ->
         tables.rebuild(["base"])
     assert not (directory.path / "training_log.csv").exists()
     assert not (directory.path / "episodes.parquet").exists()
+
+
+def test_all_episodes_make_one_parquet_file(tmp_path: Path) -> None:
+    parts = {}
+    for name, order in (("base", 3), ("trial_000", NUM_ORDERS - 1), ("polish", 0)):
+        log = EpisodeLog(tmp_path / name)
+        if name != "polish":
+            log.append(4, episodes(2, order))
+        parts[name] = log.read()
+    write_episodes(tmp_path / "episodes.parquet", parts, TYPES)
+    rows: list[dict[str, Any]] = pq.read_table(tmp_path / "episodes.parquet").to_pylist()
+    assert [row["training"] for row in rows] == ["base"] * 2 + ["trial_000"] * 2
+    assert rows[1] == {
+        "training": "base",
+        "workflow": TYPES.format(3),
+        "update": 4,
+        "env": 1,
+        "env_reward": 0.0,
+        "alignment": 15.0,
+        "compliance_observed": 0.5,
+        "compliance_true": 0.25,
+        "fixes": 2,
+    }
+    assert rows[3]["workflow"] == TYPES.format(NUM_ORDERS - 1)
+
+
+def test_no_episodes_make_an_empty_parquet_file(tmp_path: Path) -> None:
+    write_episodes(tmp_path / "episodes.parquet", {}, TYPES)
+    assert pq.read_table(tmp_path / "episodes.parquet").num_rows == 0

@@ -1,13 +1,14 @@
 import json
-from contextlib import closing
-from dataclasses import asdict
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.runs.toy import csv_rows, tiny, without_costs
+from tests.runs.crash import Crash, crashing
+from tests.runs.toy import csv_rows, episode_rows, the_run, tiny, without_costs
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.selection import (
     DRAWN_ORDERS,
     SELECTION_SEED,
@@ -15,87 +16,144 @@ from workflow_rl.evaluation.selection import (
     Ranking,
     orders_played,
 )
+from workflow_rl.files import json_text
 from workflow_rl.runs.pool import Done, Event, Rows, Started
-from workflow_rl.runs.store import RunDirectory
-from workflow_rl.runs.train import train_events, train_workflow, workflow_named
+from workflow_rl.runs.train import TrainingRun, open_training, train_workflow, workflow_named
 from workflow_rl.workflow.orders import TYPES
 
 CONFIG = tiny()
+Trained = tuple[Path, list[Event | Candidate | Ranking]]
 
 
-def trained(directory: RunDirectory, order: int | None) -> list[Event | Candidate | Ranking]:
-    with closing(directory):
-        return list(train_events(directory, order))
+def trained(folder: Path, config: ExperimentConfig = CONFIG, order: int | None = 7) -> Trained:
+    workflow = None if order is None else TYPES.format(order)
+    with open_training(config, workflow, checkpoint_dir=folder) as run:
+        return run.directory.path, list(run.events())
+
+
+def resumed(path: Path) -> TrainingRun:
+    with open_training(resume=path) as run:
+        list(run.events())
+    return run
 
 
 def test_one_training_tells_how_it_goes_and_leaves_its_tables_policy_and_summary(
     tmp_path: Path,
 ) -> None:
-    directory = RunDirectory.create(tmp_path, CONFIG, [], "train")
-    events = trained(directory, 7)
+    path, events = trained(tmp_path)
     assert [type(event) for event in events] == [Started, *[Rows] * 3, Done]
     last = events[-1]
     assert isinstance(last, Done)
-    rows = csv_rows(directory.path / "training_log.csv")
+    rows = csv_rows(path / "training_log.csv")
     assert [(row["training"], row["update"]) for row in rows] == [
         ("training", str(update)) for update in (1, 2, 3)
     ]
-    summary = json.loads((directory.path / "summary.json").read_text())
-    assert summary == {"rules": "main", "workflow": TYPES.format(7)} | asdict(last.result)
+    summary = json.loads((path / "summary.json").read_text())
+    assert summary == {"rules": "main"} | json.loads(json_text(last.result.as_json()))
     # It is the training that nobody writes down.
     policy, result = train_workflow(TYPES.format(7), CONFIG)
     assert result == last.result
-    kept = load_policy(directory.path)
-    assert kept.description == policy.description
+    kept = load_policy(path)
+    assert kept.config == policy.config
     assert all((kept.weights[k] == policy.weights[k]).all() for k in policy.weights)
 
 
 def test_where_policies_are_kept_the_best_by_games_of_their_own_is_handed_over(
     tmp_path: Path,
 ) -> None:
-    config = tiny(snapshot_every=1)
-    directory = RunDirectory.create(tmp_path, config, [], "train")
-    events = trained(directory, 7)
+    path, events = trained(tmp_path, tiny(snapshot_every=1))
     ranking = next(event for event in events if isinstance(event, Ranking))
     assert len({event.path for event in events if isinstance(event, Candidate)}) == 4
     best = load_policy(ranking.candidates[0].path)
-    handed_over = load_policy(directory.path)
+    handed_over = load_policy(path)
     assert all((handed_over.weights[k] == best.weights[k]).all() for k in best.weights)
     assert SELECTION_SEED > 2**40  # no games that a user evaluates by
+    assert resumed(path).selected == ranking.candidates[0]
 
 
 def test_a_training_too_short_to_keep_a_policy_hands_over_the_best_it_met(tmp_path: Path) -> None:
-    directory = RunDirectory.create(tmp_path, tiny(snapshot_every=20), [], "train")
-    assert isinstance(trained(directory, 7)[-1], Done)
-    assert load_policy(directory.path).order == TYPES[7]
+    path, events = trained(tmp_path, tiny(snapshot_every=20))
+    assert isinstance(events[-1], Done)
+    assert load_policy(path).order == TYPES[7]
+    assert resumed(path).selected is None
 
 
 def test_a_policy_of_any_order_is_selected_under_several_of_them(tmp_path: Path) -> None:
     config = tiny(snapshot_every=3, units="any", order_encoding="ranks")
-    directory = RunDirectory.create(tmp_path, config, [], "train")
-    played = [event for event in trained(directory, None) if isinstance(event, Candidate)]
+    path, events = trained(tmp_path, config, None)
+    played = [event for event in events if isinstance(event, Candidate)]
     assert {event.path.stem for event in played} == {"recommended", "update_000003"}
-    assert {event.episodes % DRAWN_ORDERS for event in played} == {0}  # as many under each
-    orders = orders_played(load_policy(directory.path))
+    assert {event.result.games % DRAWN_ORDERS for event in played} == {0}  # as many under each
+    orders = orders_played(load_policy(path))
     assert len({str(order) for order in orders}) == DRAWN_ORDERS
     assert {len(order) for order in orders if order is not None} == {5, 12}
 
 
-def test_a_training_goes_on_in_its_directory(tmp_path: Path) -> None:
-    whole = RunDirectory.create(tmp_path / "whole", CONFIG, [], "train")
-    expected = trained(whole, None)[-1]
-    directory = RunDirectory.create(tmp_path / "ours", CONFIG, [], "train")
-    with closing(directory):
-        for event in train_events(directory, None):
-            if isinstance(event, Rows):
-                break
-    last = trained(RunDirectory.open(directory.path, "train"), None)[-1]
-    assert isinstance(last, Done)
-    assert isinstance(expected, Done)
-    assert last.result == expected.result
-    ours, theirs = (csv_rows(d.path / "training_log.csv") for d in (directory, whole))
+# --- going on
+
+
+def assert_same_training(path: Path, other: Path) -> None:
+    """Two finished trainings have left the same, but for what they cost."""
+    training = (f"trainings/training/{name}" for name in ("result.safetensors", "episodes.arrow"))
+    for name in ("policies/recommended.safetensors", *training):
+        assert (path / name).read_bytes() == (other / name).read_bytes(), name
+    assert episode_rows(path) == episode_rows(other)
+    ours, theirs = (csv_rows(p / "training_log.csv") for p in (path, other))
     assert without_costs(ours) == without_costs(theirs)
-    assert json.loads((directory.path / "summary.json").read_text())["workflow"] is None
+    assert (path / "summary.json").read_bytes() == (other / "summary.json").read_bytes()
+
+
+@pytest.mark.parametrize("order", [7, None])
+def test_a_training_that_dies_at_any_of_its_writes_goes_on_exactly(
+    tmp_path: Path, order: int | None
+) -> None:
+    config = tiny(snapshot_every=2)
+    with crashing(None) as writes:
+        whole, _ = trained(tmp_path / "whole", config, order)
+    for at in range(2, writes.count + 1, 1 if order else 4):
+        with crashing(at), pytest.raises(Crash):
+            trained(tmp_path / str(at), config, order)
+        path = the_run(tmp_path / str(at))
+        assert resumed(path).order == order
+        assert_same_training(path, whole)
+
+
+def test_a_finished_training_is_not_touched(tmp_path: Path) -> None:
+    path, events = trained(tmp_path, tiny(snapshot_every=2))
+    before = {file: file.stat().st_mtime_ns for file in path.rglob("*")}
+    run = resumed(path)
+    done = events[-1]
+    assert isinstance(done, Done)
+    assert run.outcome == done.result
+    assert {file: file.stat().st_mtime_ns for file in path.rglob("*")} == before
+
+
+def test_a_training_that_was_taken_away_is_trained_again(tmp_path: Path) -> None:
+    path, _ = trained(tmp_path / "a")
+    other, _ = trained(tmp_path / "b")
+    shutil.rmtree(path / "trainings" / "training")
+    resumed(path)
+    assert_same_training(path, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("trainings/training/updates.csv", "", "updates.csv is damaged"),
+        ("trainings/training/result.safetensors", "x", "damaged or not a training result"),
+        ("scores.json", "[]", "is not of this version"),
+        ("experiment_config.json", None, "does not say which workflow it trains"),
+    ],
+)
+def test_damage_is_one_sentence(name: str, content: str | None, said: str, tmp_path: Path) -> None:
+    path, _ = trained(tmp_path)
+    noted = json.loads((path / "experiment_config.json").read_text())
+    del noted["plan"]
+    (path / name).write_text(json.dumps(noted) if content is None else content)
+    if name.endswith("updates.csv"):
+        (path / "summary.json").unlink()  # else nobody looks at the logs
+    with pytest.raises(InvalidInputError, match=said):
+        resumed(path)
 
 
 @pytest.mark.parametrize(

@@ -1,41 +1,50 @@
-"""One training in a folder of its own."""
+"""One training in a folder of its own, and those that a search asks for."""
 
 import multiprocessing
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.runs.toy import tiny, without_costs
-from tests.runs.work import assert_same_folder, expected, task
+from tests.runs.work import assert_same_folder, expected, job, outcome, task
 from workflow_rl.agents.policy import load_policy
+from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.pool import Done, ProcessPool, Result, Rows
-from workflow_rl.runs.store import TrainingFolder
-from workflow_rl.runs.training import TrainTask
+from workflow_rl.ordersearch.strategies import Decision
+from workflow_rl.runs.folder import TrainingFolder
+from workflow_rl.runs.pool import Done, Returned, Rows
+from workflow_rl.runs.process_pool import ProcessPool
+from workflow_rl.runs.store import RunDirectory
+from workflow_rl.runs.training import TrainTask, base_task, job_of, polish_task, trial_task
+from workflow_rl.runs.trials import Trial
 from workflow_rl.train.job import TrainJob
 
 SMALL = tiny(max_episodes=2)
 
 
-def job(order: int | None = 4, seed: int = 1) -> TrainJob:
+def small_job(order: int | None = 4, seed: int = 1) -> TrainJob:
     return TrainJob(SMALL.game, SMALL.ppo, SMALL.train, seed, order)
 
 
 def test_a_finished_training_is_not_trained_again(tmp_path: Path) -> None:
-    *rows, first = TrainTask("one", job(), tmp_path).run()
-    assert isinstance(first, Result)
+    *rows, first = TrainTask("one", small_job(), tmp_path).run()
+    assert isinstance(first, Returned)
     assert len(rows) == first.value.updates == 2
     files = TrainingFolder(tmp_path).files()
-    assert list(TrainTask("one", job(), tmp_path).run()) == [first]
-    assert TrainTask("one", job(), tmp_path).stored() == first.value
+    assert list(TrainTask("one", small_job(), tmp_path).run()) == [first]
+    assert TrainTask("one", small_job(), tmp_path).stored() == first.value
     assert TrainingFolder(tmp_path).files() == files
     assert not TrainingFolder(tmp_path).checkpoint.exists()
 
 
 def test_the_result_of_another_training_is_refused(tmp_path: Path) -> None:
-    list(TrainTask("one", job(order=4), tmp_path).run())
-    for other in (job(order=5), job(seed=2), job(order=None)):
+    list(TrainTask("one", small_job(order=4), tmp_path).run())
+    for other in (small_job(order=5), small_job(seed=2), small_job(order=None)):
         with pytest.raises(InvalidInputError, match="another configuration"):
             list(TrainTask("one", other, tmp_path).run())
 
@@ -44,8 +53,8 @@ def test_the_result_of_another_training_is_refused(tmp_path: Path) -> None:
 def test_a_training_whose_reader_stops_goes_on_after_its_last_update(
     tmp_path: Path, killed_at: int
 ) -> None:
-    *expected, whole = TrainTask("one", job(), tmp_path / "whole").run()
-    one = TrainTask("one", job(), tmp_path / "ours")
+    *expected, whole = TrainTask("one", small_job(), tmp_path / "whole").run()
+    one = TrainTask("one", small_job(), tmp_path / "ours")
     steps = one.run()
     first = [next(steps) for _ in range(killed_at)]
     steps.close()
@@ -57,11 +66,11 @@ def test_a_training_whose_reader_stops_goes_on_after_its_last_update(
 
 def test_policies_are_kept_on_the_way_if_asked_for(tmp_path: Path) -> None:
     train = replace(SMALL.train, snapshot_every=2, max_episodes=5, stop_at="budget")
-    list(TrainTask("one", replace(job(), train=train), tmp_path).run())
+    list(TrainTask("one", replace(small_job(), train=train), tmp_path).run())
     names = sorted(path.stem for path in (tmp_path / "snapshots").glob("*.safetensors"))
     assert names == ["update_000002", "update_000004"]
     policy = load_policy(tmp_path / "snapshots" / "update_000004.safetensors")
-    assert policy.description["update"] == 4
+    assert policy.facts["update"] == 4
 
 
 @pytest.mark.slow
@@ -83,3 +92,104 @@ def test_a_training_outlives_its_worker_process(tmp_path: Path) -> None:
     assert event.result == expected(tmp_path / "theirs", [one])[one.name]
     assert_same_folder(one.folder, tmp_path / "theirs" / one.name)
     assert len(updates) == len(set(updates)) >= 11  # one row may be lost, but not in the log
+
+
+# --- those of a search
+
+WEIGHTS = {"weight": np.arange(3, dtype=np.float32)}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[RunDirectory]:
+    with closing(RunDirectory.create(tmp_path, tiny(seed=3), [])) as made:
+        for name in ("base", "trial_000"):
+            made.training(name).path.mkdir(parents=True)
+            made.training(name).save_result(job(7), outcome(7, -3.0), WEIGHTS)
+        yield made
+
+
+def trial(number: int = 0, order: int = 7, repeat: int = 0, start: str | None = None) -> Trial:
+    return Trial(number, order, repeat, Decision(order, "given"), start, 0.0, 0.0)
+
+
+def test_a_training_is_what_the_configuration_asks_for() -> None:
+    config = tiny(seed=3, red_agent="meander")
+    made = job_of(config, 5)
+    assert (made.game, made.ppo, made.train) == (config.game, config.ppo, config.train)
+    assert (made.seed, made.order, made.base) == (3, 5, None)
+    assert job_of(config, None, seed=9).seed == 9
+
+
+def test_seeds_depend_on_what_a_training_is_and_not_on_when_it_is(directory: RunDirectory) -> None:
+    seed = trial_task(directory, trial()).job.seed
+    assert trial_task(directory, trial(number=5)).job.seed == seed
+    others = [
+        trial_task(directory, trial(order=8)).job.seed,
+        trial_task(directory, trial(repeat=1)).job.seed,
+        base_task(directory).job.seed,
+        polish_task(directory, trial()).job.seed,
+    ]
+    assert len({seed, *others}) == 5
+
+
+def test_a_trial_starts_from_the_best_policy_of_its_start(directory: RunDirectory) -> None:
+    task = trial_task(directory, trial(1, start="base"))
+    assert task.name == "trial_001"
+    assert task.folder == directory.path / "trainings" / "trial_001"
+    assert task.job.base is not None
+    assert task.job.base["weight"].tolist() == [0, 1, 2]
+    assert trial_task(directory, trial(1)).job.base is None
+
+
+def test_trials_and_polish_from_universal_start_from_its_weights_wherever_they_run(
+    tmp_path: Path,
+) -> None:
+    config = ExperimentConfig.preset(
+        "parallel200",
+        game={"red_agent": "meander", "green_agent": "active"},
+        search={"warm_start": "universal"},
+    )
+    with closing(RunDirectory.create(tmp_path, config, [])) as directory:
+        tried = trial_task(directory, trial(start="universal")).job
+        polished = polish_task(directory, trial()).job
+    universal = load_policy("universal").weights
+    for made in (tried, polished):  # a result depends on the job alone
+        assert made.base is not None
+        assert all((made.base[name] == universal[name]).all() for name in universal)
+        assert (made.order, made.train.follow, made.game.observation) == (7, "shielded", "memory")
+        assert made.game.green_agent == "active"
+    assert (tried.game.red_agent, polished.game.red_agent) == ("meander", "mixed")
+    assert polished.train.snapshot_every == polished.train.max_updates(100) == 20
+
+
+@pytest.mark.parametrize(("alignment", "weight"), [("adaptive", 30.0), ("fixed", 8.0)])
+def test_an_adaptive_weight_of_compliance_goes_on_where_it_was(
+    tmp_path: Path, alignment: str, weight: float
+) -> None:
+    config = tiny(alignment=alignment, alignment_lambda=8.0)
+    with closing(RunDirectory.create(tmp_path, config, [])) as directory:
+        directory.training("base").path.mkdir(parents=True)
+        directory.training("base").save_result(job(7), outcome(7, -3.0), WEIGHTS)
+        train = trial_task(directory, trial(start="base")).job.train
+        assert train.alignment_lambda == weight
+
+
+@pytest.mark.parametrize(
+    ("changes", "updates"),
+    [
+        ({"base_updates": 5}, 5),
+        ({"base_updates": 1, "update_steps": 6 * 5}, 4),  # of 5 steps each: one episode at least
+    ],
+)
+def test_base_and_polish_are_as_long_as_asked_for_and_never_end_early(
+    tmp_path: Path, changes: dict[str, Any], updates: int
+) -> None:
+    changes = changes | {"polish_updates": changes["base_updates"]}
+    with closing(RunDirectory.create(tmp_path, tiny(**changes), [])) as directory:
+        directory.training("trial_000").path.mkdir(parents=True)
+        directory.training("trial_000").save_result(job(7), outcome(7, -3.0), WEIGHTS)
+        tasks = [base_task(directory), polish_task(directory, trial())]
+    for one in tasks:
+        assert one.job.train.max_updates(20) == updates
+        assert (one.job.train.min_updates, one.job.train.stop_at) == (1, "budget")
+    assert [(one.name, one.job.order) for one in tasks] == [("base", None), ("polish", 7)]

@@ -16,7 +16,7 @@ from workflow_rl.config import (
     TrainConfig,
 )
 from workflow_rl.runs.search import open_search
-from workflow_rl.runs.summary import SearchOutcome
+from workflow_rl.runs.trials import SearchOutcome
 
 # What a run may do differently each time: how long it took, and what it cost.
 _COSTS = {"cpu_percent", "rss_mb", "seconds", "search_seconds", "pick_seconds", "run_seconds"} | {
@@ -78,7 +78,7 @@ def findings(run: Path) -> dict[str, Any]:
         name: without_costs(csv_rows(run / name))
         for name in ("training_log.csv", "gp_sampling_log.csv")
     }
-    for name in ("summary.json", "trials.json"):
+    for name in ("summary.json", "scores.json", "trials.json"):
         found[name] = without_costs(json.loads((run / name).read_text()))
     found["episodes.parquet"] = episode_rows(run)
     for path in sorted((run / "policies").iterdir()):

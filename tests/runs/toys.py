@@ -10,7 +10,7 @@ from pathlib import Path
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import write_atomically
 from workflow_rl.runs.logs import Row
-from workflow_rl.runs.pool import Result
+from workflow_rl.runs.pool import Returned
 
 NEVER = 600.0  # seconds that nobody waits for
 
@@ -29,12 +29,12 @@ class Toy:
     def stored(self) -> str | None:
         return self.kept
 
-    def run(self) -> Generator[Row | Result]:
+    def run(self) -> Generator[Row | Returned]:
         for number in range(1, self.rows + 1):
             time.sleep(self.pause)
             yield {"training": self.name, "update": number}
         time.sleep(self.seconds)
-        yield Result(os.getpid())
+        yield Returned(os.getpid())
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Mortal:
     def stored(self) -> None:
         pass
 
-    def run(self) -> Generator[Row | Result]:
+    def run(self) -> Generator[Row | Returned]:
         begun = (self.notes.read_text() if self.notes.exists() else "") + "x"
         self.notes.write_text(begun)
         yield {"training": self.name, "update": len(begun)}
         if len(begun) <= self.deaths:
             os.kill(os.getpid(), signal.SIGKILL)
-        yield Result(len(begun))
+        yield Returned(len(begun))
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class Mistaken:
     def stored(self) -> None:
         pass
 
-    def run(self) -> Generator[Row | Result]:
+    def run(self) -> Generator[Row | Returned]:
         if self.name:
             raise InvalidInputError("this cannot be")
-        yield Result(None)
+        yield Returned(None)
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class Diverging:
     def stored(self) -> None:
         pass
 
-    def run(self) -> Generator[Row | Result]:
+    def run(self) -> Generator[Row | Returned]:
         yield {"training": self.name, "update": 1}
         if self.name:
             raise TrainingFailedError("the training diverged")
-        yield Result(None)
+        yield Returned(None)
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,10 @@ class Deaf:
     def stored(self) -> None:
         pass
 
-    def run(self) -> Generator[Row | Result]:
+    def run(self) -> Generator[Row | Returned]:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.05)
-        yield Result(True)
+        yield Returned(True)
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class Writer:
         file = self.folder / "result.safetensors"
         return file.read_text() if file.exists() else None
 
-    def run(self) -> Generator[Row | Result]:
+    def run(self) -> Generator[Row | Returned]:
         write_atomically(self.folder / "snapshots" / "one", b"1")
         write_atomically(self.folder / "updates.csv", b"training,update\nwriter,1\n")
         yield {"training": "writer", "update": 1}
         write_atomically(self.folder / "result.safetensors", b"found")
-        yield Result("found")
+        yield Returned("found")

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.runs.toy import csv_rows, tiny, without_costs
+from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.result import Result
+from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import (
     Attempt,
     Done,
@@ -14,15 +17,15 @@ from workflow_rl.runs.pool import (
     Failed,
     ParallelPool,
     Pool,
-    Result,
+    Returned,
     Rows,
     SerialPool,
     Task,
 )
-from workflow_rl.runs.store import TrainingFolder
 from workflow_rl.runs.training import TrainTask
-from workflow_rl.train.job import TrainJob, TrainResult
-from workflow_rl.train.loop import Training, weights_of
+from workflow_rl.train.job import TrainJob, TrainOutcome
+from workflow_rl.train.loop import Training
+from workflow_rl.workflow.orders import TYPES
 
 SMALL = tiny()
 LONG = 100_000  # updates that nobody waits for
@@ -34,7 +37,7 @@ def job(order: int, updates: int = 3, base: bool = False) -> TrainJob:
     made = TrainJob(SMALL.game, SMALL.ppo, train, 7, order)
     if not base:
         return made
-    return replace(made, base=weights_of(Training(replace(made, seed=8)).learner.network))
+    return replace(made, base=Training(replace(made, seed=8)).learner.network.weights())
 
 
 def task(folder: Path, order: int, updates: int = 3, base: bool = False) -> TrainTask:
@@ -43,34 +46,37 @@ def task(folder: Path, order: int, updates: int = 3, base: bool = False) -> Trai
     return TrainTask(name, job(order, updates, base), folder / name)
 
 
-def result(order: int, value: float, *, compliance: float = 1.0, good: bool = True) -> TrainResult:
-    """What a training may have found."""
-    return TrainResult(
+def outcome(
+    order: int, value: float, *, compliance: float = 1.0, good: bool = True
+) -> TrainOutcome:
+    """What a training may have given."""
+
+    def got(mean: float) -> Result:
+        rate = Estimate(compliance, 0.01)
+        return Result("bline", 12, Estimate.from_error(mean, 0.25), rate, rate)
+
+    return TrainOutcome(
         order=order,
-        env_reward=value,
-        env_reward_error=0.25,
-        objective_episodes=12,
-        compliance=compliance,
-        compliance_true=compliance,
+        workflow=TYPES.format(order),
+        objective=got(value),
+        best=got(value + 1),
         is_compliant=good,
         stopped="compliant",
         updates=3,
         transitions=360,
         episodes_per_env=3,
-        alignment_weights=[30.0],
-        best_env_reward=value + 1,
-        best_compliance=compliance,
+        alignment_weights=(30.0,),
     )
 
 
-def results(pool: Pool, tasks: Sequence[Task]) -> dict[str, TrainResult]:
+def results(pool: Pool, tasks: Sequence[Task]) -> dict[str, TrainOutcome]:
     """What trainings on a pool give, none of which is lost."""
     events = list(pool.events(tasks))
     assert not any(isinstance(event, Failed) for event in events)
     return {event.task.name: event.result for event in events if isinstance(event, Done)}
 
 
-def expected(folder: Path, tasks: Sequence[TrainTask]) -> dict[str, TrainResult]:
+def expected(folder: Path, tasks: Sequence[TrainTask]) -> dict[str, TrainOutcome]:
     """What trainings give one by one in this process."""
     folder.mkdir(exist_ok=True)
     return results(SerialPool(), [replace(t, folder=folder / t.name) for t in tasks])
@@ -117,7 +123,7 @@ class SideBySide(ParallelPool):
 
     def _work(self, attempt: Attempt) -> Iterator[Event]:
         for step in attempt.task.run():
-            if isinstance(step, Result):
+            if isinstance(step, Returned):
                 attempt.end = Done(attempt.task, step.value)
             else:
                 yield Rows(attempt.task, [step])
@@ -135,7 +141,7 @@ class SideBySide(ParallelPool):
 def do_without_processes(patch: pytest.MonkeyPatch) -> None:
     """Does here what worker processes would do."""
     patch.setattr(
-        "workflow_rl.runs.pool.ProcessPool", lambda number, limit, fresh: SideBySide(number)
+        "workflow_rl.runs.opening.ProcessPool", lambda number, limit, fresh: SideBySide(number)
     )
 
 

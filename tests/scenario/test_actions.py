@@ -1,6 +1,6 @@
 import pytest
 
-from workflow_rl.errors import InvalidInputError
+from tests.refused import refused
 from workflow_rl.scenario.actions import (
     ACTION_HOST,
     ACTION_KIND,
@@ -19,18 +19,12 @@ from workflow_rl.scenario.actions import (
 )
 from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES
 
+DECOYS = ("Apache", "Femitter", "HarakaSMPT", "Smss", "SSHD", "Svchost", "Tomcat", "Vsftpd")
 BLOCKS = {  # the first action of each block of 13 hosts
     "Analyse": 2,
     "Remove": 15,
-    "DecoyApache": 28,
-    "DecoyFemitter": 41,
-    "DecoyHarakaSMPT": 54,
-    "DecoySmss": 67,
-    "DecoySSHD": 80,
-    "DecoySvchost": 93,
-    "DecoyTomcat": 106,
-    "DecoyVsftpd": 119,
     "Restore": 132,
+    **{f"Decoy{name}": 28 + 13 * d for d, name in enumerate(DECOYS)},
 }
 
 
@@ -45,10 +39,6 @@ def test_the_145_actions_stand_in_blocks_of_13_hosts() -> None:
     assert (FIRST_ANALYSE, FIRST_REMOVE, FIRST_RESTORE) == (2, 15, 132)
 
 
-def test_every_action_can_be_typed_by_name() -> None:
-    assert [parse_action(name) for name in ACTION_NAMES] == list(range(len(ACTION_NAMES)))
-
-
 def test_every_action_has_its_kind_and_host() -> None:
     kinds: dict[str, int] = {
         "Analyse": ActionKind.ANALYSE,
@@ -56,7 +46,7 @@ def test_every_action_has_its_kind_and_host() -> None:
         "Restore": ActionKind.RESTORE,
     } | {name: ActionKind.FIRST_DECOY + d for d, name in enumerate(DECOY_NAMES)}
     expected: list[tuple[int, int]] = [(ActionKind.SLEEP, NO_HOST), (ActionKind.MONITOR, NO_HOST)]
-    for block in BLOCKS:
+    for block in sorted(BLOCKS, key=lambda name: BLOCKS[name]):
         expected += [(kinds[block], h) for h in range(13)]
     assert list(zip(ACTION_KIND.tolist(), ACTION_HOST.tolist(), strict=True)) == expected
 
@@ -76,26 +66,13 @@ def test_an_action_is_found_by_number_and_by_name_in_any_case(index: int) -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "145",
-        "146",
-        "999",
-        "-1",
-        "1.5",
-        "Restore",
-        "Restore Nowhere",
-        "Sleep User1",
-        "Fly User1",
+        *("", "145", "146", "-1", "1.5", "9" * 10_000),
+        *("Restore", "Restore Nowhere", "Sleep User1", "Fly User1"),
     ],
+    ids=lambda text: text[:9],
 )
 def test_an_unknown_action_is_refused_with_what_is_allowed(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="give 0 to 144, Sleep, Monitor, or one of Analyse"):
-        parse_action(text)
-
-
-def test_a_number_of_any_length_is_answered_with_the_allowed_actions() -> None:
-    with pytest.raises(InvalidInputError, match="0 to 144"):
-        parse_action("9" * 10_000)
+    refused("give 0 to 144, Sleep, Monitor, or one of Analyse", parse_action, text)
 
 
 def test_kinds_are_numbered_in_the_order_of_the_rules() -> None:
@@ -107,12 +84,10 @@ def test_kinds_are_numbered_in_the_order_of_the_rules() -> None:
 
 
 def test_the_useful_actions_are_fixes_and_the_decoys_that_a_host_takes() -> None:
+    linux = ("Apache", "HarakaSMPT", "Tomcat", "Vsftpd")
     decoys = {
-        "Defender": ("Apache", "HarakaSMPT", "Tomcat", "Vsftpd"),
-        "Enterprise0": ("Apache", "HarakaSMPT", "Tomcat", "Vsftpd"),
-        "Enterprise1": ("Femitter",),
-        "Enterprise2": ("Femitter",),
-        "Op_Server0": ("Apache", "HarakaSMPT", "Tomcat", "Vsftpd"),
+        **dict.fromkeys(("Defender", "Enterprise0", "Op_Server0"), linux),
+        **dict.fromkeys(("Enterprise1", "Enterprise2"), ("Femitter",)),
         "User1": ("Apache", "Smss", "Svchost", "Tomcat"),
         "User2": ("Apache", "Femitter", "SSHD", "Tomcat"),
         "User3": ("SSHD", "Vsftpd"),

@@ -13,8 +13,6 @@ from workflow_rl.scenario.tables import (
     HOSTS,
     PORTS,
     PORTS_OF_DECOYS,
-    SERVICE_YIELD,
-    ServiceYield,
     Software,
     Subnet,
     host_set,
@@ -26,20 +24,9 @@ _SSH_ONLY = ("Enterprise0", "Op_Host0", "Op_Host1", "Op_Host2", "Op_Server0")
 
 
 def test_hosts_stand_in_observation_order() -> None:
-    assert HOST_NAMES == (
-        "Defender",
-        "Enterprise0",
-        "Enterprise1",
-        "Enterprise2",
-        "Op_Host0",
-        "Op_Host1",
-        "Op_Host2",
-        "Op_Server0",
-        "User0",
-        "User1",
-        "User2",
-        "User3",
-        "User4",
+    assert " ".join(HOST_NAMES) == (
+        "Defender Enterprise0 Enterprise1 Enterprise2 Op_Host0 Op_Host1 Op_Host2 Op_Server0 "
+        "User0 User1 User2 User3 User4"
     )
 
 
@@ -73,7 +60,8 @@ def test_a_host_has_its_subnet_system_ports_and_value(
 def test_services_of_a_known_kind_and_their_owners() -> None:
     web, rdp, smb, smtp = Software.WEB, Software.RDP, Software.SMB, Software.SMTP
     ssh = (22, Software.SSH, False)
-    windows_server = {ssh, (3389, rdp, True), (80, web, False), (443, web, False)}
+    web_server = {(80, web, False), (443, web, False)}
+    windows_server = {ssh, (3389, rdp, True), *web_server}
     femitter = (21, Software.FEMITTER, True)
     assert {
         host.name: {
@@ -89,19 +77,8 @@ def test_services_of_a_known_kind_and_their_owners() -> None:
         "User0": {ssh, femitter},
         "User1": {ssh, femitter},
         "User2": {(445, smb, True), (139, smb, True), (3389, rdp, False)},
-        "User3": {
-            (80, web, False),
-            (443, web, False),
-            (3389, Software.MYSQL, True),
-            (25, smtp, True),
-        },
-        "User4": {
-            ssh,
-            (80, web, False),
-            (443, web, False),
-            (3390, Software.MYSQL, True),
-            (25, smtp, True),
-        },
+        "User3": {*web_server, (3389, Software.MYSQL, True), (25, smtp, True)},
+        "User4": {ssh, *web_server, (3390, Software.MYSQL, True), (25, smtp, True)},
     }
 
 
@@ -149,37 +126,6 @@ def test_a_decoy_traps_the_exploit_of_the_service_it_imitates() -> None:
         "EternalBlue": {"DecoySmss"},
         "BlueKeep": {"DecoySvchost"},
         "SSHBruteForce": {"DecoySSHD"},
-    }
-
-
-def test_what_each_exploit_gets_from_the_original_services() -> None:
-    user, root = ServiceYield.USER_SHELL, ServiceYield.PRIVILEGED_SHELL
-    ssh = ServiceYield.SSH_SESSION
-    windows_server = {
-        "HTTPSRFI": user,
-        "HTTPRFI": user,
-        "BlueKeep": root,
-        "SSHBruteForce": ssh,
-    }
-    femitter = {"FTPDirectoryTraversal": root, "SSHBruteForce": ssh}
-    web = {"HarakaRCE": root, "HTTPSRFI": user, "HTTPRFI": user}
-    assert {
-        host: {
-            exploit.name: ServiceYield(got)
-            for exploit, got in zip(EXPLOITS, SERVICE_YIELD[h].tolist(), strict=True)
-            if got != ServiceYield.NO_SERVICE
-        }
-        for h, host in enumerate(HOST_NAMES)
-    } == {
-        "Defender": {"SSHBruteForce": ServiceYield.NO_ACCOUNT},
-        **{name: {"SSHBruteForce": ssh} for name in _SSH_ONLY},
-        "Enterprise1": windows_server,
-        "Enterprise2": windows_server,
-        "User0": femitter,
-        "User1": femitter,
-        "User2": {"EternalBlue": root, "BlueKeep": user},
-        "User3": web,
-        "User4": {**web, "SQLInjection": root, "SSHBruteForce": ssh},
     }
 
 

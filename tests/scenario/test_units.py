@@ -1,5 +1,5 @@
 from workflow_rl.scenario.tables import HOST_NAMES
-from workflow_rl.scenario.units import NUM_UNITS, UNIT_HOSTS, UNIT_OF, UNITS
+from workflow_rl.scenario.units import UNIT_HOSTS, UNIT_OF, UNITS
 
 HOSTS_BY_UNIT = {
     "defender": {"Defender"},
@@ -12,7 +12,6 @@ HOSTS_BY_UNIT = {
 
 def test_there_are_five_types_under_the_names_users_know() -> None:
     assert tuple(HOSTS_BY_UNIT) == UNITS
-    assert NUM_UNITS == 5
 
 
 def test_every_host_is_of_its_type() -> None:
@@ -23,7 +22,7 @@ def test_every_host_is_of_its_type() -> None:
 
 
 def test_the_host_set_of_a_type_holds_exactly_its_hosts() -> None:
-    assert len(UNIT_HOSTS) == NUM_UNITS
+    assert len(UNIT_HOSTS) == len(UNITS) == 5
     for unit, hosts in zip(UNITS, UNIT_HOSTS, strict=True):
         members = {name for h, name in enumerate(HOST_NAMES) if int(hosts) >> h & 1}
         assert members == HOSTS_BY_UNIT[unit]

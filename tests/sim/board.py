@@ -4,6 +4,7 @@
 chance falls. Everything else is the game's own turn, `turn.play_turn`.
 """
 
+from collections.abc import Callable, Sequence
 from inspect import unwrap
 from types import FunctionType, SimpleNamespace
 from typing import Any, Self
@@ -47,17 +48,19 @@ SHORT_ACTIONS = {
     "PE": RedAction.PRIVILEGE_ESCALATE,
     "IMP": RedAction.IMPACT,
 }
-SHORT_EXPLOITS = {
-    "FTP": "FTPDirectoryTraversal",
-    "Haraka": "HarakaRCE",
-    "SQL": "SQLInjection",
-    "HTTPS": "HTTPSRFI",
-    "HTTP": "HTTPRFI",
-    "EternalBlue": "EternalBlue",
-    "BlueKeep": "BlueKeep",
-    "SSH": "SSHBruteForce",
+EXPLOITS = ("FTP", "Haraka", "SQL", "HTTPS", "HTTP", "EternalBlue", "BlueKeep", "SSH")  # by index
+_SSH = {"SSH": "persistent"}
+_WEB = {"HTTPS": "removable", "HTTP": "removable"}
+_SERVER = _SSH | _WEB | {"BlueKeep": "privileged"}
+GAINED: dict[str, dict[str, str]] = {  # the session by a detected exploit of an original service
+    "Def": {},
+    **dict.fromkeys(("Ent0", "OpH0", "OpH1", "OpH2", "OpS"), _SSH),
+    **dict.fromkeys(("Ent1", "Ent2"), _SERVER),
+    **dict.fromkeys(("U0", "U1"), _SSH | {"FTP": "privileged"}),
+    "U2": {"EternalBlue": "privileged", "BlueKeep": "removable"},
+    "U3": _WEB | {"Haraka": "privileged"},
+    "U4": _WEB | _SSH | {"Haraka": "privileged", "SQL": "privileged"},
 }
-EXPLOITS = tuple(SHORT_EXPLOITS)  # by index, as in tables.EXPLOITS
 _TARGETS = 32  # more than there are hosts and subnets, NOBODY included
 
 
@@ -108,8 +111,6 @@ class View:
     def state(self) -> Any:
         return self.batch.state[0]
 
-    # --- what holds
-
     def bits(self, host: str) -> str:
         """The host's four bits as shown in the observation: activity, then mark."""
         nibble = int(self.state["table"]) >> 4 * host_index(host) & 0b1111
@@ -125,11 +126,9 @@ class View:
         return Access((held >> h & 1) + (int(self.state["privileged"]) >> h & 1))
 
     def sessions(self, host: str) -> set[str]:
-        """The kinds of red session on the host."""
         return {kind for kind in ("privileged", "removable", "persistent") if self.has(kind, host)}
 
     def has(self, field: str, host: str) -> bool:
-        """Whether the host is in one of the state's host sets."""
         return bool(int(self.state[field]) >> host_index(host) & 1)
 
     def hosts(self, field: str) -> set[str]:
@@ -180,21 +179,17 @@ class View:
     def ot_running(self) -> bool:
         return bool(self.state["ot_running"])
 
-    # --- to arrange a situation
-
     def put(self, field: str, *names: str) -> Self:
         """Makes one of the state's host sets consist of the named hosts."""
         self.batch.state[field] = host_mask(*names)
         return self
 
     def arrange(self, **fields: Any) -> Self:
-        """Gives fields of the state new values."""
         for name, value in fields.items():
             self.batch.state[name] = value
         return self
 
     def marked(self, host: str, mark: Mark) -> Self:
-        """Gives Blue's mark on a host."""
         shift = 4 * host_index(host) + 2
         self.batch.state["table"] &= ~(0b11 << shift)
         self.batch.state["table"] |= int(mark) << shift
@@ -213,14 +208,10 @@ class Board(View):
     def turn(
         self, blue: str = "Sleep", red: str = "", *, detected: bool = True, green: str = ""
     ) -> Self:
-        """Plays a step.
+        """Plays a step, in which Green, if active, scans the given host.
 
-        Args:
-            blue: an action name; hosts may be short (`Restore Ent0`).
-            red: nothing (sleep), `DRS Operational`, `DNS Ent0`, `EXP Ent0 by SSH`, `PE Ent0`,
-                `IMP OpS`. `EXP` without `by` takes the favourite.
-            detected: whether a reverse shell is detected.
-            green: a host that the active Green scans.
+        Red does nothing, or `DRS Operational`, `DNS Ent0`, `EXP Ent0 by SSH`, `PE Ent0`, `IMP OpS`;
+        `EXP` without `by` takes the favourite. Its reverse shell is detected or not.
         """
         red_action, target, exploit = _parse_red(red)
         draws = Draws(
@@ -242,6 +233,10 @@ class Board(View):
             return TOOK_FAVOURITE
         return exploit
 
+    def story(self, rows: Sequence[tuple[Any, ...]], read: Callable[[Self], Any]) -> list[Any]:
+        """Plays rows that begin with Blue's and Red's action; returns them with what is read."""
+        return [(blue, red, *read(self.turn(blue, red))) for blue, red, *_ in rows]
+
 
 class Match(View):
     """The game's own red agent plays."""
@@ -255,15 +250,7 @@ class Match(View):
         detected: bool = True,
         green: str = "",
     ) -> Self:
-        """Plays a step.
-
-        Args:
-            blue: an action name; hosts may be short.
-            target: the host that Red's agent draws, if it draws one.
-            other: the exploit, if it is not the favourite.
-            detected: whether a reverse shell is detected.
-            green: a host that the active Green scans.
-        """
+        """Plays a step: the host that Red's agent draws, the exploit if not the favourite."""
         outcomes = (
             host_index(target) if target else CHOSE_NOBODY,
             EXPLOITS.index(other) if other else TOOK_FAVOURITE,
@@ -291,7 +278,7 @@ def _parse_red(text: str) -> tuple[int, int, int]:
     action = SHORT_ACTIONS[words[0]]
     if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
         return int(action), int(Subnet[words[1].upper()]), NOBODY
-    exploit = EXPLOIT_NAMES.index(SHORT_EXPLOITS[words[3]]) if "by" in words else NOBODY
+    exploit = EXPLOITS.index(words[3]) if "by" in words else NOBODY
     return int(action), host_index(words[1]), exploit
 
 

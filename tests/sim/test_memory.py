@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,19 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.parity.fixtures import FILES, episodes_of, file_id
-from workflow_rl.config import MEMORY_ENTRIES, RED_AGENTS, GameConfig, RedAgentName, RuleSetName
-from workflow_rl.parity.replay import recorded_draws
-from workflow_rl.parity.trace import load_trace
+from workflow_rl.config import RED_AGENTS, GameConfig, RedAgentName
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, parse_action
-from workflow_rl.scenario.tables import (
-    DECOYS,
-    HOST_NAMES,
-    HOSTS,
-    NUM_DECOYS,
-    NUM_HOSTS,
-)
+from workflow_rl.scenario.tables import DECOYS, HOST_NAMES, HOSTS, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.bits import packed_rows
 from workflow_rl.sim.memory import (
     BEGIN,
     CLOCK,
@@ -30,19 +23,13 @@ from workflow_rl.sim.memory import (
     MEMORY_SIZE,
     PLACEABLE,
     BlueMemory,
-    columns_of,
-    remembered_mask,
 )
-from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+from workflow_rl.sim.observation import SIMULATED
+from workflow_rl.sim.observe import CHALLENGE_SIZE, true_bits
 
 Step = tuple[NDArray[np.int8], int]  # what Blue was shown after its action, and the action
-STARTS = dict(
-    zip(
-        (entry.name for entry in MEMORY_LAYOUT),
-        np.cumsum([0, *(entry.size for entry in MEMORY_LAYOUT)]),
-        strict=False,
-    )
-)
+SIZES = {entry.name: entry.size for entry in MEMORY_LAYOUT}
+STARTS = dict(zip(SIZES, np.cumsum([0, *SIZES.values()]), strict=False))
 RULES = Path(__file__).parents[2] / "docs" / "rules.md"
 QUIET = np.zeros(CHALLENGE_SIZE, np.int8)
 REMOVE, RESTORE, FIRST_DECOY = 3, 4, 5
@@ -68,8 +55,7 @@ def remembered(steps: Sequence[Step]) -> NDArray[np.int8]:
 
 def entry(row: NDArray[np.int8], name: str, host: str | None = None) -> list[int]:
     """Returns the bits of an entry, of one host if it has four for each."""
-    size = next(e.size for e in MEMORY_LAYOUT if e.name == name)
-    bits = row[STARTS[name] : STARTS[name] + size]
+    bits = row[STARTS[name] : STARTS[name] + SIZES[name]]
     if host is not None:
         bits = bits.reshape(NUM_HOSTS, 4)[HOST_NAMES.index(host)]
     return [int(bit) for bit in bits]
@@ -164,12 +150,13 @@ busy = st.sampled_from(
 
 
 def test_its_entries_can_be_named_and_found() -> None:
-    assert tuple(entry.name for entry in MEMORY_LAYOUT) == MEMORY_ENTRIES
-    assert [columns.start for columns in columns_of(MEMORY_ENTRIES)] == list(STARTS.values())
-    assert columns_of(MEMORY_ENTRIES)[-1].stop == MEMORY_SIZE
-    (decoys,) = columns_of(["decoys"])
-    assert decoys == slice(STARTS["decoys"], STARTS["decoys"] + len(PLACEABLE))
-    assert columns_of(()) == []
+    memory = SIMULATED["memory"]
+    assert [memory.columns(name).start for name in SIZES] == list(STARTS.values())
+    assert memory.columns(list(SIZES)[-1]).stop == memory.size == MEMORY_SIZE
+    start = STARTS["decoys"]
+    assert memory.columns("decoys") == slice(start, start + len(PLACEABLE))
+    with pytest.raises(KeyError):
+        memory.columns("nothing")
 
 
 @settings(deadline=None)  # the first example compiles
@@ -208,70 +195,14 @@ def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: RedAgentN
             played = np.full(6, BEGIN)
         assert (batch.observation == memory.update(table, played)).all()
         assert (batch.out.action_mask == memory.action_mask).all()
-        assert (batch.out.action_mask == remembered_mask(batch.observation)).all()
-
-
-@pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
-def test_replayed_recordings_are_remembered_as_their_own_tables_and_actions_say(
-    rules: RuleSetName, path: Path
-) -> None:
-    trace = episodes_of(path, range(load_trace(path).episodes)[:6])
-    config = GameConfig(
-        red_agent=trace.red_agent,
-        rules=rules,
-        observation="memory",
-        green_agent="active",
-        episode_length=trace.steps,
-    )
-    draws = recorded_draws(trace)
-    batch, memory = Batch(trace.episodes, config, autoreset=False), BlueMemory(trace.episodes)
-    batch.reset(seed=0)
-    memory.update(np.tile(QUIET, (trace.episodes, 1)), np.full(trace.episodes, BEGIN))
-    for t in range(trace.steps):
-        actions = trace.arrays["blue_action"][:, t].astype(np.int64)
-        batch.step(actions, draws[:, t].copy())
-        tables = trace.arrays["obs"][:, t].astype(np.int8)
-        known = memory.update(tables, actions)
-        under_way = t < trace.lengths
-        assert (batch.observation == known)[under_way].all()
-
-
-def test_two_games_in_which_blue_sees_the_same_are_remembered_alike() -> None:
-    """Different games, B_line through another user host each, but one history for Blue."""
-    config = GameConfig(red_agent="mixed", observation="memory")
-    batch = Batch(200, config)
-    batch.reset(1)
-    histories: list[bytes] = [b""] * 200
-    groups_seen = 0
-    for step in range(12):
-        played = np.full(200, parse_action("Analyse User1") if step % 3 else 0)
-        batch.step(played)
-        tables = batch.observation[:, :CHALLENGE_SIZE]
-        histories = [h + row.tobytes() for h, row in zip(histories, tables, strict=True)]
-        by_history: dict[bytes, set[bytes]] = {}
-        hidden: dict[bytes, set[bytes]] = {}
-        for k, history in enumerate(histories):
-            by_history.setdefault(history, set()).add(batch.observation[k].tobytes())
-            hidden.setdefault(history, set()).add(batch.out.red_access[k].tobytes())
-        assert all(len(rows) == 1 for rows in by_history.values())
-        groups_seen += sum(len(truths) > 1 for truths in hidden.values())
-    assert groups_seen > 5  # the truth differed where the memory did not
-
-
-def test_a_scan_fades_by_steps_and_stays_known() -> None:
-    steps: list[Step] = [(shown(User1="scan"), 0)]
-    assert entry(remembered(steps), "scans", "User1") == [1, 1, 1, 1]
-    for quiet, bits in ((1, [1, 1, 1, 1]), (2, [0, 1, 1, 1]), (4, [0, 0, 1, 1]), (8, [0, 0, 0, 1])):
-        assert entry(remembered(steps + [(QUIET, 0)] * quiet), "scans", "User1") == bits
+        assert (batch.out.action_mask == SIMULATED["memory"].action_mask(batch.observation)).all()
 
 
 def test_a_restore_clears_exploits_and_decoys_but_not_scans() -> None:
-    decoy = parse_action("DecoyApache Enterprise0")
+    exploited = (shown(Enterprise0="exploit"), 0)
     steps: list[Step] = [
-        (QUIET, decoy),
-        (shown(Enterprise0="scan"), 0),
-        (shown(Enterprise0="exploit"), 0),
-        (shown(Enterprise0="exploit"), 0),
+        *((QUIET, parse_action("DecoyApache Enterprise0")), (shown(Enterprise0="scan"), 0)),
+        *(exploited, exploited),
     ]
     before = remembered(steps)
     after = remembered([*steps, (QUIET, parse_action("Restore Enterprise0"))])
@@ -279,8 +210,7 @@ def test_a_restore_clears_exploits_and_decoys_but_not_scans() -> None:
     assert entry(after, "fixes", "Enterprise0") == [0, 0, 0, 1]
     assert entry(after, "exploits", "Enterprise0") == [0, 0, 0, 0]
     assert entry(after, "scans", "Enterprise0") == [0, 1, 1, 1]
-    assert sum(entry(before, "decoys")) == 1
-    assert sum(entry(after, "decoys")) == 0
+    assert [sum(entry(row, "decoys")) for row in (before, after)] == [1, 0]
     assert sum(entry(after, "scanned_decoys")) == 1  # Red remembers its port
 
 
@@ -290,15 +220,6 @@ def test_a_restore_clears_its_own_host_and_no_other(name: str) -> None:
     restored = [(every, 0), *[(QUIET, 0)] * 8, (every, 0), (QUIET, 0)]
     restored.append((QUIET, parse_action(f"Restore {name}")))
     np.testing.assert_array_equal(remembered(restored), described(restored))
-
-
-def test_a_decoy_that_is_refused_is_not_noted() -> None:
-    apache, vsftpd = (parse_action(f"Decoy{name} Defender") for name in ("Apache", "Vsftpd"))
-    once = remembered([(QUIET, apache)])
-    again = remembered([(QUIET, apache), (QUIET, apache)])
-    other = remembered([(QUIET, apache), (QUIET, vsftpd)])
-    assert entry(once, "decoys") == entry(again, "decoys")
-    assert sum(entry(other, "decoys")) == 2
 
 
 def test_every_decoy_that_can_stand_has_a_bit() -> None:
@@ -317,27 +238,23 @@ def test_the_clock_tells_the_spans_that_the_page_of_rules_names() -> None:
     assert len(steps) == 14
     batch = Batch(1, GameConfig(red_agent="sleep", observation="memory"))
     batch.reset(0)
-    (clock,) = columns_of(["clock"])
+    clock = SIMULATED["memory"].columns("clock")
     for played in range(1, 100):
         batch.step(np.zeros(1, np.int64))
         assert batch.observation[0, clock].tolist() == [played >= step for step in steps], played
 
 
 def test_truth_is_memory_and_where_red_is() -> None:
-    truth = Batch(20, GameConfig(red_agent="mixed", observation="truth"))
-    memory = Batch(20, GameConfig(red_agent="mixed", observation="memory"))
-    truth.reset(5)
-    memory.reset(5)
-    for _ in range(30):
-        for batch in (truth, memory):
+    truth, memory = (
+        Batch(20, GameConfig(red_agent="mixed", observation=name)) for name in ("truth", "memory")
+    )
+    for batch in (truth, memory):
+        batch.reset(5)
+        for _ in range(30):
             batch.step(np.zeros(20, np.int64))
     assert (truth.observation[:, :MEMORY_SIZE] == memory.observation).all()
     more = truth.observation[:, MEMORY_SIZE:]
-    assert more.shape == (20, OBSERVATION_SIZES["truth"] - MEMORY_SIZE)
-    assert OBSERVATION_SIZES["truth"] == 304 + 2 * 13 + 1 + 3
-    access = more[:, : 2 * NUM_HOSTS].reshape(20, NUM_HOSTS, 2).sum(axis=2)
-    assert (access == truth.out.red_access).all()
-    assert (more[:, 2 * NUM_HOSTS] == ~truth.state["ot_running"]).all()
-    assert (more[:, 2 * NUM_HOSTS + 1 :].argmax(axis=1) == truth.state["red_agent"]).all()
-    assert more[:, 2 * NUM_HOSTS].any()
-    assert truth.out.red_access.any()
+    assert more.shape == (20, 2 * 13 + 1 + 3)
+    states: Any = truth.state
+    assert packed_rows(more).tolist() == [true_bits(state) for state in states]
+    assert more[:, 2 * NUM_HOSTS].any()  # some service is stopped

@@ -28,14 +28,9 @@ def test_the_hosts_red_holds_are_those_with_any_session() -> None:
     states["privileged"] = [1, 0, 0, 1, 0, 8]
     states["removable"] = [0, 2, 0, 2, 8, 8]
     states["persistent"] = [0, 0, 4, 4, 8, 0]
-    assert held_hosts(states).tolist() == [1, 2, 4, 7, 8, 8]
     assert [red_hosts(state) for state in states] == [1, 2, 4, 7, 8, 8]
     assert int(held_hosts(states[3])) == 7
     assert held_hosts(states.reshape(3, 2)).tolist() == [[1, 2], [4, 7], [8, 8]]
-
-
-def test_user_and_enterprise_are_always_reachable() -> None:
-    assert reached(Board()) == set(HOSTS) - OPERATIONAL
 
 
 @pytest.mark.parametrize("kind", ["privileged", "removable", "persistent"])
@@ -49,35 +44,14 @@ def test_a_session_elsewhere_does_not_open_operational(host: str) -> None:
     assert reached(Board().put("privileged", "U0", host)) == set(HOSTS) - OPERATIONAL
 
 
-def test_reachability_through_a_game() -> None:
-    board = Board()
-    expected = [
-        ("Sleep", "DNS OpS", Success.TRUE, {}, 0.0),  # finds nothing
-        ("Sleep", "EXP OpS", Success.FALSE, {}, 0.0),
-        ("Sleep", "DRS Operational", Success.FALSE, {}, 0.0),
-        ("Sleep", "DNS Ent0", Success.TRUE, {"Ent0": "1000"}, 0.0),
-        ("Sleep", "EXP Ent0", Success.TRUE, {"Ent0": "1101"}, 0.0),
-        ("Sleep", "DRS Operational", Success.TRUE, {"Ent0": "0001"}, 0.0),
-        ("Sleep", "DNS OpS", Success.TRUE, {"Ent0": "0001", "OpS": "1000"}, 0.0),
-        ("Restore Ent0", "EXP OpS", Success.FALSE, {}, -1.0),
-        ("Sleep", "DNS Ent0", Success.TRUE, {"Ent0": "1000"}, 0.0),
-        ("Sleep", "EXP Ent0", Success.TRUE, {"Ent0": "1101"}, 0.0),
-        ("Sleep", "EXP OpS", Success.TRUE, {"Ent0": "0001", "OpS": "1101"}, 0.0),
-        ("Restore Ent0", "PE OpS", Success.TRUE, {"OpS": "0001"}, -2.0),
-        ("Sleep", "IMP OpS", Success.TRUE, {"OpS": "0001"}, -11.0),  # no foothold needed any more
-    ]
-    got = []
-    for blue, red, *_ in expected:
-        board.turn(blue, red)
-        got.append((blue, red, board.red.success, board.shown(), board.reward))
-    assert got == expected
-
-
-def test_sessions_in_operational_outlive_the_enterprise_foothold() -> None:
-    board = Board().put("removable", "Ent1").put("persistent", "OpS").turn("Remove Ent1")
-    for _ in range(5):
-        board.turn(red="DRS Operational")
-    assert (board.red.success, board.sessions("OpS")) == (Success.FALSE, {"persistent"})
+def test_a_session_in_operational_needs_no_route_any_more() -> None:
+    board = Board().put("persistent", "Ent0", "OpS").turn("Restore Ent0", "PE OpS")
+    assert (board.red.success, board.sessions("OpS")) == (
+        Success.TRUE,
+        {"privileged", "persistent"},
+    )
+    board.turn(red="IMP OpS")
+    assert (board.red.success, board.reward) == (Success.TRUE, -11.0)
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -86,10 +60,11 @@ def test_open_ports_are_those_of_services_and_decoys(host: str) -> None:
     original = {service.port for service in SCENARIO[HOSTS.index(host)].services}
     assert open_ports(board.state, HOSTS.index(host)) == port_set(original)
     decoys = {"DecoyApache": 80, "DecoyTomcat": 443, "DecoyFemitter": 21, "DecoySSHD": 22}
-    opened = set()
-    for decoy, port in decoys.items():
-        if board.turn(f"{decoy} {host}").blue_success is Success.TRUE:
-            opened.add(port)
+    opened = {
+        port
+        for decoy, port in decoys.items()
+        if board.turn(f"{decoy} {host}").blue_success is Success.TRUE
+    }
     assert open_ports(board.state, HOSTS.index(host)) == port_set(original | opened)
 
 
@@ -102,7 +77,5 @@ def test_connections_are_recorded_by_host_number_and_local_ports() -> None:
     assert board.hosts("event_hosts") == {"U3", "U4"}
     assert board.hosts("shell_events") == {"U4"}
     counts, ports = board.state["event_count"], board.state["event_ports"]
-    assert ({u3: 3, u4: 1}, {u3: port_set([80, 443])}) == (
-        {int(h): int(counts[h]) for h in np.flatnonzero(counts)},
-        {int(h): int(ports[h]) for h in np.flatnonzero(ports)},
-    )
+    assert {int(h): int(counts[h]) for h in np.flatnonzero(counts)} == {u3: 3, u4: 1}
+    assert {int(h): int(ports[h]) for h in np.flatnonzero(ports)} == {u3: port_set([80, 443])}

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from tests.sim.board import HOSTS, Board, Match, host_index
 from workflow_rl.scenario.tables import PORTS, port_set
-from workflow_rl.sim.observe import OBSERVATION_SIZES, SCAN_SLOTS, true_bits
-from workflow_rl.sim.state import Access, Activity, Mark, RedAgent, Success
+from workflow_rl.sim.observation import SIMULATED
+from workflow_rl.sim.observe import SCAN_SLOTS, true_bits
+from workflow_rl.sim.state import Activity, Mark, RedAgent, Success
 
 # --- how events are shown
 
@@ -30,12 +31,17 @@ def expected_activity(events: list[tuple[int, int]], placed: bool, cardiff: bool
     return Activity.SCAN
 
 
+def connect(board: Board, host: str, number: int, *ports: int) -> None:
+    """Arranges a number of connections to ports of a host."""
+    board.batch.state["event_count"][0, host_index(host)] = number
+    board.batch.state["event_ports"][0, host_index(host)] = port_set(ports)
+
+
 def test_a_shell_counts_on_the_host_it_was_opened_on() -> None:
     for connections, shown in ((1, "10"), (3, "11")):  # to one port: a scan, an exploit
         board = Board()
         for name in ("Ent0", "Ent1"):
-            board.batch.state["event_count"][0, host_index(name)] = connections
-            board.batch.state["event_ports"][0, host_index(name)] = port_set([22])
+            connect(board, name, connections, 22)
         board.put("event_hosts", "Ent0", "Ent1").put("shell_events", "Ent1").turn("Sleep")
         assert [board.bits(name)[:2] for name in ("Ent0", "Ent1")] == [shown, "11"]
 
@@ -60,9 +66,7 @@ def test_connections_are_shown_by_their_number_and_local_ports(
     ports = [port for port in ports if port in sorted(set(ports))[:distinct]]
     events = [(port, 50_000) for port in ports] + [(51_234, SHELL)] * shell
     board = Board(observation=observation).marked("Ent0", before)
-    ent0 = host_index("Ent0")
-    board.batch.state["event_count"][0, ent0] = len(events)
-    board.batch.state["event_ports"][0, ent0] = port_set(ports)
+    connect(board, "Ent0", len(events), *ports)
     board.put("event_hosts", *(["Ent0"] if events else []))
     board.put("shell_events", *(["Ent0"] if shell else []))
     board.turn("DecoyVsftpd Ent0" if placed else "Sleep")
@@ -77,9 +81,9 @@ def test_connections_are_shown_by_their_number_and_local_ports(
 # Red's action on a host: the board before it, Blue's decoy, and the bits shown on the host without
 # the decoy, with it placed in the same step, and the same as the cardiff observation shows it.
 SITUATIONS = {
-    "nothing": ("Ent0", "", "DecoyVsftpd", "0000", "0000", "0000"),
-    "sweep": ("Ent0", "DRS Enterprise", "DecoyVsftpd", "0000", "0000", "0000"),
-    "escalation": ("Ent0", "PE Ent0", "DecoyVsftpd", "0000", "0000", "0000"),
+    "nothing": ("Ent0", "", "DecoyVsftpd", *["0000"] * 3),
+    "sweep": ("Ent0", "DRS Enterprise", "DecoyVsftpd", *["0000"] * 3),
+    "escalation": ("Ent0", "PE Ent0", "DecoyVsftpd", *["0000"] * 3),
     "scan of few ports": ("Ent0", "DNS Ent0", "DecoyVsftpd", "1000", "0000", "1000"),
     "scan of three ports": ("U1", "DNS U1", "DecoyApache", "1000", "1000", "1000"),
     "scan without a route": ("OpS", "DNS OpS", "DecoyVsftpd", "0000", "0000", "0000"),
@@ -122,7 +126,7 @@ def test_what_is_shown_with_and_without_a_decoy_placed_in_the_same_step(situatio
 
 
 def test_a_decoy_placed_where_nothing_happens_is_not_shown() -> None:
-    for observation in OBSERVATION_SIZES:
+    for observation in SIMULATED:
         board = Board(observation=observation).turn("DecoyHarakaSMPT Ent0", "DNS U1")
         assert board.shown() == {"U1": "1000"}
         board = Board(observation=observation).turn("DecoyVsftpd U4", "DNS Ent0")
@@ -132,67 +136,6 @@ def test_a_decoy_placed_where_nothing_happens_is_not_shown() -> None:
 def test_a_refused_decoy_hides_nothing() -> None:
     board = Board().turn("DecoyHarakaSMPT Ent0").turn("DecoyHarakaSMPT Ent0", "DNS Ent0")
     assert (board.blue_success, board.bits("Ent0")) == (Success.FALSE, "1000")
-
-
-def test_same_step_decoy_effects_on_enterprise0() -> None:
-    board = Board()
-    true, false = Success.TRUE, Success.FALSE
-    expected = [
-        ("DecoyApache Ent0", "DNS Ent0", true, "0000"),
-        ("Sleep", "DNS Ent0", true, "1000"),
-        ("DecoyTomcat Ent0", "EXP Ent0 by HTTP", false, "1101"),  # hits the Apache
-        ("Sleep", "EXP Ent0 by HTTP", false, "1001"),
-        ("DecoyHarakaSMPT Ent0", "DNS Ent0", true, "1001"),
-        ("DecoyHarakaSMPT Ent0", "DNS Ent0", true, "1001"),
-        ("DecoyVsftpd Ent0", "EXP Ent0 by SSH", true, "1101"),
-    ]
-    got = []
-    for blue, red, *_ in expected:
-        board.turn(blue, red)
-        got.append((blue, red, board.red.success, board.bits("Ent0")))
-    assert got == expected
-
-
-def test_same_step_decoys_and_scans_on_op_server_and_user1() -> None:
-    board = Board().put("persistent", "Ent0").turn("DecoyVsftpd OpS")
-    assert board.turn("DecoyVsftpd OpS", "DNS OpS").bits("OpS") == "0000"
-    assert board.turn("DecoyTomcat OpS", "DNS OpS").bits("OpS") == "1000"
-    assert board.turn("DecoyApache U1", "DNS U1").bits("U1") == "1000"
-
-
-def test_an_ssh_decoy_raises_a_false_alarm() -> None:
-    board = Board()
-    true, false, none = Success.TRUE, Success.FALSE, Success.UNKNOWN
-    expected = [
-        ("DecoySSHD U2", "DNS U2", true, "1000", 0.0),
-        ("Sleep", "EXP U2 by SSH", false, "1101", 0.0),
-        ("Analyse U2", "", none, "0001", 0.0),
-        ("Remove U2", "", none, "0010", 0.0),
-        ("Restore U2", "", none, "0000", -1.0),
-        ("Sleep", "EXP U2 by SSH", false, "0000", 0.0),  # the port is stale
-    ]
-    got = []
-    for blue, red, *_ in expected:
-        board.turn(blue, red)
-        got.append((blue, red, board.red.success, board.bits("U2"), board.reward))
-    assert got == expected
-    assert board.access("U2") is Access.NONE
-
-
-def test_brute_force_on_defender_raises_a_false_alarm() -> None:
-    board = Board()
-    expected = [
-        ("Sleep", "DNS Def", Success.TRUE, "1000", 0.0),
-        ("Sleep", "EXP Def", Success.FALSE, "1101", 0.0),
-        ("Sleep", "EXP Def", Success.FALSE, "1101", 0.0),
-        ("Restore Def", "", Success.UNKNOWN, "0000", -1.0),
-    ]
-    got = []
-    for blue, red, *_ in expected:
-        board.turn(blue, red)
-        got.append((blue, red, board.red.success, board.bits("Def"), board.reward))
-    assert got == expected
-    assert board.access("Def") is Access.NONE
 
 
 def test_activity_lasts_one_step_and_the_mark_stays() -> None:
@@ -247,36 +190,14 @@ def test_in_one_step_a_shown_exploit_beats_blues_action_and_found_malware_beats_
     assert board.bits("Ent0") == bits
 
 
-def test_the_mark_falls_from_privileged_to_user_at_a_new_exploit() -> None:
-    board = Board().turn(red="DNS U4")
-    expected = [
-        ("Sleep", "EXP U4 by HTTP", "1101", {"removable"}),
-        ("Analyse U4", "", "0011", {"removable"}),
-        ("Sleep", "EXP U4 by HTTP", "1101", {"removable"}),
-        ("Analyse U4", "EXP U4 by HTTP", "1111", {"removable"}),
-        ("Remove U4", "EXP U4 by HTTP", "1101", {"removable"}),  # the new shell lives
-        ("Remove U4", "", "0010", set()),
-        ("Sleep", "PE U4", "0010", set()),
-    ]
-    got = []
-    for blue, red, *_ in expected:
-        board.turn(blue, red)
-        got.append((blue, red, board.bits("U4"), board.sessions("U4")))
-    assert got == expected
-    assert board.red.success is Success.FALSE
-
-
 # --- the vectors
 
 
 def test_the_vector_holds_four_bits_per_host_in_host_order() -> None:
-    match = Match(red_agent="sleep").arrange(
-        table=sum((h + 1) % 16 << 4 * h & 0b1100 << 4 * h for h in range(13))
-    )
-    match.turn()
-    expected = []
-    for h in range(13):
-        expected += [0, 0, (h + 1) >> 2 & 1, (h + 1) >> 3 & 1]
+    marks = [(h >> 2 & 1, h >> 3 & 1) for h in range(1, 14)]
+    table = sum((c1 + 2 * c2) << 4 * h + 2 for h, (c1, c2) in enumerate(marks))
+    match = Match(red_agent="sleep").arrange(table=table).turn()
+    expected = [bit for mark in marks for bit in (0, 0, *mark)]
     assert match.batch.observation[0].tolist() == expected
     assert match.batch.observation.dtype == np.int8
 
@@ -315,19 +236,12 @@ def test_the_scan_state_has_a_slot_for_every_host_but_the_op_hosts() -> None:
 
 def test_the_scan_state_tells_the_latest_scan_from_earlier_ones() -> None:
     match = Match(red_agent="meander", observation="cardiff")
-    got = []
-    for target in ("", "U1", "U3", "U0", "U4", "U2", ""):
-        match.turn(target=target)
-        got.append(scan_state(match))
-    assert got == [
-        {},
-        {"U1": 2},
-        {"U1": 1, "U3": 2},
-        {"U1": 1, "U3": 1, "U0": 2},
-        {"U1": 1, "U3": 1, "U0": 1, "U4": 2},
-        {"U1": 1, "U3": 1, "U0": 1, "U4": 1, "U2": 2},
-        {"U1": 1, "U3": 1, "U0": 1, "U4": 1, "U2": 2},  # nothing scanned: unchanged
-    ]
+    earlier: dict[str, int] = {}
+    assert scan_state(match.turn()) == earlier
+    for target in ("U1", "U3", "U0", "U4", "U2"):
+        assert scan_state(match.turn(target=target)) == earlier | {target: 2}
+        earlier[target] = 1
+    assert scan_state(match.turn()) == earlier | {"U2": 2}  # nothing scanned: unchanged
 
 
 def test_of_two_scans_in_a_step_the_scan_state_takes_the_first_slot_only() -> None:
@@ -347,20 +261,6 @@ def test_the_scan_state_ignores_exploits_and_the_op_hosts() -> None:
     match.put("meander_scanned", "OpH1", "U1").put("meander_escalated", "U0").remember("U1", 22)
     match.turn(target="U1")
     assert (match.bits("U1"), scan_state(match)) == ("1101", {})
-
-
-def test_a_scan_hidden_by_a_decoy_is_hidden_from_the_official_vector_only() -> None:
-    got = {}
-    for observation in ("challenge", "cardiff"):
-        match = Match(red_agent="bline", observation=observation)
-        for _ in range(4):
-            match.turn(target="U3")
-        match.turn("DecoyApache Ent0")
-        got[observation] = (match.did, match.bits("Ent0"), int(match.state["scan_latest"]))
-    assert got == {
-        "challenge": ("DNS Ent0", "0000", -1),
-        "cardiff": ("DNS Ent0", "1000", host_index("Ent0")),
-    }
 
 
 # --- the mask
@@ -385,17 +285,6 @@ def test_the_mask_follows_decoys_and_restores() -> None:
     assert offered("Ent0") == fresh
     assert mask[0, :28].all()
     assert mask[0, 132:].all()
-
-
-def test_the_vector_is_the_table_bit_by_bit() -> None:
-    match = Match(red_agent="bline")
-    shown = set()
-    for _ in range(30):
-        match.turn("Sleep")
-        table = int(match.batch.state["table"][0])
-        shown.add(table)
-        assert match.batch.observation[0].tolist() == [table >> i & 1 for i in range(52)]
-    assert len(shown) > 5
 
 
 @pytest.mark.parametrize("agent", RedAgent)

@@ -29,14 +29,6 @@ class NoGaps(Protocol):
     c: Byte = 3
 
 
-class Bytes(Protocol):
-    """Fields that need no alignment."""
-
-    a: Byte = 1
-    b: Byte = 2
-    c: Byte = 3
-
-
 def layout_of(dtype: np.dtype[np.void]) -> list[tuple[str, int, int]]:
     """The fields: name, where it begins, how many bytes it has."""
     assert dtype.fields is not None
@@ -59,7 +51,6 @@ def test_fields_are_aligned_and_what_that_leaves_free_has_a_name() -> None:
 
 def test_a_record_without_gaps_has_no_padding() -> None:
     assert layout_of(record_dtype(NoGaps)) == [("a", 0, 2), ("b", 2, 1), ("c", 3, 1)]
-    assert layout_of(record_dtype(Bytes)) == [("a", 0, 1), ("b", 1, 1), ("c", 2, 1)]
 
 
 def test_the_initial_record_holds_the_values_that_the_layout_states_and_stays_so() -> None:

@@ -4,34 +4,24 @@ from tests.sim.board import EXPLOITS, HOSTS, Board, scanned
 from workflow_rl.scenario.tables import DECOY_NAMES, Subnet, port_set
 from workflow_rl.sim.state import NOBODY, Access, Mark, Outcome, Success
 
-# --- sweep
-
 
 @pytest.mark.parametrize(
     ("subnet", "members"),
     [
         ("User", {"U0", "U1", "U2", "U3", "U4"}),
         ("Enterprise", {"U0", "Def", "Ent0", "Ent1", "Ent2"}),
+        ("Operational", {"U0", "OpS", "OpH0", "OpH1", "OpH2"}),
     ],
 )
-def test_a_sweep_shows_red_all_addresses_of_the_subnet_and_blue_nothing(
+def test_a_sweep_shows_red_all_addresses_of_a_subnet_it_has_a_route_to_and_blue_nothing(
     subnet: str, members: set[str]
 ) -> None:
-    board = Board().turn(red=f"DRS {subnet}")
-    assert (board.red.success, board.hosts("addresses_known")) == (Success.TRUE, members)
-    assert (board.hosts("names_known"), board.shown()) == ({"U0"}, {})
-
-
-def test_a_sweep_of_operational_needs_a_foothold() -> None:
-    board = Board().turn(red="DRS Operational")
-    assert (board.red.success, board.red.outcome) == (Success.FALSE, Outcome.NO_ROUTE)
-    assert board.hosts("addresses_known") == {"U0"}
-    board.put("persistent", "Ent1").turn(red="DRS Operational")
-    assert board.red.success is Success.TRUE
-    assert board.hosts("addresses_known") == {"U0", "OpS", "OpH0", "OpH1", "OpH2"}
-
-
-# --- scan
+    for foothold, has_route in ("U1", subnet != "Operational"), ("Ent1", True):
+        board = Board().put("persistent", foothold).turn(red=f"DRS {subnet}")
+        assert (board.red.success is Success.TRUE) == has_route
+        assert (board.red.outcome is Outcome.NO_ROUTE) == (not has_route)
+        assert board.hosts("addresses_known") == (members if has_route else {"U0"})
+        assert (board.hosts("names_known"), board.shown()) == ({"U0"}, {})
 
 
 @pytest.mark.parametrize(
@@ -57,11 +47,7 @@ def test_a_scan_without_a_route_reports_success_and_changes_nothing() -> None:
     assert (board.red.success, board.red.outcome) == (Success.TRUE, Outcome.NO_ROUTE)
     assert board.shown() == {}
     assert board.changed_since(before) == {
-        "blue_action",
-        "red_action",
-        "red_target",
-        "red_success",
-        "red_outcome",
+        *("blue_action", "red_action", "red_target", "red_success", "red_outcome")
     }
 
 
@@ -80,9 +66,6 @@ def test_under_competition_rules_a_wiped_decoy_absorbs_exploits_even_after_a_res
     assert board.red.exploit == "HarakaRCE"
     assert board.red.outcome is Outcome.SERVICE_ABSENT
     assert board.shown() == {}
-
-
-# --- escalation
 
 
 @pytest.mark.parametrize("kind", ["removable", "persistent"])
@@ -118,24 +101,11 @@ def test_escalation_without_a_session_fails_and_reveals_nothing() -> None:
 
 
 @pytest.mark.parametrize("kind", ["persistent", "privileged"])
-@pytest.mark.parametrize(
-    ("host", "subnet", "linked"),
-    [
-        ("Ent0", Subnet.ENTERPRISE, "Ent0"),
-        ("Ent1", Subnet.ENTERPRISE, "Ent1"),
-        ("Ent2", Subnet.ENTERPRISE, "OpS"),
-        ("OpH0", Subnet.OPERATIONAL, "OpH0"),
-        ("OpH1", Subnet.OPERATIONAL, "OpH1"),
-        ("OpH2", Subnet.OPERATIONAL, "OpH2"),
-        ("OpS", Subnet.OPERATIONAL, "OpS"),
-        ("U0", Subnet.USER, "U0"),
-        ("U1", Subnet.USER, "Ent1"),
-        ("U2", Subnet.USER, "Ent1"),
-        ("U3", Subnet.USER, "Ent0"),
-        ("U4", Subnet.USER, "Ent0"),
-    ],
-)
-def test_what_an_escalation_reveals(host: str, subnet: Subnet, linked: str, kind: str) -> None:
+@pytest.mark.parametrize("host", HOSTS[1:])  # all but Defender
+def test_what_an_escalation_reveals(host: str, kind: str) -> None:
+    subnet = {"E": Subnet.ENTERPRISE, "O": Subnet.OPERATIONAL, "U": Subnet.USER}[host[0]]
+    links = {"Ent2": "OpS", "U1": "Ent1", "U2": "Ent1", "U3": "Ent0", "U4": "Ent0"}
+    linked = links.get(host, host)
     board = Board().put("addresses_known", "U0", host)  # the exploit before it told the address
     board.put(kind, "U0", host).turn(red=f"PE {host}")
     assert int(board.state["subnets_known"]) == 1 << Subnet.USER | 1 << subnet
@@ -144,13 +114,10 @@ def test_what_an_escalation_reveals(host: str, subnet: Subnet, linked: str, kind
     assert bool(board.state["ot_known"]) == (host == "OpS")
 
 
-# --- impact
-
-
 def test_impact_persistence_and_immunity() -> None:
     board = Board().put("persistent", "Ent0", "OpS").marked("OpS", Mark.USER).remember("OpS", 22)
-    true, false, unknown = Success.TRUE, Success.FALSE, Success.UNKNOWN
-    expected = [
+    false, true, unknown = Success
+    story = [
         ("Sleep", "IMP OpS", false, 0.0, "0001", True),  # the service is not known yet
         ("Sleep", "PE OpS", true, -1.0, "0001", True),
         ("Sleep", "IMP OpS", true, -11.0, "0001", False),
@@ -164,13 +131,9 @@ def test_impact_persistence_and_immunity() -> None:
         ("Sleep", "PE OpS", true, -1.0, "0001", True),
         ("Sleep", "IMP OpS", true, -1.0, "0001", True),
     ]
-    got = []
-    for blue, red, *_ in expected:
-        board.turn(blue, red)
-        got.append(
-            (blue, red, board.red.success, board.reward, board.bits("OpS"), board.ot_running)
-        )
-    assert got == expected
+    told = board.story(story, lambda b: (b.red.success, b.reward, b.bits("OpS"), b.ot_running))
+    assert told == story
+    assert bool(board.state["ot_known"])  # never forgotten
 
 
 def test_a_restore_before_red_arrives_makes_the_ot_service_immune() -> None:
@@ -185,25 +148,19 @@ def test_impact_needs_no_privilege_once_the_service_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("session", "known", "outcome"),
+    ("held", "known", "outcome"),
     [
-        (False, True, Outcome.NO_SESSION),
-        (False, False, Outcome.NO_SESSION),
-        (True, False, Outcome.OT_UNKNOWN),
+        ("U1", True, Outcome.NO_SESSION),
+        ("U1", False, Outcome.NO_SESSION),
+        ("OpS", False, Outcome.OT_UNKNOWN),
     ],
 )
 def test_impact_fails_without_a_session_or_the_services_name(
-    session: bool, known: bool, outcome: Outcome
+    held: str, known: bool, outcome: Outcome
 ) -> None:
-    board = Board().put("persistent", *(["OpS"] if session else [])).arrange(ot_known=known)
-    board.turn(red="IMP OpS")
+    board = Board().put("persistent", held).arrange(ot_known=known).turn(red="IMP OpS")
     assert (board.red.outcome, board.red.success) == (outcome, Success.FALSE)
     assert board.ot_running
-
-
-def test_the_known_ot_service_is_never_forgotten() -> None:
-    board = Board().put("persistent", "Ent0", "OpS").turn(red="PE OpS").turn("Restore OpS")
-    assert bool(board.state["ot_known"])
 
 
 def test_how_an_exploit_ended_is_told_of_that_step_only() -> None:

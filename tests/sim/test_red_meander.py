@@ -1,13 +1,7 @@
-from collections import Counter
-
-import numpy as np
 import pytest
 
 from tests.sim.board import HOSTS, Match
-from workflow_rl.config import GameConfig
 from workflow_rl.scenario.tables import Subnet
-from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.draws import WORDS
 from workflow_rl.sim.state import Outcome, Success
 
 USER_HOSTS = ("U0", "U1", "U2", "U3", "U4")
@@ -27,71 +21,6 @@ def settled(*exploited: str, escalated: tuple[str, ...] = ()) -> Match:
     return match
 
 
-# --- a whole game
-
-
-def test_meander_against_a_sleeping_blue() -> None:
-    match = meander()
-    # Red's action, its target being what chance gave; reward; whether a shell was detected
-    story = [
-        ("DRS User", 0.0),
-        ("DNS U1", 0.0),
-        ("DNS U3", 0.0),
-        ("DNS U0", 0.0),
-        ("DNS U4", 0.0),
-        ("DNS U2", 0.0),
-        ("PE U0", 0.0),
-        ("EXP U2 by EternalBlue", -0.1),
-        ("PE U2", -0.1),
-        ("DNS Ent1", -0.1),
-        ("EXP U4 by Haraka", -0.2),
-        ("PE U4", -0.2),
-        ("DNS Ent0", -0.2),
-        ("EXP U1 by SSH", -0.2),
-        ("PE U1", -0.3),
-        ("EXP U0 by SSH", -0.3),
-        ("EXP Ent0 by SSH", -0.3),
-        ("PE Ent0", -1.3),
-        ("DRS Enterprise", -1.3),
-        ("DNS Def", -1.3),
-        ("DNS Ent2", -1.3),
-        ("EXP U3 by Haraka", -1.4),
-        ("PE U3", -1.4),
-        ("EXP Def by SSH", -1.4),  # fails: Enterprise0 is forgotten
-        ("EXP Ent1 by HTTPS", -1.4),
-        ("PE Ent1", -2.4),
-        ("EXP Ent0 by SSH", -2.4),
-        ("PE Ent0", -2.4),
-        ("EXP Def by SSH", -2.4),  # fails: Enterprise0 and 1 are forgotten
-        ("EXP Ent0 by SSH", -2.4),
-        ("PE Ent0", -2.4),
-        ("EXP Ent1 by HTTPS", -2.4),
-        ("PE Ent1", -2.4),
-        ("EXP Def by SSH", -2.4),
-        ("EXP Ent2 by HTTPS", -2.4),
-        ("PE Ent2", -3.4),  # reveals Op_Server0
-        ("DNS OpS", -3.4),
-        ("EXP Ent1 by HTTPS", -3.4),  # undetected
-        ("PE Ent1", -3.4),
-        ("EXP Ent0 by SSH", -3.4),
-    ]
-    got = []
-    shown = {}
-    for step, (action, _) in enumerate(story, start=1):
-        words = action.split()
-        other = "SSH" if words[-1] == "SSH" and words[1] in ("U0", "U1") else ""
-        drawn = words[1] if words[1] in HOSTS else ""
-        match.turn(target=drawn, other=other, detected=step != 38)
-        got.append((match.did, match.reward))
-        shown[step] = match.shown()
-        assert (match.red.success is Success.FALSE) == (words[:2] == ["EXP", "Def"])
-    assert got == story
-    assert sum(reward for _, reward in got) == pytest.approx(-53.8)
-    assert shown[16]["U0"] == "1101"
-    assert shown[24]["Def"] == "1101"
-    assert shown[38]["Ent1"] == "1001"
-
-
 @pytest.mark.parametrize("order", [USER_HOSTS, USER_HOSTS[::-1], ("U3", "U1", "U0", "U4", "U2")])
 def test_meander_always_opens_with_sweep_scans_and_an_escalation_of_user0(
     order: tuple[str, ...],
@@ -101,21 +30,6 @@ def test_meander_always_opens_with_sweep_scans_and_an_escalation_of_user0(
     assert got == ["DRS User", *(f"DNS {host}" for host in order), "PE U0"]
     assert match.red.outcome is Outcome.ALREADY_PRIVILEGED
     assert match.turn(target="U0").did == "EXP U0 by FTP"
-
-
-def test_meander_draws_its_targets_uniformly_from_the_eligible_hosts() -> None:
-    n = 500
-    words = np.zeros((n, 4), np.int64)
-    words[:, 0] = (2 * np.arange(n) + 1) * WORDS // (2 * n)
-    batch = Batch(n, GameConfig(red_agent="meander"))
-    batch.reset(seed=0)
-    for _ in range(2):
-        batch.step(np.zeros(n, np.int64), words)
-    scanned = Counter(HOSTS[h] for h in batch.state["red_target"])
-    assert scanned == dict.fromkeys(USER_HOSTS, n // 5)
-
-
-# --- rule 1: impact
 
 
 def test_meander_impacts_while_op_server_is_on_its_list() -> None:
@@ -131,9 +45,10 @@ def test_a_failed_impact_takes_op_server_off_the_lists() -> None:
     assert match.did == "EXP U1"
     assert match.hosts("meander_escalated") == {"U0"}
     assert match.hosts("meander_exploited") == {"U1"}
-
-
-# --- rule 2: sweeps
+    assert (match.hosts("addresses_known"), match.hosts("names_known")) == (
+        set(HOSTS),
+        {"U0", "OpS"},
+    )
 
 
 def test_meander_sweeps_enterprise_then_operational_then_user_before_anything_else() -> None:
@@ -150,9 +65,6 @@ def test_meander_never_repeats_a_sweep_even_if_it_failed() -> None:
     assert (match.did, match.red.success) == ("DRS Operational", Success.FALSE)
     assert match.turn(target="U0").did == "DNS U0"
     assert int(match.state["meander_swept"]) == 1 << Subnet.OPERATIONAL | 1 << Subnet.USER
-
-
-# --- rule 3: scans
 
 
 def test_meander_scans_each_known_host_once() -> None:
@@ -178,9 +90,6 @@ def test_meander_never_sees_a_decoy_placed_after_its_scan() -> None:
     assert (match.did, match.red.options) == ("EXP U2 by EternalBlue", 2)
 
 
-# --- rule 4: escalation
-
-
 def test_meander_escalates_a_host_right_after_exploiting_it() -> None:
     match = settled().remember("Ent0", 22).turn(target="Ent0")
     assert match.did == "EXP Ent0 by SSH"
@@ -189,16 +98,11 @@ def test_meander_escalates_a_host_right_after_exploiting_it() -> None:
     assert match.hosts("meander_escalated") == {"U0", "Ent0"}
 
 
-def test_meander_does_not_escalate_a_host_it_was_thrown_out_of() -> None:
-    match = settled("Ent0").put("meander_exploited").turn(target="U1")
-    assert match.did == "EXP U1"  # not PE Ent0: it is mapped, and not exploited any more
-
-
 @pytest.mark.parametrize("lost", ["Ent0", "Ent1", "U1", "U4"])
-def test_being_thrown_out_of_one_host_does_not_keep_it_from_escalating_others(lost: str) -> None:
+def test_meander_does_not_escalate_a_host_it_was_thrown_out_of_but_others(lost: str) -> None:
+    assert settled(lost).put("meander_exploited").turn(target="U2").did == "EXP U2"
     others = [name for name in ("Ent0", "Ent1", "U1", "U4") if name != lost]
-    match = settled("Ent0", "Ent1", "U1", "U4").put("meander_exploited", *others)
-    assert match.hosts("meander_mapped") == {lost, *others}
+    match = settled(lost, *others).put("meander_exploited", *others)
     for name in others:
         assert match.put("meander_escalated", "U0").turn(target=name).did == f"PE {name}"
 
@@ -219,9 +123,6 @@ def test_a_failed_escalation_of_a_host_never_mapped_leaves_the_exploited_list() 
     assert match.hosts("meander_exploited") == {"U1", "U2", "U3"}
 
 
-# --- rule 5: exploits
-
-
 def test_meander_exploits_every_known_host_it_has_not_got_including_its_own() -> None:
     match = settled(*(set(HOSTS) - {"U0", "Def"}), escalated=tuple(set(HOSTS) - {"U0", "Def"}))
     match.put("meander_escalated", *(set(HOSTS) - {"OpS"})).put("names_known", "U0")
@@ -229,9 +130,6 @@ def test_meander_exploits_every_known_host_it_has_not_got_including_its_own() ->
     assert match.turn(target="U0").did == "EXP U0 by FTP"
     assert (match.bits("U0"), match.hosts("malware")) == ("1101", {"U0"})
     assert match.turn(target="Def").did == "EXP Def"
-
-
-# --- what it takes from a result
 
 
 def test_a_successful_exploit_enters_the_map() -> None:
@@ -272,12 +170,6 @@ def test_real_sessions_outlive_what_meander_forgets() -> None:
     match = settled("Ent0", escalated=("Ent0",)).put("privileged", "U0", "Ent0")
     match.last("EXP Def", Success.FALSE).turn(target="Ent0")
     assert (match.did, match.sessions("Ent0")) == ("EXP Ent0", {"privileged"})
-
-
-def test_names_and_addresses_are_never_forgotten() -> None:
-    match = settled("OpS", escalated=("OpS",)).last("IMP OpS", Success.FALSE).turn()
-    assert match.hosts("addresses_known") == set(HOSTS)
-    assert match.hosts("names_known") == {"U0", "OpS"}
 
 
 def test_the_op_hosts_are_only_attacked_after_an_impact_failed() -> None:

@@ -6,19 +6,9 @@ from tests.sim.board import HOSTS, Board
 from workflow_rl.sim.state import Mark
 
 VALUES = {  # what a privileged red session costs per step
-    "Def": 0.1,
-    "Ent0": 1.0,
-    "Ent1": 1.0,
-    "Ent2": 1.0,
-    "OpH0": 0.1,
-    "OpH1": 0.1,
-    "OpH2": 0.1,
-    "OpS": 1.0,
+    **dict.fromkeys(HOSTS, 0.1),
+    **dict.fromkeys(("Ent0", "Ent1", "Ent2", "OpS"), 1.0),
     "U0": 0.0,
-    "U1": 0.1,
-    "U2": 0.1,
-    "U3": 0.1,
-    "U4": 0.1,
 }
 
 
@@ -34,17 +24,9 @@ def test_a_user_level_session_costs_nothing(host: str, kind: str) -> None:
     assert Board().put(kind, host).turn().reward == 0.0
 
 
-@pytest.mark.parametrize("host", ["OpH0", "OpH1", "OpH2"])
-def test_escalation_is_charged_in_the_step_it_happens(host: str) -> None:
-    board = Board().turn(red="DNS Ent0").turn(red="EXP Ent0 by SSH").turn(red=f"DNS {host}")
-    assert board.turn(red=f"EXP {host} by SSH").reward == 0.0
-    assert board.turn(red=f"PE {host}").reward == -0.1
-
-
-def test_restoring_the_host_red_is_privileged_on_counts_only_the_restore() -> None:
-    board = Board().turn(red="DNS U1").turn(red="EXP U1 by FTP")
-    assert board.reward == -0.1
-    assert board.turn("Restore U1").reward == -1.0
+def test_an_escalation_is_charged_in_its_step_and_a_restored_host_no_longer() -> None:
+    board = Board().put("persistent", "OpH1")
+    assert [board.turn(red="PE OpH1").reward, board.turn("Restore OpH1").reward] == [-0.1, -1.0]
 
 
 def test_the_reward_follows_the_truth_and_not_blues_marks() -> None:

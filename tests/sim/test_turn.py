@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from tests.sim.board import Board, Match, host_index, host_mask
 from tests.sim.games import ACTING, GAMES, SEEDS, STEPS, N, random_actions
-from workflow_rl.config import RED_AGENTS, GameConfig, RedAgentName
+from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.scenario.actions import DECOY_ACTIONS, FIRST_RESTORE
 from workflow_rl.scenario.tables import DECOYS, Subnet
 from workflow_rl.scenario.tables import HOSTS as SCENARIO
@@ -14,8 +14,6 @@ from workflow_rl.sim.batch import Batch, settings_of
 from workflow_rl.sim.draws import WORDS
 from workflow_rl.sim.state import NOBODY, Access, RedAgent, Success
 from workflow_rl.sim.turn import draw_red_agent
-
-# --- the start
 
 
 def test_an_episode_starts_with_red_on_user0_and_nothing_else() -> None:
@@ -46,30 +44,7 @@ def test_an_episode_starts_with_red_on_user0_and_nothing_else() -> None:
     }
 
 
-@pytest.mark.parametrize("name", RED_AGENTS)
-def test_a_named_red_agent_plays_every_episode(name: RedAgentName) -> None:
-    batch = Batch(50, GameConfig(red_agent=name))
-    for seed in range(3):
-        batch.reset(seed=seed)
-        assert set(batch.state["red_agent"].tolist()) == {RED_AGENTS.index(name)}
-
-
-@pytest.mark.compiled
-def test_mixed_red_agents_are_drawn_for_each_episode_by_their_weights() -> None:
-    n = 20_000
-    weights = {"bline": 3, "sleep": 1}
-    batch = Batch(n, GameConfig(red_agent="mixed", red_probabilities=weights, episode_length=1))
-    batch.reset(seed=0)
-    before = batch.state["red_agent"].copy()
-    for _ in range(2):
-        counts = np.bincount(batch.state["red_agent"], minlength=3)
-        assert counts[RedAgent.MEANDER] == 0
-        assert counts / n == pytest.approx([0.75, 0, 0.25], abs=0.015)
-        batch.step(np.zeros(n, np.int64))  # ends the episode: drawn anew
-    assert (batch.state["red_agent"] != before).mean() == pytest.approx(2 * 0.75 * 0.25, abs=0.015)
-
-
-def test_each_red_agent_gets_its_share_of_the_words_to_the_last_one() -> None:
+def test_mixed_red_agents_get_their_shares_of_the_words_to_the_last_one() -> None:
     def drawn(word: int, **weights: float) -> str:
         game = GameConfig(red_agent="mixed", red_probabilities=weights)
         return RED_AGENTS[draw_red_agent(settings_of(game, autoreset=True)[0], word)]
@@ -82,18 +57,6 @@ def test_each_red_agent_gets_its_share_of_the_words_to_the_last_one() -> None:
     assert drawn(0, sleep=1) == drawn(WORDS - 1, sleep=1) == "sleep"
 
 
-# --- the order of a step
-
-
-def test_blues_restore_comes_before_reds_escalation() -> None:
-    board = Board().put("persistent", "U4").turn("Restore U4", "PE U4")
-    assert (board.red.success, board.access("U4"), board.reward) == (
-        Success.FALSE,
-        Access.NONE,
-        -1.0,
-    )
-
-
 def test_blues_restore_wipes_decoys_before_reds_exploit() -> None:
     board = Board().turn("DecoyHarakaSMPT Ent0").turn(red="DNS Ent0")
     board.turn("Restore Ent0", "EXP Ent0 by SSH")
@@ -101,16 +64,17 @@ def test_blues_restore_wipes_decoys_before_reds_exploit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "success", "access"),
+    ("kind", "blue", "success", "access"),
     [
-        ("removable", Success.FALSE, Access.NONE),
-        ("persistent", Success.TRUE, Access.PRIVILEGED),
+        ("removable", "Remove U4", Success.FALSE, Access.NONE),
+        ("persistent", "Remove U4", Success.TRUE, Access.PRIVILEGED),
+        ("persistent", "Restore U4", Success.FALSE, Access.NONE),
     ],
 )
-def test_blues_remove_comes_before_reds_escalation(
-    kind: str, success: Success, access: Access
+def test_blues_remove_and_restore_come_before_reds_escalation(
+    kind: str, blue: str, success: Success, access: Access
 ) -> None:
-    board = Board().put(kind, "U4").turn("Remove U4", "PE U4")
+    board = Board().put(kind, "U4").turn(blue, "PE U4")
     assert (board.red.success, board.access("U4")) == (success, access)
 
 
@@ -131,17 +95,10 @@ def test_restoring_the_last_foothold_cuts_reds_route_in_the_same_step() -> None:
         assert board.red.outcome.name == "NO_ROUTE"
 
 
-def test_green_acts_after_blue() -> None:
-    board = (
-        Board(green_agent="active").turn("DecoyTomcat Ent0").turn("DecoyApache Ent0", green="Ent0")
-    )
-    assert board.bits("Ent0") == "1000"  # three ports: Green has seen the new decoy
-
-
 def test_order_inside_a_step_on_user4() -> None:
     board = Board().turn(red="DNS U4")
-    true, false = Success.TRUE, Success.FALSE
-    expected = [
+    false, true, _ = Success
+    story = [
         ("Sleep", "EXP U4 by HTTP", true, 0.0, "1101", Access.USER),
         ("Remove U4", "PE U4", false, 0.0, "0010", Access.NONE),
         ("Sleep", "EXP U4 by SSH", true, 0.0, "1101", Access.USER),
@@ -149,13 +106,8 @@ def test_order_inside_a_step_on_user4() -> None:
         ("Restore U4", "PE U4", false, -1.0, "0000", Access.NONE),
         ("Restore U4", "EXP U4 by Haraka", true, -1.1, "1101", Access.PRIVILEGED),
     ]
-    got = []
-    for blue, red, *_ in expected:
-        board.turn(blue, red)
-        got.append(
-            (blue, red, board.red.success, board.reward, board.bits("U4"), board.access("U4"))
-        )
-    assert got == expected
+    told = board.story(story, lambda b: (b.red.success, b.reward, b.bits("U4"), b.access("U4")))
+    assert told == story
 
 
 def test_red_chooses_by_the_result_of_its_last_action() -> None:
@@ -165,8 +117,6 @@ def test_red_chooses_by_the_result_of_its_last_action() -> None:
     assert (match.did, match.red.success) == ("PE U1", Success.FALSE)
     assert match.turn().did == "EXP U1 by FTP"
 
-
-# --- invariants under random play
 
 VALUES = np.array([round(10 * host.confidentiality) for host in SCENARIO])
 POSSIBLE_DECOYS = np.array(  # per host, by its system and its original services

@@ -7,16 +7,16 @@ import pytest
 from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen
 from tests.studies.comparison.test_summary import RISING, measured
 from tests.studies.landscape.lands import made_up, truth
-from workflow_rl.config import PresetName, SearchConfig
+from workflow_rl.config import ComparisonConfig, PresetName, SearchConfig
 from workflow_rl.report.plots import write_page
 from workflow_rl.studies.comparison import figures as comparison
-from workflow_rl.studies.comparison import words
+from workflow_rl.studies.comparison import summary
 from workflow_rl.studies.comparison.gradient import GradientNoise
-from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.summary import summarise
-from workflow_rl.studies.landscape.analysis import analyse_landscape
-from workflow_rl.studies.landscape.figures import landscape_figures, ranking_table
-from workflow_rl.studies.landscape.words import answer_of
+from workflow_rl.studies.comparison.tables import comparison_tables
+from workflow_rl.studies.landscape.analysis import analyse_landscape, answer_of
+from workflow_rl.studies.landscape.figures import landscape_figures
+from workflow_rl.studies.landscape.tables import ranking_table
 from workflow_rl.workflow.orders import TYPES
 from workflow_rl.workflow.short_names import short_order
 
@@ -45,12 +45,13 @@ def compared(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Opened:
     }
     summaries, seconds = summarise(trainings, noise, [-100.0])
     file = tmp_path_factory.mktemp("compared") / "comparison.html"
+    plan = ComparisonConfig(presets=PRESETS, seeds=(0, 1))
     write_page(
         file,
         "Comparison",
         comparison.comparison_figures(trainings, summaries),
-        answer=words.answer_of(Plan(presets=PRESETS, seeds=(0, 1)), summaries, seconds),
-        tables=[words.table_of(summaries, seconds)],
+        answer=summary.answer_of(plan, summaries, seconds),
+        tables=comparison_tables(plan, summaries, seconds),
     )
     return open_file(browser, file)
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ppo.rollouts import made_up, new_network, new_player
+from tests.ppo.rollouts import made_up, new_network
 from tests.workflow.reference import Judged, episode_compliance
-from workflow_rl.config import VIEWS, ViewName
+from workflow_rl.config import PPO_FORMS, VIEWS, ViewName
 from workflow_rl.ppo.rollout import Rollout
-from workflow_rl.train.episodes import Episodes, Scorekeeper, episode_sums
+from workflow_rl.train.episodes import Episodes, Scorekeeper
 from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, REPEAT, VIOLATION
 from workflow_rl.workflow.orders import NUM_ORDERS
 
@@ -44,23 +44,6 @@ def assert_same_episodes(a: Episodes, b: Episodes) -> None:
         np.testing.assert_array_equal(getattr(a, f.name), getattr(b, f.name), f.name)
 
 
-# --- sums
-
-
-def test_sums_appear_where_episodes_end_and_run_on_from_batch_to_batch() -> None:
-    running = np.zeros(2)
-    values = np.array([[1, 10], [2, 20], [3, 30]], np.float32)
-    ends = np.array([[False, True], [True, False], [False, False]])
-    assert episode_sums(values, ends, running).tolist() == [[0, 10], [3, 0], [0, 0]]
-    assert running.tolist() == [3, 50]
-    ends = np.array([[False, False], [False, False], [True, True]])
-    assert episode_sums(values, ends, running).tolist() == [[0, 0], [0, 0], [9, 110]]
-    assert running.tolist() == [0, 0]
-
-
-# --- a rollout scored by hand
-
-
 def test_a_small_rollout_by_hand() -> None:
     # One environment: two episodes, the second judged differently by the two views.
     verdict = np.array(
@@ -89,89 +72,72 @@ def test_a_small_rollout_by_hand() -> None:
     assert episodes.alignment.tolist() == [15, 30]
 
 
-def test_the_environments_reward_is_never_overwritten() -> None:
+def scored(rollout: Rollout, weight: Any = 30.0, **how: Any) -> tuple[Any, Episodes]:
+    return Scorekeeper(rollout.actions.shape[1]).score(rollout, weight, "observed", **how)
+
+
+def test_without_weight_the_training_reward_is_the_environments_which_is_never_overwritten() -> (
+    None
+):
     rollout = random_rollout(np.random.default_rng(0), 30, 4)
     before = rollout.env_reward.copy()
-    trained, _ = Scorekeeper(4).score(rollout, weight=30, view="observed")
+    assert (scored(rollout)[0] != before).any()
+    trained, episodes = scored(rollout, 0)
+    np.testing.assert_array_equal(trained, before)
     np.testing.assert_array_equal(rollout.env_reward, before)
-    assert (trained != before).any()
-
-
-def test_without_weight_the_training_reward_is_the_environments() -> None:
-    rollout = random_rollout(np.random.default_rng(0), 30, 4)
-    trained, episodes = Scorekeeper(4).score(rollout, weight=0, view="observed")
-    np.testing.assert_array_equal(trained, rollout.env_reward)
     assert not episodes.alignment.any()
 
 
-def test_a_bonus_for_removals_is_trained_on_and_told_nowhere() -> None:
+def test_bonus_and_baseline_change_what_is_trained_on_and_nothing_that_is_told() -> None:
     rollout = random_rollout(np.random.default_rng(0), 30, 4)
     removed = np.random.default_rng(1).random((30, 4)) < 0.3
-    plain, told = Scorekeeper(4).score(rollout, weight=30, view="observed")
-    rewarded, same = Scorekeeper(4).score(
-        replace(rollout, removed=removed), weight=30, view="observed", removal_bonus=0.5
-    )
+    plain, told = scored(rollout)
+    rewarded, same = scored(replace(rollout, removed=removed), removal_bonus=0.5)
     np.testing.assert_array_equal(rewarded, plain + np.float32(0.5) * removed)
+    assert_same_episodes(told, same)
+    shaped, same = scored(rollout, ppo=PPO_FORMS["tuned"])
+    assert (plain != shaped).any()
     assert_same_episodes(told, same)
 
 
 def test_each_order_may_have_its_own_weight() -> None:
     rollout = random_rollout(np.random.default_rng(0), 30, 4)
     weights = np.linspace(1, 50, NUM_ORDERS)
-    whole, _ = Scorekeeper(4).score(rollout, weight=1.0, view="observed")
-    trained, episodes = Scorekeeper(4).score(
-        rollout, weight=weights[rollout.orders], view="observed"
-    )
-    shares = whole - rollout.env_reward
-    np.testing.assert_allclose(
-        trained - rollout.env_reward, weights[rollout.orders] * shares, rtol=1e-4, atol=1e-4
-    )
-    np.testing.assert_allclose(
-        episodes.alignment, weights[episodes.order] * episodes.compliance_observed, rtol=1e-5
-    )
+    shares = scored(rollout, 1.0)[0] - rollout.env_reward
+    trained, episodes = scored(rollout, weights[rollout.orders])
+    expected = weights[rollout.orders] * shares
+    np.testing.assert_allclose(trained - rollout.env_reward, expected, rtol=1e-4, atol=1e-4)
+    expected = weights[episodes.order] * episodes.compliance("observed")
+    np.testing.assert_allclose(episodes.alignment, expected, rtol=1e-5)
 
 
-def test_a_baseline_changes_what_is_trained_on_and_nothing_that_is_told() -> None:
+def test_a_baseline_looks_beyond_the_batch_where_returns_do() -> None:
     rollout = random_rollout(np.random.default_rng(0), 30, 4)
-    plain, told = Scorekeeper(4).score(rollout, 30.0, "observed")
-    shaped, same = Scorekeeper(4).score(rollout, 30.0, "observed", control_variate_gamma=0.95)
-    assert (plain != shaped).any()
-    for name in vars(told):
-        np.testing.assert_array_equal(getattr(told, name), getattr(same, name))
+    cut = replace(PPO_FORMS["modern"], gae_lambda=None)
+    going_on, cut_off = (
+        Scorekeeper(4).score(rollout, 30.0, "observed", ppo=ppo)[0]
+        for ppo in (PPO_FORMS["modern"], cut)
+    )
+    differs = going_on != cut_off
+    assert differs[-1].any()
+    assert not differs[:-1].any()
+    assert not differs[rollout.ends].any()
 
 
 def test_episodes_come_in_the_order_in_which_they_end() -> None:
-    ends = np.array([[False, True, False], [True, False, False], [False, True, True]])
-    nothing = np.zeros((3, 3, 2))
-    _, episodes = Scorekeeper(3).score(
-        rollout_with(nothing, nothing, ends, np.zeros((3, 3)), 0), 30, "observed"
-    )
+    nothing, ends = np.zeros((3, 3, 2)), np.zeros((3, 3), np.bool_)
+    assert len(scored(rollout_with(nothing, nothing, ends, nothing[..., 0], 0))[1]) == 0
+    ends[[0, 1, 2, 2], [1, 0, 1, 2]] = True
+    _, episodes = scored(rollout_with(nothing, nothing, ends, nothing[..., 0], 0))
     assert episodes.env.tolist() == [1, 0, 1, 2]
-    assert len(episodes) == 4
-
-
-def test_a_rollout_without_an_end_has_no_episodes() -> None:
-    nothing = np.zeros((5, 2, 2))
-    ends = np.zeros((5, 2), np.bool_)
-    _, episodes = Scorekeeper(2).score(
-        rollout_with(nothing, nothing, ends, np.ones((5, 2)), 0), 30, "observed"
-    )
-    assert len(episodes) == 0
 
 
 def test_19_of_20_reaches_a_threshold_of_95_percent() -> None:
     verdict = np.full((20, 1, 2), COMPLIANT)
     verdict[0] = VIOLATION
     ends = np.arange(20)[:, None] == 19
-    rollout = rollout_with(verdict, np.ones((20, 1, 2)), ends, np.zeros((20, 1)), 0)
-    _, episodes = Scorekeeper(1).score(rollout, 30, "observed")
+    _, episodes = scored(rollout_with(verdict, verdict > 0, ends, np.zeros((20, 1)), 0))
     assert float(episodes.compliance("observed").mean()) >= 0.95
-
-
-def test_compliance_is_chosen_by_view() -> None:
-    _, episodes = Scorekeeper(4).score(random_rollout(np.random.default_rng(0), 30, 4), 1, "true")
-    assert episodes.compliance("observed") is episodes.compliance_observed
-    assert episodes.compliance("true") is episodes.compliance_true
 
 
 @settings(deadline=None, max_examples=50)
@@ -220,27 +186,6 @@ def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view
             assert fixes[number] == (joined["verdict"][span, env, 0] != NOT_A_FIX).sum()
             start, number = stop, number + 1
         assert number == len(got)
-
-
-# --- real games
-
-
-def test_the_logged_reward_of_an_episode_is_the_sum_of_the_games_rewards() -> None:
-    player = new_player(5, order=None, episode_length=12)
-    network = new_network(player.width)
-    keeper = Scorekeeper(5)
-    rewards, episodes = [], []
-    for _ in range(3):
-        rollout = player.collect(network, 20)
-        rewards.append(rollout.env_reward)
-        episodes.append(keeper.score(rollout, 30, "observed")[1])
-    played = np.concatenate(rewards).reshape(5, 12, 5).sum(axis=1)  # episode, env
-    for env in range(5):
-        got = np.concatenate([e.env_reward[e.env == env] for e in episodes])
-        np.testing.assert_allclose(got, played[:, env], rtol=1e-5)
-
-
-# --- going on later
 
 
 def test_a_kept_state_goes_on_identically() -> None:

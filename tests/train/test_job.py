@@ -1,12 +1,19 @@
-from dataclasses import asdict, replace
+import json
+from dataclasses import replace
 
-from tests.runs.work import job, result
+import numpy as np
+import pytest
+
+from tests.runs.work import outcome
+from tests.train.toys import MODERN, final, job, trained
 from workflow_rl.config import TrainConfig
-from workflow_rl.train.job import TrainResult
+from workflow_rl.files import json_text
+from workflow_rl.train.job import TrainOutcome
+from workflow_rl.workflow.orders import TYPES
 
 
 def test_a_job_names_the_order_that_it_trains_by_its_own_units() -> None:
-    some = job(7)
+    some = job(order=7)
     assert str(some.workflow) == "defender > op_server > enterprise > user > op_host"
     assert replace(some, order=None).workflow is None
     groups = {"jewels": ("Op_Server0",), "laptops": ("User1", "User2")}
@@ -14,22 +21,37 @@ def test_a_job_names_the_order_that_it_trains_by_its_own_units() -> None:
     assert own.workflow == ("rest", "laptops", "jewels")
 
 
-def test_a_result_is_shown_with_the_names_of_its_order() -> None:
-    found = replace(result(7, -12.5), workflow="rest > laptops > jewels")
-    assert repr(found).startswith("TrainResult(rest > laptops > jewels: reward -12.50 ")
-    assert TrainResult.from_json(asdict(found)) == found
+def test_its_policy_names_what_it_sees_does_and_follows() -> None:
+    game = {"observation": "memory", "red_agent": "meander"}
+    training = trained(job(MODERN, game=game, action_space="useful", max_episodes=2))
+    policy = training.job.policy(final(training), update=2)
+    assert (policy.observation.name, policy.action_space.name) == ("memory", "useful")
+    assert (policy.config.game, policy.config.ppo) == (training.job.game, MODERN)
+    assert (policy.order, policy.facts) == (TYPES[40], {"update": 2})
+    assert policy.is_masked
+    seen = training.player.world.observation
+    encoding = policy.encoding
+    assert encoding is not None
+    bits = np.tile(encoding.order_bits(TYPES.host_ranks([40])), (len(seen), 1))
+    actor, _ = training.learner.network.mlps()
+    expected = actor.forward(np.hstack([seen, bits]))
+    np.testing.assert_array_equal(policy.logits(seen), expected)
+    anything = replace(training.job, order=None).policy(final(training))
+    assert anything.order is None
+    assert anything.is_conditioned
 
 
-def test_a_result_stored_without_the_names_is_read_and_shown_by_number() -> None:
-    stored = asdict(result(7, -12.5))
-    del stored["workflow"]
-    assert repr(TrainResult.from_json(stored)).startswith("TrainResult(order 7: reward -12.50 ")
-
-
-def test_what_is_shown_of_a_result_is_one_line_that_says_it() -> None:
-    found = replace(result(7, -12.5, compliance=0.96), alignment_weights=[30.0] * 120)
+def test_an_outcome_is_shown_in_one_line_and_comes_back_from_its_plain_data() -> None:
+    found = replace(outcome(7, -12.5, compliance=0.96), alignment_weights=(30.0,) * 120)
     assert repr(found) == (
-        "TrainResult(order 7: reward -12.50 ± 0.49 over 12 episodes, compliance 0.960 "
-        "(true 0.960), compliant, stopped: compliant, 3 updates, 360 transitions)"
+        "TrainOutcome(defender > op_server > enterprise > user > op_host: reward -12.50 ± 0.49 "
+        "over 12 episodes, compliance 0.960 (true 0.960), compliant, stopped: compliant, 3 "
+        "updates, 360 transitions)"
     )
-    assert repr(replace(found, order=None)).startswith("TrainResult(every order: ")
+    assert repr(replace(found, workflow=None)).startswith("TrainOutcome(every order: ")
+    stored = json.loads(json_text(found.as_json()))
+    assert TrainOutcome.from_json(stored) == found
+    assert (found.alignment_weight(3), outcome(7, -12.5).alignment_weight(3)) == (30.0, 30.0)
+    for lost in ("best", "updates"):
+        with pytest.raises(KeyError):
+            TrainOutcome.from_json({name: stored[name] for name in stored if name != lost})

@@ -1,19 +1,15 @@
 """Trainings of a fraction of a second to test with."""
 
-import math
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-from workflow_rl.config import (
-    PPO_FORMS,
-    GameConfig,
-    PPOConfig,
-    TrainConfig,
-)
+from workflow_rl.agents.policy import Weights
+from workflow_rl.config import PPO_FORMS, GameConfig, PPOConfig, TrainConfig
+from workflow_rl.files import json_text
 from workflow_rl.train.episodes import Episodes
-from workflow_rl.train.job import TrainJob, TrainResult, Weights
-from workflow_rl.train.loop import Training, UpdateRecord, weights_of
+from workflow_rl.train.job import TrainJob, TrainOutcome
+from workflow_rl.train.loop import Training, UpdateRecord
 
 TOY: dict[str, Any] = {
     "n_envs": 6,
@@ -53,9 +49,11 @@ JOBS: dict[str, Callable[[], TrainJob]] = {
     "until compliant": lambda: job(stop_at="compliance", compliance_threshold=0.1),
     "replayed rollouts": lambda: job(replay_rollouts=1),
     "bonus for removals": lambda: job(removal_bonus=1.0),
-    "forgotten entries": lambda: job(
-        MODERN, order=None, game={"observation": "memory"}, forget=("scans", "clock")
+    "a belief, updates that cut episodes": lambda: job(
+        MODERN, order=None, update_steps=42, game={"observation": "belief"}
     ),
+    "documented, fused": lambda: job(replace(PPO_FORMS["documented"], engine="fused")),
+    "modern, autograd": lambda: job(replace(MODERN, engine="autograd"), order=None),
     "replayed masked rollouts": lambda: job(MODERN, order=None, replay_rollouts=2),
 }
 
@@ -68,12 +66,12 @@ def trained(some: TrainJob) -> Training:
     return training
 
 
-def train(some: TrainJob) -> TrainResult:
-    return trained(some).result()
+def train(some: TrainJob) -> TrainOutcome:
+    return trained(some).outcome()
 
 
 def final(training: Training) -> Weights:
-    return weights_of(training.learner.network)
+    return training.learner.network.weights()
 
 
 def assert_is(weights: Weights, expected: Weights) -> None:
@@ -84,19 +82,17 @@ def assert_is(weights: Weights, expected: Weights) -> None:
 
 def assert_same(a: Training, b: Training) -> None:
     """Two trainings found the same, and ended with the same policies."""
-    for f in fields(TrainResult):
-        one, other = getattr(a.result(), f.name), getattr(b.result(), f.name)
-        assert one == other or (math.isnan(one) and math.isnan(other)), f.name
+    assert json_text(a.outcome().as_json()) == json_text(b.outcome().as_json())
     assert_is(a.best, b.best)
     assert_is(final(a), final(b))
 
 
-def logged(some: TrainJob) -> tuple[TrainResult, list[UpdateRecord], list[Episodes]]:
+def logged(some: TrainJob) -> tuple[TrainOutcome, list[UpdateRecord], list[Episodes]]:
     """A training, its log, and its episodes by update."""
     training = Training(some)
     updates = list(training.updates())
     return (
-        training.result(),
+        training.outcome(),
         [record for record, _ in updates],
         [episodes for _, episodes in updates],
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.workflow.reference import Judged, judge_by_marks, judge_by_truth
 from workflow_rl.config import GameConfig, RedAgentName
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
-from workflow_rl.scenario.tables import DEFENDER, HOST_NAMES, host_set
+from workflow_rl.scenario.tables import HOST_NAMES, host_set
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.state import Access, Mark
 from workflow_rl.workflow.compliance import (
@@ -76,8 +76,6 @@ def truly(held: set[str], removable: set[str], action: str, order: str = ORDER) 
     return VERDICTS[judgement.verdict[0]]
 
 
-# --- against the reference
-
 # Few open hosts, and targets among all of them: then every verdict is common.
 mark_maps = st.dictionaries(
     st.sampled_from(HOST_NAMES), st.sampled_from(["Unknown", "User", "Privileged"]), max_size=4
@@ -91,48 +89,29 @@ orders = st.sampled_from(ORDERS)
 activities = st.dictionaries(st.sampled_from(HOST_NAMES), st.sampled_from([0b01, 0b11]))
 
 
-@settings(deadline=None)  # the first call compiles
-@given(st.lists(st.tuples(mark_maps, activities, actions, orders), max_size=20))
-def test_the_observed_view_judges_as_the_reference_does(steps: list[Any]) -> None:
-    judgement = judge_observed(
-        np.array([table_of(marks, activity) for marks, activity, _, _ in steps], np.int64),
-        np.array([parse_action(action) for _, _, action, _ in steps], np.int64),
-        RANKS[[TYPES.index(order) for *_, order in steps]].reshape(-1, 13),
-    )
-    assert len(judgement.any_open) == len(judgement.verdict) == len(steps)
-    for k, (marks, _, action, order) in enumerate(steps):
-        every_host = {host: marks.get(host, "No") for host in HOST_NAMES}
-        assert meaning(judgement, k) == judge_by_marks(every_host, action, order)
-
-
 @settings(deadline=None)
 @given(
     st.lists(st.sampled_from("abcdef"), min_size=12, max_size=12),
-    st.lists(st.tuples(mark_maps, actions), min_size=1, max_size=10),
+    st.lists(st.tuples(mark_maps, activities, actions), min_size=1, max_size=10),
     st.randoms(use_true_random=False),
 )
-def test_orders_of_any_units_are_judged_as_the_reference_does(
+def test_orders_of_any_units_are_judged_by_blues_table_as_the_reference_does(
     homes: list[str], steps: list[Any], random: Any
 ) -> None:
     groups = {name: [h for h, n in zip(FIXABLE, homes, strict=True) if n == name] for name in homes}
     assume(len(groups) > 1)
     units = units_of(groups)
-    order = Order(random.sample(units.names, len(units)), units)
+    given_orders = [Order(random.sample(units.names, len(units)), units) for _ in steps]
+    ranks = np.array([order.host_ranks for order in given_orders])
     home = {host: name for name, hosts in groups.items() for host in hosts}
-    judgement = judge_observed(
-        np.array([table_of(marks) for marks, _ in steps], np.int64),
-        np.array([parse_action(action) for _, action in steps], np.int64),
-        np.tile(order.host_ranks, (len(steps), 1)),
-    )
-    masks = without_violations(
-        np.ones((len(steps), NUM_ACTIONS), np.bool_),
-        np.array([table_of(marks) for marks, _ in steps], np.int64),
-        np.tile(order.host_ranks, (len(steps), 1)),
-    )
-    for k, (marks, action) in enumerate(steps):
+    tables = np.array([table_of(marks, activity) for marks, activity, _ in steps], np.int64)
+    played = np.array([parse_action(action) for *_, action in steps], np.int64)
+    judgement = judge_observed(tables, played, ranks)
+    masks = without_violations(np.ones((len(steps), NUM_ACTIONS), np.bool_), tables, ranks)
+    for k, (marks, _, action) in enumerate(steps):
         every_host = {host: marks.get(host, "No") for host in HOST_NAMES}
-        assert meaning(judgement, k) == judge_by_marks(every_host, action, order, home)
-        assert masks[k, parse_action(action)] == (judgement.verdict[k] != VIOLATION)
+        assert meaning(judgement, k) == judge_by_marks(every_host, action, given_orders[k], home)
+        assert masks[k, played[k]] == (judgement.verdict[k] != VIOLATION)
 
 
 @settings(deadline=None)  # the first call compiles
@@ -152,41 +131,71 @@ def test_the_true_view_judges_as_the_reference_does(steps: list[Any]) -> None:
         assert meaning(judgement, k) == judge_by_truth(access, user & shells, action, order)
 
 
-# --- observed view, by hand
+USER_FIRST = "op_host > user > enterprise > op_server > defender"
+THREE = "Enterprise1=Privileged User3=User User4=Unknown"
+SEEN = {  # Blue's marks and its order: the verdict on each action
+    ("", ORDER): {
+        **dict.fromkeys(("Remove User1", "Restore User1", "Restore User0"), "repeat"),
+        "Remove Defender": "repeat",
+    },
+    ("User1=User", ORDER): {
+        "Remove User1": "compliant",
+        **dict.fromkeys(("Remove User2", "Remove Enterprise0", "Restore User2"), "violation"),
+        **dict.fromkeys(("Sleep", "Monitor", "Analyse User1", "DecoyApache User1"), "no fix"),
+    },
+    ("User1=Privileged", ORDER): {"Remove User1": "compliant"},
+    ("User1=Unknown", ORDER): {"Remove User1": "repeat", "Restore User1": "compliant"},
+    ("User1=Unknown Enterprise0=User", ORDER): {"Remove User1": "repeat"},
+    ("User0=User Enterprise0=User", USER_FIRST): {"Restore Enterprise0": "compliant"},
+    ("User0=Unknown User1=User", ORDER): {"Remove User0": "repeat"},
+    ("User0=User User1=User", ORDER): {"Remove User0": "violation"},
+    (THREE, ORDER): {"Restore Enterprise1": "compliant", "Restore User3": "violation"},
+    (THREE, USER_FIRST): {
+        **dict.fromkeys(("Restore User3", "Restore User4", "Remove User3"), "compliant"),
+        "Restore Enterprise1": "violation",
+    },
+    **{
+        (f"{host}={mark}{more}", ORDER): verdicts
+        for mark in ("Unknown", "User", "Privileged")
+        for host, more, verdicts in (
+            ("Op_Host1", "", {"Restore Op_Host1": "compliant"}),
+            ("User0", "", {"Restore User0": "repeat", "Restore User1": "repeat"}),
+            ("User0", " User1=User", {"Restore User0": "violation", "Restore User1": "compliant"}),
+        )
+    },
+}
 
 
-def test_only_a_remove_or_a_restore_is_a_fix() -> None:
-    marks = dict.fromkeys(HOST_NAMES, "User")
-    for action in ACTION_NAMES:
-        is_fix = action.split()[0] in ("Remove", "Restore")
-        assert (seen(marks, action) == "no fix") == (not is_fix)
+@pytest.mark.parametrize(("marks", "order"), SEEN)
+def test_only_marked_hosts_of_the_first_unit_that_has_any_are_due_by_blues_table(
+    marks: str, order: str
+) -> None:
+    verdicts = SEEN[marks, order]
+    named = dict(mark.split("=") for mark in marks.split())
+    assert {action: seen(named, action, order) for action in verdicts} == verdicts
 
 
-@pytest.mark.parametrize("mark", ["Unknown", "User", "Privileged"])
-def test_user0_is_never_open(mark: str) -> None:
-    assert seen({"User0": mark}, "Restore User0") == "repeat"
-    assert seen({"User0": mark}, "Restore User1") == "repeat"
-    assert seen({"User0": mark, "User1": "User"}, "Restore User0") == "violation"
-    assert seen({"User0": mark, "User1": "User"}, "Restore User1") == "compliant"
+HELD = {  # hosts that Red holds, those where Remove ends a session: the verdict on each action
+    ("User0", ""): {"Restore User0": "repeat"},
+    ("User0 User1", ""): {
+        "Remove User1": "repeat",
+        "Restore User1": "compliant",
+        "Restore User0": "violation",
+    },
+    ("User0 User1", "User1"): {"Remove User1": "compliant", "Remove User2": "repeat"},
+    ("User0 User1 Enterprise0", "User1"): {
+        "Restore Enterprise0": "compliant",
+        **dict.fromkeys(("Restore User1", "Remove User1", "Restore Enterprise1"), "violation"),
+    },
+}
 
 
-def test_user0_does_not_make_its_type_the_first_open_one() -> None:
-    order = "user > enterprise > op_server > op_host > defender"
-    assert (
-        seen({"User0": "User", "Enterprise0": "User"}, "Restore Enterprise0", order) == "compliant"
-    )
-
-
-@pytest.mark.parametrize("mark", ["Unknown", "User", "Privileged"])
-def test_every_mark_makes_a_host_open(mark: str) -> None:
-    assert seen({"Op_Host1": mark}, "Restore Op_Host1") == "compliant"
-
-
-def test_a_remove_of_a_host_already_unknown_is_a_repeat() -> None:
-    assert seen({"User1": "Unknown"}, "Remove User1") == "repeat"
-    assert seen({"User1": "Unknown", "Enterprise0": "User"}, "Remove User1") == "repeat"
-    assert seen({"User1": "User"}, "Remove User1") == "compliant"
-    assert seen({"User1": "Privileged"}, "Remove User1") == "compliant"
+@pytest.mark.parametrize(("held", "removable"), HELD)
+def test_only_held_hosts_of_the_first_unit_that_has_any_are_due_in_truth(
+    held: str, removable: str
+) -> None:
+    verdicts, sets = HELD[held, removable], (set(held.split()), set(removable.split()))
+    assert {action: truly(*sets, action) for action in verdicts} == verdicts
 
 
 def test_the_shield_forbids_violations_and_nothing_else() -> None:
@@ -201,38 +210,6 @@ def test_the_shield_forbids_violations_and_nothing_else() -> None:
     assert mask.tolist() == [verdict != "violation" for verdict in verdicts]
 
 
-def test_a_remove_of_user0_marked_unknown_is_a_repeat_too() -> None:
-    assert seen({"User0": "Unknown", "User1": "User"}, "Remove User0") == "repeat"
-    assert seen({"User0": "User", "User1": "User"}, "Remove User0") == "violation"
-
-
-def test_a_restore_of_a_host_already_unknown_counts() -> None:
-    assert seen({"User1": "Unknown"}, "Restore User1") == "compliant"
-
-
-def test_a_free_remove_of_a_clean_host_is_a_violation_even_of_the_right_type() -> None:
-    assert seen({"User1": "User"}, "Remove User2") == "violation"
-    assert seen({"User1": "User"}, "Remove Enterprise0") == "violation"
-    assert seen({"User1": "User"}, "Restore User2") == "violation"
-
-
-def test_a_fix_while_nothing_is_open_does_not_count() -> None:
-    for action in ("Remove User1", "Restore User1", "Restore User0", "Remove Defender"):
-        assert seen({}, action) == "repeat"
-
-
-def test_only_the_first_type_with_an_open_host_is_to_be_fixed() -> None:
-    marks = {"Enterprise1": "Privileged", "User3": "User", "User4": "Unknown"}
-    enterprise_first = "op_server > enterprise > op_host > user > defender"
-    user_first = "op_host > user > enterprise > op_server > defender"
-    assert seen(marks, "Restore Enterprise1", enterprise_first) == "compliant"
-    assert seen(marks, "Restore User3", enterprise_first) == "violation"
-    assert seen(marks, "Restore Enterprise1", user_first) == "violation"
-    assert seen(marks, "Restore User3", user_first) == "compliant"
-    assert seen(marks, "Restore User4", user_first) == "compliant"
-    assert seen(marks, "Remove User3", user_first) == "compliant"
-
-
 def test_activity_alone_opens_nothing() -> None:
     judgement = judge_observed(
         np.array([table_of({}, dict.fromkeys(HOST_NAMES, 0b11))]),
@@ -240,32 +217,6 @@ def test_activity_alone_opens_nothing() -> None:
         RANKS[:1],
     )
     assert (judgement.any_open.tolist(), judgement.verdict.tolist()) == ([False], [REPEAT])
-
-
-# --- true view, by hand
-
-
-def test_a_remove_that_kills_nothing_is_a_repeat() -> None:
-    assert truly({"User0", "User1"}, {"User1"}, "Remove User1") == "compliant"
-    assert truly({"User0", "User1"}, set(), "Remove User1") == "repeat"
-    assert truly({"User0", "User1"}, {"User1"}, "Remove User2") == "repeat"
-    assert truly({"User0", "User1"}, set(), "Restore User1") == "compliant"
-
-
-def test_a_restore_out_of_order_is_a_violation_and_killing_out_of_order_too() -> None:
-    held = {"User0", "User1", "Enterprise0"}
-    assert truly(held, {"User1"}, "Restore User1") == "violation"
-    assert truly(held, {"User1"}, "Remove User1") == "violation"
-    assert truly(held, {"User1"}, "Restore Enterprise0") == "compliant"
-    assert truly(held, {"User1"}, "Restore Enterprise1") == "violation"
-
-
-def test_reds_own_foothold_is_not_open_in_truth_either() -> None:
-    assert truly({"User0"}, set(), "Restore User0") == "repeat"
-    assert truly({"User0", "User1"}, set(), "Restore User0") == "violation"
-
-
-# --- played out
 
 
 class Played:
@@ -329,18 +280,6 @@ def test_real_games_are_judged_as_the_reference_judges_what_blue_saw_and_what_wa
 
 
 @pytest.mark.compiled
-def test_against_bline_the_120_orders_fall_into_24_classes_of_equal_verdicts() -> None:
-    classes = TYPES.classes_without("defender")
-    representatives = np.array([np.flatnonzero(classes == number)[0] for number in range(24)])
-    for step in play("bline", envs=16, steps=120, fixes=0.4):
-        assert not (step.table >> (4 * DEFENDER + 2) & 0b11).any()
-        assert (step.red_access[:, DEFENDER] == Access.NONE).all()
-        for judge in (step.seen, step.true):
-            verdicts = np.array([judge(order).verdict for order in range(NUM_ORDERS)])
-            np.testing.assert_array_equal(verdicts, verdicts[representatives[classes]])
-
-
-@pytest.mark.compiled
 def test_against_bline_only_the_places_of_enterprise_op_server_and_user_matter() -> None:
     steps = play("bline", envs=16, steps=120, fixes=0.4)  # its chain passes no Op_Host either
     by_rest: dict[tuple[str, ...], set[bytes]] = {}
@@ -358,8 +297,9 @@ def test_meander_raises_false_alarms_on_the_defender_that_only_the_observed_view
     first = TYPES.index("defender > enterprise > op_server > op_host > user")
     alarms = 0
     for step in play("meander", envs=16, steps=300):
-        assert (step.red_access[:, DEFENDER] == Access.NONE).all()
-        alarmed = (step.table >> (4 * DEFENDER + 2) & 0b11) != 0
+        defender = HOST_NAMES.index("Defender")
+        assert (step.red_access[:, defender] == Access.NONE).all()
+        alarmed = (step.table >> (4 * defender + 2) & 0b11) != 0
         if alarmed.any():
             step.actions[:] = parse_action("Restore Defender")
             assert (step.seen(first).verdict[alarmed] == COMPLIANT).all()

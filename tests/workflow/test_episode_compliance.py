@@ -18,7 +18,7 @@ from workflow_rl.workflow.compliance import (
 # What can happen in a step: whether a host is open, and what the action was.
 STEPS = {
     "quiet": (False, NOT_A_FIX),
-    "idle fix": (False, REPEAT),
+    "idle_fix": (False, REPEAT),
     "waits": (True, NOT_A_FIX),
     "repeat": (True, REPEAT),
     "wrong": (True, VIOLATION),
@@ -50,37 +50,28 @@ def shares_of(*steps: str) -> tuple[list[float], float]:
     return shares[:, 0].tolist(), float(rates[-1, 0])
 
 
-# --- by hand
-
-
-def test_a_share_is_the_change_of_the_running_rate() -> None:
-    shares, rate = shares_of("right", "wrong", "right", "right", "wrong")
-    assert shares == pytest.approx([1, 1 / 2 - 1, 2 / 3 - 1 / 2, 3 / 4 - 2 / 3, 3 / 5 - 3 / 4])
-    assert rate == pytest.approx(3 / 5)
-
-
-def test_only_counted_fixes_have_a_share() -> None:
-    shares, rate = shares_of("waits", "right", "repeat", "quiet", "idle fix", "wrong", "waits")
-    assert shares == pytest.approx([0, 1, 0, 0, 0, -0.5, 0])
-    assert rate == 0.5
-
-
-def test_an_episode_in_which_nothing_was_ever_open_complies_wholly_at_its_end() -> None:
-    assert shares_of("quiet", "idle fix", "quiet") == ([0, 0, 1], 1.0)
-    assert shares_of("quiet") == ([1], 1.0)
-
-
-def test_an_episode_with_an_open_host_and_no_counted_fix_does_not_comply() -> None:
-    assert shares_of("quiet", "waits", "repeat", "quiet") == ([0, 0, 0, 0], 0.0)
-    assert shares_of("waits") == ([0], 0.0)
-
-
-def test_a_fix_in_the_last_step_is_in_the_rate() -> None:
-    assert shares_of("waits", "right") == ([0, 1], 1.0)
-    assert shares_of("right", "wrong") == ([1, -0.5], 0.5)
-
-
-# --- any episodes, in any batches
+@pytest.mark.parametrize(
+    ("steps", "shares"),
+    [
+        # A share is the change of the running rate; only counted fixes have one.
+        (
+            "right wrong right right wrong",
+            [1, 1 / 2 - 1, 2 / 3 - 1 / 2, 3 / 4 - 2 / 3, 3 / 5 - 3 / 4],
+        ),
+        ("waits right repeat quiet idle_fix wrong waits", [0, 1, 0, 0, 0, -0.5, 0]),
+        ("waits right", [0, 1]),
+        # Where nothing was ever open, the episode complies wholly at its end.
+        ("quiet idle_fix quiet", [0, 0, 1]),
+        ("quiet", [1]),
+        # With an open host and no counted fix it does not.
+        ("quiet waits repeat quiet", [0, 0, 0, 0]),
+        ("waits", [0]),
+    ],
+)
+def test_the_shares_of_an_episode_and_its_compliance(steps: str, shares: list[float]) -> None:
+    got, rate = shares_of(*steps.split())
+    assert got == pytest.approx(shares)
+    assert rate == pytest.approx(sum(shares))
 
 
 @st.composite
@@ -89,7 +80,7 @@ def plays(draw: st.DrawFn) -> tuple[list[list[list[str]]], int, list[int]]:
     envs, steps = draw(st.integers(1, 3)), draw(st.integers(1, 40))
     columns = []
     for _ in range(envs):
-        names = st.sampled_from(list(STEPS) if draw(st.booleans()) else ["quiet", "idle fix"])
+        names = st.sampled_from(list(STEPS) if draw(st.booleans()) else ["quiet", "idle_fix"])
         played = draw(st.lists(names, min_size=steps, max_size=steps))
         cuts = draw(st.sets(st.integers(1, steps), max_size=4)) | {steps}
         columns.append(

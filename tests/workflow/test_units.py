@@ -3,9 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.refused import refused
 from workflow_rl.config import TrainConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
+from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.workflow.units import FIXABLE, TYPE_UNITS, Units, units_of
 
 JEWELS = {"crown_jewels": ("Op_Server0", "Enterprise2"), "Laptops": ("user1", "User2")}
@@ -18,18 +19,13 @@ def hosts_in(units: Units) -> list[str]:
 @pytest.mark.parametrize("setting", ["types", "hosts", "subnets", JEWELS])
 def test_every_host_that_can_be_fixed_is_of_exactly_one_unit(setting: object) -> None:
     units = units_of(setting)  # type: ignore[arg-type]
-    assert hosts_in(units) == sorted(FIXABLE)
+    assert hosts_in(units) == sorted(FIXABLE)  # without Red's foothold, which ...
+    assert (units.unit_of.dtype, units.unit_of.shape) == (np.dtype(np.int8), (len(HOST_NAMES),))
     for host, unit in enumerate(units.unit_of):
         assert HOST_NAMES[host] == "User0" or units.hosts[unit] >> host & 1
+    user0, user1 = map(HOST_NAMES.index, ("User0", "User1"))
+    assert units.unit_of[user0] == units.unit_of[user1]  # ... stands where its neighbour does
     assert units_of(units.setting) == units
-
-
-@pytest.mark.parametrize("setting", ["types", "hosts", "subnets", JEWELS])
-def test_red_s_foothold_is_in_no_unit_and_stands_where_its_neighbour_does(setting: object) -> None:
-    units = units_of(setting)  # type: ignore[arg-type]
-    assert "User0" not in hosts_in(units)
-    place = HOST_NAMES.index
-    assert units.unit_of[place("User0")] == units.unit_of[place("User1")]
 
 
 def test_the_kinds_have_the_hosts_their_names_promise() -> None:
@@ -80,8 +76,7 @@ def test_groups_that_are_no_units_are_one_sentence(
 
 
 def test_any_units_have_no_orders_to_name() -> None:
-    with pytest.raises(InvalidInputError, match="only for training on all orders"):
-        units_of("any")
+    refused("only for training on all orders", units_of, "any")
 
 
 def test_a_file_of_groups_is_read_once_and_need_not_stay(tmp_path: Path) -> None:
@@ -101,30 +96,17 @@ def test_a_file_of_groups_is_read_once_and_need_not_stay(tmp_path: Path) -> None
         ('a = ["User1"]\nb = "User2"\n', r"units.toml: b must be a list of hosts"),
         ('[a]\nhosts = ["User1"]\n', r"units.toml: a must be a list of hosts"),
         ("a = [1]\n", r"units.toml: a must be a list of hosts"),
+        ("\udcff", "cannot be read"),  # no text
     ],
 )
 def test_a_file_that_names_no_groups_is_one_sentence(
     text: str, sentence: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "units.toml"
-    path.write_text(text)
-    with pytest.raises(InvalidInputError, match=sentence):
-        TrainConfig(units=str(path))
+    path.write_text(text, errors="surrogateescape")
+    refused(sentence, TrainConfig, units=str(path))
 
 
 @pytest.mark.parametrize("value", ["typs", "no/such/file.toml", 5, None])
 def test_what_stands_for_no_units_says_what_does(value: object) -> None:
-    with pytest.raises(InvalidInputError, match="types, hosts, subnets, any"):
-        TrainConfig(units=value)  # type: ignore[arg-type]
-
-
-def test_a_file_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "units.toml"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInputError, match="cannot be read"):
-        TrainConfig(units=path)  # type: ignore[arg-type]
-
-
-def test_units_know_each_host_s_unit_as_small_integers() -> None:
-    assert units_of("hosts").unit_of.dtype == np.int8
-    assert units_of("hosts").unit_of.shape == (NUM_HOSTS,)
+    refused("types, hosts, subnets, any", TrainConfig, units=value)

@@ -1,38 +1,35 @@
-"""From a policy's outputs to actions: all 145, those that can matter, or the 36 of the winner.
+"""The action spaces: what the outputs of a policy mean, each by its name.
 
-Training rollouts, evaluation, replays and single policies all choose and act through here. An
-action space is made for some environments whose episodes have just begun, and remembers of each
-what the meaning of an output depends on.
+`all` are the 145 actions, `useful` those that can matter, `cardiff` the 36 outputs of the winner.
+Training, evaluation, replays and single policies choose and act through here.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.config import ActionSpaceName
 from workflow_rl.jit import kernel
-from workflow_rl.scenario.actions import NUM_ACTIONS, USEFUL_ACTIONS
+from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, USEFUL_ACTIONS
 from workflow_rl.scenario.cardiff import (
     LIST_LENGTHS,
+    MACRO_LISTS,
     NUM_MACROS,
     NUM_OUTPUTS,
     NUM_PLAIN,
+    PLAIN_ACTIONS,
     START_OUTPUTS,
     acceptable_output,
     due_output,
     perform,
 )
 
-ALL: Final = "all"
-USEFUL: Final = "useful"
-CARDIFF: Final = "cardiff"
 
-
-class ActionSpace(Protocol):
-    """What the outputs of a policy mean in n environments, and how far their episodes are."""
-
-    size: int  # how many outputs there are to choose from
+class Acting(Protocol):
+    """An action space at work in n environments: it remembers what an output's meaning needs."""
 
     @property
     def is_fixed(self) -> bool:
@@ -88,9 +85,8 @@ class ListedActions:
 
     is_fixed = False
 
-    def __init__(self, listed: NDArray[np.int64] = USEFUL_ACTIONS) -> None:
-        """Makes the space of the actions listed."""
-        self.size = len(listed)
+    def __init__(self, num_envs: int, listed: NDArray[np.int64] = USEFUL_ACTIONS) -> None:
+        """Acts by the actions listed, in any number of environments."""
         self._actions = listed
 
     def meanings(self) -> NDArray[np.int64]:
@@ -128,9 +124,9 @@ class ListedActions:
 class AllActions(ListedActions):
     """An output is an action."""
 
-    def __init__(self) -> None:
-        """Makes the space of all actions."""
-        super().__init__(np.arange(NUM_ACTIONS))
+    def __init__(self, num_envs: int) -> None:
+        """Acts by all actions."""
+        super().__init__(num_envs, np.arange(NUM_ACTIONS))
 
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns the mask itself."""
@@ -173,8 +169,6 @@ class CardiffActions:
     that is neither such a macro nor a Restore. Both are the winner's.
     """
 
-    size = NUM_OUTPUTS
-
     def __init__(self, num_envs: int) -> None:
         """Begins every episode."""
         self._placed = np.zeros((num_envs, NUM_MACROS), np.int8)
@@ -188,10 +182,13 @@ class CardiffActions:
     def meanings(self) -> NDArray[np.int64]:
         """Returns what each output would be, by how far the episodes and their lists are."""
         n = len(self._step)
-        step, placed = np.repeat(self._step, self.size), np.repeat(self._placed, self.size, axis=0)
-        actions = np.empty(n * self.size, np.int64)
-        _perform(np.tile(np.arange(self.size), n), step, placed, actions)
-        return actions.reshape(n, self.size)
+        step, placed = (
+            np.repeat(self._step, NUM_OUTPUTS),
+            np.repeat(self._placed, NUM_OUTPUTS, axis=0),
+        )
+        actions = np.empty(n * NUM_OUTPUTS, np.int64)
+        _perform(np.tile(np.arange(NUM_OUTPUTS), n), step, placed, actions)
+        return actions.reshape(n, NUM_OUTPUTS)
 
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns the plain actions and the macros whose list is not used up."""
@@ -236,33 +233,34 @@ class CardiffActions:
         self._step[:] = arrays["step"]
 
 
-def make_action_space(name: str, num_envs: int) -> ActionSpace:
-    """Returns an action space by its name, one of `config.ACTION_SPACES`."""
-    if name == CARDIFF:
-        return CardiffActions(num_envs)
-    return AllActions() if name == ALL else ListedActions()
+@dataclass(frozen=True)
+class ActionSpace:
+    """What a policy chooses from."""
+
+    name: ActionSpaceName
+    outputs: tuple[str, ...]  # what each output does
+    begin: Callable[[int], Acting]  # for so many environments, whose episodes begin
+    is_direct: bool = True  # an output is an action, whatever was played before
+
+    @property
+    def size(self) -> int:
+        """How many outputs there are."""
+        return len(self.outputs)
 
 
-def action_space_of(outputs: int) -> str:
-    """Returns the name of the action space with so many outputs.
-
-    Raises:
-        InvalidInputError: there is none.
-    """
-    names = {NUM_ACTIONS: ALL, len(USEFUL_ACTIONS): USEFUL, NUM_OUTPUTS: CARDIFF}
-    if outputs not in names:
-        raise InvalidInputError(
-            f"a policy of {outputs} outputs cannot play: this game takes {NUM_ACTIONS} actions, "
-            f"the {len(USEFUL_ACTIONS)} that can matter, or the {NUM_OUTPUTS} outputs of the "
-            "cardiff agent"
-        )
-    return names[outputs]
-
-
-def draw(
-    probabilities: NDArray[np.floating[Any]], uniforms: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """Returns (n,) an output of each row (n, outputs), drawn by its share of the row's sum."""
-    cumulative = probabilities.cumsum(axis=1)
-    threshold = uniforms * cumulative[:, -1]
-    return np.asarray((cumulative > threshold[:, None]).argmax(axis=1))
+ALL: Final = ActionSpace("all", ACTION_NAMES, AllActions)
+USEFUL: Final = ActionSpace(
+    "useful", tuple(ACTION_NAMES[action] for action in USEFUL_ACTIONS), ListedActions
+)
+CARDIFF: Final = ActionSpace(
+    "cardiff",
+    (
+        *(ACTION_NAMES[action] for action in PLAIN_ACTIONS),
+        *("next of " + ", ".join(ACTION_NAMES[a] for a in part) for part in MACRO_LISTS),
+    ),
+    CardiffActions,
+    is_direct=False,
+)
+ACTION_SPACES: Final[dict[ActionSpaceName, ActionSpace]] = {
+    space.name: space for space in (ALL, USEFUL, CARDIFF)
+}

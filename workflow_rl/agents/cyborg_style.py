@@ -1,18 +1,25 @@
 """Agents written for CybORG, and what an object lacks that is an agent of neither kind."""
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.envs.agents import CyborgStyleAgent, forget_episode
 from workflow_rl.envs.spaces import checked_action
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 _OURS: Final = ("name", "observation", "order", "begin", "act")  # what a BlueAgent has
 _THEIRS: Final = "get_action"
+
+
+class CyborgStyleAgent(Protocol):
+    """What CAGE-2's own evaluation asks of a Blue agent; `end_episode()` may be there, too."""
+
+    def get_action(self, observation: NDArray[Any], action_space: int) -> int:
+        """Returns the action for an observation; `action_space` is the number of actions."""
+        ...
 
 
 class CyborgAgent:
@@ -33,7 +40,9 @@ class CyborgAgent:
     def begin(self, num_envs: int, seed: int) -> None:
         """Begins a new episode; the seed is not told, such agents draw as they like."""
         assert num_envs == 1, "such an agent plays one episode at a time"
-        forget_episode(self._agent)
+        end_episode = getattr(self._agent, "end_episode", None)
+        if end_episode is not None:
+            end_episode()
 
     def act(
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int

@@ -99,11 +99,6 @@ class DistinctRows:
         self._size = _insert(words, self._stored, self._slots, self._size, ids)
         return ids
 
-    def clear(self) -> None:
-        """Forgets every row."""
-        self._slots.fill(_EMPTY)
-        self._size = 0
-
     def _reserve(self, size: int) -> None:
         capacity = len(self._stored)
         if size <= capacity:

@@ -22,19 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl import __version__
-from workflow_rl.agents.action_space import ALL, CARDIFF, action_space_of, make_action_space
+from workflow_rl.agents.mlp import read_mlp
 from workflow_rl.agents.policy import Policy, load_policy
-from workflow_rl.agents.policy_agent import observation_of
 from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
-from workflow_rl.belief.observation import BELIEF_LAYOUT, LEVELS
-from workflow_rl.config import one_of
+from workflow_rl.config import one_of, stored
 from workflow_rl.config.checks import file_path
-from workflow_rl.errors import explain_missing
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.cardiff import MACRO_LISTS, PLAIN_ACTIONS, START_OUTPUTS
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
-from workflow_rl.sim.memory import MEMORY_LAYOUT, TRUTH_BITS
-from workflow_rl.sim.observe import CHALLENGE_SIZE, SCAN_SLOTS
+from workflow_rl.errors import InvalidInputError, explain_missing
+from workflow_rl.scenario.cardiff import START_OUTPUTS
+from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.sim.observation import Observation
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.units import FIXABLE
 
@@ -46,14 +42,10 @@ _FORMAT: Final = 1  # of the metadata
 _OPSET: Final = 17
 _IR_VERSION: Final = 8  # what runtimes since 2022 read
 _ACTIVATIONS: Final = {"relu": "Relu", "tanh": "Tanh"}
-_TABLE: Final = (
-    "per host, in their order: activity of this step (none 00, scan 10, exploit 11), then the mark "
-    "(No 00, Unknown 10, User 01, Privileged 11)"
-)
 _MASK: Final = {
-    ALL: "action a is masked while it is a decoy that would be refused now",
+    "all": "action a is masked while it is a decoy that would be refused now",
     "useful": "output k is masked while its action is a decoy that would be refused now",
-    CARDIFF: "a decoy list is masked while all of its decoys stand",
+    "cardiff": "a decoy list is masked while all of its decoys stand",
 }
 _SHIELD: Final = (
     "; a Remove or Restore is masked while a host is marked and this one is not due: marked, with "
@@ -74,6 +66,7 @@ def export_policy(
     *,
     format: str = "onnx",
     rules: str = "main",
+    observation: str = "challenge",
 ) -> bytes:
     """Returns a policy as a model that other programs run, and writes it if told where.
 
@@ -83,6 +76,7 @@ def export_policy(
         output: the file to write.
         format: `onnx`, the only one.
         rules: for which rule set one that comes with the package was trained.
+        observation: what a model of SB3's PPO was trained on; its file does not say so.
 
     Returns:
         The file's content, the same for the same policy.
@@ -95,7 +89,7 @@ def export_policy(
 
     one_of("format", format, EXPORT_FORMATS)
     target = None if output is None else named_output(file_path("an output", output))
-    found = policy if isinstance(policy, Policy) else _load(policy, rules)
+    found = policy if isinstance(policy, Policy) else _load(policy, rules, observation)
     with explain_missing("exporting a policy"):
         model = _model_of(found)
     content = bytes(model.SerializeToString(deterministic=True))
@@ -104,30 +98,32 @@ def export_policy(
     return content
 
 
-def _load(named: str | Path, rules: str) -> Policy:
+def _load(named: str | Path, rules: str, observation: str) -> Policy:
     path = file_path("a policy", named)
-    return sb3_policy(path) if path.suffix == SB3_SUFFIX else load_policy(named, rules=rules)
+    if path.suffix == SB3_SUFFIX:
+        return sb3_policy(path, observation)
+    return load_policy(named, rules=rules)
 
 
 def describe_interface(policy: Policy) -> dict[str, Any]:
     """Returns what the metadata of an exported policy say, as plain data."""
-    space = action_space_of(policy.outputs)
+    space = policy.action_space
     told: dict[str, Any] = {
         "workflow_rl": {"format": _FORMAT, "version": __version__},
-        "policy": policy.description,
-        "observation": _observation_layout(policy.observation_size),
+        "policy": policy.facts | {"trained": stored(policy.config)},
+        "observation": _observation_layout(policy.observation),
         "hosts": list(HOST_NAMES),
-        "outputs": _outputs(space),
-        "action_space": space,
+        "outputs": list(space.outputs),
+        "action_space": space.name,
     }
     if policy.encoding is not None:
         told["order"] = _order_layout(policy, policy.encoding)
     if policy.is_masked:
         told["mask"] = {
             "input": "mask, bool (n, outputs): True for what may be chosen; all True asks for none",
-            "meaning": _MASK[space] + (_SHIELD if policy.is_shielded else ""),
+            "meaning": _MASK[space.name] + (_SHIELD if policy.is_shielded else ""),
         }
-    if space == CARDIFF:
+    if not space.is_direct:
         told["episode"] = {
             "start": "the first steps play these outputs, whatever the policy says",
             "start_outputs": list(START_OUTPUTS),
@@ -138,40 +134,18 @@ def describe_interface(policy: Policy) -> dict[str, Any]:
     return told
 
 
-def _observation_layout(size: int) -> dict[str, Any]:
-    name = observation_of(size)
-    table = ("table", CHALLENGE_SIZE, _TABLE)
-    memory = [table, *((e.name, e.size, e.meaning) for e in MEMORY_LAYOUT[1:])]
-    scanned = ", ".join(HOST_NAMES[h] for h in SCAN_SLOTS)
-    levels = ", ".join(str(level) for level in LEVELS)
-    entries = {
-        "challenge": [table],
-        "cardiff": [
-            table,
-            ("scan_state", len(SCAN_SLOTS), f"2 scanned last, 1 scanned before, of {scanned}"),
-        ],
-        "memory": memory,
-        "belief": [
-            *memory,
-            *((e.name, e.size, f"{e.meaning}: {levels}") for e in BELIEF_LAYOUT),
-        ],
-        "truth": [
-            *memory,
-            (
-                "truth",
-                TRUTH_BITS,
-                f"per host ({NUM_HOSTS}): Red has a session, a privileged one; OT stopped; who "
-                "Red is",
-            ),
-        ],
-    }[name]
-    firsts = np.cumsum([0, *(width for _, width, _ in entries)])
+def _observation_layout(observation: Observation) -> dict[str, Any]:
     return {
-        "name": name,
-        "size": size,
+        "name": observation.name,
+        "size": observation.size,
         "layout": [
-            {"name": entry, "first": int(first), "size": width, "meaning": text}
-            for first, (entry, width, text) in zip(firsts, entries, strict=False)
+            {
+                "name": entry.name,
+                "first": observation.columns(entry.name).start,
+                "size": entry.size,
+                "meaning": entry.meaning,
+            }
+            for entry in observation.entries
         ],
     }
 
@@ -196,25 +170,23 @@ def _order_layout(policy: Policy, encoding: OrderEncoding) -> dict[str, Any]:
     }
 
 
-def _outputs(space: str) -> list[str]:
-    """Returns what each output means."""
-    if space == CARDIFF:
-        lists = ["next of " + ", ".join(ACTION_NAMES[a] for a in part) for part in MACRO_LISTS]
-        return [*(ACTION_NAMES[action] for action in PLAIN_ACTIONS), *lists]
-    return [ACTION_NAMES[action] for action in make_action_space(space, 1).meanings()[0]]
-
-
 def _model_of(policy: Policy) -> "ModelProto":
     from onnx import TensorProto, checker, helper, numpy_helper
 
-    space = action_space_of(policy.outputs)
+    space, activation = policy.action_space, policy.config.ppo.activation
+    if activation not in _ACTIVATIONS:
+        raise InvalidInputError(
+            f"a policy with the activation {activation} cannot be exported: those that can have "
+            f"{' or '.join(_ACTIVATIONS)}"
+        )
+    actor = read_mlp(policy.weights, "actor", activation)
     weights: dict[str, NDArray[Any]] = {}
-    for i, (weight, bias) in enumerate(policy.layers):
-        weights[f"weight_{i}"] = weight.astype(np.float32)
-        weights[f"bias_{i}"] = bias.astype(np.float32)
-    inputs, nodes = _network(policy)
+    for i, (weight, bias) in enumerate(zip(actor.weights, actor.biases, strict=True)):
+        weights[f"weight_{i}"] = weight
+        weights[f"bias_{i}"] = bias[0]
+    inputs, nodes = _network(policy, len(actor.weights))
     outputs: list[ValueInfoProto] = [
-        helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", policy.outputs]),
+        helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", space.size]),
         helper.make_tensor_value_info("output", TensorProto.INT64, ["n"]),
     ]
     if policy.is_masked:
@@ -224,8 +196,8 @@ def _model_of(policy: Policy) -> "ModelProto":
         helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
         helper.make_node("ArgMax", ["logits"], ["output"], axis=1, keepdims=0),
     ]
-    if space != CARDIFF:
-        weights["actions"] = make_action_space(space, 1).meanings()[0]
+    if space.is_direct:
+        weights["actions"] = space.begin(1).meanings()[0]
         nodes.append(helper.make_node("Gather", ["actions", "output"], ["action"]))
         outputs.append(helper.make_tensor_value_info("action", TensorProto.INT64, ["n"]))
     constants = [numpy_helper.from_array(value, name) for name, value in weights.items()]
@@ -243,14 +215,15 @@ def _model_of(policy: Policy) -> "ModelProto":
     return model
 
 
-def _network(policy: Policy) -> tuple[list["ValueInfoProto"], list["NodeProto"]]:
+def _network(policy: Policy, layers: int) -> tuple[list["ValueInfoProto"], list["NodeProto"]]:
     """Returns the inputs, and the layers up to the scores of the outputs."""
     from onnx import TensorProto, helper
 
     def rows(name: str, kind: int, width: int) -> "ValueInfoProto":
         return helper.make_tensor_value_info(name, kind, ["n", width])
 
-    inputs = [rows("observation", TensorProto.FLOAT, policy.observation_size)]
+    activation = policy.config.ppo.activation
+    inputs = [rows("observation", TensorProto.FLOAT, policy.observation.size)]
     nodes = []
     value = "observation"
     if policy.encoding is not None:
@@ -258,13 +231,13 @@ def _network(policy: Policy) -> tuple[list["ValueInfoProto"], list["NodeProto"]]
         nodes.append(helper.make_node("Concat", [value, "order"], ["seen"], axis=1))
         value = "seen"
     if policy.is_masked:
-        inputs.append(rows("mask", TensorProto.BOOL, policy.outputs))
-    last = len(policy.layers) - 1
-    for i in range(last + 1):
+        inputs.append(rows("mask", TensorProto.BOOL, policy.action_space.size))
+    last = layers - 1
+    for i in range(layers):
         result = f"sum_{i}" if i < last else "scores" if policy.is_masked else "logits"
         layer = [value, f"weight_{i}", f"bias_{i}"]
-        nodes.append(helper.make_node("Gemm", layer, [result], transB=1))
+        nodes.append(helper.make_node("Gemm", layer, [result]))
         if i < last:
             value = f"hidden_{i}"
-            nodes.append(helper.make_node(_ACTIVATIONS[policy.activation], [result], [value]))
+            nodes.append(helper.make_node(_ACTIVATIONS[activation], [result], [value]))
     return inputs, nodes

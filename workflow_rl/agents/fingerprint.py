@@ -5,17 +5,20 @@ scan becomes the latest scanned one. B_line shows one scanned host in its first 
 two and a sleeping Red none, whatever Blue does; so three steps always suffice.
 """
 
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent, TellingAgent
 from workflow_rl.agents.simple import SleepAgent
+from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.observe import SCAN_SLOTS
 from workflow_rl.sim.state import Activity
+from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.orders import Order
 
 DECIDES_AT: Final = 3  # steps played before it is known who attacks
@@ -31,8 +34,7 @@ class ScanCount:
 
     def add(self, observation: NDArray[np.int8]) -> NDArray[np.int64]:
         """Notes the observations (n, 52 or more) of a step and returns the counts so far."""
-        first_bit = 4 * SCAN_SLOTS.astype(np.int64)
-        shown = observation[:, first_bit] | observation[:, first_bit + 1] << 1
+        shown = packed_tables(observation)[:, None] >> 4 * SCAN_SLOTS.astype(np.int64) & 0b11
         scanned = shown == _SCAN
         hit = np.flatnonzero(scanned.any(axis=1))
         self._seen[hit, scanned[hit].argmax(axis=1)] = True
@@ -49,8 +51,6 @@ class FingerprintAgent:
     def __init__(self, bline: BlueAgent, meander: BlueAgent, name: str = "fingerprint") -> None:
         """Makes the agent of two others; against a sleeping Red it sleeps.
 
-        What is known of both, like the rules they were trained on, is known of the two together.
-
         Raises:
             InvalidInputError: the two need different observations.
         """
@@ -63,11 +63,11 @@ class FingerprintAgent:
         self.name = name
         self.observation = bline.observation
         self.order: Order | None = bline.order if bline.order == meander.order else None
-        known, others = (getattr(agent, "description", {}) for agent in (bline, meander))
         self.keeps_chances = False
         self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
-        shared = {key for key in known.keys() & others.keys() if known[key] == others[key]}
-        self.description: dict[str, Any] = {key: known[key] for key in shared}
+        known, other = (getattr(agent, "game", None) for agent in (bline, meander))
+        alike = known and other and replace(known, red_agent=other.red_agent) == other
+        self.game: GameConfig | None = known if alike else None  # in which they were trained
 
     def begin(self, num_envs: int, seed: int) -> None:
         """Begins new episodes."""

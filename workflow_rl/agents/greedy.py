@@ -6,8 +6,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array
 from workflow_rl.jit import kernel, rule
-from workflow_rl.scenario.actions import DECOY_ACTIONS, FIRST_REMOVE, FIRST_RESTORE, SLEEP
+from workflow_rl.scenario.actions import (
+    DECOY_ACTIONS,
+    FIRST_REMOVE,
+    FIRST_RESTORE,
+    NUM_ACTIONS,
+    SLEEP,
+)
 from workflow_rl.scenario.tables import (
     DECOY_NAMES,
     DECOYS_TRAPPING,
@@ -19,6 +26,7 @@ from workflow_rl.scenario.tables import (
     ServiceYield,
 )
 from workflow_rl.sim.state import Mark
+from workflow_rl.sim.table import mark_in, packed_tables
 from workflow_rl.workflow.orders import TYPES, read_order
 
 DEFAULT_ORDER: Final = TYPES.read(("op_server", "enterprise", "op_host", "user", "defender"))
@@ -40,19 +48,13 @@ _USER = int(Mark.USER)
 
 
 @rule
-def mark_of(observation: NDArray[np.int8], host: int) -> int:
-    """Returns the Mark that a row of 52 bits shows of a host."""
-    return int(observation[4 * host + 2] | observation[4 * host + 3] << 1)
-
-
-@rule
-def fix(observation: NDArray[np.int8], ranks: NDArray[np.int8]) -> int:
+def fix(table: int, ranks: NDArray[np.int8]) -> int:
     """Returns the fix of the first marked host by the order, or SLEEP if none is marked."""
     for rank in range(ranks.max() + 1):
         for host in range(NUM_HOSTS):
             if ranks[host] != rank or host == USER0:
                 continue
-            mark = mark_of(observation, host)
+            mark = mark_in(table, host)
             if mark == _USER and REMOVE_CAN_HELP[host]:
                 return FIRST_REMOVE + host
             if mark:
@@ -73,13 +75,13 @@ def place_decoy(action_mask: NDArray[np.bool_], ranks: NDArray[np.int8]) -> int:
 
 @kernel()
 def _act(
-    observations: NDArray[Any],
+    tables: NDArray[Any],
     action_masks: NDArray[Any],
     ranks: NDArray[Any],
     actions: NDArray[Any],
 ) -> None:
     for k in range(len(actions)):
-        action = fix(observations[k], ranks)
+        action = fix(tables[k], ranks)
         if action == SLEEP:
             action = place_decoy(action_masks[k], ranks)
         actions[k] = action
@@ -109,6 +111,8 @@ class GreedyAgent:
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns the fix or decoy that is due in each environment."""
-        actions = np.empty(len(observation), np.int64)
-        _act(observation, action_mask, self._ranks, actions)
+        n = len(observation)
+        action_mask = checked_array("an action mask", action_mask, (n, NUM_ACTIONS), np.bool_)
+        actions = np.empty(n, np.int64)
+        _act(packed_tables(observation), action_mask, self._ranks, actions)
         return actions

@@ -5,6 +5,7 @@ trained policies.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +14,9 @@ from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.fingerprint import FingerprintAgent
 from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
-from workflow_rl.agents.policy_agent import PolicyAgent, policy_agent
+from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.react_restore import ReactRestoreAgent
-from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_agent
+from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
 from workflow_rl.agents.shipped import FOR_ALL, PER_RED_AGENT, SHIPPED, shipped_policy
 from workflow_rl.agents.simple import RandomAgent, SleepAgent
 from workflow_rl.config.checks import not_allowed
@@ -40,6 +41,7 @@ def make_agent(
     units: Units | None = None,
     sampled: bool = False,
     rules: str = "main",
+    observation: str = "challenge",
 ) -> BlueAgent:
     """Returns the agent that a name, a path or a policy stands for.
 
@@ -51,53 +53,49 @@ def make_agent(
         units: whose names the workflow gives; by default the policy's own, or the five types.
         sampled: whether policies draw their actions.
         rules: for which rule set the policies that come with the package were trained.
+        observation: what a model of SB3's PPO was trained on; its file does not say so.
 
     Raises:
         InvalidInputError: it stands for nothing, or a file is no policy.
     """
     if not isinstance(what, str | Path | Policy):
         raise not_allowed("an agent", what, "a name, a path or a policy")
+    agent = partial(PolicyAgent, order=order, units=units, sampled=sampled)
     if isinstance(what, Policy):
-        return policy_agent(what, "policy", order, units=units, sampled=sampled)
+        return agent(what, "policy")
     text = str(what)
     if text in REFERENCE_AGENTS:
         return REFERENCE_AGENTS[text](None if order is None else read_order(order, units))
     if text in FOR_ALL:
-        found = load_policy(text, rules=rules)
-        return policy_agent(found, text, order, units=units, sampled=sampled)
+        return agent(load_policy(text, rules=rules), text)
     if text in PER_RED_AGENT:
-        paths = (shipped_policy(text, rules, red) for red in _TRAINED_AGAINST)
-        bline, meander = (_from_path(path, None, None, sampled) for path in paths)
+        files = [shipped_policy(text, rules, red) for red in _TRAINED_AGAINST]
+        bline, meander = (agent(load_policy(file), file.stem) for file in files)
         return FingerprintAgent(bline, meander, text)
     if "=" in text and not Path(text).exists():
-        return _per_red_agent(text, order, units, sampled)
-    return _from_path(Path(text), order, units, sampled)
+        bline, meander = (agent(*_read(file, observation)) for file in _per_red_agent(text))
+        is_cardiff = bline.policy.action_space is meander.policy.action_space is CARDIFF
+        return FingerprintAgent(bline, meander, "cardiff" if is_cardiff else "fingerprint")
+    return agent(*_read(Path(text), observation))
 
 
-def _from_path(
-    path: Path, order: Sequence[str] | str | None, units: Units | None, sampled: bool
-) -> PolicyAgent:
+def _read(path: Path, observation: str) -> tuple[Policy, str]:
+    """Returns the policy of a file or a run directory, and what it is called."""
     if not path.exists():
         raise InvalidInputError(
             f"{path} is no run directory, no policy file and no baseline: baselines are "
             f"{', '.join((*REFERENCE_AGENTS, *SHIPPED))}"
         )
     if path.suffix == SB3_SUFFIX:
-        return sb3_agent(path, path.stem, sampled=sampled)
-    name = path.resolve().name if path.is_dir() else path.stem
-    return policy_agent(load_policy(path), name, order, units=units, sampled=sampled)
+        return sb3_policy(path, observation), path.stem
+    return load_policy(path), path.resolve().name if path.is_dir() else path.stem
 
 
-def _per_red_agent(
-    text: str, order: Sequence[str] | str | None, units: Units | None, sampled: bool
-) -> FingerprintAgent:
+def _per_red_agent(text: str) -> list[Path]:
+    """Returns the files that `bline=PATH,meander=PATH` names, in this order."""
     pairs = [part.partition("=") for part in text.split(",")]
     parts = {red: path for red, _, path in pairs}
     named = sorted(red for red, _, _ in pairs)
     if named != sorted(_TRAINED_AGAINST) or not all(parts.values()):
         raise InvalidInputError(f"{text!r} does not name a policy per red agent: write {_PAIR}")
-    bline, meander = (
-        _from_path(Path(parts[red]), order, units, sampled) for red in _TRAINED_AGAINST
-    )
-    is_cardiff = bline.action_space == meander.action_space == CARDIFF
-    return FingerprintAgent(bline, meander, "cardiff" if is_cardiff else "fingerprint")
+    return [Path(parts[red]) for red in _TRAINED_AGAINST]

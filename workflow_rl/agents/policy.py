@@ -1,48 +1,36 @@
-"""A trained policy, ready to act."""
+"""A trained policy: weights, and the names of what it sees, does and follows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.action_space import (
-    CARDIFF,
-    ActionSpace,
-    action_space_of,
-    draw,
-    make_action_space,
-)
-from workflow_rl.agents.policy_check import check_policy, encoding_told, units_told
+from workflow_rl.agents.action_space import ACTION_SPACES, Acting
+from workflow_rl.agents.mlp import Floats, read_mlp
+from workflow_rl.agents.sampling import sample
 from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
-from workflow_rl.belief.observation import BELIEF_SIZE, BlueBelief
-from workflow_rl.config import RULE_SETS, one_of
-from workflow_rl.config.checks import file_path
+from workflow_rl.arrays import checked_array
+from workflow_rl.config import RULE_SETS, PolicyConfig, one_of, restored, stored
+from workflow_rl.config.checks import file_path, not_allowed
+from workflow_rl.config.units import ANY
+from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, Tracker, make_tracker
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.memory import (
-    BEGIN,
-    MEMORY_SIZE,
-    TRUTH_SIZE,
-    BlueMemory,
-    remembered_mask,
-)
+from workflow_rl.sim.memory import BEGIN, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.compliance import without_violations
+from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import Order, read_order
-from workflow_rl.workflow.units import Units
+from workflow_rl.workflow.units import Units, units_of
 
 POLICY_KIND: Final = "policy"
 RECOMMENDED_FILE: Final = Path("policies", "recommended.safetensors")  # of a run's directory
-SEES_THE_TRUTH: Final = "sees the truth"  # how tables name a policy that does
-_ACTIVATIONS: Final[dict[str, Callable[[NDArray[Any]], NDArray[Any]]]] = {
-    "relu": lambda x: np.maximum(x, 0),
-    "tanh": np.tanh,
-}
+_TRAINED: Final = "trained"  # of a file's description: how; the rest are facts about the policy
 _FIRST_ROW: Final = np.zeros(1, np.int64)
-Weights = dict[str, NDArray[np.float32]]
+Weights = dict[str, Floats]
 
 
 class Policy:
@@ -51,28 +39,41 @@ class Policy:
     Also an agent of CybORG's kind: `get_action(observation, action_space)`, `end_episode()`.
     """
 
-    def __init__(self, weights: Weights, description: dict[str, Any]) -> None:
-        """Makes a policy of a network's weights and the description saved with them.
+    def __init__(
+        self, weights: Weights, config: PolicyConfig, facts: Mapping[str, Any] | None = None
+    ) -> None:
+        """Makes a policy.
+
+        Args:
+            weights: of actor and critic, by their names.
+            config: how it was trained: what it sees, does and follows.
+            facts: whatever else is known of it, as plain data.
 
         Raises:
-            InvalidInputError: they make no policy, or its weights are not finite.
+            InvalidInputError: the weights are no network, or none for what it sees and does.
         """
-        check_policy(weights, description)
-        self.description = description
-        self.units = units_told(description)  # whose orders it was trained on; None: any
-        self.encoding = encoding_told(description)  # how it is shown an order; None: not at all
-        order = description.get("order")
-        self.order: Order | None = None if order is None else self.read_order(order)
-        self.is_masked = bool(description.get("mask_actions", False))  # it was trained with masks
-        self.is_shielded = description.get("follow") == "shielded"
+        if not isinstance(config, PolicyConfig):
+            raise not_allowed("the config of a policy", config, "a PolicyConfig")
+        self.config = config
+        self.facts = dict(facts or {})
         self.weights = weights
-        numbers = {int(name.split(".")[1]) for name in weights if name.startswith("actor.")}
-        layers = sorted(numbers)
-        self.layers = [(weights[f"actor.{i}.weight"], weights[f"actor.{i}.bias"]) for i in layers]
-        activation = description.get("activation", "relu")  # files from before say nothing
-        self.activation = one_of("activation", activation, tuple(_ACTIVATIONS))
+        self.observation = OBSERVATIONS[config.game.observation]
+        self.action_space = ACTION_SPACES[config.train.action_space]
+        # Whose orders it was trained on; None: any.
+        self.units = None if config.train.units == ANY else units_of(config.train.units)
+        self.encoding = (  # how it is shown an order; None: not at all
+            OrderEncoding(config.train.shown_order, self.units)
+            if config.train.conditioned
+            else None
+        )
+        self.order: Order | None = None if config.order is None else self.read_order(config.order)
+        self.is_masked = config.ppo.mask_actions  # it was trained with masks
+        self.is_shielded = config.train.follow == "shielded"
+        self._actor = read_mlp(weights, "actor", config.ppo.activation)
+        self._check_size()
         self._rng = np.random.default_rng(0)
-        self._episode: ActionSpace | None = None  # what get_action remembers
+        self._acting: Acting | None = None  # of the episode that get_action plays
+        self._tracker: Tracker = BlueMemory(1)
 
     def __repr__(self) -> str:
         """Says what it follows, what it is made of and what it was trained on."""
@@ -80,38 +81,32 @@ class Policy:
             follows = repr(str(self.order))
         else:
             follows = "any order it is told" if self.is_conditioned else "no order"
-        units = " x ".join(str(len(bias)) for _, bias in self.layers[:-1])
-        known = ("rules", "red_agent")
-        told = [f"{name}={self.description[name]!r}" for name in known if name in self.description]
-        made = f"{self.observation_size} values -> {units or 'no'} units -> {self.outputs} actions"
-        return f"Policy({', '.join((f'order: {follows}', made, *told))})"
+        units = " x ".join(map(str, self._actor.hidden))
+        game = self.config.game
+        return (
+            f"Policy(order: {follows}, {self.observation.name}: {self.observation.size} values -> "
+            f"{units or 'no'} units -> {self.action_space.size} actions, rules={game.rules!r}, "
+            f"red_agent={game.red_agent!r})"
+        )
 
     @property
     def is_conditioned(self) -> bool:
         """Whether it is shown an order."""
         return self.encoding is not None
 
-    @property
-    def observation_size(self) -> int:
-        """How many values an observation has."""
-        size: int = self.layers[0][0].shape[1]
-        return size - (self.encoding.size if self.encoding else 0)
-
-    @property
-    def sees_the_truth(self) -> bool:
-        """Whether it was trained on what no defender can see, to measure what that is worth."""
-        return self.observation_size == TRUTH_SIZE
-
-    @property
-    def outputs(self) -> int:
-        """How many actions it chooses from."""
-        size: int = self.layers[-1][0].shape[0]
-        return size
+    def logits(
+        self, observation: NDArray[Any], order: Sequence[str] | str | None = None
+    ) -> NDArray[np.float32]:
+        """Returns (n, outputs) the logits for observations (n, size) under one order."""
+        rows = np.asarray(observation)
+        if self.encoding is not None:
+            rows = np.hstack([rows, self._order_bits(rows, order).astype(rows.dtype)])
+        return self._actor.forward(rows)
 
     def probabilities(
         self, observation: NDArray[Any], order: Sequence[str] | str | None = None
     ) -> NDArray[np.float64]:
-        """Returns the probabilities of its outputs, (145,) or (n, 145), before any mask.
+        """Returns the probabilities of its outputs, (outputs,) or (n, outputs), before any mask.
 
         Raises:
             InvalidInputError: the observation has another size or a value that is no finite
@@ -119,33 +114,12 @@ class Policy:
         """
         seen = self._numbers(observation)
         rows = np.atleast_2d(seen)
-        if rows.ndim != 2 or rows.shape[1] != self.observation_size:
+        if rows.ndim != 2 or rows.shape[1] != self.observation.size:
             raise self._other_size(seen)
         if not np.isfinite(rows).all():
             raise InvalidInputError("an observation's values must be finite numbers")
-        x = self._first_layer(rows, order)
-        for weight, bias in self.layers[1:]:
-            x = _ACTIVATIONS[self.activation](x) @ weight.T + bias
-        p = np.exp((x - x.max(axis=1, keepdims=True)).astype(np.float64))  # none of them quite 0
-        p /= p.sum(axis=1, keepdims=True)
+        p = softmax(self.logits(rows, order))
         return np.asarray(p[0] if seen.ndim == 1 else p)
-
-    def _first_layer(
-        self, rows: NDArray[np.float32], order: Sequence[str] | str | None
-    ) -> NDArray[np.float32]:
-        """Returns what the first layer makes of observations and an order, the same for all."""
-        weight, bias = self.layers[0]
-        size = self.observation_size
-        x = rows @ weight[:, :size].T + bias
-        if self.encoding is None:
-            return x
-        ranks = self._followed(order).host_ranks[None]
-        of_step = size + self.encoding.lasting
-        x += weight[:, size:of_step] @ self.encoding.order_bits(ranks)[0]
-        if self.encoding.of_step:
-            told = self.encoding.step_bits(packed_tables(rows), np.tile(ranks, (len(rows), 1)))
-            x += told.astype(np.float32) @ weight[:, of_step:].T
-        return x
 
     def act(
         self,
@@ -158,7 +132,7 @@ class Policy:
         """Returns an action for an observation, or (n,) actions for n of them.
 
         Args:
-            observation: (52,) or (n, 52), or as many values as the policy was trained on.
+            observation: (size,) or (n, size) of the observation the policy was trained on.
             order: the workflow to follow; by default the one it was trained for.
             action_mask: (145,) or (n, 145), what may be chosen, as in the `info` of a step; by
                 default, of a policy that was trained with masks and has a memory, what that tells.
@@ -169,40 +143,27 @@ class Policy:
                 the outputs are no actions by themselves, as with the winner's 36, which depend on
                 the episode so far: use `get_action`.
         """
-        name = action_space_of(self.outputs)
-        if name == CARDIFF:
+        if not self.action_space.is_direct:
             raise InvalidInputError(
-                f"this policy has {self.outputs} outputs that depend on the episode so far: use "
-                "get_action() and end_episode(), or `workflow-rl evaluate`"
+                f"the outputs of the action space {self.action_space.name} depend on the episode "
+                "so far: use get_action() and end_episode(), or `workflow-rl evaluate`"
             )
         p = self.probabilities(observation, order)
         rows = np.atleast_2d(p)
         mask = self._mask(np.atleast_2d(observation), action_mask)
         if self.is_shielded:
             mask = self.shield(mask, observation, order)
-        space = make_action_space(name, len(rows))
-        allowed = space.allowed(mask)
+        acting = self.action_space.begin(len(rows))
+        allowed = acting.allowed(mask)
         if not allowed.any(axis=1).all():
             raise InvalidInputError("the action mask allows no action of this policy")
-        rows = rows * allowed
-        best = rows.argmax(axis=1)
-        chosen = best if deterministic else draw(rows, self._rng.random(len(rows)))
-        actions = space.actions(chosen)
+        if deterministic:
+            chosen = np.where(allowed, rows, -1.0).argmax(axis=1)
+        else:
+            everyone = np.arange(len(rows))
+            chosen, _ = sample(everyone, rows, self._rng.random(len(rows)), allowed)
+        actions = acting.actions(chosen)
         return int(actions[0]) if p.ndim == 1 else actions
-
-    def _mask(self, rows: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Returns (n, 145) what may be chosen: as given, or as far as observations tell."""
-        if given is not None:
-            mask = np.atleast_2d(np.asarray(given))
-            if mask.shape != (len(rows), NUM_ACTIONS) or mask.dtype != np.bool_:
-                raise InvalidInputError(
-                    f"an action mask must be {NUM_ACTIONS} truth values for each of {len(rows)} "
-                    f"observations, not {mask.dtype} of shape {np.shape(given)}"
-                )
-            return mask
-        if self.is_masked and self.observation_size >= MEMORY_SIZE:
-            return remembered_mask(rows)
-        return np.ones((len(rows), NUM_ACTIONS), np.bool_)
 
     def get_action(self, observation: NDArray[Any], action_space: Any = None) -> int:
         """Returns the most probable action, as CybORG's evaluation asks.
@@ -216,60 +177,43 @@ class Policy:
                 from where it was.
         """
         seen = self._numbers(observation)
-        keeps_itself = self.observation_size in (MEMORY_SIZE, BELIEF_SIZE)
+        keeps_itself = self.observation.name in TRACKED
         is_table = seen.shape == (CHALLENGE_SIZE,) and keeps_itself
-        if seen.shape != (self.observation_size,) and not is_table:
+        if seen.shape != (self.observation.size,) and not is_table:
             raise self._other_size(seen, f" or {CHALLENGE_SIZE}" if keeps_itself else "")
         table = seen[None, :CHALLENGE_SIZE]
         if not ((table == 0) | (table == 1)).all():
             raise InvalidInputError(
                 f"the first {CHALLENGE_SIZE} values of an observation must be bits, 0 or 1"
             )
-        if self._episode is None:
-            self._mind, self._last = self._new_mind(is_table), BEGIN
-        known = self._mind.update(table.astype(np.int8), np.array([self._last]))
+        if self._acting is None:
+            # The full observation needs no tracker of its own: a memory is enough for the mask.
+            self._tracker = make_tracker(1, self.config.game) if is_table else BlueMemory(1)
+            self._last = BEGIN
+        known = self._tracker.update(table.astype(np.int8), np.array([self._last]))
         scores = self.probabilities(known[0] if is_table else seen)[None]
-        if self._episode is None:  # it has begun
-            self._episode = make_action_space(action_space_of(self.outputs), num_envs=1)
+        if self._acting is None:  # it has begun
+            self._acting = self.action_space.begin(1)
         if self.is_masked:
-            mask = self._mind.action_mask
+            mask = self._tracker.action_mask
             mask = self.shield(mask, seen) if self.is_shielded else mask
-            scores = np.where(self._episode.allowed(mask), scores, -1.0)
-        (action,) = self._episode.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
+            scores = np.where(self._acting.allowed(mask), scores, -1.0)
+        (action,) = self._acting.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
         self._last = int(action)
         return self._last
 
-    def _numbers(self, observation: Any) -> NDArray[np.float32]:
-        try:
-            return np.asarray(observation, np.float32)
-        except (TypeError, ValueError):
-            raise InvalidInputError(
-                f"an observation of this policy is {self.observation_size} numbers, not "
-                f"{observation!r:.60}"
-            ) from None
-
-    def _other_size(self, seen: NDArray[np.float32], more: str = "") -> InvalidInputError:
-        return InvalidInputError(
-            f"an observation of this policy has {self.observation_size}{more} values, not "
-            f"{seen.shape}"
-        )
-
-    def _new_mind(self, is_shown_tables: bool) -> BlueMemory | BlueBelief:
-        """Returns what keeps the history of an episode that begins.
-
-        Who is told what to believe need not work it out: a memory, for the masks, is enough.
-        """
-        if self.observation_size != BELIEF_SIZE or not is_shown_tables:
-            return BlueMemory(1)
-        return BlueBelief(1, one_of("rule set", self.description.get("rules"), RULE_SETS))
-
     def end_episode(self) -> None:
         """Forgets the episode."""
-        self._episode = None
+        self._acting = None
 
     def save(self, path: Path) -> None:
-        """Writes the policy, and its description beside it."""
-        save_policy(path, self.weights, self.description)
+        """Writes the policy, and its description in a JSON file beside it."""
+        from workflow_rl.files import save_arrays, write_json  # needs safetensors
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        description = self.facts | {_TRAINED: stored(self.config)}
+        save_arrays(path, POLICY_KIND, dict(self.weights), description)
+        write_json(path.with_suffix(".json"), description)
 
     def shield(
         self,
@@ -284,9 +228,12 @@ class Policy:
             observation: (52 or more,) or (n, 52 or more).
             order: the workflow to follow; by default the one it was trained for.
         """
-        rows = np.atleast_2d(observation)
+        rows = np.atleast_2d(self._numbers(observation))
+        if rows.ndim != 2 or rows.shape[1] < CHALLENGE_SIZE:
+            raise self._other_size(rows)
+        mask = checked_array("an action mask", action_mask, (len(rows), NUM_ACTIONS), np.bool_)
         ranks = np.tile(self._followed(order).host_ranks, (len(rows), 1))
-        return without_violations(action_mask, packed_tables(rows), ranks)
+        return without_violations(mask, packed_tables(rows), ranks)
 
     def read_order(self, workflow: Sequence[str] | str, units: Units | None = None) -> Order:
         """Returns the order of a workflow, as far as it can be told to this policy.
@@ -306,6 +253,41 @@ class Policy:
             )
         return order
 
+    def _order_bits(
+        self, rows: NDArray[Any], order: Sequence[str] | str | None
+    ) -> NDArray[np.int8]:
+        """Returns (n, size of the encoding) what the network is shown of an order."""
+        assert self.encoding is not None
+        ranks = np.tile(self._followed(order).host_ranks, (len(rows), 1))
+        lasting = np.tile(self.encoding.order_bits(ranks[:1]), (len(rows), 1))
+        return np.hstack([lasting, self.encoding.step_bits(packed_tables(rows), ranks)])
+
+    def _mask(self, rows: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Returns (n, 145) what may be chosen: as given, or as far as observations tell."""
+        if given is not None:
+            several = np.ndim(given) != 1
+            shape = (len(rows), NUM_ACTIONS) if several or len(rows) > 1 else (NUM_ACTIONS,)
+            mask = checked_array("an action mask", given, shape, np.bool_)
+            return mask.reshape(len(rows), NUM_ACTIONS)
+        if self.is_masked:
+            return self.observation.action_mask(rows)
+        return np.ones((len(rows), NUM_ACTIONS), np.bool_)
+
+    def _numbers(self, observation: Any) -> NDArray[np.float32]:
+        try:
+            return np.asarray(observation, np.float32)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"an observation of this policy is {self.observation.size} numbers, not "
+                f"{observation!r:.60}"
+            ) from None
+
+    def _other_size(self, seen: NDArray[np.float32], more: str = "") -> InvalidInputError:
+        return InvalidInputError(
+            f"an observation of this policy has {self.observation.size}{more} values, not "
+            f"{seen.shape}"
+        )
+
     def _followed(self, order: Sequence[str] | str | None) -> Order:
         if order is not None:
             return self.read_order(order)
@@ -313,20 +295,23 @@ class Policy:
             raise InvalidInputError("this policy follows any order: say which one")
         return self.order
 
+    def _check_size(self) -> None:
+        """Checks that the network has an input for all that it is shown, and its outputs."""
+        of_order = 0 if self.encoding is None else self.encoding.size
+        expected = self.observation.size + of_order, self.action_space.size
+        if (self._actor.inputs, self._actor.outputs) != expected:
+            raise InvalidInputError(
+                f"a policy of {self._actor.inputs} inputs and {self._actor.outputs} outputs does "
+                f"not fit the observation {self.observation.name} of {self.observation.size} "
+                f"values, an order of {of_order} and the action space {self.action_space.name} of "
+                f"{self.action_space.size}"
+            )
 
-def describe_policy(*, order: Order | None, conditioned: bool, **more: Any) -> dict[str, Any]:
-    """Returns the description that is saved with a policy."""
-    named = None if order is None else str(order)
-    return {"order": named, "conditioned": conditioned, **more}
 
-
-def save_policy(path: Path, weights: Weights, description: dict[str, Any]) -> None:
-    """Writes a policy, and its description beside it."""
-    from workflow_rl.files import save_arrays, write_json  # needs safetensors
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_arrays(path, POLICY_KIND, dict(weights), description)
-    write_json(path.with_suffix(".json"), description)
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Returns the probabilities of rows of logits; none of them is quite 0."""
+    p = np.exp((logits - logits.max(axis=1, keepdims=True)).astype(np.float64))
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
@@ -338,7 +323,8 @@ def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
         rules: for which rule set one that comes with the package was trained.
 
     Raises:
-        InvalidInputError: there is none, or the file is damaged or foreign.
+        InvalidInputError: there is none, the file is damaged, foreign or of an earlier version, or
+            its network does not fit the observation and the action space that it names.
     """
     from workflow_rl.files import load_arrays  # needs safetensors
 
@@ -348,7 +334,12 @@ def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
     if path.is_dir():
         path = path / RECOMMENDED_FILE
     weights, description = load_arrays(path, POLICY_KIND)
+    if _TRAINED not in description:
+        raise InvalidInputError(
+            f"{path} is not a policy of this version: it does not say how it was trained"
+        )
     try:
-        return Policy(weights, description)
-    except (KeyError, ValueError) as error:
-        raise InvalidInputError(f"{path} is not a policy of this version: {error}") from error
+        config = restored(PolicyConfig, description.pop(_TRAINED), "policy")
+        return Policy(weights, config, description)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path} does not hold a policy: {error}") from error

@@ -9,16 +9,20 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from workflow_rl.agents.policy import Policy, describe_policy
-from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.agents.policy import Policy, Weights
+from workflow_rl.config import (
+    ActivationName,
+    GameConfig,
+    ObservationName,
+    PolicyConfig,
+    PPOConfig,
+    TrainConfig,
+    one_of,
+)
+from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.files import check_file
 from workflow_rl.scenario.actions import NUM_ACTIONS
@@ -37,77 +41,58 @@ _DISCRETE: Final = "<class 'gymnasium.spaces.discrete.Discrete'>"
 _ACTIVATION: Final = re.compile(r"<class 'torch\.nn\.modules\.activation\.(\w+)'>")
 _HIDDEN: Final = re.compile(r"mlp_extractor\.policy_net\.(\d+)\.weight")
 _UNUSED: Final = re.compile(r"(mlp_extractor\.value_net|value_net)\..*|log_std")  # by an actor
-_OF_POLICIES: Final = {"ReLU": "relu", "Tanh": "tanh"}  # what a policy calls its activations
+# What a policy calls torch's activations; tanh is SB3's own choice.
+_ACTIVATIONS: Final[dict[str, ActivationName]] = {
+    "Tanh": "tanh",
+    "ReLU": "relu",
+    "ELU": "elu",
+    "GELU": "gelu",
+    "SiLU": "silu",
+    "Sigmoid": "sigmoid",
+    "LeakyReLU": "leaky_relu",
+}
 
 
-@dataclass(frozen=True)
-class _Network:
-    """The actor of a model."""
-
-    size: int  # values of an observation
-    layers: "list[tuple[Tensor, Tensor]]"  # weight and bias
-    activation: str  # torch's name of it
-    is_masked: bool  # what would be refused is left out
-
-
-def sb3_agent(path: Path, name: str, *, sampled: bool = False) -> PolicyAgent:
-    """Returns the agent of a model file that `save` of SB3's PPO wrote, with its `MlpPolicy`.
+def sb3_policy(path: Path, observation: str = "challenge") -> Policy:
+    """Returns the policy of a model file that `save` of SB3's PPO wrote, with its `MlpPolicy`.
 
     A model of sb3-contrib's MaskablePPO leaves out what would be refused, as in its training.
+
+    Args:
+        path: the file.
+        observation: what it was trained on; the file does not say so.
 
     Raises:
         MissingDependencyError: torch is not installed.
         InvalidInputError: the file is none, its network is of another kind, or its spaces are not
-            this game's.
+            this game's with that observation.
     """
-    network = _network(path)
-    import torch
-
-    activation = _activations()[network.activation]
-
-    def probabilities(seen: NDArray[np.int8]) -> NDArray[np.float32]:
-        with torch.no_grad():
-            x = torch.from_numpy(np.asarray(seen, np.float32))
-            for i, (weight, bias) in enumerate(network.layers):
-                x = torch.nn.functional.linear(activation(x) if i else x, weight, bias)
-            found: NDArray[np.float32] = torch.softmax(x, dim=-1).numpy()
-        return found
-
-    return PolicyAgent(name, probabilities, network.size, sampled=sampled, masked=network.is_masked)
-
-
-def sb3_policy(path: Path) -> Policy:
-    """Returns the policy of such a file, if its activation is one that policies have.
-
-    Raises:
-        MissingDependencyError: torch is not installed.
-        InvalidInputError: as `sb3_agent`, or the activation is another.
-    """
-    network = _network(path)
-    if network.activation not in _OF_POLICIES:
-        raise InvalidInputError(
-            f"{path} has the activation {network.activation}; policies have "
-            f"{' or '.join(_OF_POLICIES)}"
-        )
-    weights = {
-        f"actor.{i}.{name}": tensor.numpy()
-        for i, layer in enumerate(network.layers)
-        for name, tensor in zip(("weight", "bias"), layer, strict=True)
-    }
-    description = describe_policy(
-        order=None,
-        conditioned=False,
-        activation=_OF_POLICIES[network.activation],
-        mask_actions=network.is_masked,
-    )
-    return Policy(weights, description)
-
-
-def _network(path: Path) -> _Network:
+    seen = one_of("observation", observation, tuple(OBSERVATIONS))
     with explain_missing(str(path)):
         import torch  # noqa: F401
     check_file(path)
-    data, weights = _read(path)
+    data, tensors = _read(path)
+    policy = data.get("policy_class")
+    made_by = str(policy.get("__init__")) if isinstance(policy, dict) else ""
+    if _POLICY not in made_by:
+        raise InvalidInputError(f"{path} is no model with SB3's MlpPolicy, the only one read here")
+    _check_spaces(path, data, seen)
+    config = PolicyConfig(
+        game=GameConfig(observation=seen),
+        train=TrainConfig(conditioned=False),
+        ppo=PPOConfig(
+            activation=_activation(path, data.get("policy_kwargs")),
+            mask_actions=_MASKABLE in made_by,
+        ),
+    )
+    try:
+        return Policy(_actor(path, tensors), config)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path} is damaged: {error}") from error
+
+
+def _check_spaces(path: Path, data: dict[str, Any], name: ObservationName) -> None:
+    """Checks that a model sees the observation of a name and chooses from Blue's 145 actions."""
     observation, action = (
         _space(path, data, f"{what}_space") for what in ("observation", "action")
     )
@@ -119,15 +104,11 @@ def _network(path: Path) -> _Network:
             f"{path} plays another game: it sees {observation[':type:']} of shape {shape} and "
             f"chooses from {action[':type:']} of {action.get('n')}"
         )
-    policy = data.get("policy_class")
-    made_by = str(policy.get("__init__")) if isinstance(policy, dict) else ""
-    if _POLICY not in made_by:
-        raise InvalidInputError(f"{path} is no model with SB3's MlpPolicy, the only one read here")
-    layers, size = _layers(path, weights), int(sizes[0])
-    if layers[0][0].shape[1] != size or layers[-1][0].shape[0] != NUM_ACTIONS:
-        raise InvalidInputError(f"{path} is damaged: its network does not fit its spaces")
-    activation = _activation(path, data.get("policy_kwargs"))
-    return _Network(size, layers, activation, is_masked=_MASKABLE in made_by)
+    if sizes != [OBSERVATIONS[name].size]:
+        raise InvalidInputError(
+            f"{path} sees {sizes[0]} values, the observation {name} has {OBSERVATIONS[name].size}: "
+            "say which observation it was trained on (--observation, observation=)"
+        )
 
 
 def _read(path: Path) -> "tuple[dict[str, Any], dict[str, Tensor]]":
@@ -158,60 +139,35 @@ def _space(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
     return space
 
 
-def _layers(path: Path, weights: "dict[str, Tensor]") -> "list[tuple[Tensor, Tensor]]":
-    """Returns weight and bias of each layer of the actor."""
+def _actor(path: Path, tensors: "dict[str, Tensor]") -> Weights:
+    """Returns the weights of the actor, by the names that a policy gives them."""
     import torch
 
-    numbers = sorted(int(found[1]) for key in weights if (found := _HIDDEN.fullmatch(str(key))))
+    numbers = sorted(int(found[1]) for key in tensors if (found := _HIDDEN.fullmatch(str(key))))
     names = [*(f"mlp_extractor.policy_net.{number}" for number in numbers), "action_net"]
-    known = {f"{name}.{part}" for name in names for part in ("weight", "bias")}
-    others = [key for key in weights if key not in known and not _UNUSED.fullmatch(str(key))]
+    known = {
+        f"{name}.{part}": f"actor.{layer}.{part}"
+        for layer, name in enumerate(names)
+        for part in ("weight", "bias")
+    }
+    others = [key for key in tensors if key not in known and not _UNUSED.fullmatch(str(key))]
     if others:
         raise InvalidInputError(f"{path} has a network of another kind: it has {others[0]}")
-    layers = [(weights.get(f"{name}.weight"), weights.get(f"{name}.bias")) for name in names]
-    checked: list[tuple[Tensor, Tensor]] = []
-    for weight, bias in layers:
-        if (
-            not isinstance(weight, torch.Tensor)
-            or not isinstance(bias, torch.Tensor)
-            or weight.dtype != torch.float32
-            or bias.dtype != torch.float32
-            or weight.ndim != 2
-            or bias.shape != weight.shape[:1]
-            or (checked and weight.shape[1] != checked[-1][0].shape[0])
-        ):
-            raise InvalidInputError(f"{path} is damaged: its layers do not fit each other")
-        if not torch.isfinite(weight).all() or not torch.isfinite(bias).all():
-            raise InvalidInputError(
-                f"{path} holds weights that are not finite: its training failed"
-            )
-        checked.append((weight, bias))
-    return checked
-
-
-def _activations() -> "dict[str, Callable[[Tensor], Tensor]]":
-    """Returns what is computed of each activation that is read."""
-    import torch
-
+    actor = {ours: tensors.get(theirs) for theirs, ours in known.items()}
     return {
-        "Tanh": torch.tanh,  # SB3's own choice
-        "ReLU": torch.relu,
-        "ELU": torch.nn.functional.elu,
-        "GELU": torch.nn.functional.gelu,
-        "SiLU": torch.nn.functional.silu,
-        "Sigmoid": torch.sigmoid,
-        "LeakyReLU": torch.nn.functional.leaky_relu,
+        name: tensor.numpy()
+        for name, tensor in actor.items()
+        if isinstance(tensor, torch.Tensor) and tensor.dtype == torch.float32
     }
 
 
-def _activation(path: Path, settings: Any) -> str:
-    """Returns the name of the network's activation."""
-    known = _activations()
+def _activation(path: Path, settings: Any) -> ActivationName:
+    """Returns the network's activation."""
     chosen = settings.get("activation_fn") if isinstance(settings, dict) else None
     found = _ACTIVATION.fullmatch(str(chosen))
     name = "Tanh" if chosen is None else found[1] if found else str(chosen)
-    if name not in known:
+    if name not in _ACTIVATIONS:
         raise InvalidInputError(
-            f"{path} has the activation {name}; those that are read are {', '.join(known)}"
+            f"{path} has the activation {name}; those that are read are {', '.join(_ACTIVATIONS)}"
         )
-    return name
+    return _ACTIVATIONS[name]

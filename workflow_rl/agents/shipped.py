@@ -8,6 +8,8 @@ commands that trained them.
 from pathlib import Path
 from typing import Final
 
+from workflow_rl.config import RULE_SETS, one_of
+
 BEST: Final = "best"  # with a memory
 UNIVERSAL: Final = "universal"  # with a memory, and an order to follow
 PER_RED_AGENT: Final = ("cardiff", "ppo")  # the winner's 36 outputs and start; the 145 actions
@@ -18,6 +20,11 @@ _FOLDER: Final = Path(__file__).with_name("shipped_policies")
 
 
 def shipped_policy(name: str, rules: str, red_agent: str | None = None) -> Path:
-    """Returns the file of a policy that comes with the package: one for all, or a red agent's."""
+    """Returns the file of a policy that comes with the package: one for all, or a red agent's.
+
+    Raises:
+        InvalidInputError: there is no such rule set.
+    """
+    one_of("rule set", rules, RULE_SETS)
     parts = (name, rules) if red_agent is None else (name, rules, red_agent)
     return _FOLDER / f"{'_'.join(parts)}.safetensors"

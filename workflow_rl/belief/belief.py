@@ -16,14 +16,14 @@ from workflow_rl.config import (
     GreenAgentName,
     ObservationName,
     RuleSetName,
-    one_of,
     whole_number,
 )
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.batch import settings_of
-from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+from workflow_rl.sim.observation import SIMULATED
+from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
 
 MAX_PARTICLES: Final = 1_000_000
@@ -81,8 +81,7 @@ class Belief:
             red_agents: how probable each red agent is before the first step; equally by default.
             particles: the most states kept of one environment.
             seed: of the sample that stays where more states than that explain a history.
-            observation: which observation Blue is shown. The scan state of `cardiff` follows from
-                the bits before it and is not read.
+            observation: which observation Blue is shown; only its first 52 bits are read.
             green_agent: what Green does.
 
         Raises:
@@ -98,10 +97,13 @@ class Belief:
         self.config = GameConfig(
             red_agent=MIXED,
             rules=rules,
-            observation=one_of("observation", observation, tuple(OBSERVATION_SIZES)),
+            observation=observation,
             green_agent=green_agent,
             red_probabilities=red_agents,
         )
+        # What comes behind the first 52 bits is not read, so the belief need not know itself.
+        known = SIMULATED.get(observation)
+        self._width = None if known is None else known.size
         self._settings = settings_of(self.config, autoreset=False)
         self._settings["key"] = np.random.SeedSequence(seed).generate_state(2)
         self._prior = np.array(self.config.red_weights)
@@ -125,8 +127,8 @@ class Belief:
         """Takes in a step of every environment.
 
         Args:
-            observation: (n, 52) what Blue was shown after the step, as bits; (n, 62) with the
-                `cardiff` observation. Without the first axis if there is one environment.
+            observation: (n, 52 or more) what Blue was shown after the step; the first 52 bits are
+                read. Without the first axis if there is one environment.
             action: (n,) Blue's action in the step, 0..144; a number if there is one environment.
             ended: (n,) environments whose episode ended with this step. They begin the next one:
                 their observation, which is its first, and their action are not read.
@@ -171,7 +173,7 @@ class Belief:
         """Continues from what was saved: works out again what follows from it."""
         self.reset()
         tables, actions = arrays["tables"], arrays["actions"].astype(np.int64)
-        longest = tables.shape[1]
+        longest = int(arrays["steps"].max())
         for t in range(longest):  # the last steps of all at the same time
             at = t - longest + arrays["steps"]
             row = np.arange(self.num_envs), np.maximum(at, 0)
@@ -222,8 +224,7 @@ class Belief:
 
     def _checked_tables(self, observation: ArrayLike) -> NDArray[np.int64]:
         """Returns (n,) the observations' bits as integers (`sim.table`)."""
-        size = OBSERVATION_SIZES[self.config.observation]
-        rows = self._checked("observation", observation, (size,))[:, :CHALLENGE_SIZE]
+        rows = self._checked("observation", observation, (self._width,))[:, :CHALLENGE_SIZE]
         if not ((rows == 0) | (rows == 1)).all():
             raise InvalidInputError(
                 f"the first {CHALLENGE_SIZE} values of an observation must be bits, 0 or 1"
@@ -242,15 +243,17 @@ class Belief:
             raise InvalidInputError("ended must be True or False for each environment")
         return np.ascontiguousarray(ends, np.bool_)
 
-    def _checked(self, what: str, value: ArrayLike, one: tuple[int, ...]) -> NDArray[Any]:
-        """Returns the value as an array with one row per environment."""
-        shape = (self.num_envs, *one)
+    def _checked(self, what: str, value: ArrayLike, one: tuple[int | None, ...]) -> NDArray[Any]:
+        """Returns the value as an array with one row per environment, None for any length."""
         try:
             array = np.asarray(value)
         except ValueError:
             raise InvalidInputError(
-                f"{what} must have the shape {shape}, not rows of different lengths"
+                f"{what} must have the shape {(self.num_envs, *one)}, not rows of different lengths"
             ) from None
+        if one == (None,):
+            one = (max(array.shape[-1] if array.ndim else 0, CHALLENGE_SIZE),)
+        shape = (self.num_envs, *one)
         if self.num_envs == 1 and array.shape == one:
             array = array[None]
         if array.shape != shape:

@@ -1,6 +1,6 @@
 """The loop over environments that takes their states on by a step, and what these add up to."""
 
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from workflow_rl.scenario.tables import BLINE_FIRST_TARGETS, NUM_HOSTS
 from workflow_rl.sim.draws import WORDS, Draws, count, first, philox
 from workflow_rl.sim.network import red_hosts
 from workflow_rl.sim.state import INITIAL_STATE, Access, RedAgent, Settings, State
+from workflow_rl.sim.table import activity_in
 from workflow_rl.sim.turn import play_turn
 
 # How far a kernel came.
@@ -84,7 +85,7 @@ def shown_hosts(table: int) -> int:
     """Returns the hosts on which a table shows activity."""
     hosts = 0
     for host in range(NUM_HOSTS):
-        if table >> 4 * host & 0b11:
+        if activity_in(table, host):
             hosts |= 1 << host
     return hosts
 
@@ -230,6 +231,14 @@ class Filter:
         self._next = Hypotheses.empty(len(indices), _FIRST_ROWS)
         self._space = Workspace.empty(2 * MOST_OUTCOMES)
         _begin(self.now, prior, np.ones(len(indices), np.bool_))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns everything but the room to work in, which is made of views of itself."""
+        return self.__dict__ | {"_space": len(self._space.states)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes over what a copy is made of."""
+        self.__dict__ |= state | {"_space": Workspace.empty(state["_space"])}
 
     def advance(
         self,

@@ -1,8 +1,7 @@
-"""The observation `belief`: what Blue remembers, and what follows from it by Bayes' rule.
+"""The observation `belief`: what Blue remembers, and the posterior over Red's state.
 
 A probability is shown as bits, one for each of `LEVELS` that it reaches, so that an observation
-stays a row of bits. Every defender begins with the three red agents equally probable, whoever
-attacks: it is told nothing.
+stays a row of bits. The prior gives the three red agents equal probability, whoever attacks.
 """
 
 from collections.abc import Mapping
@@ -14,44 +13,35 @@ from numpy.typing import NDArray
 
 from workflow_rl.belief.belief import Belief
 from workflow_rl.belief.filtering import Marginals
-from workflow_rl.config import (
-    RED_AGENTS,
-    GameConfig,
-    GreenAgentName,
-    ObservationName,
-    RuleSetName,
-)
+from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import kernel
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.batch import Batch, Outputs
 from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory, Entry
-from workflow_rl.sim.observe import CHALLENGE_SIZE, OBSERVATION_SIZES
+from workflow_rl.sim.observation import with_memory
+from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.state import Access
 
 LEVELS: Final = np.array([0.02, 0.2, 0.5, 0.8, 0.98])
 _EACH: Final = len(LEVELS)
-BELIEF_LAYOUT: Final = (
-    Entry("held", NUM_HOSTS * _EACH, "per host: Red holds it with a probability of at least ..."),
-    Entry("privileged", NUM_HOSTS * _EACH, "per host: Red is privileged there, likewise"),
-    Entry("ot_stopped", _EACH, "the OT service is stopped, likewise"),
-    Entry("red_agent", len(RED_AGENTS) * _EACH, "Red is bline, meander, sleep, likewise"),
+_REACHED: Final = f"is at least {', '.join(map(str, LEVELS))}"
+BELIEF: Final = with_memory(
+    "belief",
+    Entry("held", NUM_HOSTS * _EACH, f"per host: the probability that Red holds it {_REACHED}"),
+    Entry("privileged", NUM_HOSTS * _EACH, "per host: that Red is privileged there, likewise"),
+    Entry("ot_stopped", _EACH, "that the OT service is stopped, likewise"),
+    Entry("red_agent", len(RED_AGENTS) * _EACH, "that Red is bline, meander, sleep, likewise"),
 )
-BELIEF_BITS: Final = sum(entry.size for entry in BELIEF_LAYOUT)
-BELIEF_SIZE: Final = MEMORY_SIZE + BELIEF_BITS
 
 _PRIVILEGED = int(Access.PRIVILEGED)
 _AFTER_HOSTS = 2 * NUM_HOSTS
-
-
-def observation_size(observation: ObservationName) -> int:
-    """Returns how many values an observation has."""
-    return BELIEF_SIZE if observation == "belief" else OBSERVATION_SIZES[observation]
+_SEEN: Final = "seen."  # of what is saved: the history
 
 
 @kernel()
 def _write(marginals: Marginals, levels: NDArray[np.float64], rows: NDArray[np.int8]) -> None:
-    """Writes the probabilities behind what is remembered, in the order of BELIEF_LAYOUT."""
+    """Writes the probabilities behind what is remembered, in the order of BELIEF's entries."""
     each = len(levels)
     access, ot_stopped, red_agent, _ = marginals
     for k in range(len(rows)):
@@ -71,18 +61,16 @@ def _write(marginals: Marginals, levels: NDArray[np.float64], rows: NDArray[np.i
 
 
 class BlueBelief:
-    """What Blue believes in episodes that are played elsewhere, beside what it remembers."""
+    """The observation `belief` of episodes that are played elsewhere."""
 
-    def __init__(
-        self, num_envs: int, rules: RuleSetName, green_agent: GreenAgentName = "sleep"
-    ) -> None:
+    def __init__(self, num_envs: int, game: GameConfig) -> None:
         """Makes room for n episodes; they begin together, by `BEGIN` as every action."""
         self._memory = BlueMemory(num_envs)
-        self._belief = Belief(num_envs, rules=rules, green_agent=green_agent)
-        self._rows = np.zeros((num_envs, BELIEF_SIZE), np.int8)
+        self._belief = Belief(num_envs, rules=game.rules, green_agent=game.green_agent)
+        self._rows = np.zeros((num_envs, BELIEF.size), np.int8)
 
     def update(self, tables: NDArray[np.int8], actions: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Takes in a step of each episode and returns (n, BELIEF_SIZE) what is believed now.
+        """Takes in a step of each episode and returns (n, size) what is believed now.
 
         Args:
             tables: (n, 52) what Blue is shown now.
@@ -119,8 +107,8 @@ class BelievingBatch(Batch):
         remembering = replace(config, observation="memory")
         super().__init__(num_envs, remembering, autoreset=autoreset, **settings)
         self.config = config
-        self.observation_size = BELIEF_SIZE
-        self.out = Outputs.empty(num_envs, BELIEF_SIZE)
+        self.observation_size = BELIEF.size
+        self.out = Outputs.empty(num_envs, BELIEF.size)
         self._autoreset = autoreset
         self._belief = Belief(num_envs, rules=config.rules, green_agent=config.green_agent)
 
@@ -147,17 +135,19 @@ class BelievingBatch(Batch):
         return ended
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Returns what `load` continues from: with it the steps of the episodes under way."""
-        return super().saved() | {f"seen.{k}": v for k, v in self._belief.saved().items()}
+        """Returns what `load` continues from, the history of the running episodes included.
+
+        Arrays have the same shape at every step, so that a checkpoint can be checked against them.
+        """
+        history = self._belief.saved()
+        for name in ("tables", "actions"):
+            steps = self.config.episode_length - history[name].shape[1]
+            history[name] = np.pad(history[name], ((0, 0), (0, max(steps, 0))))
+        return super().saved() | {f"{_SEEN}{name}": array for name, array in history.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continues from what was saved."""
         super().load(arrays)
-        seen = "seen."
-        self._belief.load({k.removeprefix(seen): v for k, v in arrays.items() if seen in k})
-
-
-def make_batch(num_envs: int, config: GameConfig, **settings: Any) -> Batch:
-    """Returns a batch that shows Blue the observation its configuration names; as `Batch`."""
-    kind = BelievingBatch if config.observation == "belief" else Batch
-    return kind(num_envs, config, **settings)
+        self._belief.load(
+            {name.removeprefix(_SEEN): a for name, a in arrays.items() if name.startswith(_SEEN)}
+        )

@@ -1,6 +1,5 @@
 """The command line: `workflow-rl COMMAND`."""
 
-import argparse
 import errno
 import os
 import signal
@@ -10,7 +9,6 @@ from collections.abc import Sequence
 
 from workflow_rl import __version__
 from workflow_rl.cli import (
-    bench,
     compare_updates,
     evaluate,
     export,
@@ -25,6 +23,7 @@ from workflow_rl.cli import (
     train,
     watch,
 )
+from workflow_rl.cli.help import Parser
 from workflow_rl.cli.streams import open_streams, outlive_reader, output_failure
 from workflow_rl.errors import (
     EnvironmentFailedError,
@@ -41,9 +40,9 @@ _INTERRUPTED = 130
 _SHOWING = ("watch", "play")  # commands that end when nobody reads what they show
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """Returns the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM,
         description="Autonomous cyber defence on CAGE Challenge 2 (CybORG Scenario2).",
         epilog=f"`{PROGRAM} COMMAND --help` explains a command and shows examples. Exit codes: "
@@ -53,14 +52,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     runs = (search, train, watch, report, replay, select, evaluate, playbook, export)
-    for module in (*runs, landscape, compare_updates, play, parity, bench):
+    for module in (*runs, landscape, compare_updates, play, parity):
         module.add_to(commands)
     return parser
-
-
-def _name_of(args: argparse.Namespace) -> str:
-    """Returns what was called, such as `search` or `bench train`."""
-    return " ".join((args.command, *([args.subject] if "subject" in args else [])))
 
 
 def _interrupt(signum: int, frame: object) -> None:
@@ -77,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _interrupt)
     try:
-        with explain_missing(_name_of(args)):
+        with explain_missing(args.command):
             code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
         if (failure := output_failure()) is not None:

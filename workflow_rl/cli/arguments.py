@@ -1,7 +1,6 @@
-"""How flags are made: from the settings that are described in `config/`, and by hand."""
+"""How flags are made: from the settings that `config/` describes, and by hand."""
 
 import argparse
-import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -18,8 +17,6 @@ from workflow_rl.config import (
 GAME: Final = setting_fields(GameConfig)
 BACKEND: Final = setting_fields(BackendConfig)
 SEED: Final = setting_fields(ExperimentConfig)["seed"]
-# Negative numbers, one or several with commas between them, are values and not flags.
-_NEGATIVE: Final = re.compile(r"^-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?(,[-+.\de]*)*$", re.IGNORECASE)
 
 
 class TakesFlags(Protocol):
@@ -33,24 +30,34 @@ class TakesFlags(Protocol):
 Commands = Any  # argparse keeps the type of add_subparsers() to itself
 
 
-class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows each flag's default, if it has one, and keeps the line breaks of examples."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        return action.help if action.default is None else super()._get_help_string(action)
-
-
 def add_command(commands: Commands, name: str, summary: str, examples: str) -> Any:
-    """Adds a command whose help ends in examples."""
-    parser = commands.add_parser(
-        name,
-        help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.splitlines()),
-        formatter_class=HelpFormatter,
-    )
-    parser._negative_number_matcher = _NEGATIVE
-    return parser
+    """Adds a command with a summary, begun small and without a full stop, and examples."""
+    description = summary[0].upper() + summary[1:] + "."
+    return commands.add_parser(name, help=summary, description=description, examples=examples)
+
+
+def add_flag(
+    parser: TakesFlags,
+    name: str,
+    text: str,
+    default: str | None = None,
+    *,
+    basic: bool = True,
+    **settings: Any,
+) -> None:
+    """Adds a flag that is absent if it is not given.
+
+    Args:
+        parser: gets it.
+        name: of the flag; several with blanks between them.
+        text: what help says of it.
+        default: what help says of not giving it.
+        basic: whether `--help` shows it, not only `--help-all`.
+        **settings: as of `add_argument`.
+    """
+    told = text if default is None else f"{text} (default: {default})"
+    action = parser.add_argument(*name.split(), default=argparse.SUPPRESS, help=told, **settings)
+    action.is_basic = basic
 
 
 def list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
@@ -92,6 +99,7 @@ def add_setting(
     text: str | None = None,
     default: str | None = None,
     read: Callable[[str], Any] | None = None,
+    basic: bool | None = None,
 ) -> None:
     """Adds the flag of a setting.
 
@@ -104,6 +112,7 @@ def add_setting(
         default: what help says of not giving it, where that is more than the setting's default;
             the flag is then absent if it is not given.
         read: reads its value, where it is not written as the setting is stored.
+        basic: whether `--help` shows it; by default as the setting's description says.
     """
     told = text or field.text
     options: dict[str, Any] = {"dest": dest or field.name, "default": field.default, "help": told}
@@ -121,11 +130,17 @@ def add_setting(
         kind = field.part_type if field.part_type in (int, float) else str
         reads = read or (list_of(kind) if field.is_list else kind)
         options |= {"type": reads, "metavar": field.metavar}
-    parser.add_argument(*(names or field.setting.flags), **options)
+    action = parser.add_argument(*(names or field.setting.flags), **options)
+    action.is_basic = field.setting.basic if basic is None else basic
 
 
 def add_settings(
-    parser: TakesFlags, section: str, defaults: Any, *, without: Collection[str] = ()
+    parser: TakesFlags,
+    section: str,
+    defaults: Any,
+    *,
+    without: Collection[str] = (),
+    advanced: Collection[str] = (),
 ) -> None:
     """Adds the flags of a configuration's settings; one that is not given sets nothing.
 
@@ -134,11 +149,13 @@ def add_settings(
         section: by which `given_settings` finds them again.
         defaults: a configuration of what is so if a flag is not given.
         without: settings that the command decides itself.
+        advanced: basic settings that are none for this command.
     """
     for name, field in setting_fields(type(defaults)).items():
         if field.setting.flags and name not in without:
             default = field.shown(getattr(defaults, name))
-            add_setting(parser, field, dest=f"{section}.{name}", default=default)
+            basic = field.setting.basic and name not in advanced
+            add_setting(parser, field, dest=f"{section}.{name}", default=default, basic=basic)
 
 
 def given_settings(args: argparse.Namespace, section: str) -> dict[str, Any]:
@@ -163,12 +180,8 @@ def other_flags(config: Any, given: Mapping[str, Any]) -> list[str]:
 
 def add_workflow(parser: TakesFlags) -> None:
     """Adds --workflow and --units, the order that an agent is to follow; absent if not given."""
-    parser.add_argument(
-        "--workflow",
-        default=argparse.SUPPRESS,
-        metavar="ORDER",
-        help="the order to follow and to judge compliance by (default: the policy's own)",
-    )
+    text = "the order to follow and to judge compliance by"
+    add_flag(parser, "--workflow", text, "the policy's own", metavar="ORDER")
     add_setting(
         parser,
         setting_fields(TrainConfig)["units"],
@@ -185,13 +198,7 @@ def add_output(parser: TakesFlags, default: str, text: str = "where to write it"
         default: what help says of not giving it.
         text: what help says of giving it.
     """
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=argparse.SUPPRESS,
-        metavar="FILE",
-        help=f"{text} (default: {default})",
-    )
+    add_flag(parser, "--output", text, default, type=Path, metavar="FILE")
 
 
 def add_checkpoint_dir(parser: TakesFlags) -> None:

@@ -1,24 +1,27 @@
-"""The console that commands print to, and what their bars and tables have in common."""
+"""The console that commands print to: sentences, tables, and bars of work done."""
 
-import math
 import textwrap
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 if TYPE_CHECKING:  # `--help` does without it
     from rich.console import Console
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import TaskID
     from rich.table import Table
 
-T = TypeVar("T")
+    from workflow_rl.report.plots import PageTable
+
 _PLAIN_WIDTH: Final = 130  # where there is no terminal whose width counts
-_WIDTH: Final = 80  # that sentences keep to
-_ENDS: Final = 10  # of a ranking, shown from each end
+_WIDTH: Final = 80  # of sentences
+_MOST_ROWS: Final = 30  # of a table; of one that has more
+_ENDS: Final = 10  # are shown from each end
+_LINE_EVERY: Final = 5.0  # seconds between lines of progress where there is no terminal
 
 
 def make_console() -> "Console":
-    """Returns the console of a run."""
+    """Returns the console of a command."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -44,13 +47,44 @@ def print_whole(console: "Console", text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-def both_ends(ranked: Sequence[T]) -> Iterator[tuple[int, T] | None]:
-    """Yields the first and the last ten of a ranking with their places; None for those between."""
-    for place, one in enumerate(ranked, 1):
-        if not _ENDS < place <= len(ranked) - _ENDS:
-            yield place, one
-        elif place == _ENDS + 1:
-            yield None
+def make_table(
+    title: str, headings: Sequence[str], *, left: Collection[str] | None = None, space: int = 2
+) -> "Table":
+    """Returns an empty table under a title, none of whose cells is broken into lines.
+
+    Args:
+        title: above it; may be empty.
+        headings: of its columns.
+        left: those of columns with words, to be aligned left; by default the first.
+        space: columns of the screen between two of the table.
+    """
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", box=None, padding=(0, space, 0, 0))
+    words = headings[:1] if left is None else left
+    for heading in headings:
+        justify: Literal["left", "right"] = "left" if heading in words else "right"
+        table.add_column(heading, justify=justify, no_wrap=True)
+    return table
+
+
+def print_table(console: "Console", table: "PageTable") -> None:
+    """Prints a table under its heading, of many rows the first and the last ones, and its caption.
+
+    Cells are two columns apart, or one where the table would be wider than a screen.
+    """
+    columns = zip(table.headings, *table.rows, strict=True)
+    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    space = 2 if sum(widths) + 2 * len(widths) <= _WIDTH else 1
+    shown = make_table(table.heading, table.headings, space=space)
+    for number, row in enumerate(table.rows):
+        if len(table.rows) <= _MOST_ROWS or not _ENDS <= number < len(table.rows) - _ENDS:
+            shown.add_row(*row)
+        elif number == _ENDS:
+            shown.add_row("...")
+    console.print(shown)
+    if table.caption:
+        print_sentence(console, table.caption)
 
 
 @contextmanager
@@ -63,40 +97,59 @@ def waiting(console: "Console", what: str) -> Iterator[None]:
         yield
 
 
-def make_bars(console: "Console", clock: "ProgressColumn | None" = None) -> "Progress":
-    """Returns bars of things done, each with its `news` beside it; shown at a terminal only.
+class Bars:
+    """Shows work done: a bar each at a terminal, elsewhere a line every few seconds."""
 
-    Args:
-        console: where they are shown.
-        clock: how time is told; by default by how much is left.
-    """
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    def __init__(self, console: "Console") -> None:
+        """Prepares to show it; use it as a context."""
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=8),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        clock or TimeRemainingColumn(),
-        TextColumn("{task.fields[news]}"),
-        console=console,
-        disable=not console.is_terminal,
-    )
+        self.console = console
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=8),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[news]}", markup=False),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._shown: dict[str, tuple[TaskID, int]] = {}  # each bar and its total
+        self._last_line = time.monotonic()
 
+    def __enter__(self) -> Self:
+        """Starts showing."""
+        self._progress.start()
+        return self
 
-def titled_table(title: str) -> "Table":
-    """Returns an empty table under a title."""
-    from rich.table import Table
+    def __exit__(self, *_: object) -> None:
+        """Stops showing."""
+        self._progress.stop()
 
-    return Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    def begin(self, name: str, total: int, done: int = 0, *, news: str = "") -> None:
+        """Shows one bar more, unless there is one of that name."""
+        if name not in self._shown:
+            task = self._progress.add_task(name, total=total, completed=done, news=news)
+            self._shown[name] = task, total
 
+    def end(self, name: str) -> None:
+        """Shows a bar no longer, if it was shown."""
+        if name in self._shown:
+            self._progress.remove_task(self._shown.pop(name)[0])
 
-def number_text(value: float, decimals: int = 2) -> str:
-    """Writes a number; a dash if it is not known."""
-    return "-" if math.isnan(value) else f"{value:.{decimals}f}"
+    def move(self, name: str, done: int, news: str = "") -> None:
+        """Says how much of a bar's work is done, and what else there is to say."""
+        task, total = self._shown[name]
+        self._progress.update(task, completed=done, news=news)
+        now = time.monotonic()
+        if not self.console.is_terminal and now - self._last_line > _LINE_EVERY:
+            self._last_line = now
+            print_whole(self.console, f"{name} {done}/{total}{f': {news}' if news else ''}")

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from workflow_rl.cli import PROGRAM, build_parser
+from workflow_rl.cli.help import Parser
 
 COMMAND: Final = "python -m workflow_rl.cli.document > docs/commands.md"
 _INTRODUCTION: Final = f"""# Commands
 
-Every command with its flags, read from the parser itself: `{PROGRAM} COMMAND --help` says the same.
-This page is made by `{COMMAND}`; the settings of a run, their ranges and how to
-give them in Python are in [settings.md](settings.md).
+Every command with its flags, read from the parser itself: `{PROGRAM} COMMAND --help` shows those
+for everyday use, `--help-all` every one. This page is made by
+`{COMMAND}`; the settings of a run, their ranges and how to give them in Python
+are in [settings.md](settings.md).
 
 Exit codes: 0 done; 1 the work failed (a full disk, a training that diverged, a worker that died); 2
 the request was wrong, nothing was begun; 130 interrupted, a run goes on with `--resume`.
@@ -23,23 +25,21 @@ def document() -> str:
     return "\n".join((_INTRODUCTION, *_commands(build_parser())))
 
 
-def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _commands(parser: Parser) -> Iterator[str]:
     """Yields the section of each command below a parser."""
     for name, command in _below(parser).items():
         yield f"## {name.removeprefix(PROGRAM).strip()}\n"
         if command.description:
             yield f"{command.description}\n"
-        if command.epilog:
-            examples = command.epilog.removeprefix("examples:\n").splitlines()
-            yield "\n".join(("```sh", *(line.strip() for line in examples), "```\n"))
+        yield "\n".join(("```sh", *command.examples, "```\n"))
         yield "| flag | what it is |\n|---|---|"
-        yield from (_row(command, action) for action in _shown(command))
+        yield from (_row(command, action) for action in command.flags)
         yield ""
 
 
-def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def _below(parser: Parser) -> dict[str, Parser]:
     """Returns the commands that end in a parser's subcommands, by their whole name."""
-    found: dict[str, argparse.ArgumentParser] = {}
+    found: dict[str, Parser] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
@@ -47,15 +47,7 @@ def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
     return found
 
 
-def _shown(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    return [
-        action
-        for action in parser._actions
-        if action.help != argparse.SUPPRESS and not isinstance(action, argparse._HelpAction)
-    ]
-
-
-def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+def _row(parser: Parser, action: argparse.Action) -> str:
     """Returns the table's row of a flag."""
     value = action.metavar or ("" if action.nargs == 0 else action.dest.upper())
     shown = " ".join(value) if isinstance(value, tuple) else value

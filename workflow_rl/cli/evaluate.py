@@ -2,8 +2,9 @@
 
 import argparse
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workflow_rl.cli.arguments import (
     BACKEND,
@@ -11,29 +12,29 @@ from workflow_rl.cli.arguments import (
     SEED,
     Commands,
     add_command,
+    add_flag,
     add_setting,
     add_workflow,
+    list_of,
 )
-from workflow_rl.cli.console import make_console, print_whole, titled_table
+from workflow_rl.cli.console import Bars, make_console, make_table, print_whole
 from workflow_rl.config import RED_AGENTS
-from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from workflow_rl.agents import BlueAgent
     from workflow_rl.evaluation.protocol import EvaluationSettings
-    from workflow_rl.evaluation.results import Evaluation
+    from workflow_rl.evaluation.result import Evaluation
 
-_OFFICIAL_STEPS = "30,50,100"
 _WIDE = 125  # columns that the leaderboard with all cells needs
 _AGENT_WIDTH = 28
 _EXAMPLES = """workflow-rl evaluate logs/exp_20260101_120000_4242
 workflow-rl evaluate react-restore --rules competition --episodes 20000
 workflow-rl evaluate best --rules competition
-workflow-rl evaluate greedy --workflow "enterprise > op_server > op_host > user > defender"
-workflow-rl evaluate policy.safetensors --sampled --steps 100 --red-agent bline,meander
-workflow-rl evaluate bline=one.safetensors,meander=other.safetensors --rules competition"""
+workflow-rl evaluate universal --workflow jewels,rest --units units.toml
+workflow-rl evaluate policy.safetensors --sampled --steps 100
+workflow-rl evaluate bline=one.safetensors,meander=other.safetensors"""
 
 
 def add_to(commands: Commands) -> None:
@@ -48,139 +49,85 @@ def add_to(commands: Commands) -> None:
         "what",
         metavar="WHAT",
         help="a run directory, a policy file, an SB3 PPO model (.zip), bline=PATH,meander=PATH (a "
-        "policy for each red agent), or a baseline: sleep, random, react-restore, greedy, "
-        "best (one policy for all attackers, with a memory), cardiff (the winner's method, trained "
-        "here), ppo (145 actions, no workflow), universal (follows the --workflow it is told)",
+        "policy for each red agent), or a baseline: sleep, random, react-restore, greedy, best "
+        "(the strongest), cardiff (the winner's method), ppo (145 actions, no workflow), universal "
+        "(follows the --workflow it is told)",
     )
-    _add_game(parser)
-    _add_files(parser)
-    parser.set_defaults(run=run)
-
-
-def _add_game(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags of what is played, and how."""
     add_setting(parser, GAME["rules"])
-    parser.add_argument(
-        "--episodes", type=int, default=1_000, metavar="N", help="episodes of each cell"
-    )
-    parser.add_argument(
-        "--episode-length",
-        "--steps",
-        dest="steps",
-        default=_OFFICIAL_STEPS,
-        metavar="N,N",
-        help="lengths of episodes, in steps",
-    )
-    parser.add_argument(
-        "--red-agent",
-        default=",".join(RED_AGENTS),
-        metavar="NAME,NAME",
-        help=f"who attacks: {', '.join(RED_AGENTS)}, or mixed (drawn for each episode)",
-    )
+    add_flag(parser, "--episodes", "episodes of each cell", "1000", type=int, metavar="N")
+    lengths: dict[str, Any] = {"dest": "steps", "type": list_of(int), "metavar": "N,N"}
+    steps = "lengths of episodes, in steps"
+    add_flag(parser, "--episode-length --steps", steps, "30,50,100", **lengths)
+    attackers = f"who attacks: {', '.join(RED_AGENTS)}, or mixed (drawn for each episode)"
+    names: dict[str, Any] = {"dest": "red_agents", "type": list_of(str), "metavar": "NAME,NAME"}
+    add_flag(parser, "--red-agent", attackers, ",".join(RED_AGENTS), **names)
+    add_setting(parser, GAME["green_agent"])
+    add_setting(parser, GAME["observation"], text="what an SB3 model was trained on")
     add_workflow(parser)
-    parser.add_argument(
-        "--sampled",
-        action="store_true",
-        help="draw a policy's actions by their probability instead of taking the most probable",
-    )
+    drawn = "draw a policy's actions by their probability instead of taking the most probable"
+    add_flag(parser, "--sampled", drawn, action="store_true")
     add_setting(parser, SEED)
     add_setting(parser, BACKEND["name"], dest="backend")
     add_setting(parser, BACKEND["cyborg_path"])
-
-
-def _add_files(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags of what is written, and where."""
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=None,
-        metavar="DIR",
-        help="where the files go (default: evaluations/<name>_<rules>_<time>, inside a run's "
-        "directory or here)",
-    )
-    parser.add_argument(
-        "--listed-episodes",
-        type=int,
-        default=100,
-        metavar="N",
-        help="episodes of each cell whose actions the text file lists",
-    )
-    parser.add_argument("--author", default="", help="for the text file", metavar="NAME")
-    parser.add_argument("--team", default="", help="for the text file", metavar="NAME")
+    default = "evaluations/<name>_<rules>_<time>, in the run's directory or here"
+    add_flag(parser, "--output", "where the files go", default, type=Path, metavar="DIR")
+    listed = "episodes of each cell whose actions the text file lists"
+    count: dict[str, Any] = {"dest": "logged_episodes", "type": int, "metavar": "N"}
+    add_flag(parser, "--listed-episodes", listed, "100", basic=False, **count)
+    for name in ("--author", "--team"):
+        add_flag(parser, name, "for the text file", "nobody's", basic=False, metavar="NAME")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Plays all cells, shows them beside the leaderboard and writes both files."""
-    steps = [_number("--steps", part) for part in args.steps.split(",")]
-    red_agents = [part.strip() for part in args.red_agent.split(",")]
     # Imported here: no other command needs it.
     from workflow_rl.evaluation.files import (
         checked_directory,
         default_directory,
         write_evaluation,
     )
-    from workflow_rl.evaluation.protocol import EvaluationSettings
+    from workflow_rl.evaluation.protocol import EvaluationSettings, protocol_games
+    from workflow_rl.evaluation.result import OFFICIAL_STEPS
     from workflow_rl.files import refuse_links_out_of
 
-    if args.output is not None:
-        checked_directory(args.output)
+    output: Path | None = getattr(args, "output", None)
+    if output is not None:
+        checked_directory(output)
     elif Path(args.what).is_dir():
         refuse_links_out_of(Path(args.what))
     console = make_console()
-    settings = EvaluationSettings(
-        episodes=args.episodes,
-        rules=args.rules,
-        steps=steps,
-        red_agents=red_agents,
-        workflow=getattr(args, "workflow", None),
-        units=getattr(args, "units", None),
-        sampled=args.sampled,
-        seed=args.seed,
-        backend=args.backend,
-        cyborg_path=args.cyborg_path,
-        logged_episodes=args.listed_episodes,
-    )
+    asked = {field.name for field in fields(EvaluationSettings)}
+    given = {k: v for k, v in vars(args).items() if k in asked}
+    steps = getattr(args, "steps", OFFICIAL_STEPS)
+    red_agents = getattr(args, "red_agents", RED_AGENTS)
+    game = {name: getattr(args, name) for name in ("rules", "green_agent", "observation")}
+    games = protocol_games(steps, red_agents, **game)
+    settings = EvaluationSettings(games=games, **given)
     evaluation = _evaluate(console, settings.agent(args.what), settings)
-    directory = args.output or default_directory(args.what, evaluation.agent, args.rules)
-    paths = write_evaluation(evaluation, directory, author=args.author, team=args.team)
+    directory = output or default_directory(args.what, evaluation.agent, args.rules)
+    author, team = (getattr(args, name, "") for name in ("author", "team"))
+    paths = write_evaluation(evaluation, directory, author=author, team=team)
     print_evaluation(console, evaluation)
     print_whole(console, "written: " + ", ".join(map(str, paths)))
     return 0
-
-
-def _number(flag: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInputError(
-            f"{flag} must be whole numbers with commas between them, not {text!r}"
-        ) from None
 
 
 def _evaluate(
     console: "Console", agent: "BlueAgent", settings: "EvaluationSettings"
 ) -> "Evaluation":
     """Plays all cells behind a bar of episodes."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
     from workflow_rl.evaluation.playing import EpisodesPlayed
     from workflow_rl.evaluation.protocol import evaluation_events
-    from workflow_rl.evaluation.results import Evaluation
+    from workflow_rl.evaluation.result import Evaluation
 
-    with Progress(
-        TextColumn("episodes"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        cells = len(settings.steps) * len(settings.red_agents)
-        task = bar.add_task("", total=settings.episodes * cells)
+    done = 0
+    with Bars(console) as bars:
+        bars.begin("episodes", settings.episodes * len(settings.games))
         for event in evaluation_events(agent, settings):
             if isinstance(event, EpisodesPlayed):
-                bar.advance(task, event.number)
+                done += event.number
+                bars.move("episodes", done)
     assert isinstance(event, Evaluation)  # the last event
     return event
 
@@ -190,26 +137,25 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     from workflow_rl.config import VIEWS
 
     choice = "sampled" if evaluation.is_sampled else "deterministic"
-    table = titled_table(
-        f"{evaluation.agent}: rules {evaluation.rules}, {evaluation.backend}, {choice}, "
-        f"{evaluation.episodes:,} episodes a cell, seed {evaluation.seed}"
-    )
     views = VIEWS if evaluation.order is not None else ()
-    headings = ("mean", "sd", "95 % interval", *(f"compliance, {view}" for view in views))
-    table.add_column("steps", justify="right")
-    table.add_column("red")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = make_table(
+        f"{evaluation.agent}: rules {evaluation.rules}"
+        f"{', Green active' if evaluation.green_agent == 'active' else ''}, "
+        f"{evaluation.backend}, {choice}, "
+        f"{evaluation.episodes:,} episodes a cell, seed {evaluation.seed}",
+        ("steps", "red", "mean", "sd", "95 % interval", *(f"compliance, {v}" for v in views)),
+        left=("red",),
+    )
     for cell in evaluation.cells:
-        width = cell.estimate.half_width
-        rates = [cell.mean_compliance(view) for view in views]
+        reward = cell.result.reward
+        rates = [cell.compliance.get(view) for view in views]
         table.add_row(
             str(cell.steps),
             cell.red_agent,
             f"{cell.mean:.2f}",
             f"{cell.sd:.2f}",
-            f"{cell.mean - width:.2f} to {cell.mean + width:.2f}",
-            *("-" if rate is None else f"{rate:.3f}" for rate in rates),
+            f"{reward.low:.2f} to {reward.high:.2f}",
+            *("-" if rate is None else f"{rate.mean():.3f}" for rate in rates),
         )
     console.print(table)
     what = "score, the sum" if evaluation.is_official else "sum"
@@ -227,15 +173,16 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
 
 def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:
     from workflow_rl.evaluation.leaderboard import LEADERBOARD, LEADERBOARD_SOURCE, RERUN
-    from workflow_rl.evaluation.results import OFFICIAL_STEPS
+    from workflow_rl.evaluation.result import OFFICIAL_STEPS
 
     cells = [f"{n}\n{red}" for n in OFFICIAL_STEPS for red in RED_AGENTS]
     if console.width < _WIDE:
         cells = []
-    table = titled_table("beside the published scores; those of different rules are not comparable")
-    table.add_column("\nagent", no_wrap=True, max_width=_AGENT_WIDTH)
-    for heading in ("\ntotal", *cells):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = make_table(
+        "beside the published scores; those of different rules are not comparable",
+        ("\nagent", "\ntotal", *cells),
+    )
+    table.columns[0].max_width = _AGENT_WIDTH
 
     def add(name: str, total: str, means: Iterable[float], style: str = "") -> None:
         shown = [f"{mean:.2f}" for mean in means] if cells else []

@@ -1,20 +1,24 @@
-"""The flags of `search`, `train` and `landscape`, and how they become a configuration."""
+"""What the commands share that train: their settings, where they run, going on with a run."""
 
 import argparse
-from collections.abc import Collection
-from typing import Any, Final
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from workflow_rl.cli.arguments import (
     GAME,
     SEED,
+    TakesFlags,
     add_checkpoint_dir,
+    add_flag,
     add_setting,
     add_settings,
     given_settings,
     other_flags,
 )
-from workflow_rl.cli.execution import add_execution_flags
-from workflow_rl.cli.resuming import refuse_flags
+from workflow_rl.cli.console import print_whole
 from workflow_rl.config import (
     DEFAULT_PPO,
     DEFAULT_PRESET,
@@ -22,16 +26,26 @@ from workflow_rl.config import (
     PPO_FORMS,
     PRESET,
     PRESETS,
+    SECTIONS,
+    Asked,
     BackendConfig,
+    ConfigFile,
+    Execution,
     ExperimentConfig,
     SearchConfig,
     SettingField,
     TrainConfig,
     chosen_settings,
 )
+from workflow_rl.config.presets import Changes
 from workflow_rl.errors import InvalidInputError
 
-_SECTIONS: Final = ("game", "ppo", "train", "search", "backend")
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_EXECUTION: Final = "execution"
+
+# --- what is asked for
 
 
 def add_experiment_flags(
@@ -39,6 +53,7 @@ def add_experiment_flags(
     *,
     search: bool,
     without: Collection[str] = (),
+    advanced: Collection[str] = (),
     train: TrainConfig | None = None,
 ) -> None:
     """Adds the flags, in groups; one that is not given sets nothing.
@@ -46,7 +61,8 @@ def add_experiment_flags(
     Args:
         parser: the command's.
         search: whether there is a search.
-        without: fields of the search that the command decides itself.
+        without: settings of the search that the command decides itself.
+        advanced: basic settings that are none for this command.
         train: the command's own defaults of a training.
     """
     game = parser.add_argument_group("the game")
@@ -55,8 +71,9 @@ def add_experiment_flags(
             others = {preset: chosen.game.get(name) for preset, chosen in PRESETS.items()}
             add_setting(game, field, dest=f"game.{name}", default=default_of(field, others))
     training = parser.add_argument_group("training (an explicit flag wins over the preset)")
-    add_setting(training, PRESET, default=DEFAULT_PRESET)
-    add_settings(training, "train", train or TrainConfig())
+    basic = PRESET.name not in advanced
+    add_setting(training, PRESET, default=DEFAULT_PRESET, basic=basic)
+    add_settings(training, "train", train or TrainConfig(), advanced=advanced)
     ppo = parser.add_argument_group("PPO")
     forms = {preset: chosen.form for preset, chosen in PRESETS.items()}
     add_setting(ppo, PPO_FORM, default=default_of(PPO_FORM, forms))
@@ -67,38 +84,144 @@ def add_experiment_flags(
     backend = parser.add_argument_group("backend (docs/cyborg.md)")
     add_settings(backend, "backend", BackendConfig())
     run = parser.add_argument_group("run")
+    add_config(run)
     add_setting(run, SEED, default=str(SEED.default))
     add_checkpoint_dir(run)
-    run.add_argument("--device", default="cpu", metavar="NAME", help="cpu, the only one supported")
 
 
 def default_of(field: SettingField, by_preset: dict[Any, Any]) -> str:
     """Says a setting's default, and the presets that have another one."""
-    others = [f"the preset {name}: {value}" for name, value in by_preset.items() if value]
-    return "; ".join([field.shown(field.default), *others])
+    others: dict[str, list[str]] = {}
+    for preset, value in by_preset.items():
+        if value:
+            others.setdefault(value, []).append(preset)
+    told = [f"{value} with the preset {' or '.join(names)}" for value, names in others.items()]
+    return "; ".join([field.shown(field.default), *told])
 
 
-def experiment_config(args: argparse.Namespace) -> ExperimentConfig:
-    """Returns the configuration that the flags ask for.
+def add_config(parser: TakesFlags) -> None:
+    """Adds --config; it is absent if it is not given."""
+    add_flag(
+        parser,
+        "--config",
+        "settings from a TOML file, or from the experiment_config.json of a run; a flag wins",
+        "the preset's",
+        type=Path,
+        metavar="FILE",
+    )
+
+
+def config_file(args: argparse.Namespace) -> ConfigFile | None:
+    """Returns the file of settings that is to be read, if there is one.
+
+    Raises:
+        InvalidInputError: something is wrong with it, or it does not go with other flags.
+    """
+    if "config" not in args:
+        return None
+    file = ConfigFile.read(args.config)
+    if file.purpose is not None:
+        for field in (PRESET, PPO_FORM):
+            if field.name in args:
+                flag = field.setting.flags[0]
+                raise InvalidInputError(f"{file.path} has every setting of a run: leave out {flag}")
+    return file
+
+
+def experiment_config(args: argparse.Namespace, **defaults: Changes) -> ExperimentConfig:
+    """Returns the configuration that the flags ask for, and the file that they name.
+
+    Args:
+        args: of the flags.
+        **defaults: settings of sections that the command asks for if nobody else does.
 
     Raises:
         InvalidInputError: a flag is wrong, or two contradict each other.
     """
-    if args.device != "cpu":
-        raise InvalidInputError(
-            f"unknown device {args.device!r}: this project trains on the processor, choose cpu"
-        )
-    config = ExperimentConfig.preset(
-        getattr(args, PRESET.name, DEFAULT_PRESET),
-        form=getattr(args, PPO_FORM.name, None),
-        **{section: given_settings(args, section) for section in _SECTIONS},
-        seed=getattr(args, SEED.name, SEED.default),
-    )
+    file = config_file(args)
+    asked = _asked(args) if file is None else _asked(args).over(file.asked)
+    asked = asked.over(Asked(sections=defaults))
+    try:
+        config = ExperimentConfig.of(asked)
+    except InvalidInputError as error:
+        if file is None:
+            raise
+        raise InvalidInputError(f"{error} (with the settings of {file.path})") from None
     if config.backend.name != "cage2":
         from workflow_rl.envs.python_world import check_backend
 
         check_backend(config.game, config.backend)
     return config
+
+
+def plan_of(args: argparse.Namespace, command: str, *names: str) -> dict[str, Any]:
+    """Returns what the file says of a command beyond its settings, if there is a file.
+
+    Raises:
+        InvalidInputError: something is wrong with it, or it says something other than these names.
+    """
+    file = config_file(args)
+    return {} if file is None else file.plan_for(command, names)
+
+
+def _asked(args: argparse.Namespace) -> Asked:
+    preset, form, seed = (getattr(args, field.name, None) for field in (PRESET, PPO_FORM, SEED))
+    return Asked(preset, form, seed, {name: given_settings(args, name) for name in SECTIONS})
+
+
+def refuse_no_workflow(config: ExperimentConfig, instead: str) -> None:
+    """Checks that trainings follow an order.
+
+    Args:
+        config: of them.
+        instead: what can be done otherwise.
+
+    Raises:
+        InvalidInputError: they do not.
+    """
+    if not config.train.conditioned:
+        raise InvalidInputError(
+            "these settings, or their preset, train one policy without a workflow: " + instead
+        )
+
+
+# --- where it runs
+
+
+def add_execution_flags(parser: Any, *, without: Collection[str] = ()) -> None:
+    """Adds the flags that say where trainings run, but for some settings."""
+    group = parser.add_argument_group("where trainings run (no result depends on it)")
+    add_settings(group, _EXECUTION, Execution(), without=without)
+
+
+def execution_of(args: argparse.Namespace) -> Execution:
+    """Returns where the flags want trainings to run.
+
+    Raises:
+        InvalidInputError: a flag is wrong, or two contradict each other.
+    """
+    return Execution(**given_settings(args, _EXECUTION))
+
+
+# --- going on after an interruption
+
+
+def add_resume(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
+    """Adds --resume; it is absent if it is not given."""
+    add_flag(parser, "--resume", text, "a new one", type=Path, metavar=metavar)
+
+
+def refuse_flags(flags: Sequence[str]) -> None:
+    """Refuses flags that say something else than the run was begun with.
+
+    Raises:
+        InvalidInputError: there are some; they would silently be ignored.
+    """
+    if flags:
+        raise InvalidInputError(
+            "--resume goes on with the settings the run was begun with: leave out "
+            + ", ".join(flags)
+        )
 
 
 def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) -> None:
@@ -107,14 +230,28 @@ def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) ->
     Raises:
         InvalidInputError: one says something else, which would silently be ignored.
     """
-    given = {section: given_settings(args, section) for section in _SECTIONS}
-    preset, form = (getattr(args, field.name, None) for field in (PRESET, PPO_FORM))
-    others = {SEED.setting.flags[0]} if getattr(args, "seed", config.seed) != config.seed else set()
-    for section, wanted in chosen_settings(preset, form, given).items():
-        begun = getattr(config, section)
-        implied = {name: value for name, value in wanted.items() if name not in given[section]}
-        others |= set(other_flags(begun, given[section]))
+    if "config" in args:
+        refuse_flags(["--config"])
+    asked = _asked(args)
+    others = {SEED.setting.flags[0]} if asked.seed not in (None, config.seed) else set()
+    for section, wanted in chosen_settings(asked.preset, asked.form, asked.sections).items():
+        begun, given = getattr(config, section), asked.sections[section]
+        implied = {name: value for name, value in wanted.items() if name not in given}
+        others |= set(other_flags(begun, given))
         if any(getattr(begun, name) != value for name, value in implied.items()):
-            by_form = section == "ppo" and form is not None
+            by_form = section == "ppo" and asked.form is not None
             others |= set((PPO_FORM if by_form else PRESET).setting.flags)
     refuse_flags(sorted(others))
+
+
+@contextmanager
+def resume_hint(console: "Console", command: str, path: Path) -> Iterator[None]:
+    """Says, when the block is interrupted or cannot write, how to go on with a run."""
+    try:
+        yield
+    except (KeyboardInterrupt, OSError) as error:  # OSError: a full disk, say
+        if isinstance(error, OSError) and not path.exists():
+            raise OSError(f"the run directory {path} was removed while the run went on") from error
+        again = f"workflow-rl {command} --resume {shlex.quote(str(path))}"
+        print_whole(console, f"stopped; go on with: {again}")
+        raise

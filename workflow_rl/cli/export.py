@@ -6,7 +6,7 @@ from pathlib import Path
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_output, add_setting
 
 _EXAMPLES = """workflow-rl export logs/exp_20260101_120000_4242
-workflow-rl export logs/exp_A/policies/trial_003.safetensors --format onnx --output policy.onnx
+workflow-rl export policy.safetensors --format onnx --output policy.onnx
 workflow-rl export universal --rules competition"""
 
 

@@ -1,28 +1,29 @@
 """`workflow-rl landscape`: train, or play, every order for several seeds; see what that says."""
 
 import argparse
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from workflow_rl.cli.arguments import Commands, add_command, given_settings
-from workflow_rl.cli.console import make_console, print_whole
-from workflow_rl.cli.execution import execution_of
+from workflow_rl.cli.arguments import Commands, TakesFlags, add_command, add_flag, given_settings
+from workflow_rl.cli.console import Bars, make_console, print_whole
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
+    add_resume,
+    execution_of,
     experiment_config,
+    plan_of,
+    refuse_flags,
+    refuse_no_workflow,
     refuse_other_settings,
+    resume_hint,
 )
-from workflow_rl.cli.resuming import add_resume, refuse_flags, resume_hint
 from workflow_rl.config import (
     PPO_FORM,
     PRESET,
-    BackendConfig,
+    SECTIONS,
     Execution,
     ExperimentConfig,
-    GameConfig,
-    PPOConfig,
-    SearchConfig,
     TrainConfig,
     setting_fields,
     whole_number,
@@ -34,14 +35,15 @@ workflow-rl landscape --red-agent meander --seeds 5 --parallel-workflows 2
 workflow-rl landscape --red-agent bline --stop-at compliance --replays 200
 workflow-rl landscape --policy universal --red-agent meander
 workflow-rl landscape --policy universal --units hosts --sample 500
-workflow-rl landscape --executor ray --ray-address auto --parallel-workflows 120
+workflow-rl landscape --executor ray --parallel-workflows 120
 workflow-rl landscape --resume logs/exp_20260101_120000_4242"""
 # Orders are compared after equal training: a training that ends as soon as it complies leaves
 # orders that are easy to comply with after fewer updates.
-_DEFAULTS: Final = TrainConfig(stop_at="budget")
+_DEFAULTS: Final[Mapping[str, Any]] = {"stop_at": "budget"}
 _SEEDS: Final = 3
 _REPLAYS: Final = 50
-_GAMES: Final = 100  # of an order that is played
+_PLAN: Final = ("policy", "games", "sample", "seeds")  # beyond the configuration
+_ORDERS: Final = "orders"  # the bar's name
 _FIXED: Final = (
     "n_workflows",
     "strategy",
@@ -50,16 +52,8 @@ _FIXED: Final = (
     "total_episodes",
     "ordered_results",
 )
-_SECTIONS: Final = {  # of flags -> what their settings are of
-    "game": GameConfig,
-    "ppo": PPOConfig,
-    "train": TrainConfig,
-    "search": SearchConfig,
-    "backend": BackendConfig,
-    "execution": Execution,
-}
 _PLAYED: Final = {  # settings that count where nothing is trained
-    "game": ("red_agent", "episode_length", "rules"),
+    "game": ("red_agent", "episode_length", "rules", "green_agent"),
     "train": ("units", "require", "compliance_threshold"),
     "search": ("gp_beta", "initial_design"),
 }
@@ -74,119 +68,111 @@ def add_to(commands: Commands) -> None:
         "the true ranking, and how well strategies search it",
         _EXAMPLES,
     )
-    parser.add_argument(
+    add_flag(
+        parser,
         "--seeds",
+        "trainings of each order, each with a base policy of its own, or sets of games; the first "
+        "is --seed",
+        str(_SEEDS),
         type=int,
-        default=argparse.SUPPRESS,
         metavar="N",
-        help="trainings of each order, each with a base policy of its own, or sets of games; the "
-        f"first is --seed (default: {_SEEDS})",
     )
-    parser.add_argument(
+    add_flag(
+        parser,
         "--replays",
+        "searches of each strategy on the finished landscape, or of a sample by playing",
+        f"{_REPLAYS}; with --policy 0",
         type=int,
-        default=argparse.SUPPRESS,
         metavar="N",
-        help="searches of each strategy on the finished landscape, or of a sample by playing; 0 "
-        f"leaves them out (default: {_REPLAYS}; with --policy 0)",
     )
-    _add_played_flags(parser)
+    _add_played_flags(parser.add_argument_group("without training"))
     add_resume(
         parser,
         "DIR",
-        "go on with an interrupted landscape, or analyse a finished one again (default: a new one)",
+        "go on with an interrupted landscape, or analyse a finished one again",
     )
-    add_experiment_flags(parser, search=True, without=_FIXED, train=_DEFAULTS)
+    advanced = ("preset", "min_updates")
+    add_experiment_flags(
+        parser, search=True, without=_FIXED, advanced=advanced, train=TrainConfig(**_DEFAULTS)
+    )
     parser.set_defaults(run=run)
 
 
-def _add_played_flags(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("without training")
-    group.add_argument(
+def _add_played_flags(group: TakesFlags) -> None:
+    add_flag(
+        group,
         "--policy",
-        default=argparse.SUPPRESS,
+        "train nothing: let a policy that follows any order (universal, a policy file or a run) "
+        "play every order",
+        "train each",
         metavar="POLICY",
-        help="train nothing: let a policy that follows any order (universal, a policy file or a "
-        "run) play every order (default: train each)",
     )
-    group.add_argument(
-        "--games",
-        type=int,
-        default=argparse.SUPPRESS,
-        metavar="N",
-        help=f"with --policy: its games under each order for each seed (default: {_GAMES})",
-    )
-    group.add_argument(
-        "--sample",
-        type=int,
-        default=argparse.SUPPRESS,
-        metavar="N",
-        help="with --policy: play so many orders, drawn by --seed, one set of games each "
-        "(default: all of them)",
-    )
-    group.add_argument(
+    games = "with --policy: its games under each order for each seed"
+    add_flag(group, "--games", games, "100", basic=False, type=int, metavar="N")
+    sample = "with --policy: play so many orders, drawn by --seed, one set of games each"
+    add_flag(group, "--sample", sample, "all of them", basic=False, type=int, metavar="N")
+    add_flag(
+        group,
         "--beside",
+        "with --policy: the landscape.json of the same orders, trained, to say how far both agree",
+        "none",
+        basic=False,
         type=Path,
-        default=argparse.SUPPRESS,
         metavar="FILE",
-        help="with --policy: the landscape.json of the same orders, trained, to say how far both "
-        "agree (default: none)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Trains or plays, analyses, prints the tables and writes figures and data."""
+    _take_plan(args)
+    resume: Path | None = getattr(args, "resume", None)
     is_played = "policy" in args
+    if resume is not None:
+        from workflow_rl.studies.landscape.played_run import is_played as was_played
+
+        is_played = was_played(resume)
     replays: int = getattr(args, "replays", 0 if is_played else _REPLAYS)
-    seeds: int = getattr(args, "seeds", _SEEDS)
     whole_number("--replays", replays, 0, 100_000)
-    if not is_played:
-        for name in ("games", "sample", "beside"):
-            if name in args:
-                raise InvalidInputError(f"--{name} goes with --policy")
-        return _train(args, seeds, replays)
-    _refuse_training_flags(args)
-    from workflow_rl.cli.landscape_played import run_played
-
-    return run_played(args, _config(args), getattr(args, "games", _GAMES), seeds, replays)
+    if is_played:
+        return _play(args, resume, replays)
+    return _train(args, resume, replays)
 
 
-def _refuse_training_flags(args: argparse.Namespace) -> None:
-    """Checks that beside --policy no flag is given that would be ignored.
-
-    Raises:
-        InvalidInputError: one is.
-    """
-    if "resume" in args:
-        raise InvalidInputError("with --policy nothing is trained, so nothing is resumed")
-    given = [field.setting.flags[0] for field in (PRESET, PPO_FORM) if field.name in args]
-    for section, kind in _SECTIONS.items():
-        used, fields = _PLAYED.get(section, ()), setting_fields(kind)
-        named = (name for name in given_settings(args, section) if name not in used)
-        given += [fields[name].setting.flags[0] for name in named]
-    if given:
-        raise InvalidInputError(f"with --policy nothing is trained: leave out {', '.join(given)}")
-    for name in ("seeds", "beside"):
-        if "sample" in args and name in args:
-            raise InvalidInputError(f"--{name} goes with all orders, not with a --sample of them")
+def _take_plan(args: argparse.Namespace) -> None:
+    """Takes what the file of --config says beyond settings as if flags had said it."""
+    plan = plan_of(args, "landscape", *_PLAN, "policy_sha256")
+    seeds = plan.pop("seeds", None)
+    if isinstance(seeds, list) and getattr(args, "sample", plan.get("sample")) is None:
+        plan["seeds"] = len(seeds)
+    for name in _PLAN:
+        if name not in args and plan.get(name) is not None:
+            setattr(args, name, plan[name])
 
 
-def _train(args: argparse.Namespace, seeds: int, replays: int) -> int:
+def _config(args: argparse.Namespace) -> ExperimentConfig:
+    config = experiment_config(args, train=_DEFAULTS)
+    refuse_no_workflow(config, "choose others")
+    return config
+
+
+def _train(args: argparse.Namespace, resume: Path | None, replays: int) -> int:
     """Trains every order, or goes on with that."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.cli.landscape_tables import tell_landscape
-    from workflow_rl.cli.progress import LandscapeProgress
+    from workflow_rl.cli.progress import show_task
     from workflow_rl.runs.store import stored_config
     from workflow_rl.studies.landscape.run import PURPOSE, open_landscape, stored_seeds
 
-    resume: Path | None = getattr(args, "resume", None)
-    config = None
+    config, seeds = None, getattr(args, "seeds", _SEEDS)
     if resume is not None:
         refuse_other_settings(args, stored_config(resume, PURPOSE))
-        if getattr(args, "seeds", None) not in (None, len(stored_seeds(resume))):
+        if seeds != len(stored_seeds(resume)) and "seeds" in args:
             refuse_flags(["--seeds"])
     else:
         config = _config(args)
+    for name in ("policy", "games", "sample", "beside"):
+        if name in args:
+            raise InvalidInputError(f"--{name} goes with --policy, and without training")
     console = make_console()
     with open_landscape(
         config,
@@ -203,19 +189,63 @@ def _train(args: argparse.Namespace, seeds: int, replays: int) -> int:
                 f"{', '.join(map(str, landscape.seeds))}, trainings end at "
                 f"{config.train.stop_at}; directory {path}",
             )
-            with LandscapeProgress(console, config, len(landscape.seeds)) as progress:
-                for seed, event in landscape.events():
-                    progress.show(seed, event, landscape.done)
+            with Bars(console) as bars:
+                bars.begin(_ORDERS, len(landscape.seeds) * landscape.orders.count)
+                for number, event in landscape.events():
+                    where = f"seed {number + 1} of {len(landscape.seeds)}, "
+                    show_task(bars, _ORDERS, event, landscape.done, where)
             tell_landscape(console, landscape.directory, landscape.table(), replays)
     return 0
 
 
-def _config(args: argparse.Namespace) -> ExperimentConfig:
-    config = experiment_config(args)
-    if "stop_at" not in given_settings(args, "train"):
-        config = replace(config, train=replace(config.train, stop_at=_DEFAULTS.stop_at))
-    if not config.train.conditioned:
-        raise InvalidInputError(
-            f"the preset {args.preset} trains without a workflow: choose another"
-        )
-    return config
+def _play(args: argparse.Namespace, resume: Path | None, replays: int) -> int:
+    """Lets a policy play every order, or a sample, or goes on with that."""
+    from workflow_rl.cli.landscape_tables import tell_played
+    from workflow_rl.files import read_json
+    from workflow_rl.runs.store import stored_config
+    from workflow_rl.studies.landscape.landscape import Landscape
+    from workflow_rl.studies.landscape.played_run import PURPOSE, PlayedPlan, open_played
+    from workflow_rl.workflow.orders import orders_of
+
+    given = {name: getattr(args, name) for name in _PLAN if name in args}
+    if resume is not None:
+        config, plan = stored_config(resume, PURPOSE), PlayedPlan.stored(resume)
+        refuse_other_settings(args, config)
+        refuse_flags([f"--{name}" for name in given if given[name] != getattr(plan, name)])
+    else:
+        _refuse_training_flags(args)
+        config, plan = _config(args), PlayedPlan(**given)
+    beside = Landscape.from_json(read_json(args.beside)) if "beside" in args else None
+    if beside is not None and beside.orders != orders_of(config.train):
+        raise InvalidInputError(f"{args.beside} is a landscape of other orders")
+    console = make_console()
+    with open_played(
+        config, plan, checkpoint_dir=Path(args.checkpoint_dir), resume=resume
+    ) as landscape:
+        path = landscape.directory.path
+        with resume_hint(console, "landscape", path):
+            print_whole(
+                console,
+                f"red {config.game.red_agent}, rules {config.game.rules}, played by {plan.policy}, "
+                f"{plan.games} games of each order and seed; directory {path}",
+            )
+            tell_played(console, landscape, replays, beside)
+    return 0
+
+
+def _refuse_training_flags(args: argparse.Namespace) -> None:
+    """Checks that beside --policy no flag is given that would be ignored.
+
+    Raises:
+        InvalidInputError: one is.
+    """
+    given = [field.setting.flags[0] for field in (PRESET, PPO_FORM) if field.name in args]
+    for section, kind in {**SECTIONS, "execution": Execution}.items():
+        used, fields = _PLAYED.get(section, ()), setting_fields(kind)
+        named = (name for name in given_settings(args, section) if name not in used)
+        given += [fields[name].setting.flags[0] for name in named]
+    if given:
+        raise InvalidInputError(f"with --policy nothing is trained: leave out {', '.join(given)}")
+    for name in ("seeds", "beside"):
+        if "sample" in args and name in args:
+            raise InvalidInputError(f"--{name} goes with all orders, not with a --sample of them")

@@ -1,17 +1,14 @@
 """How the outcome of a search is shown: what was found first, then one order, then its policy."""
 
-from typing import Literal
-
 from rich.console import Console
 from rich.table import Table
 
 from workflow_rl.agents.shipped import UNIVERSAL
-from workflow_rl.cli.console import print_sentence, print_whole
+from workflow_rl.cli.console import make_table, print_sentence, print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.units import ANY
-from workflow_rl.estimates import Estimate
 from workflow_rl.runs.store import RECOMMENDED, RunDirectory
-from workflow_rl.runs.summary import SearchOutcome, spread_of
+from workflow_rl.runs.trials import SearchOutcome, spread_of, tried_in
 from workflow_rl.workflow.orders import Orders, orders_of
 from workflow_rl.workflow.short_names import legend, short_order
 from workflow_rl.workflow.units import TYPE_UNITS, units_of
@@ -87,7 +84,7 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     _print_scores(console, outcome, config)
     print_whole(
         console,
-        f"{outcome.transitions:,} transitions in {outcome.seconds:.0f} s; policy: "
+        f"{outcome.transitions:,} transitions in {outcome.policy.seconds:.0f} s; policy: "
         f"{directory.policy(RECOMMENDED)}; everything: {directory.path}",
     )
 
@@ -108,31 +105,30 @@ def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> N
 
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
     """Prints what the policy that is handed over is worth against each red agent."""
-    worth = outcome.worth(config)
+    worth = outcome.policy.result(config.game)
     if config.handed_over == UNIVERSAL:
         how = (
             "trained further for it against all attackers"
-            if outcome.trained_further
+            if outcome.policy.trained_further
             else "as it comes with the package; training it further made it no better"
         )
         print_sentence(console, f"handed over: the policy universal, {how}")
     print_sentence(
         console,
-        f"its policy: reward {worth.reward}, compliance {worth.compliance:.3f} (true "
-        f"{worth.compliance_true:.3f}), in {worth.games:,} fresh games of "
+        f"its policy: reward {worth.reward}, compliance {worth.compliance.mean:.3f} (true "
+        f"{worth.compliance_true.mean:.3f}), in {worth.games:,} fresh games of "
         f"{config.game.episode_length} steps",
     )
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
-    for heading in ("against", "reward, 95 %", "drawing", "compliance", "true", "untrained"):
-        table.add_column(heading, no_wrap=True)
-    for score in outcome.scores:
+    headings = ("against", "reward, 95 %", "drawing", "compliance", "true", "untrained")
+    table = make_table("", headings)
+    for score in outcome.policy.scores:
         table.add_row(
             score.red_agent,
-            str(score.deterministic),
-            str(score.drawn),
-            f"{score.compliance:.3f}",
-            f"{score.compliance_true:.3f}",
-            str(score.untrained),
+            str(score.deterministic.reward),
+            str(score.sampled.reward),
+            f"{score.deterministic.compliance.mean:.3f}",
+            f"{score.deterministic.compliance_true.mean:.3f}",
+            str(score.greedy.reward),
         )
     console.print(table)
     print_sentence(
@@ -140,39 +136,38 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
         "drawing: actions drawn by their probability, as in training; untrained: repairing by the "
         "order without any training.",
     )
-    for score in outcome.scores:
+    for score in outcome.policy.scores:
         if score.is_unfit:
             print_sentence(
                 console,
-                f"unfit for {score.red_agent}: {score.deterministic.mean:.1f}, where repairing by "
-                f"the order without any training gets {score.untrained.mean:.1f}",
+                f"unfit for {score.red_agent}: {score.deterministic.reward.mean:.1f}, where "
+                f"repairing by the order without any training gets {score.greedy.reward.mean:.1f}",
             )
 
 
 def _ranking(outcome: SearchOutcome, orders: Orders, title: str) -> Table:
     """Returns the table of all trials, the compliant ones first, then by reward."""
-    table = Table(title=title, box=None, padding=(0, 1, 0, 0), header_style="underline")
-    for heading in ("", "workflow", "reward, 95 %", "complied", "true", "ep.", "ended"):
-        justify: Literal["left", "right"] = "right" if heading == "" else "left"
-        table.add_column(heading, justify=justify, no_wrap=True)
-    done = [(trial.order, trial.result) for trial in outcome.trials if trial.result is not None]
-    ranking = sorted(done, key=lambda pair: (not pair[1].is_compliant, -pair[1].env_reward))
-    for rank, (order, result) in enumerate(ranking, 1):
+    headings = ("", "workflow", "reward, 95 %", "complied", "true", "ep.", "ended")
+    table = make_table(title, headings, left=headings[1:], space=1)
+    done = [(trial.order, found) for trial in outcome.trials if (found := trial.outcome)]
+    done.sort(key=lambda pair: (not pair[1].is_compliant, -pair[1].objective.reward.mean))
+    for rank, (order, found) in enumerate(done, 1):
+        result = found.objective
         table.add_row(
             str(rank),
             short_order(orders[order]),
-            str(Estimate.from_error(result.env_reward, result.env_reward_error)),
-            f"{result.compliance:.3f}" + ("" if result.is_compliant else " no"),
-            f"{result.compliance_true:.3f}",
-            str(result.episodes_per_env),
-            result.stopped.removesuffix(" used"),
+            str(result.reward),
+            f"{result.compliance.mean:.3f}" + ("" if found.is_compliant else " no"),
+            f"{result.compliance_true.mean:.3f}",
+            str(found.episodes_per_env),
+            found.stopped.removesuffix(" used"),
         )
     return table
 
 
 def _print_spread(console: Console, outcome: SearchOutcome, orders: Orders, red_agent: str) -> None:
     """Says how much rewards differ between orders, and between equal ones by chance."""
-    spread = spread_of(outcome.trials, red_agent, orders)
+    spread = spread_of(tried_in(outcome.trials), red_agent, orders)
     if spread.equals and spread.classes > 1:
         print_sentence(
             console,

@@ -2,13 +2,53 @@
 
 import argparse
 from pathlib import Path
+from typing import Any, Final
 
-from workflow_rl.cli import parity_live
-from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
-from workflow_rl.config import RULE_SETS, one_of
+from workflow_rl.agents.named import make_agent
+from workflow_rl.cli.arguments import (
+    BACKEND,
+    GAME,
+    SEED,
+    Commands,
+    Extend,
+    add_command,
+    add_flag,
+    add_setting,
+    list_of,
+)
+from workflow_rl.cli.console import Bars, make_console
+from workflow_rl.config import (
+    GREEN_AGENTS,
+    MAX_EPISODE_LENGTH,
+    MIXED,
+    RED_AGENTS,
+    RULE_SETS,
+    GameConfig,
+    one_of,
+    red_agent_name,
+    whole_number,
+)
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.parity.replay import compare
+from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, compare_live, name_of
+from workflow_rl.parity.recorder import Act
+from workflow_rl.parity.replay import Comparison, compare
 from workflow_rl.parity.trace import find_traces, load_trace
+
+_EXAMPLES = """workflow-rl parity tests/parity/traces/main
+workflow-rl parity tests/parity/traces/competition --rules competition
+workflow-rl parity --live --episodes 50 --cyborg-path cage-challenge-2
+workflow-rl parity --live --red-agent meander --blue random logs/exp_..."""
+_ALL: Final = "all"
+_EPISODES: Final = "episodes"  # the bar's name
+_LIVE: Final[dict[str, Any]] = {  # defaults of the flags that only go with --live
+    "episodes": 20,
+    "red_agent": _ALL,
+    "blue": ["random", "busy"],
+    "episode_length": [GAME["episode_length"].default],
+    "green_agent": GAME["green_agent"].default,
+    "seed": SEED.default,
+    "cyborg_path": None,
+}
 
 
 def add_to(commands: Commands) -> None:
@@ -17,10 +57,7 @@ def add_to(commands: Commands) -> None:
         commands,
         "parity",
         "replay recordings of the real CybORG, or play it live, and compare every step",
-        "workflow-rl parity tests/parity/traces/main\n"
-        "workflow-rl parity tests/parity/traces/competition --rules competition\n"
-        "workflow-rl parity --live --episodes 50 --cyborg-path cage-challenge-2\n"
-        "workflow-rl parity --live --red-agent meander --blue random logs/exp_...",
+        _EXAMPLES,
     )
     parser.add_argument(
         "path",
@@ -31,17 +68,50 @@ def add_to(commands: Commands) -> None:
         help="folder of .npz traces, or one file",
     )
     add_setting(parser, GAME["rules"])
-    parity_live.add_flags(parser)
+    title = "live play: CybORG plays, the simulator repeats it (docs/cyborg.md)"
+    _add_live_flags(parser.add_argument_group(title))
     parser.set_defaults(run=run)
 
 
+def _add_live_flags(group: Any) -> None:
+    """Adds the flags of live play; not given they set nothing."""
+    live = "play CybORG and the simulator side by side, instead of DIR"
+    add_flag(group, "--live", live, action="store_true")
+
+    def add(name: str, text: str, **settings: Any) -> None:
+        default = _LIVE[name.removeprefix("--").replace("-", "_")]
+        shown = ",".join(map(str, default)) if isinstance(default, list) else default
+        add_flag(group, name, text, shown, **settings)
+
+    several: dict[str, Any] = {"action": Extend, "nargs": "+"}
+    each = "of each red agent against each Blue at each length"
+    add("--episodes", f"with --live: episodes {each}", type=int, metavar="N")
+    add(
+        "--red-agent", f"with --live: who attacks: {', '.join((*RED_AGENTS, _ALL))}", metavar="NAME"
+    )
+    built_in = ", ".join(blue.name for blue in BUILT_IN_BLUES)
+    defends = f"with --live: who defends: {built_in}, a policy file or a run"
+    add("--blue", defends, type=_blues, metavar="WHO,WHO", **several)
+    lengths = f"with --live: {GAME['episode_length'].text}"
+    add("--episode-length", lengths, type=list_of(int), metavar="N,N", **several)
+    add_setting(group, GAME["green_agent"], default=_LIVE["green_agent"])
+    add_setting(group, SEED, text="with --live: which episodes", default=str(_LIVE["seed"]))
+    cyborg = BACKEND["cyborg_path"]
+    add_setting(group, cyborg, default=cyborg.shown(None))
+
+
+def _blues(text: str) -> list[str]:
+    """Returns the parts of a list; a file's name may have a comma itself."""
+    return [text] if Path(text).exists() else list_of(str)(text)
+
+
 def run(args: argparse.Namespace) -> int:
-    """Replays recordings or plays live, as asked."""
+    """Replays recordings or plays live; the exit code is 0 only without a mismatch."""
     if "live" in args:
         if args.path is not None:
             raise InvalidInputError("give either DIR or --live, not both")
-        return parity_live.run_live(args)
-    misplaced = [name for name in parity_live.DEFAULTS if name in args]
+        return _play_live(argparse.Namespace(**(_LIVE | vars(args))))
+    misplaced = [name for name in _LIVE if name in args]
     if misplaced:
         raise InvalidInputError(f"--{misplaced[0].replace('_', '-')} only goes with --live")
     if args.path is None:
@@ -50,24 +120,96 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    """Replays every file; the last line counts, the exit code is 0 only without a mismatch."""
+    """Replays every file."""
     rules = one_of("rule set", args.rules, RULE_SETS)
     traces = [load_trace(path) for path in find_traces(args.path)]
-    episodes = steps = mismatches = 0
+    results: list[Comparison] = []
     for trace in traces:
-        result = compare(trace, rules)
+        results.append(compare(trace, rules))
+        _print_one(results[-1].file, trace.red_agent, rules, results[-1])
+    return _print_all(results)
+
+
+def _print_one(name: str, red_agent: str, rules: str, result: Comparison) -> None:
+    print(
+        f"{name}: red {red_agent}, rules {rules}: {result.episodes} episodes, "
+        f"{result.steps} steps, {len(result.fields)} fields a step, "
+        f"{result.mismatches} mismatches",
+        flush=True,
+    )
+    if result.first:
+        print(f"  {result.first}", flush=True)
+
+
+def _print_all(results: list[Comparison], cut: int = 0) -> int:
+    """Prints what was compared and how much of it differs; returns the exit code."""
+    print(f"compared: {', '.join(results[-1].fields)}")
+    if cut:
         print(
-            f"{result.file}: red {trace.red_agent}, rules {rules}: {result.episodes} episodes, "
-            f"{result.steps} steps, {len(result.fields)} fields a step, "
-            f"{result.mismatches} mismatches",
-            flush=True,
+            f"compared only up to a process id that CybORG drew twice: {cut} of these episodes "
+            "(docs/parity.md)"
         )
-        if result.first:
-            print(f"  {result.first}", flush=True)
-        episodes += result.episodes
-        steps += result.steps
-        mismatches += result.mismatches
-    if traces:
-        print(f"compared: {', '.join(result.fields)}")
+    episodes, steps, mismatches = (
+        sum(getattr(result, name) for result in results)
+        for name in ("episodes", "steps", "mismatches")
+    )
     print(f"parity: {episodes} episodes, {steps} steps, {mismatches} mismatches")
     return 0 if mismatches == 0 else 1
+
+
+# --- live play
+
+
+def _play_live(given: argparse.Namespace) -> int:
+    """Plays every match."""
+    matches = _matches(given)
+    episodes = whole_number("--episodes", given.episodes, 1, 10**9)
+    seed = whole_number("--seed", given.seed, 0, 2**63 - 1)
+    results: list[LiveResult] = []
+    done = 0
+    with Bars(make_console()) as bars:
+        bars.begin(_EPISODES, episodes * len(matches))
+        for game, blue in matches:
+            name = name_of(game, blue)
+            for result in compare_live(game, blue, episodes, seed, given.cyborg_path):
+                bars.move(_EPISODES, done + result.comparison.episodes, name)
+            done += result.comparison.episodes
+            _print_one(name, game.red_agent, game.rules, result.comparison)
+            results.append(result)
+    return _print_all([result.comparison for result in results], sum(r.cut for r in results))
+
+
+def _matches(given: argparse.Namespace) -> list[tuple[GameConfig, Blue]]:
+    rules = one_of("rule set", given.rules, RULE_SETS)
+    green = one_of("green agent", given.green_agent, GREEN_AGENTS)
+    reds = RED_AGENTS if given.red_agent == _ALL else (red_agent_name(given.red_agent),)
+    if MIXED in reds:
+        raise InvalidInputError(f"live play takes the red agents one by one: say {_ALL}")
+    lengths = [
+        whole_number("--episode-length", length, 1, MAX_EPISODE_LENGTH)
+        for length in given.episode_length
+    ]
+    blues = [_blue(who) for who in given.blue]
+    return [
+        (GameConfig(red_agent=red, episode_length=length, rules=rules, green_agent=green), blue)
+        for red in reds
+        for blue in blues
+        for length in lengths
+    ]
+
+
+def _blue(who: str) -> Blue:
+    """Returns the Blue of a name, or the one that draws its actions from a trained policy."""
+    for blue in BUILT_IN_BLUES:
+        if blue.name == who:
+            return blue
+    if not Path(who).exists():
+        names = ", ".join(blue.name for blue in BUILT_IN_BLUES)
+        raise InvalidInputError(f"unknown Blue {who!r}: give {names}, a policy file or a run")
+    agent = make_agent(who, sampled=True)
+
+    def begin(seed: int) -> Act:
+        agent.begin(1, seed)
+        return lambda seen, mask, step: int(agent.act(seen[None], mask[None], step)[0])
+
+    return Blue(Path(who).name, begin, agent.observation)

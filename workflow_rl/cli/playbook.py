@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command, add_output
+from workflow_rl.cli.arguments import Commands, add_command, add_flag, add_output
 from workflow_rl.errors import InvalidInputError
 
 _EXAMPLES = """workflow-rl playbook logs/exp_20260101_120000_4242
@@ -22,25 +22,21 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "source", nargs="?", type=Path, metavar="RUN", help="directory of a finished run"
     )
-    parser.add_argument(
-        "--format",
-        default=argparse.SUPPRESS,
-        metavar="NAME",
-        help="markdown (for people), cacao (CACAO 2.0, JSON) or both (default: both)",
-    )
+    formats = "markdown (for people), cacao (CACAO 2.0, JSON) or both"
+    add_flag(parser, "--format", formats, "both", metavar="NAME")
     add_output(
         parser,
         "playbook.md and playbook.json in the run",
         "where to write it; of both formats, its name ends in .md and in .json",
     )
-    parser.add_argument(
+    add_flag(
+        parser,
         "--from",
+        "print the order of a CACAO playbook that was written here, and the hosts of its units if "
+        "they are not the five types",
         dest="file",
         type=Path,
-        default=argparse.SUPPRESS,
         metavar="FILE",
-        help="print the order of a CACAO playbook that was written here, and the hosts of its "
-        "units if they are not the five types",
     )
     parser.set_defaults(run=run)
 

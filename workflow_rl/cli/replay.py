@@ -14,16 +14,17 @@ from workflow_rl.cli.arguments import (
     add_setting,
     add_workflow,
 )
-from workflow_rl.config import RULE_SETS
+from workflow_rl.config import RULE_SETS, GameConfig, one_of
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from workflow_rl.report.replay import Replay
     from workflow_rl.workflow.units import Units
 
-_EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
-workflow-rl replay logs/exp_A/policies/trial_003.safetensors --sampled --output trial_003.html
-workflow-rl replay universal --workflow user,op_server,enterprise,op_host,defender
+_EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242
+workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
+workflow-rl replay policy.safetensors --sampled --output policy.html
+workflow-rl replay universal --workflow jewels,rest --units units.toml
 workflow-rl replay cardiff --red-agent meander --rules competition
 workflow-rl replay tests/parity/traces/main/bline.npz --episode 3"""
 _TRACE = ".npz"
@@ -51,7 +52,7 @@ def add_to(commands: Commands) -> None:
     )
     recording = parser.add_argument_group("of a recording")
     recording.add_argument(
-        "--episode", type=int, default=0, metavar="N", help="which of its episodes, from 0"
+        "--episode", type=int, default=0, metavar="N", help="of a recording: which episode, from 0"
     )
     add_setting(parser, GAME["rules"], default="as in training; of a recording main")
     add_workflow(parser)
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     """Plays the episode, writes the page and says where it is."""
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.files import named_output
-    from workflow_rl.report.replay_page import write_replay
+    from workflow_rl.report.replay import write_replay
     from workflow_rl.runs.store import REPLAY_FILE
 
     source = Path(args.source)
@@ -77,29 +78,37 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _played(args: argparse.Namespace) -> "Replay":
-    from workflow_rl.report.replay import play_policy
+    from workflow_rl.agents.named import make_agent
+    from workflow_rl.report.replay import play_agent
     from workflow_rl.runs.store import stored_config
+    from workflow_rl.workflow.orders import read_order
 
     if args.episode:
         raise InvalidInputError("--episode goes with a recording; a policy's game is its --seed")
     flags = {"red_agent": "red_agent", "rules": "rules", "steps": "episode_length"}
-    game = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
-    if "red_agent" not in game:
-        with contextlib.suppress(InvalidInputError):  # of a search its own; its policy knows all
-            game["red_agent"] = stored_config(Path(args.source)).game.red_agent
-    return play_policy(
+    changes = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
+    source, workflow, units = Path(args.source), getattr(args, "workflow", None), _units(args)
+    agent = make_agent(
         args.source,
-        Path(args.source),
-        seed=args.seed,
-        workflow=getattr(args, "workflow", None),
-        units=_units(args),
-        deterministic=not args.sampled,
-        **game,
+        workflow,
+        units=units,
+        sampled=args.sampled,
+        rules=one_of("rule set", changes.get("rules", RULE_SETS[0]), RULE_SETS),
+    )
+    game: GameConfig = getattr(agent, "game", None) or GameConfig()
+    with contextlib.suppress(InvalidInputError):  # of a search its own; its policy knows others
+        game = stored_config(source).game
+    return play_agent(
+        agent,
+        game.changed(**changes),
+        args.seed,
+        who=source.resolve().name if source.exists() else str(source),
+        order=None if workflow is None else read_order(workflow, units),
+        sampled=args.sampled,
     )
 
 
 def _recorded(args: argparse.Namespace) -> "Replay":
-    from workflow_rl.config import one_of
     from workflow_rl.parity.trace import load_trace
     from workflow_rl.report.replay import play_trace
 

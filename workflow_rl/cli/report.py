@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command, add_output
+from workflow_rl.cli.arguments import Commands, add_command, add_flag, add_output
 
 _EXAMPLES = """workflow-rl report logs/exp_20260101_120000_4242
 workflow-rl report logs/exp_A logs/exp_B --output compared.html
@@ -17,13 +17,13 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory")
     add_output(parser, "report.html in the run, or here for several")
-    parser.add_argument(
+    add_flag(
+        parser,
         "--landscape",
+        "JSON with the true mean of every workflow, to tell regret by",
+        "the run's landscape.json, if it has one",
         type=Path,
-        default=argparse.SUPPRESS,
         metavar="FILE",
-        help="JSON with the true mean of every workflow, to tell regret by "
-        "(default: the run's landscape.json, if it has one)",
     )
     parser.set_defaults(run=run)
 

@@ -4,20 +4,21 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command
+from workflow_rl.cli.arguments import Commands, add_command, add_flag
 from workflow_rl.cli.console import make_console, print_whole, waiting
-from workflow_rl.cli.execution import execution_of
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
+    add_resume,
+    execution_of,
     experiment_config,
+    plan_of,
+    refuse_no_workflow,
     refuse_other_settings,
+    resume_hint,
 )
-from workflow_rl.cli.resuming import add_resume, resume_hint
-from workflow_rl.config import ExperimentConfig
-from workflow_rl.errors import InvalidInputError
 
 _EXAMPLES = """workflow-rl search --red-agent bline
-workflow-rl search --n-envs 200 --n-workflows 20 --max-episodes 50 --min-episodes 5
+workflow-rl search --n-envs 200 --n-workflows 20 --max-episodes 50
 workflow-rl search --red-agent meander --stop-at budget --parallel-workflows 2
 workflow-rl search --units units.toml --require "crown_jewels > laptops"
 workflow-rl search --executor ray --ray-address auto --parallel-workflows 64
@@ -33,21 +34,21 @@ def add_to(commands: Commands) -> None:
         _EXAMPLES,
     )
     add_experiment_flags(parser, search=True)
-    add_resume(
-        parser,
-        "RUN",
-        "go on with an interrupted run, with the settings it began with (default: a new run)",
-    )
-    parser.add_argument(
-        "--no-report", action="store_true", help="write no report.html and no replay.html"
-    )
+    add_resume(parser, "RUN", "go on with an interrupted run, with the settings it began with")
+    no_report = "write no report.html and no replay.html"
+    add_flag(parser, "--no-report", no_report, basic=False, action="store_true")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Searches, shows the ranking and says where everything is."""
     resume: Path | None = getattr(args, "resume", None)
-    config = None if resume is not None else _config(args)
+    reports = "no_report" not in args
+    config = None
+    if resume is None:
+        config = experiment_config(args)
+        plan_of(args, "search")  # refuses one
+        refuse_no_workflow(config, "use `workflow-rl train`")
     console = make_console()
     with waiting(console, "loading what trains and searches"):  # takes seconds
         from workflow_rl.cli.outcome import print_outcome, print_phases, print_start
@@ -72,23 +73,13 @@ def run(args: argparse.Namespace) -> int:
             with SearchProgress(console, directory.config, search.done) as progress:
                 for event in search.events():
                     progress.show(event)
-                    if not args.no_report:
+                    if reports:
                         report.refresh()
             assert search.outcome is not None
             print_outcome(console, search.outcome, directory)
-        if not args.no_report:
+        if reports:
             with waiting(console, "writing report and replay"):
                 files = report.conclude(only_missing=was_finished)
             for file in files:
                 print_whole(console, f"{file.stem}: {file}")
     return 0
-
-
-def _config(args: argparse.Namespace) -> ExperimentConfig:
-    config = experiment_config(args)
-    if not config.train.conditioned:
-        raise InvalidInputError(
-            f"the preset {args.preset} trains one policy without a workflow: use "
-            "`workflow-rl train`"
-        )
-    return config

@@ -4,13 +4,12 @@ import argparse
 from pathlib import Path
 
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
-from workflow_rl.cli.console import make_console, print_whole
-from workflow_rl.config import RED_AGENTS, RULE_SETS, one_of, red_agent_name, whole_number
+from workflow_rl.cli.console import make_console, print_whole, waiting
+from workflow_rl.config import RED_AGENTS, one_of, whole_number
 from workflow_rl.files import refuse_links_out_of
 
-_EXAMPLES = """workflow-rl train --preset original --red-agent meander
-workflow-rl select logs/train_20260101_120000_4242
-workflow-rl evaluate logs/train_20260101_120000_4242/policies/selected.safetensors"""
+_EXAMPLES = """workflow-rl select logs/exp_20260101_120000_4242
+workflow-rl select logs/exp_A logs/exp_B --last 50 --red-agent meander"""
 _SHOWN = 5
 
 
@@ -26,12 +25,14 @@ def add_to(commands: Commands) -> None:
         "directories", type=Path, nargs="+", metavar="RUN", help="run directory of a training"
     )
     length = GAME["episode_length"]
-    add_setting(parser, length, dest="steps", names=(*length.setting.flags, "--steps"))
+    names = (*length.setting.flags, "--steps")
+    add_setting(parser, length, dest="steps", names=names, default="that of the training")
     parser.add_argument(
         "--episodes", type=int, default=6_400, metavar="N", help="episodes of the last round"
     )
     add_setting(parser, GAME["red_agent"], default="whom the policies were trained against")
     add_setting(parser, GAME["rules"], default="that of the training")
+    add_setting(parser, GAME["green_agent"], default="that of the training")
     parser.add_argument(
         "--last", type=int, default=0, metavar="N", help="only the last N of each run; 0 for all"
     )
@@ -40,34 +41,31 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plays rounds, shows the best and puts the winner into its run."""
-    from rich.progress import Progress
-
     from workflow_rl.agents.policy import load_policy
     from workflow_rl.evaluation.selection import Ranking, select, snapshots_of
 
-    steps = whole_number("steps", args.steps, 1, 10**6)
+    console = make_console()
     last = whole_number("last", args.last, 0, 10**9)
-    red = red_agent_name(args.red_agent) if "red_agent" in args else None
-    if red is not None:
-        one_of("red agent", red, RED_AGENTS)
-    rules = one_of("rule set", args.rules, RULE_SETS) if "rules" in args else None
+    flags = {"steps": "episode_length"} | {n: n for n in ("red_agent", "rules", "green_agent")}
+    given = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
+    changes = {name: GAME[name].check(value) for name, value in given.items()}
+    one_of("red agent", changes.get("red_agent", RED_AGENTS[0]), RED_AGENTS)
     for directory in args.directories:
         refuse_links_out_of(directory)
     paths = [path for directory in args.directories for path in snapshots_of(directory)[-last:]]
-    console = make_console()
     console.print(f"{len(paths)} kept policies")
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("playing", total=None)
-        for event in select(paths, steps=steps, red_agent=red, rules=rules, episodes=args.episodes):
-            if not isinstance(event, Ranking):
-                progress.advance(task)
+    with waiting(console, "playing"):
+        *_, event = select(paths, changes, episodes=args.episodes)
     assert isinstance(event, Ranking)  # the last event
     for place, candidate in enumerate(event.candidates[:_SHOWN], 1):
-        complied = f", compliance {candidate.compliance:.3f}" if candidate.compliance >= 0 else ""
+        result = candidate.result
+        complied = (
+            f", compliance {result.compliance.mean:.3f}" if result.compliance.mean >= 0 else ""
+        )
         print_whole(
             console,
-            f"{place}. {candidate.path.stem}: reward {candidate.env_reward:.2f}{complied} "
-            f"({candidate.episodes} episodes)",
+            f"{place}. {candidate.path.stem}: reward {result.reward.mean:.2f}{complied} "
+            f"({result.games} episodes)",
         )
     best = event.candidates[0].path
     home = next(d for d in args.directories if d in best.parents)

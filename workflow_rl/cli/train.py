@@ -1,75 +1,98 @@
 """`workflow-rl train`: train the policy of one workflow."""
 
 import argparse
-import sys
-from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from workflow_rl.cli.arguments import Commands, add_command
-from workflow_rl.cli.console import make_console, print_whole
-from workflow_rl.cli.experiment import add_experiment_flags, experiment_config
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.estimates import Estimate
+from workflow_rl.cli.arguments import Commands, add_command, add_flag
+from workflow_rl.cli.console import make_console, print_sentence, print_whole
+from workflow_rl.cli.experiment import (
+    add_experiment_flags,
+    add_resume,
+    experiment_config,
+    plan_of,
+    refuse_flags,
+    refuse_no_workflow,
+    refuse_other_settings,
+    resume_hint,
+)
 
-_EXAMPLES = """workflow-rl train --workflow "op_server > enterprise > op_host > user > defender"
-workflow-rl train --workflow "enterprise, op_server, op_host, user, defender" --max-episodes 500
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from workflow_rl.runs.train import TrainingRun
+
+_EXAMPLES = """workflow-rl train --workflow op_server,enterprise,op_host,user,defender
+workflow-rl train --preset strongest --rules competition
+workflow-rl train --workflow "jewels > rest" --units units.toml
 workflow-rl train --units any --ppo modern --order-encoding ranks+due
 workflow-rl train --preset original --red-agent meander
-workflow-rl train --preset strongest --rules competition"""
+workflow-rl train --resume logs/exp_20260101_120000_4242"""
 
 
 def add_to(commands: Commands) -> None:
     """Adds the command."""
     parser = add_command(commands, "train", "train the policy of one workflow", _EXAMPLES)
-    parser.add_argument(
-        "--workflow",
-        default=argparse.SUPPRESS,
-        metavar="ORDER",
-        help="the order to follow (default: none, the policy learns all orders)",
-    )
+    text = "the order to follow"
+    add_flag(parser, "--workflow", text, "none, the policy learns all orders", metavar="ORDER")
     add_experiment_flags(parser, search=False)
+    add_resume(parser, "RUN", "go on with an interrupted training, with its own settings")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Trains, shows how it went and says where the policy is."""
-    config = experiment_config(args)
-    if "workflow" in args and not config.train.conditioned:
-        raise InvalidInputError(f"the preset {args.preset} trains without a workflow")
+    resume: Path | None = getattr(args, "resume", None)
+    config, workflow = None, getattr(args, "workflow", None)
+    if resume is None:
+        config = experiment_config(args)
+        planned = plan_of(args, "train", "workflow").get("workflow")
+        workflow = planned if workflow is None else workflow
+        if workflow is not None:
+            refuse_no_workflow(config, "leave out --workflow")
+    # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.cli.outcome import print_start
     from workflow_rl.cli.progress import SearchProgress
     from workflow_rl.evaluation.selection import Candidate, Ranking
-    from workflow_rl.runs.pool import Done
-    from workflow_rl.runs.store import RECOMMENDED, RunDirectory
-    from workflow_rl.runs.train import order_to_train, train_events, workflow_named
+    from workflow_rl.runs.store import stored_config
+    from workflow_rl.runs.train import PURPOSE, open_training, order_to_train, stored_order
 
-    order = order_to_train(config, getattr(args, "workflow", None))
-
-    directory = RunDirectory.create(Path(args.checkpoint_dir), config, sys.argv, "train")
+    if resume is not None:
+        begun = stored_config(resume, PURPOSE)
+        refuse_other_settings(args, begun)
+        if workflow is not None and order_to_train(begun, workflow) != stored_order(resume, begun):
+            refuse_flags(["--workflow"])
     console = make_console()
-    ranking: Ranking | None = None
-    with closing(directory):
-        print_start(console, directory)
-        with SearchProgress(console, config) as progress:
-            for event in train_events(directory, order):
-                if isinstance(event, Done):
-                    result = event.result
-                if isinstance(event, Ranking):
-                    ranking = event
-                elif not isinstance(event, Candidate):
-                    progress.show(event)
-        console.print(
-            f"{workflow_named(config, order)}: reward of the last "
-            f"episodes {Estimate.from_error(result.env_reward, result.env_reward_error)} (95 %), "
-            "compliance "
-            f"{result.compliance:.3f} (true {result.compliance_true:.3f}), "
-            f"{result.updates} updates, {result.stopped}"
-        )
-        best = f"reward {result.best_env_reward:.2f}, compliance {result.best_compliance:.3f}"
-        if ranking is not None:
-            chosen = ranking.candidates[0]
-            best = (
-                f"the best of those kept, reward {chosen.env_reward:.2f} in {chosen.episodes} games"
-            )
-        print_whole(console, f"best policy: {best}: {directory.policy(RECOMMENDED)}")
+    with open_training(
+        config, workflow, checkpoint_dir=Path(args.checkpoint_dir), resume=resume
+    ) as training:
+        directory = training.directory
+        with resume_hint(console, "train", directory.path):
+            print_start(console, directory)
+            with SearchProgress(console, directory.config) as progress:
+                for event in training.events():
+                    if not isinstance(event, Candidate | Ranking):
+                        progress.show(event)
+            _print_result(console, training)
     return 0
+
+
+def _print_result(console: "Console", training: "TrainingRun") -> None:
+    from workflow_rl.runs.store import RECOMMENDED
+    from workflow_rl.runs.train import workflow_named
+
+    found, selected = training.outcome, training.selected
+    assert found is not None
+    result = found.objective
+    print_sentence(
+        console,
+        f"{workflow_named(training.directory.config, training.order)}: reward of the last episodes "
+        f"{result.reward} (95 %), compliance {result.compliance.mean:.3f} (true "
+        f"{result.compliance_true.mean:.3f}), {found.updates} updates, {found.stopped}",
+    )
+    met = found.best
+    best = f"reward {met.reward.mean:.2f}, compliance {met.compliance.mean:.3f}"
+    if selected is not None:
+        games = f"{selected.result.games} games"
+        best = f"the best of those kept, reward {selected.result.reward.mean:.2f} in {games}"
+    print_whole(console, f"best policy: {best}: {training.directory.policy(RECOMMENDED)}")

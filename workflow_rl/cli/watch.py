@@ -82,7 +82,7 @@ def _print_lines(path: Path, every: float) -> None:
 def one_line(shot: "Snapshot") -> str:
     """Says in one line how far a run is."""
     from workflow_rl.report.words import status_of
-    from workflow_rl.runs.logs import SPEED
+    from workflow_rl.runs.tables import SPEED
 
     parts = [f"{shot.run.name}: {status_of(shot.run)}"]
     if shot.planned:
@@ -97,8 +97,8 @@ def one_line(shot: "Snapshot") -> str:
         value = shot.scalars.get(name, math.nan)
         if not math.isnan(value):
             parts.append(f"{label} {value:{form}}")
-    if shot.best and shot.best.result:
-        parts.append(f"best {shot.best.result.env_reward:.2f}")
+    if shot.best and shot.best.tried:
+        parts.append(f"best {shot.best.tried.value:.2f}")
     return ", ".join(parts)
 
 
@@ -172,15 +172,15 @@ def _trials(shot: "Snapshot") -> Any:
     )
     for heading in ("trial", "workflow", "why", "reward", "compliance"):
         table.add_column(heading, no_wrap=True)
-    ended = [(t, t.result) for t in shot.run.trials if t.result is not None]
-    for trial, result in ended[-_LAST_TRIALS:]:
+    ended = [(t, t.tried) for t in shot.run.trials if t.tried is not None]
+    for trial, tried in ended[-_LAST_TRIALS:]:
         is_best = trial is shot.best
         table.add_row(
             str(trial.number + 1),
             short_order(shot.run.orders[trial.order]),
             Text(trial.decision.reason),
-            Text(f"{result.env_reward:.2f}" + (" best" if is_best else "")),
-            f"{result.compliance:.3f}" + ("" if result.is_compliant else " below"),
+            Text(f"{tried.value:.2f}" + (" best" if is_best else "")),
+            f"{tried.compliance:.3f}" + ("" if tried.is_compliant else " below"),
             style="bold" if is_best else "",
         )
     return table

@@ -15,7 +15,8 @@ from workflow_rl.config.backend import (
 from workflow_rl.config.checks import fraction, one_of, positive, whole_number
 from workflow_rl.config.comparison import ComparisonConfig
 from workflow_rl.config.execution import EXECUTORS, Execution, ExecutorName
-from workflow_rl.config.experiment import MAX_SEED, ExperimentConfig
+from workflow_rl.config.experiment import ExperimentConfig
+from workflow_rl.config.file import MAX_SEED, SECTIONS, Asked, ConfigFile
 from workflow_rl.config.game import (
     GREEN_AGENTS,
     MAX_ENVS,
@@ -31,6 +32,7 @@ from workflow_rl.config.game import (
     RuleSetName,
     red_agent_name,
 )
+from workflow_rl.config.policy import PolicyConfig
 from workflow_rl.config.ppo import (
     DEFAULT_PPO,
     PPO_FORM,
@@ -72,14 +74,12 @@ from workflow_rl.config.train import (
     ACTION_SPACES,
     ALIGNMENTS,
     FOLLOWS,
-    MEMORY_ENTRIES,
     ORDER_ENCODINGS,
     STOPS,
     VIEWS,
     ActionSpaceName,
     AlignmentName,
     FollowName,
-    MemoryEntryName,
     OrderEncodingName,
     StopName,
     TrainConfig,
@@ -100,7 +100,6 @@ __all__ = [
     "MAX_ENVS",
     "MAX_EPISODE_LENGTH",
     "MAX_SEED",
-    "MEMORY_ENTRIES",
     "MIXED",
     "OBSERVATIONS",
     "ORDER_ENCODINGS",
@@ -111,6 +110,7 @@ __all__ = [
     "PRESETS",
     "RED_AGENTS",
     "RULE_SETS",
+    "SECTIONS",
     "STOPS",
     "STRATEGIES",
     "UPDATE_STRATEGIES",
@@ -121,20 +121,22 @@ __all__ = [
     "ActionSpaceName",
     "ActivationName",
     "AlignmentName",
+    "Asked",
     "BackendConfig",
     "BackendName",
     "ComparisonConfig",
+    "ConfigFile",
     "Execution",
     "ExecutorName",
     "ExperimentConfig",
     "FollowName",
     "GameConfig",
     "GreenAgentName",
-    "MemoryEntryName",
     "ObservationName",
     "OrderEncodingName",
     "PPOConfig",
     "PPOFormName",
+    "PolicyConfig",
     "PolishName",
     "Preset",
     "PresetName",

@@ -1,15 +1,13 @@
 """What is compared: presets at an equal number of transitions, from scratch, for several seeds."""
 
+import os
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from dataclasses import asdict
+from typing import Annotated, Any, Final, Self
 
-from workflow_rl.config.experiment import MAX_SEED, ExperimentConfig
-from workflow_rl.config.game import (
-    EpisodeLengthSetting,
-    GameConfig,
-    RedAgentSetting,
-    RuleSetSetting,
-)
+from workflow_rl.config.experiment import ExperimentConfig
+from workflow_rl.config.file import MAX_SEED, ConfigFile, checked
+from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPOFormSetting
 from workflow_rl.config.presets import (
     PRESETS,
@@ -17,23 +15,24 @@ from workflow_rl.config.presets import (
     PresetName,
     chosen_settings,
 )
-from workflow_rl.config.setting import Setting, restored, settings, stored
+from workflow_rl.config.setting import Setting, restored, setting_fields, settings, stored
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
+
+_PURPOSE: Final = "compare-updates"  # of the runs that note a comparison
 
 
 @settings
 class ComparisonConfig:
     """Everything a comparison of presets depends on."""
 
-    red_agent: RedAgentSetting = GameConfig.red_agent
-    rules: RuleSetSetting = GameConfig.rules
-    episode_length: EpisodeLengthSetting = GameConfig.episode_length
+    game: GameConfig = GameConfig()
     order: Annotated[
         int,
         Setting(
             "the order to follow, of all 120 by its number",
             ("--workflow",),
+            basic=True,
             low=0,
             high=119,
             called="the order",
@@ -46,6 +45,7 @@ class ComparisonConfig:
         Setting(
             "transitions of each training, all environments together",
             ("--transitions",),
+            basic=True,
             low=1,
             high=10**12,
             called="--transitions",
@@ -53,7 +53,7 @@ class ComparisonConfig:
     ] = 1_000_000  # the whole budget of parallel200: 50 episodes of 200 environments
     presets: Annotated[
         tuple[PresetName, ...],
-        Setting("rollout strategies to compare", ("--presets",), called="preset"),
+        Setting("rollout strategies to compare", ("--presets",), basic=True, called="preset"),
     ] = UPDATE_STRATEGIES
     seeds: Annotated[
         tuple[int, ...],
@@ -74,13 +74,6 @@ class ComparisonConfig:
         for name in self.presets:
             self.experiment(name, self.seeds[0])
 
-    @property
-    def game(self) -> GameConfig:
-        """The game, but for what a preset observes."""
-        return GameConfig(
-            red_agent=self.red_agent, rules=self.rules, episode_length=self.episode_length
-        )
-
     def experiment(self, preset: PresetName, seed: int) -> ExperimentConfig:
         """Returns the configuration of a preset's training, with nothing to end it early.
 
@@ -89,25 +82,49 @@ class ComparisonConfig:
         """
         changes = {"snapshot_every": 0, "stop_at": "budget", "min_updates": 1}
         train = TrainConfig(**chosen_settings(preset, None, {"train": changes})["train"])
-        steps = train.rollout_steps(self.episode_length)
+        steps = train.rollout_steps(self.game.episode_length)
         updates = self.transitions // (steps * train.n_envs)
         if not updates:
             raise InvalidInputError(
                 f"the preset {preset} would never update: an update needs "
                 f"{steps * train.n_envs:,} transitions, and there are {self.transitions:,}"
             )
-        episodes = -(-updates * steps // self.episode_length)
+        episodes = -(-updates * steps // self.game.episode_length)
         return ExperimentConfig.preset(
             preset,
             form=PRESETS[preset].form or self.ppo,
-            game={
-                "red_agent": self.red_agent,
-                "rules": self.rules,
-                "episode_length": self.episode_length,
-            },
+            game={**asdict(self.game), **PRESETS[preset].game},  # a preset has its own observation
             train=changes | {"max_episodes": episodes},
             seed=seed,
         )
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+        """Returns the comparison of a TOML file, or of another's `experiment_config.json`.
+
+        Of a TOML file that is what its section `plan` says, the section `game`, `form` and `seed`.
+
+        Raises:
+            InvalidInputError: there is no such file, or something in it is wrong; the sentence
+                names both.
+        """
+        file, fields = ConfigFile.read(path), setting_fields(cls)
+        if file.purpose not in (None, _PURPOSE):
+            raise InvalidInputError(f"{file.path} is not of a comparison, but of a {file.purpose}")
+        plan = file.plan_for(_PURPOSE, (*fields, "game"))
+        if file.purpose is not None:
+            return cls.from_json({**cls().as_json(), **plan})
+        asked, others = file.asked, dict(file.asked.sections)
+        game = GameConfig(**others.pop("game", {}))
+        for name in (*others, *(["preset"] if asked.preset else [])):
+            raise InvalidInputError(f"{file.path}: a comparison takes no {name} from a file")
+        given = checked(file.path, "plan", plan, fields)
+        if asked.form is not None:
+            given = {"ppo": asked.form, **given}
+        if asked.seed is not None:
+            given = {"seeds": tuple(asked.seed + seed for seed in cls.seeds), **given}
+        with file.named():
+            return cls(game=game, **given)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the comparison as plain data."""

@@ -35,7 +35,33 @@ config = replace(config, train=replace(config.train, max_episodes=100))
 ```
 
 On the command line an explicit flag wins over the preset, lists are written with commas
-(`--hidden 64,64`), and `workflow-rl COMMAND --help` shows the flags of a command.
+(`--hidden 64,64`), and `workflow-rl COMMAND --help-all` shows the flags of a command.
+
+## In a file
+
+`search`, `train`, `landscape` and `compare-updates` take `--config FILE`, and Python
+`ExperimentConfig.from_file(FILE)`. A TOML file has the sections below, and beside them `preset`,
+`form` (of PPO) and `seed`; what it leaves out is the preset's:
+
+```toml
+# lab.toml
+preset = "hybrid"
+seed = 7
+
+[game]
+red_agent = "meander"
+
+[train]
+n_envs = 4
+hidden = [64, 64]
+```
+
+A flag wins over the file, and the file over the preset. A run's own `experiment_config.json` is
+such a file, too: `--config RUN/experiment_config.json` begins the same experiment again. What a
+command depends on beyond its settings stands in a section `plan`: `workflow` of `train`; `seeds`
+(a list), `policy`, `games` and `sample` of `landscape`; and every setting of a comparison of
+presets, which takes nothing else but `red_agent`, `rules` and `episode_length` of `game`, `form`
+and `seed`.
 """
 _TABLES: Final = (
     ("The game", "game", GameConfig),

@@ -1,18 +1,25 @@
 """Everything a run was asked for."""
 
+import os
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
 from workflow_rl.config.backend import BackendConfig
-from workflow_rl.config.game import REMEMBERING, GameConfig
+from workflow_rl.config.file import Asked, ConfigFile, SeedSetting
+from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig, PPOFormName
-from workflow_rl.config.presets import OF_UNIVERSAL, Changes, PresetName, chosen_settings
+from workflow_rl.config.presets import (
+    DEFAULT_PRESET,
+    OF_UNIVERSAL,
+    Changes,
+    PresetName,
+    chosen_settings,
+)
 from workflow_rl.config.search import PolishName, SearchConfig
-from workflow_rl.config.setting import Setting, restored, settings, stored
+from workflow_rl.config.setting import restored, settings, stored
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
 
-MAX_SEED: Final = 2**63 - 1
 _POLISH_UPDATES: Final[Mapping[PolishName, int]] = {"universal": 20, "documented": 200}
 
 
@@ -25,7 +32,7 @@ class ExperimentConfig:
     train: TrainConfig = TrainConfig()
     search: SearchConfig = SearchConfig()
     backend: BackendConfig = BackendConfig()
-    seed: Annotated[int, Setting("same seed, same result", ("--seed",), low=0, high=MAX_SEED)] = 0
+    seed: SeedSetting = 0
 
     def __post_init__(self) -> None:
         """Checks what only the parts together show."""
@@ -35,11 +42,6 @@ class ExperimentConfig:
         if self.train.follow == "shielded" and not self.ppo.mask_actions:
             raise InvalidInputError(
                 "follow shielded needs masked actions: choose the form of PPO modern"
-            )
-        if self.train.forget and self.game.observation not in REMEMBERING:
-            raise InvalidInputError(
-                f"forget {','.join(self.train.forget)} needs an observation with a memory: choose "
-                f"{', '.join(REMEMBERING)}, not {self.game.observation}"
             )
         if self.search.warm_start == "universal":
             self._check_universal()
@@ -118,6 +120,28 @@ class ExperimentConfig:
             backend=BackendConfig(**chosen["backend"]),
             seed=seed,
         )
+
+    @classmethod
+    def of(cls, asked: Asked) -> Self:
+        """Returns the configuration that is asked for; raises as `preset`."""
+        return cls.preset(
+            asked.preset or DEFAULT_PRESET,
+            form=asked.form,
+            seed=asked.seed or 0,
+            **dict(asked.sections),
+        )
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+        """Returns the configuration of a TOML file, or of a run's `experiment_config.json`.
+
+        Raises:
+            InvalidInputError: there is no such file, or something in it is wrong; the sentence
+                names both.
+        """
+        file = ConfigFile.read(path)
+        with file.named():
+            return cls.of(file.asked)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the configuration as plain data."""

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal, get_args
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import BeforeValidator
 
@@ -19,7 +20,6 @@ MIXED: Final = "mixed"
 RED_AGENTS: Final[tuple[RedAgentName, ...]] = ("bline", "meander", "sleep")  # sim.state.RedAgent
 RULE_SETS: Final[tuple[RuleSetName, ...]] = get_args(RuleSetName)
 OBSERVATIONS: Final[tuple[ObservationName, ...]] = get_args(ObservationName)
-REMEMBERING: Final[tuple[ObservationName, ...]] = ("memory", "belief", "truth")
 GREEN_AGENTS: Final[tuple[GreenAgentName, ...]] = get_args(GreenAgentName)
 
 _RED_ALIASES: Final = {
@@ -67,7 +67,8 @@ RedAgentSetting = Annotated[
     Setting(
         "who attacks",
         ("--red-agent",),
-        meanings={MIXED: "drawn for each episode of each environment"},
+        basic=True,
+        meanings={MIXED: "drawn for each episode"},
     ),
 ]
 EpisodeLengthSetting = Annotated[
@@ -84,6 +85,7 @@ RuleSetSetting = Annotated[
     Setting(
         "rule set",
         ("--rules",),
+        basic=True,
         called="rule set",
         meanings={"main": "the official repository today", "competition": "the 2022 leaderboard"},
     ),
@@ -141,6 +143,17 @@ class GameConfig:
         if abs(total - 1) > _NEAR_ONE:
             scaled = {name: weight / total for name, weight in self.red_probabilities.items()}
             object.__setattr__(self, "red_probabilities", scaled)
+
+    @classmethod
+    def of(cls, game: "GameConfig | None", settings: Mapping[str, Any]) -> "GameConfig":
+        """Returns a game with some settings changed; without a game, the default one's."""
+        return cls(**settings) if game is None else game.changed(**settings)
+
+    def changed(self, **changes: Any) -> Self:
+        """Returns the game with other settings; its probabilities stay only with `mixed`."""
+        if red_agent_name(changes.get("red_agent", self.red_agent)) != MIXED:
+            changes = {"red_probabilities": None, **changes}
+        return replace(self, **changes)
 
     @property
     def red_weights(self) -> tuple[float, ...]:

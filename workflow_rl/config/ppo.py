@@ -5,9 +5,11 @@ from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
 from workflow_rl.config.setting import Setting, described, settings
+from workflow_rl.errors import InvalidInputError
 
 PPOFormName = Literal["tuned", "documented", "modern"]
-ActivationName = Literal["relu", "tanh"]
+ActivationName = Literal["relu", "tanh", "elu", "gelu", "silu", "sigmoid", "leaky_relu"]
+EngineName = Literal["autograd", "fused"]
 
 
 @settings
@@ -39,12 +41,8 @@ class PPOConfig:
     learning_rate: Annotated[
         float, Setting("learning rate of Adam", ("--learning-rate",), above=0)
     ] = 0.002
-    betas: Annotated[
-        tuple[float, float], Setting("decay rates of Adam's running means", low=0, high=1)
-    ] = (0.9, 0.99)
-    adam_epsilon: Annotated[
-        float, Setting("what Adam adds to the root of its second mean", above=0)
-    ] = 1e-8
+    betas: Annotated[tuple[float, float], Setting("Adam's betas", low=0, high=1)] = (0.9, 0.99)
+    adam_epsilon: Annotated[float, Setting("Adam's epsilon", above=0)] = 1e-8
     gamma: Annotated[float, Setting("discount per step", ("--gamma",), low=0, high=1)] = 0.99
     clip: Annotated[float, Setting("how far the probability ratio may move from 1", above=0)] = 0.2
     value_weight: Annotated[float, Setting("weight of the critic's loss", low=0)] = 0.5
@@ -78,14 +76,33 @@ class PPOConfig:
     ] = False
     orthogonal: Annotated[bool, Setting("whether the networks start orthogonal")] = False
     activation: Annotated[
-        ActivationName, Setting("what hidden units make of their sum", ("--activation",))
+        ActivationName, Setting("activation of the hidden layers", ("--activation",))
     ] = "relu"
+    engine: Annotated[
+        EngineName,
+        Setting(
+            "what computes the loss's gradient",
+            ("--engine",),
+            meanings={
+                "autograd": "torch",
+                "fused": "compiled code for MLPs on bits, with relu or tanh",
+            },
+        ),
+    ] = "autograd"
     mask_actions: Annotated[
         bool, Setting("whether decoys that would be refused are never chosen")
     ] = False
     alignment_baseline: Annotated[
         bool, Setting("whether advantages leave out what the alignment reward brings anyway")
     ] = False
+
+    def __post_init__(self) -> None:
+        """Checks what goes together."""
+        if self.engine == "fused" and self.activation not in ("relu", "tanh"):
+            raise InvalidInputError(
+                f"the engine fused has the activations relu and tanh, not {self.activation}: "
+                "choose the engine autograd"
+            )
 
     def step_samples(self, samples: int) -> int:
         """Returns how many of a batch's samples a gradient step has, the last one perhaps fewer."""
@@ -109,6 +126,7 @@ PPO_FORMS: Final[Mapping[PPOFormName, PPOConfig]] = MappingProxyType(
             anneal_entropy=True,
             orthogonal=True,
             activation="tanh",
+            engine="fused",
             mask_actions=True,
             alignment_baseline=True,
         ),

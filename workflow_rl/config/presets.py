@@ -114,7 +114,9 @@ FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
 UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if PRESETS[name].game is not AGAINST_ALL)
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
 PRESET: Final = described(
-    "preset", Annotated[PresetName, Setting("rollout strategy", ("--preset",))], DEFAULT_PRESET
+    "preset",
+    Annotated[PresetName, Setting("rollout strategy", ("--preset",), basic=True)],
+    DEFAULT_PRESET,
 )
 
 

@@ -17,7 +17,7 @@ class SearchConfig:
     """How workflows are chosen and compared."""
 
     n_workflows: Annotated[
-        int, Setting("workflows to try", ("--n-workflows",), low=1, high=100_000)
+        int, Setting("workflows to try", ("--n-workflows",), basic=True, low=1, high=100_000)
     ] = 20
     strategy: Annotated[
         StrategyName,
@@ -70,7 +70,6 @@ class SearchConfig:
                 "universal": "the policy of that name, against all attackers",
                 "documented": "the workflow's own, as it was tried",
             },
-            before="documented",
         ),
     ] = None
     polish_updates: Annotated[
@@ -94,7 +93,13 @@ class SearchConfig:
     ] = 2_000
     parallel_workflows: Annotated[
         int,
-        Setting("workflows trained side by side", ("--parallel-workflows",), low=1, high=100_000),
+        Setting(
+            "workflows trained side by side",
+            ("--parallel-workflows",),
+            basic=True,
+            low=1,
+            high=100_000,
+        ),
     ] = 1
     ordered_results: Annotated[
         bool,

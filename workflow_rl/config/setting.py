@@ -66,10 +66,9 @@ class Setting:
     metavar: str | None = None
     """What help shows for the flag's value; None: by its type."""
     former: tuple[str, ...] = ()
-    """Earlier names: still taken as keywords and in stored configurations."""
-    before: Any = None
-    """What a stored configuration from before there was this setting means by saying nothing of it;
-    None: the default."""
+    """Earlier names: still taken as keywords and in configuration files."""
+    basic: bool = False
+    """Whether `--help` shows its flag; `--help-all` shows every flag."""
     repeated: bool = False
     """Of a list: whether its flag gives one part and may be given several times."""
 
@@ -309,15 +308,11 @@ def restored(cls: type[T], data: object, what: str) -> T:
     kind: Any = cls
     if not isinstance(data, Mapping):
         raise InvalidInputError(f"not a {what} of this version (it is not a table of settings)")
-    current = current_names(cls, data)
-    for name, section in _sections(cls).items():
-        if isinstance(current.get(name), Mapping):
-            current[name] = _meant_before(section) | current_names(section, current[name])
-    lacking = [f.name for f in dataclasses.fields(kind) if f.name not in current]
+    lacking = [f.name for f in dataclasses.fields(kind) if f.name not in data]
     if lacking:
         raise InvalidInputError(f"not a {what} of this version (it lacks {', '.join(lacking)})")
     try:
-        made: T = _adapter(kind).validate_python(current)
+        made: T = _adapter(kind).validate_python(data)
     except ValidationError as error:
         refused = _refusal(cls, error)
         if isinstance(refused, _UnknownSettingError):
@@ -347,13 +342,6 @@ def _former_names(cls: Any) -> Mapping[str, str]:
     return {
         old: name for name, field in setting_fields(cls).items() for old in field.setting.former
     }
-
-
-@cache
-def _meant_before(cls: Any) -> dict[str, Any]:
-    """Returns what a section says of settings that were not stored yet, beside the defaults."""
-    found = {name: field.setting.before for name, field in setting_fields(cls).items()}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _refusal(cls: Any, error: ValidationError) -> InvalidInputError:

@@ -14,22 +14,12 @@ StopName = Literal["compliance", "budget"]
 ActionSpaceName = Literal["all", "useful", "cardiff"]
 OrderEncodingName = Literal["onehot", "ranks", "precedence", "due", "ranks+due", "precedence+due"]
 FollowName = Literal["learned", "shielded"]
-MemoryEntryName = Literal[
-    "table",
-    "scans",
-    "exploits",
-    "fixes",
-    "decoys",
-    "clock",
-    "scanned_decoys",
-]
 VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
 ALIGNMENTS: Final[tuple[AlignmentName, ...]] = get_args(AlignmentName)
 STOPS: Final[tuple[StopName, ...]] = get_args(StopName)
 ACTION_SPACES: Final[tuple[ActionSpaceName, ...]] = get_args(ActionSpaceName)
 ORDER_ENCODINGS: Final[tuple[OrderEncodingName, ...]] = get_args(OrderEncodingName)
 FOLLOWS: Final[tuple[FollowName, ...]] = get_args(FollowName)
-MEMORY_ENTRIES: Final[tuple[MemoryEntryName, ...]] = get_args(MemoryEntryName)  # sim.memory
 _MOST: Final = 10**9
 _MIN_UPDATES: Final = 5
 
@@ -40,7 +30,9 @@ class TrainConfig:
 
     n_envs: Annotated[
         int,
-        Setting("environments that play side by side", ("--n-envs",), low=1, high=MAX_ENVS),
+        Setting(
+            "environments that play side by side", ("--n-envs",), basic=True, low=1, high=MAX_ENVS
+        ),
     ] = 200
     update_steps: Annotated[
         int | None,
@@ -63,14 +55,16 @@ class TrainConfig:
     ] = 1
     max_episodes: Annotated[
         int,
-        Setting("episodes per environment at most", ("--max-episodes",), low=1, high=_MOST),
+        Setting(
+            "episodes per environment at most", ("--max-episodes",), basic=True, low=1, high=_MOST
+        ),
     ] = 50
     min_updates: Annotated[
         int,
         Setting(
-            "updates before compliance may end a training, at most max_episodes; the budget "
-            "ends it all the same",
+            "updates before compliance may end a training, at most max_episodes",
             ("--min-updates", "--min-episodes"),
+            basic=True,
             low=1,
             high=_MOST,
             former=("min_episodes",),
@@ -199,17 +193,6 @@ class TrainConfig:
             },
         ),
     ] = "all"
-    forget: Annotated[
-        tuple[MemoryEntryName, ...],
-        Setting(
-            "entries of the observation memory that the policy is trained to do without, to "
-            "measure what they are worth",
-            ("--forget",),
-            called="entry to forget",
-            metavar="ENTRY,ENTRY",
-            unset="nothing",
-        ),
-    ] = ()
     snapshot_every: Annotated[
         int,
         Setting(
@@ -244,11 +227,6 @@ class TrainConfig:
     def shown_order(self) -> OrderEncodingName:
         """How the policy is shown the order."""
         return self.order_encoding or ("onehot" if self.units == "types" else "ranks+due")
-
-    @property
-    def min_episodes(self) -> int:
-        """The earlier name of min_updates."""
-        return self.min_updates
 
     def rollout_steps(self, episode_length: int) -> int:
         """Returns the steps each environment plays for an update."""

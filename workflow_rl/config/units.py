@@ -72,10 +72,10 @@ UnitsSetting = Annotated[
     str | Groups,
     BeforeValidator(read_groups),
     Setting(
-        "the units that a workflow orders: types (the documents' five), hosts (each host by "
-        "itself), subnets, any (to train on: every episode draws its units), or a TOML file whose "
-        "lines name groups of hosts",
+        "what a workflow orders: types (the five kinds), hosts, subnets, any (to train on: drawn "
+        "for each episode), or a TOML file of groups of hosts",
         ("--units",),
+        basic=True,
         metavar="KIND|FILE",
     ),
 ]

@@ -1,24 +1,13 @@
 """The real CybORG as a Gymnasium environment, with the interface of `Cage2Env`."""
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import BlueBelief
-from workflow_rl.config import (
-    MIXED,
-    RED_AGENTS,
-    GameConfig,
-    GreenAgentName,
-    ObservationName,
-    RedAgentName,
-    RuleSetName,
-)
+from workflow_rl.config import MIXED, RED_AGENTS, GameConfig
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.envs.cyborg_state import (
     played_rules,
@@ -27,19 +16,21 @@ from workflow_rl.envs.cyborg_state import (
     short_true_state,
     write_decoy_mask,
 )
+from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, make_tracker
 from workflow_rl.envs.spaces import (
+    SingleEnv,
     action_meanings,
     action_space,
     checked_action,
     checked_render_mode,
     checked_seed,
     observation_space,
-    refuse_options,
+    reset_seed,
 )
 from workflow_rl.errors import InvalidInputError, NotResetError
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, ActionKind
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
-from workflow_rl.sim.memory import BEGIN, BlueMemory
+from workflow_rl.sim.memory import BEGIN
 from workflow_rl.sim.observe import SCAN_SLOTS
 
 Info = dict[str, Any]
@@ -47,7 +38,7 @@ _CHANGES_DECOYS = ACTION_KIND >= ActionKind.RESTORE  # (action,) Restore and the
 _IS_DECOY = ACTION_KIND >= ActionKind.FIRST_DECOY
 
 
-class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
+class CyborgEnv(SingleEnv):
     """One CybORG, driven and observed as the challenge does it.
 
     Spaces, arguments and infos are those of `Cage2Env`; one info is added:
@@ -64,55 +55,40 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
     def __init__(
         self,
         *,
-        red_agent: RedAgentName = "bline",
-        episode_length: int = 100,
-        rules: RuleSetName = "main",
-        observation: ObservationName = "challenge",
-        green_agent: GreenAgentName = "sleep",
-        red_probabilities: Mapping[str, float] | None = None,
+        game: GameConfig | None = None,
         seed: int | None = None,
         render_mode: str | None = None,
         cyborg_path: str | Path | None = None,
+        **settings: Any,
     ) -> None:
         """Makes the environment.
 
         Args:
-            red_agent: bline, meander, sleep, or mixed (drawn for each episode).
-            episode_length: steps of an episode.
-            rules: main or competition; it must be what the installed CybORG plays.
-            observation: challenge (52 bits), cardiff (62 values), memory (what Blue
-                remembers, in bits), belief (memory and how probable it is that Red holds each
-                host).
-            green_agent: sleep (the challenge) or active.
-            red_probabilities: with mixed, the weight of each red agent.
+            game: what is played; its rules must be those of the installed CybORG, and its
+                observation none that shows the truth.
             seed: of the first `reset` that is given none.
             render_mode: None, or ansi: `render` returns CybORG's tables of Blue and of the truth.
             cyborg_path: where CybORG is; None looks at CYBORG_PATH and where Python finds modules.
+            **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
+                red_probabilities (docs/settings.md).
 
         Raises:
             MissingDependencyError: CybORG, or a module it needs, is not installed.
             InvalidInputError: an argument is not allowed.
         """
         self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
-        self.config = GameConfig(
-            red_agent=red_agent,
-            episode_length=episode_length,
-            rules=rules,
-            observation=observation,
-            green_agent=green_agent,
-            red_probabilities=red_probabilities,
-        )
-        if observation == "truth":
-            raise InvalidInputError("the observation 'truth' is the simulator's: not CybORG's")
+        self.config = GameConfig.of(game, settings)
+        if OBSERVATIONS[self.config.observation].is_privileged:
+            raise InvalidInputError(
+                f"the observation {self.config.observation!r} is the simulator's: not CybORG's"
+            )
         self._first_seed = checked_seed(seed)
         self.observation_space = observation_space(self.config)
         self.action_space = action_space()
         self._random = _SwappedGenerator()
         with self._random:
             self._build(cyborg_path)
-        self._mind: BlueMemory | BlueBelief = BlueMemory(1)
-        if observation == "belief":
-            self._mind = BlueBelief(1, rules, green_agent)
+        self._tracker = make_tracker(1, self.config)
         self._was_reset = False
         self._step = self.config.episode_length  # no step before a reset
 
@@ -161,12 +137,7 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         Returns:
             The first observation and the info.
         """
-        seed = checked_seed(seed)
-        refuse_options(options)
-        if seed is None and not self._was_reset:
-            seed = self._first_seed
-            if seed is None:
-                seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        seed = reset_seed(seed, options, self._first_seed, self._was_reset)
         super().reset(seed=seed)
         if seed is not None:
             self._random.seed(seed)
@@ -258,8 +229,8 @@ class CyborgEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         observation = table.astype(np.int8)
         if self.config.observation == "challenge":
             return observation
-        if self.config.observation in ("memory", "belief"):
-            rows = self._mind.update(observation[None], np.array([action]))
+        if self.config.observation in TRACKED:
+            rows = self._tracker.update(observation[None], np.array([action]))
             return np.asarray(rows[0].copy())
         if self.hides_scan(action):
             observation[4 * ACTION_HOST[action]] = 1

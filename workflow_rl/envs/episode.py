@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import make_batch
 from workflow_rl.config import GameConfig
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.render import MAX_WIDTH, frame_text
 from workflow_rl.errors import InvalidInputError
 

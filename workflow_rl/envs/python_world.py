@@ -1,19 +1,19 @@
 """Python environments as a world to train in: the real CybORG, or anything with its interface."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import make_batch
-from workflow_rl.config import BackendConfig, GameConfig
+from workflow_rl.config import VECTORS, BackendConfig, GameConfig, one_of
 from workflow_rl.envs.cyborg import CyborgEnv
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
+from workflow_rl.envs.shared_pool import EnvFn
 from workflow_rl.envs.spaces import derived_seed, env_seeds
-from workflow_rl.envs.vectors import SHARED, make_vector
 from workflow_rl.envs.world import Arrays, SimulatorWorld, World
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
@@ -26,6 +26,8 @@ INFO_ARRAYS: Final = {
     "removable": (NUM_HOSTS, np.bool_),
     "action_mask": (NUM_ACTIONS, np.bool_),
 }
+SHARED: Final = "shared"
+PIPES: Final = "pipes"
 _READY_SHARE: Final = 8  # asynchronously, this part of the environments is taken at a time
 
 
@@ -133,6 +135,31 @@ class PythonWorld:
         self.removable[envs] = infos["removable"].astype(np.bool_) @ _HOST_BITS
 
 
+def make_vector(
+    env_fns: Sequence[EnvFn], vector: str = SHARED, **settings: Any
+) -> VectorEnv[Any, Any, Any]:
+    """Returns environments that step together; ended episodes restart within the step.
+
+    The same list of seeds (`spaces.env_seeds`) gives the same trajectories with each kind.
+
+    Args:
+        env_fns: make the environments.
+        vector: shared (a few workers over shared memory), pipes (Gymnasium's own, one process for
+            each environment) or serial (all in this process, for debugging).
+        settings: with shared, those of `SharedMemoryVectorEnv`; else those of Gymnasium's class.
+
+    Raises:
+        InvalidInputError: there is no such vector, or a setting is not allowed.
+    """
+    one_of("vector", vector, VECTORS)
+    if vector == SHARED:
+        return SharedMemoryVectorEnv(env_fns, **settings)
+    settings = {"autoreset_mode": AutoresetMode.SAME_STEP, **settings}
+    if vector == PIPES:
+        return AsyncVectorEnv(env_fns, shared_memory=False, **settings)
+    return SyncVectorEnv(env_fns, **settings)
+
+
 def make_world(game: GameConfig, num_envs: int, backend: BackendConfig) -> World:
     """Returns the environments that a backend plays a game in.
 
@@ -167,13 +194,4 @@ def check_backend(game: GameConfig, backend: BackendConfig) -> None:
 
 
 def _cyborg_maker(game: GameConfig, backend: BackendConfig) -> Callable[[], CyborgEnv]:
-    return partial(
-        CyborgEnv,
-        red_agent=game.red_agent,
-        episode_length=game.episode_length,
-        rules=game.rules,
-        observation=game.observation,
-        green_agent=game.green_agent,
-        red_probabilities=game.red_probabilities,
-        cyborg_path=backend.cyborg_path,
-    )
+    return partial(CyborgEnv, game=game, cyborg_path=backend.cyborg_path)

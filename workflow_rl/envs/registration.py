@@ -5,7 +5,7 @@ same game. Gymnasium looks for no plugins: who has not imported us says which mo
 name, `gymnasium.make("workflow_rl:workflow_rl/Cage2-v0")`.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import gymnasium
 
@@ -29,7 +29,7 @@ def register() -> None:
             gymnasium.register(
                 id=name,
                 entry_point="workflow_rl.envs.single:Cage2Env",
-                vector_entry_point="workflow_rl.envs.vector:Cage2VectorEnv",
+                vector_entry_point=f"{__name__}:make_vector_env",
                 kwargs={"rules": rules},
             )
     for rules, name in CYBORG_ENV_IDS.items():
@@ -39,3 +39,20 @@ def register() -> None:
                 entry_point="workflow_rl.envs.cyborg:CyborgEnv",
                 kwargs={"rules": rules},
             )
+
+
+def make_vector_env(
+    num_envs: int, *, max_episode_steps: int | None = None, **settings: Any
+) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+    """Returns the vector environment of a name.
+
+    Args:
+        num_envs: how many environments.
+        max_episode_steps: what Gymnasium calls the length of an episode.
+        settings: of `Cage2VectorEnv`; its `episode_length` wins.
+    """
+    from workflow_rl.envs.vector import Cage2VectorEnv
+
+    if max_episode_steps is not None:
+        settings.setdefault("episode_length", max_episode_steps)
+    return Cage2VectorEnv(num_envs, **settings)

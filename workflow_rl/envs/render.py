@@ -9,6 +9,7 @@ from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOY_NAMES, EXPLOIT_NAMES, HOST_NAMES, USER0, Subnet
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Access, Activity, Mark, Outcome, RedAction, Success
+from workflow_rl.sim.table import read_table
 
 if TYPE_CHECKING:  # an environment that is not rendered does without it
     from rich.text import Text
@@ -67,13 +68,13 @@ class HostView(NamedTuple):
 
 def host_view(state: Any, host: int) -> HostView:
     """Returns what an environment's record says of one host."""
-    bits = int(state["table"]) >> 4 * host & 0b1111
+    activity, mark = read_table(int(state["table"]))[host]
     held = int(held_hosts(state))
     live = int(state["decoys"][host])
     return HostView(
         access=Access((held >> host & 1) + (int(state["privileged"]) >> host & 1)),
-        mark=Mark(bits >> 2),
-        activity=Activity(bits & 0b11),
+        mark=Mark(mark),
+        activity=Activity(activity),
         malware=bool(int(state["malware"]) >> host & 1),
         decoys=tuple(n.removeprefix("Decoy") for d, n in enumerate(DECOY_NAMES) if live >> d & 1),
     )

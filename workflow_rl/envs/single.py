@@ -1,37 +1,30 @@
 """CAGE-2 as a Gymnasium environment: a batch of one."""
 
-from collections.abc import Mapping
 from typing import Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import make_batch
-from workflow_rl.config import (
-    GameConfig,
-    GreenAgentName,
-    ObservationName,
-    RedAgentName,
-    RuleSetName,
-)
+from workflow_rl.config import GameConfig
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.picture import frame_image
 from workflow_rl.envs.render import frame_text
 from workflow_rl.envs.spaces import (
+    SingleEnv,
     action_meanings,
     action_space,
     checked_action,
     checked_render_mode,
     checked_seed,
     observation_space,
-    refuse_options,
+    reset_seed,
 )
 from workflow_rl.errors import NotResetError
 
 Info = dict[str, Any]
 
 
-class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
+class Cage2Env(SingleEnv):
     """One environment; it plays what environment 0 of a `Cage2VectorEnv` of that seed plays.
 
     Action space: `Discrete(145)`. 0 Sleep, 1 Monitor, then thirteen hosts each of Analyse, Remove,
@@ -58,56 +51,48 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
     def __init__(
         self,
         *,
-        red_agent: RedAgentName = "bline",
-        episode_length: int = 100,
-        rules: RuleSetName = "main",
-        observation: ObservationName = "challenge",
-        green_agent: GreenAgentName = "sleep",
-        red_probabilities: Mapping[str, float] | None = None,
+        game: GameConfig | None = None,
         seed: int | None = None,
         render_mode: str | None = None,
+        **settings: Any,
     ) -> None:
         """Makes the environment; nothing is compiled or played before `reset`.
 
         Args:
-            red_agent: bline, meander, sleep, or mixed (drawn for each episode).
-            episode_length: steps of an episode.
-            rules: main (the official repository today) or competition (the 2022 leaderboard).
-            observation: challenge (52 bits), cardiff (62 values), memory (what Blue
-                remembers, in bits), belief (memory and how probable it is that Red holds each
-                host) or truth (memory and where Red is).
-            green_agent: sleep (the challenge) or active.
-            red_probabilities: with mixed, the weight of each red agent.
+            game: what is played; by default Scenario2 as in the challenge, against bline.
             seed: of the first `reset` that is given none.
             render_mode: None; ansi: `render` returns Blue's table beside the true state, as text;
                 rgb_array: it returns both as an image of the network, for videos.
+            **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
+                red_probabilities (docs/settings.md).
 
         Raises:
             InvalidInputError: an argument is not allowed.
         """
         self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
-        self.config = GameConfig(
-            red_agent=red_agent,
-            episode_length=episode_length,
-            rules=rules,
-            observation=observation,
-            green_agent=green_agent,
-            red_probabilities=red_probabilities,
-        )
+        self.config = GameConfig.of(game, settings)
         self._first_seed = checked_seed(seed)
         self.batch = make_batch(1, self.config, autoreset=False)
         self.observation_space = observation_space(self.config)
         self.action_space = action_space()
         self._action = np.zeros(1, np.int64)
-        # The batch's only rows, looked up once: a step copies what the caller may keep.
+        self._look_up_rows()
+        self._was_reset = False
+        self._ended = True
+        self._total = 0.0
+
+    def _look_up_rows(self) -> None:
+        """Looks up the batch's only rows once: a step copies what the caller may keep."""
         out = self.batch.out
         self._observation = self.batch.observation[0]
         self._red_access = out.red_access[0]
         self._action_mask: NDArray[np.bool_] = out.action_mask[0]
         self._reward, self._reward_tenths = out.reward, out.reward_tenths[0]
-        self._was_reset = False
-        self._ended = True
-        self._total = 0.0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Makes a copy play on: its rows are those of its own batch."""
+        self.__dict__ |= state
+        self._look_up_rows()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -121,12 +106,7 @@ class Cage2Env(gymnasium.Env[NDArray[np.int8], np.int64]):
         Returns:
             The first observation and the info.
         """
-        seed = checked_seed(seed)
-        refuse_options(options)
-        if seed is None and not self._was_reset:
-            seed = self._first_seed
-            if seed is None:
-                seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        seed = reset_seed(seed, options, self._first_seed, self._was_reset)
         super().reset(seed=seed)
         self.batch.reset(seed)
         self._was_reset = True

@@ -1,23 +1,46 @@
-"""The spaces the environments share, and how they check what they are given."""
+"""What the environments share: their spec, their spaces, and how they check what they are given."""
 
+from copy import copy
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import observation_size
 from workflow_rl.config import GameConfig
+from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS
-from workflow_rl.sim.observe import CHALLENGE_SIZE
+
+
+class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
+    """One environment whose spec tells the length of its episodes, as wrappers want to know it.
+
+    The length is a setting of each environment, so it cannot be registered with the name: Gymnasium
+    would cut longer episodes by a `TimeLimit` of its own.
+    """
+
+    config: GameConfig
+    _spec: EnvSpec | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What Gymnasium made the environment by; None if it was made without."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        if spec is not None and spec.max_episode_steps is None:
+            spec = copy(spec)
+            spec.max_episode_steps = self.config.episode_length
+        self._spec = spec
 
 
 def observation_space(config: GameConfig) -> spaces.Space[NDArray[np.int8]]:
-    """Returns the space of an observation: bits, but for cardiff's 10 values of 0 to 2."""
-    high = np.ones(observation_size(config.observation), np.int8)
-    if config.observation == "cardiff":
-        high[CHALLENGE_SIZE:] = 2
+    """Returns the space of a game's observation."""
+    high = OBSERVATIONS[config.observation].highest
     space: spaces.Space[Any] = spaces.Box(low=np.zeros_like(high), high=high, dtype=np.int8)
     return space
 
@@ -41,6 +64,23 @@ def checked_seed(seed: object) -> int | None:
     raise InvalidInputError(f"seed must be None or a whole number of 0 or more, not {seed!r}")
 
 
+def reset_seed(seed: object, options: object, first: int | None, was_reset: bool) -> int | None:
+    """Returns the seed of a reset; None goes on with the next episode.
+
+    Args:
+        seed: what `reset` was given.
+        options: what `reset` was given; there are none.
+        first: the seed of a first reset that is given none; None draws one.
+        was_reset: whether this is not the first.
+    """
+    if options:
+        raise InvalidInputError(f"reset takes no options, not {options!r}")
+    given = checked_seed(seed)
+    if given is not None or was_reset:
+        return given
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if first is None else first
+
+
 def env_seeds(seed: int, num_envs: int) -> list[int]:
     """Returns a seed of 32 bits for each environment; that of environment k depends on k alone."""
     return [derived_seed(seed, k) for k in range(num_envs)]
@@ -49,12 +89,6 @@ def env_seeds(seed: int, num_envs: int) -> list[int]:
 def derived_seed(*path: int) -> int:
     """Returns the seed of 32 bits at a path of whole numbers, such as (seed, environment)."""
     return int(np.random.SeedSequence(path).generate_state(1)[0])
-
-
-def refuse_options(options: object) -> None:
-    """Raises if `reset` was given options: there are none."""
-    if options:
-        raise InvalidInputError(f"reset takes no options, not {options!r}")
 
 
 def checked_render_mode(mode: object, allowed: list[str]) -> str | None:

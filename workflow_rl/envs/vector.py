@@ -1,32 +1,27 @@
 """CAGE-2 as a Gymnasium vector environment: the native form of the simulator."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import make_batch
-from workflow_rl.config import (
-    GameConfig,
-    GreenAgentName,
-    ObservationName,
-    RedAgentName,
-    RuleSetName,
-)
+from workflow_rl.arrays import checked_array
+from workflow_rl.config import GameConfig
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import (
     action_meanings,
     action_space,
     checked_seed,
     observation_space,
-    refuse_options,
+    reset_seed,
 )
 from workflow_rl.errors import InvalidInputError, NotResetError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 Infos = dict[str, Any]
+_ALL: Final = (0, NUM_ACTIONS - 1)
 
 
 class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArray[Any]]):
@@ -52,33 +47,24 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         self,
         num_envs: int = 1,
         *,
-        red_agent: RedAgentName = "bline",
-        episode_length: int = 100,
-        rules: RuleSetName = "main",
-        observation: ObservationName = "challenge",
-        green_agent: GreenAgentName = "sleep",
-        red_probabilities: Mapping[str, float] | None = None,
+        game: GameConfig | None = None,
         seed: int | None = None,
         num_threads: int = 1,
         copy: bool = True,
         render_mode: None = None,
+        **settings: Any,
     ) -> None:
         """Makes the environments; nothing is compiled or played before `reset`.
 
         Args:
             num_envs: how many environments.
-            red_agent: bline, meander, sleep, or mixed (drawn for each episode).
-            episode_length: steps of an episode.
-            rules: main (the official repository today) or competition (the 2022 leaderboard).
-            observation: challenge (52 bits), cardiff (62 values), memory (what Blue
-                remembers, in bits), belief (memory and how probable it is that Red holds each
-                host) or truth (memory and where Red is).
-            green_agent: sleep (the challenge) or active.
-            red_probabilities: with mixed, the weight of each red agent.
+            game: what is played; by default Scenario2 as in the challenge, against bline.
             seed: of the first `reset` that is given none.
             num_threads: threads of the loop over the environments.
             copy: False returns the simulator's own arrays, overwritten by the next step.
             render_mode: only None; `Cage2Env` renders.
+            **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
+                red_probabilities (docs/settings.md).
 
         Raises:
             InvalidInputError: an argument is not allowed.
@@ -88,14 +74,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
                 f"unknown render mode {render_mode!r}: a vector env has none, Cage2Env has 'ansi' "
                 "and 'rgb_array'"
             )
-        self.config = GameConfig(
-            red_agent=red_agent,
-            episode_length=episode_length,
-            rules=rules,
-            observation=observation,
-            green_agent=green_agent,
-            red_probabilities=red_probabilities,
-        )
+        self.config = GameConfig.of(game, settings)
         self._first_seed = checked_seed(seed)
         self.batch = make_batch(num_envs, self.config, num_threads=num_threads, new_rows=copy)
         self.num_envs = self.batch.num_envs
@@ -112,24 +91,29 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
     def reset(
         self,
         *,
-        seed: int | list[int | None] | None = None,
+        seed: int | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[NDArray[np.int8], Infos]:
         """Starts an episode in every environment.
 
         Args:
-            seed: starts every stream anew; None goes on with the next episode.
+            seed: starts every stream anew; None goes on with the next episode. One number for all:
+                environment k plays stream k of it.
             options: none are known.
 
         Returns:
             The first observations (n, their size) and the infos.
+
+        Raises:
+            InvalidInputError: the seed is not allowed, or one was given for each environment.
         """
-        seed = checked_seed(seed)
-        refuse_options(options)
-        if seed is None and not self._was_reset:
-            seed = self._first_seed
-            if seed is None:
-                seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        given: object = seed
+        if isinstance(given, list | tuple | np.ndarray):
+            raise InvalidInputError(
+                "seed must be one whole number for all environments, not a list: environment k "
+                "plays stream k of it; SharedMemoryVectorEnv takes one for each environment"
+            )
+        seed = reset_seed(seed, options, self._first_seed, self._was_reset)
         self.batch.reset(seed)
         self._was_reset = True
         return self.batch.observation, self._infos()
@@ -188,11 +172,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         return array.copy() if self._copy else array
 
     def _checked(self, actions: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise InvalidInputError(
-                f"actions must be {self.num_envs} whole numbers from 0 to {NUM_ACTIONS - 1}, in an "
-                f"integer array of shape ({self.num_envs},), not {actions.dtype} of shape "
-                f"{actions.shape}"
-            )
-        return np.ascontiguousarray(actions, np.int64)
+        array = np.asarray(actions)
+        if array.shape == (self.num_envs,) and array.dtype.kind in "iu":  # the kernel looks further
+            return np.ascontiguousarray(array, np.int64)
+        return checked_array("actions", actions, (self.num_envs,), np.int64, _ALL)

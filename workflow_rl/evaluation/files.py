@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from workflow_rl import __version__
-from workflow_rl.belief.observation import BELIEF_SIZE
 from workflow_rl.config import MIXED
+from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.evaluation.results import ActionLog, Cell, Evaluation
+from workflow_rl.evaluation.result import ActionLog, Cell, Evaluation
 from workflow_rl.files import check_folder, write_json, write_named
 from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_SIZE
+from workflow_rl.sim.observation import Observation
 
 JSON_NAME: Final = "evaluation.json"
 TEXT_NAME: Final = "evaluation.txt"
@@ -26,13 +26,6 @@ _RED_CLASSES: Final = {
     "meander": "RedMeanderAgent",
     "sleep": "SleepAgent",
     MIXED: "one of the three, drawn for each episode",
-}
-_WRAPPERS: Final = {
-    "challenge": "ChallengeWrapper(env=env, agent_name='Blue')",
-    "cardiff": "the cardiff observation of 62 values",
-    "memory": f"the memory observation of {MEMORY_SIZE} bits",
-    "belief": f"the belief observation of {BELIEF_SIZE} bits",
-    "truth": f"sees the truth: {TRUTH_SIZE} bits, not those of the challenge",
 }
 
 
@@ -88,17 +81,26 @@ def challenge_lines(evaluation: Evaluation, *, author: str = "", team: str = "")
     targets are given by name, not by address, and only the first episodes' actions are listed.
     """
     yield (
-        f"workflow-rl v{__version__} ({evaluation.backend}, rules {evaluation.rules}), Scenario2, "
+        f"workflow-rl v{__version__} ({evaluation.backend}, rules {evaluation.rules}"
+        f"{', Green active' if evaluation.green_agent == 'active' else ''}), Scenario2, "
         f"Commit Hash: {git_revision() or 'unknown'}\n"
     )
     yield f"author: {author}, team: {team}, technique: {evaluation.agent}\n"
-    yield f"wrappers: {_WRAPPERS[evaluation.observation]}\n"
+    yield f"wrappers: {_wrapper(OBSERVATIONS[evaluation.observation])}\n"
     for cell in evaluation.cells:
         yield (
             f"steps: {cell.steps}, adversary: {_RED_CLASSES[cell.red_agent]}, mean: {cell.mean}, "
             f"standard deviation {cell.sd}\n"
         )
         yield from _episode_lines(cell)
+
+
+def _wrapper(observation: Observation) -> str:
+    """Says what Blue saw, as the challenge's own wrapper where it is that."""
+    if observation.name == "challenge":
+        return "ChallengeWrapper(env=env, agent_name='Blue')"
+    truth = "; it shows the truth, which no defender sees" if observation.is_privileged else ""
+    return f"the {observation.name} observation of {observation.size} values{truth}"
 
 
 def _episode_lines(cell: Cell) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from workflow_rl.config import RED_AGENTS
-from workflow_rl.evaluation.results import OFFICIAL_STEPS
+from workflow_rl.evaluation.result import OFFICIAL_STEPS
 
 LEADERBOARD_SOURCE: Final = "README of cage-challenge/cage-challenge-2, 'Leader Board (final)'"
 RERUN_SOURCE: Final = "the winner's own agent on CybORG commit 26ce1c1, 200 episodes a cell"

@@ -1,32 +1,29 @@
-"""Playing a cell: on the simulator as one batch or in turn, or one by one on another environment.
+"""Playing a game many times over: at once or in turn on the simulator, or on another environment.
 
-`Game` says what is played; all ways give the same kind of `Cell`.
+Episode k depends on the game, the seed and k alone, however it is played.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.belief.observation import make_batch, observation_size
 from workflow_rl.config import (
     MIXED,
-    OBSERVATIONS,
     RED_AGENTS,
-    RULE_SETS,
     VIEWS,
     GameConfig,
     ViewName,
     one_of,
-    red_agent_name,
 )
 from workflow_rl.config.checks import not_allowed
+from workflow_rl.envs.observations import OBSERVATIONS, make_batch
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.evaluation.results import ActionLog, Cell
+from workflow_rl.evaluation.result import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
 from workflow_rl.sim.batch import Batch
@@ -75,29 +72,19 @@ RED_NAMES: Final = tuple(
 )
 
 
-@dataclass(frozen=True)
-class Game:
-    """What is played in a cell."""
+def game_seed(game: GameConfig, seed: int) -> int:
+    """Returns the seed of a game's episodes: games are independent, agents meet the same."""
+    return _derived_seed(game, seed, 0)
 
-    steps: int
-    red_agent: str
-    rules: str
-    seed: int  # of the whole evaluation
-    order: Order | None  # by which compliance is judged
 
-    @property
-    def cell_seed(self) -> int:
-        """The seed of this cell's games: cells are independent, agents meet the same games."""
-        return self._seed(0)
+def agent_seed(game: GameConfig, seed: int) -> int:
+    """Returns the seed of the agent's own draws."""
+    return _derived_seed(game, seed, 1)
 
-    @property
-    def agent_seed(self) -> int:
-        """The seed of the agent's own draws."""
-        return self._seed(1)
 
-    def _seed(self, purpose: int) -> int:
-        numbers = [self.seed, self.steps, (*RED_AGENTS, MIXED).index(self.red_agent), purpose]
-        return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+def _derived_seed(game: GameConfig, seed: int, purpose: int) -> int:
+    numbers = [seed, game.episode_length, (*RED_AGENTS, MIXED).index(game.red_agent), purpose]
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
 @dataclass(frozen=True)
@@ -154,58 +141,138 @@ class _Judge:
         self._verdict[view][step, episodes] = judged.verdict
 
 
-class _Score:
-    """A cell under way: what its episodes, played together or one by one, have brought so far."""
+class Play:
+    """A game that an agent plays so many times, and what that has brought so far."""
 
-    def __init__(self, game: Game, episodes: int, logged: int) -> None:
-        self._game = game
-        self._judge = _Judge(game.order, game.steps, episodes)
-        self._tenths = np.zeros(episodes, np.int64)
-        self._blue = np.zeros((game.steps, min(logged, episodes)), np.int16)
+    def __init__(
+        self,
+        agent: BlueAgent,
+        game: GameConfig,
+        seed: int,
+        episodes: int,
+        order: Order | None = None,
+        logged: int = 0,
+    ) -> None:
+        """Plays nothing yet.
+
+        Args:
+            agent: who defends; its own observation replaces the game's.
+            game: what is played.
+            seed: from which the seeds of the game and of the agent are derived.
+            episodes: how many.
+            order: by which compliance is judged.
+            logged: of how many episodes the actions are kept.
+        """
+        self._agent = agent
+        seen = one_of("observation", agent.observation, tuple(OBSERVATIONS))
+        self._game = replace(game, observation=seen)
+        self._seed = game_seed(game, seed)
+        self._agent_seed = agent_seed(game, seed)
+        self._judge = _Judge(order, game.episode_length, episodes)
+        self._returns = np.zeros(episodes)
+        self._blue = np.zeros((game.episode_length, min(logged, episodes)), np.int16)
         self._red = np.zeros_like(self._blue)
+        self._red_names: tuple[str, ...] = RED_NAMES
 
-    def play(self, agent: BlueAgent, batch: Batch, episodes: slice) -> None:
-        """Plays the cell's episodes of these numbers, one in each environment of the batch."""
-        batch.state["index"] = np.arange(episodes.start, episodes.stop)
-        batch.reset(self._game.cell_seed)
-        agent.begin(batch.num_envs, self._game.agent_seed + episodes.start)
-        logged = slice(episodes.start, min(episodes.stop, self._blue.shape[1]))
-        kept = slice(max(0, logged.stop - logged.start))
-        for step in range(self._game.steps):
-            is_first = step == episodes.start == 0
-            with compile_message() if is_first else nullcontext():
-                chosen = agent.act(batch.observation, batch.out.action_mask, step)
-                actions = as_actions(chosen, batch.num_envs)
-                self._judge.judge_state(step, batch.state, actions, episodes)
-                batch.step(actions)
-            self._tenths[episodes] += batch.out.reward_tenths.sum(axis=1)
-            self._blue[step, logged] = actions[kept]
-            red = batch.state["red_action"][kept] * np.int16(_PER_ACTION)
-            self._red[step, logged] = red + batch.state["red_target"][kept] + np.int16(1)
+    def at_once(self) -> None:
+        """Plays on the simulator, every episode in an environment of its own."""
+        self._play_batch(self._batch(len(self._returns)), 0)
+
+    def in_turn(self) -> Iterator[EpisodesPlayed]:
+        """Plays the games of `at_once` one after the other, and yields each as it is over."""
+        batch = self._batch(1)
+        for episode in range(len(self._returns)):
+            self._play_batch(batch, episode)
+            yield EpisodesPlayed(1)
+
+    def on(self, make_env: EnvFactory) -> Iterator[EpisodesPlayed]:
+        """Plays on a single environment with `Cage2Env`'s spaces; yields each episode as it ends.
+
+        The environment's own rules apply. Compliance is judged by what Blue saw only: such an
+        environment does not tell which sessions Remove would kill.
+
+        Raises:
+            InvalidInputError: the environment does not show what the agent needs.
+        """
+        game = self._game
+        env = make_env(
+            red_agent=game.red_agent,
+            episode_length=game.episode_length,
+            observation=game.observation,
+            seed=self._seed,
+        )
+        names: dict[str, int] = {}
+        with closing(env):
+            for episode in range(len(self._returns)):
+                total = self._play_env(env, episode, names)
+                self._returns[episode] = np.round(total, 1)
+                yield EpisodesPlayed(1)
+        self._red_names = tuple(names)
 
     def cell(self) -> Cell:
         """Returns the cell, all of whose episodes have been played."""
-        return Cell(
-            self._game.steps,
-            self._game.red_agent,
-            self._game.cell_seed,
-            self._tenths / 10,
-            self._judge.rates(),
-            ActionLog(self._blue, self._red, RED_NAMES),
-        )
+        log = ActionLog(self._blue, self._red, self._red_names)
+        return Cell(self._game, self._seed, self._returns, self._judge.rates(), log)
+
+    def _batch(self, num_envs: int) -> Batch:
+        return make_batch(num_envs, self._game, autoreset=False)
+
+    def _play_batch(self, batch: Batch, first: int) -> None:
+        """Plays the episodes from a number on, one in each environment of the batch."""
+        episodes = slice(first, first + batch.num_envs)
+        batch.state["index"] = np.arange(episodes.start, episodes.stop)
+        batch.reset(self._seed)
+        self._agent.begin(batch.num_envs, self._agent_seed + first)
+        logged = slice(first, min(episodes.stop, self._blue.shape[1]))
+        kept = slice(max(0, logged.stop - logged.start))
+        tenths = np.zeros(batch.num_envs, np.int64)
+        for step in range(self._game.episode_length):
+            is_first = step == first == 0
+            with compile_message() if is_first else nullcontext():
+                chosen = self._agent.act(batch.observation, batch.out.action_mask, step)
+                actions = _as_actions(chosen, batch.num_envs)
+                self._judge.judge_state(step, batch.state, actions, episodes)
+                batch.step(actions)
+            tenths += batch.out.reward_tenths.sum(axis=1)
+            self._blue[step, logged] = actions[kept]
+            red = batch.state["red_action"][kept] * np.int16(_PER_ACTION)
+            self._red[step, logged] = red + batch.state["red_target"][kept] + np.int16(1)
+        self._returns[episodes] = tenths / 10
+
+    def _play_env(self, env: Any, episode: int, names: dict[str, int]) -> float:
+        """Plays one episode on an environment, notes Red's actions by name, returns the return."""
+        observation, info = env.reset(seed=self._seed if episode == 0 else None)
+        self._check_shown(observation)
+        self._agent.begin(1, self._agent_seed + episode)
+        total = 0.0
+        for step in range(self._game.episode_length):
+            mask = np.asarray(info["action_mask"], np.bool_)
+            seen = np.asarray(observation, np.int8)
+            action = int(self._agent.act(seen[None], mask[None], step)[0])
+            self._judge.judge_seen(step, episode, seen, action)
+            observation, reward, _, _, info = env.step(action)
+            total += float(info.get("env_reward", reward))
+            if episode < self._blue.shape[1]:
+                name = str(info.get("red_action", UNKNOWN_ACTION))
+                self._blue[step, episode] = action
+                self._red[step, episode] = names.setdefault(name, len(names))
+        return total
+
+    def _check_shown(self, observation: Any) -> None:
+        """Checks that an environment shows what the agent needs.
+
+        Raises:
+            InvalidInputError: it shows something of another size.
+        """
+        needed = self._game.observation
+        if np.shape(observation) != (OBSERVATIONS[needed].size,):
+            raise InvalidInputError(
+                f"{self._agent.name} needs the observation {needed} of {OBSERVATIONS[needed].size} "
+                f"values, and the environment shows it {np.shape(observation)}"
+            )
 
 
-def _batch(agent: BlueAgent, game: Game, num_envs: int) -> Batch:
-    config = GameConfig(
-        red_agent=red_agent_name(game.red_agent),
-        episode_length=game.steps,
-        rules=one_of("rule set", game.rules, RULE_SETS),
-        observation=one_of("observation", agent.observation, OBSERVATIONS),
-    )
-    return make_batch(num_envs, config, autoreset=False)
-
-
-def as_actions(chosen: object, episodes: int) -> NDArray[np.int64]:
+def _as_actions(chosen: object, episodes: int) -> NDArray[np.int64]:
     """Returns what an agent chose as the batch takes it.
 
     Raises:
@@ -220,104 +287,15 @@ def as_actions(chosen: object, episodes: int) -> NDArray[np.int64]:
     return actions.astype(np.int64, copy=False)
 
 
-def play_batch(agent: BlueAgent, game: Game, episodes: int, logged: int) -> Cell:
-    """Plays a cell on the simulator, every episode in an environment of its own.
-
-    Args:
-        agent: who defends.
-        game: what is played.
-        episodes: how many.
-        logged: of how many episodes the actions are kept.
-    """
-    score = _Score(game, episodes, logged)
-    score.play(agent, _batch(agent, game, episodes), slice(0, episodes))
-    return score.cell()
-
-
-def play_in_turn(
-    agent: BlueAgent, game: Game, episodes: int, logged: int
-) -> Iterator[EpisodesPlayed | Cell]:
-    """Plays the games of `play_batch` one after the other, for an agent that knows only one.
-
-    Args:
-        agent: who defends.
-        game: what is played.
-        episodes: how many.
-        logged: of how many episodes the actions are kept.
-
-    Yields:
-        Each episode as it is over, and the cell at last.
-    """
-    score = _Score(game, episodes, logged)
-    batch = _batch(agent, game, 1)
-    for episode in range(episodes):
-        score.play(agent, batch, slice(episode, episode + 1))
-        yield EpisodesPlayed(1)
-    yield score.cell()
-
-
-def play_one_by_one(
-    agent: BlueAgent, game: Game, episodes: int, logged: int, make_env: EnvFactory
-) -> Iterator[EpisodesPlayed | Cell]:
-    """Plays a cell on a single environment with `Cage2Env`'s spaces; yields every episode.
-
-    Compliance is judged by what Blue saw only: such an environment does not tell which sessions
-    Remove would kill.
-
-    Args:
-        agent: who defends.
-        game: what is played; the environment's own rules apply.
-        episodes: how many.
-        logged: of how many episodes the actions are kept.
-        make_env: makes the environment.
-
-    Yields:
-        Each episode as it is over, and the cell at last.
-
-    Raises:
-        InvalidInputError: the environment does not show what the agent needs.
-    """
-    env = make_env(
-        red_agent=game.red_agent,
-        episode_length=game.steps,
-        observation=agent.observation,
-        seed=game.cell_seed,
-    )
-    judge = _Judge(game.order, game.steps, episodes)
-    returns = np.zeros(episodes)
-    blue = np.zeros((game.steps, min(logged, episodes)), np.int16)
-    red = np.zeros_like(blue)
-    names: dict[str, int] = {}
-    with closing(env):
-        for episode in range(episodes):
-            observation, info = env.reset(seed=game.cell_seed if episode == 0 else None)
-            _check_shown(observation, agent)
-            agent.begin(1, game.agent_seed + episode)
-            for step in range(game.steps):
-                mask = np.asarray(info["action_mask"], np.bool_)
-                seen = np.asarray(observation, np.int8)
-                action = int(agent.act(seen[None], mask[None], step)[0])
-                judge.judge_seen(step, episode, seen, action)
-                observation, reward, _, _, info = env.step(action)
-                returns[episode] += float(info.get("env_reward", reward))
-                if episode < blue.shape[1]:
-                    name = str(info.get("red_action", UNKNOWN_ACTION))
-                    blue[step, episode] = action
-                    red[step, episode] = names.setdefault(name, len(names))
-            yield EpisodesPlayed(1)
-    log = ActionLog(blue, red, tuple(names))
-    yield Cell(game.steps, game.red_agent, game.cell_seed, returns.round(1), judge.rates(), log)
-
-
-def _check_shown(observation: Any, agent: BlueAgent) -> None:
-    """Checks that an environment shows what an agent needs.
-
-    Raises:
-        InvalidInputError: it shows something of another size.
-    """
-    needed = one_of("observation", agent.observation, OBSERVATIONS)
-    if np.shape(observation) != (observation_size(needed),):
-        raise InvalidInputError(
-            f"{agent.name} needs the observation {needed} of {observation_size(needed)} values, "
-            f"and the environment shows it {np.shape(observation)}"
-        )
+def play_batch(
+    agent: BlueAgent,
+    game: GameConfig,
+    seed: int,
+    episodes: int,
+    order: Order | None = None,
+    logged: int = 0,
+) -> Cell:
+    """Plays a game on the simulator, every episode in an environment of its own; as `Play`."""
+    play = Play(agent, game, seed, episodes, order, logged)
+    play.at_once()
+    return play.cell()

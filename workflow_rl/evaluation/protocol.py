@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.agents.cyborg_style import CyborgAgent, as_agent
+from workflow_rl.agents.cyborg_style import CyborgAgent, CyborgStyleAgent, as_agent
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.simple import RandomAgent
@@ -16,24 +16,16 @@ from workflow_rl.config import (
     BACKENDS,
     MAX_EPISODE_LENGTH,
     RED_AGENTS,
-    RULE_SETS,
+    GameConfig,
     one_of,
     red_agent_name,
     whole_number,
 )
 from workflow_rl.config.checks import several
 from workflow_rl.config.units import read_groups
-from workflow_rl.envs.agents import CyborgStyleAgent
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.evaluation.playing import (
-    EnvFactory,
-    EpisodesPlayed,
-    Game,
-    play_batch,
-    play_in_turn,
-    play_one_by_one,
-)
-from workflow_rl.evaluation.results import (
+from workflow_rl.evaluation.playing import EnvFactory, EpisodesPlayed, Play
+from workflow_rl.evaluation.result import (
     OFFICIAL_EPISODES,
     OFFICIAL_STEPS,
     Cell,
@@ -45,7 +37,6 @@ from workflow_rl.workflow.units import Units, units_of
 LOGGED_EPISODES: Final = 100  # of each cell, whose actions the text file lists
 _MAX_EPISODES: Final = 1_000_000
 
-_Value = TypeVar("_Value", int, str)
 Workflow = str | Sequence[str]
 Evaluable = str | Path | Policy | BlueAgent | CyborgStyleAgent
 Event = EpisodesPlayed | Cell | Evaluation
@@ -53,22 +44,47 @@ OnCell = Callable[[Cell], object]
 OnEpisodes = Callable[[int], object]
 
 
+def protocol_games(
+    steps: Sequence[int] = OFFICIAL_STEPS,
+    red_agents: Sequence[str] = RED_AGENTS,
+    **settings: Any,
+) -> tuple[GameConfig, ...]:
+    """Returns the games of every length against every red agent; by default the official nine.
+
+    Args:
+        steps: the lengths.
+        red_agents: the attackers.
+        **settings: others of every `GameConfig`.
+
+    Raises:
+        InvalidInputError: one of them is no game, or named twice.
+    """
+    lengths = [whole_number("steps", n, 1, MAX_EPISODE_LENGTH) for n in several("steps", steps)]
+    names = [red_agent_name(name) for name in several("red_agents", red_agents)]
+    for what, values in (("steps", lengths), ("red agents", names)):
+        if not values or len(set(values)) != len(values):
+            raise InvalidInputError(f"{what} must be one or more, each named once, not {values}")
+    return tuple(
+        GameConfig(red_agent=red, episode_length=length, **settings)
+        for length in lengths
+        for red in names
+    )
+
+
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """How an agent is evaluated; see `evaluate` for the fields. Checked when it is made."""
+    """Which games an agent plays, and how; see `evaluate`. Checked when it is made."""
 
+    games: tuple[GameConfig, ...] = field(default_factory=protocol_games)
     episodes: int = OFFICIAL_EPISODES
-    rules: str = "main"
-    steps: Sequence[int] = OFFICIAL_STEPS
-    red_agents: Sequence[str] = RED_AGENTS
     workflow: Workflow | None = None
+    units: str | Path | Mapping[str, Sequence[str]] | Units | None = None
     sampled: bool = False
     seed: int = 0
     backend: str = "cage2"
     cyborg_path: str | Path | None = None
     make_env: EnvFactory | None = None
     logged_episodes: int = LOGGED_EPISODES
-    units: str | Path | Mapping[str, Sequence[str]] | Units | None = None
 
     def __post_init__(self) -> None:
         """Checks every field.
@@ -77,18 +93,11 @@ class EvaluationSettings:
             InvalidInputError: one is not allowed.
         """
         put = partial(object.__setattr__, self)
-        one_of("rule set", self.rules, RULE_SETS)
         one_of("backend", self.backend, BACKENDS)
         put("episodes", whole_number("episodes", self.episodes, 2, _MAX_EPISODES))
         logged = whole_number("logged_episodes", self.logged_episodes, 0, _MAX_EPISODES)
         put("logged_episodes", logged)
         put("seed", whole_number("seed", self.seed, 0, 2**63 - 1))
-        steps = [
-            whole_number("steps", n, 1, MAX_EPISODE_LENGTH) for n in several("steps", self.steps)
-        ]
-        put("steps", _distinct("steps", steps))
-        names = several("red_agents", self.red_agents)
-        put("red_agents", _distinct("red agents", [red_agent_name(name) for name in names]))
         if self.units is not None and not isinstance(self.units, Units):
             put("units", units_of(read_groups(self.units)))
         if self.units is not None and self.workflow is None:
@@ -106,30 +115,34 @@ class EvaluationSettings:
         assert self.units is None or isinstance(self.units, Units)
         return read_order(self.workflow, self.units or (followed.units if followed else None))
 
-    @property
-    def environments(self) -> EnvFactory | None:
-        """What makes the single environments to play on; None: the simulator's batch."""
+    def environments(self, game: GameConfig) -> EnvFactory | None:
+        """Returns what makes the single environments of a game; None: the simulator's batch."""
         if self.make_env is not None or self.backend != "cyborg":
             return self.make_env
         from workflow_rl.envs.cyborg import CyborgEnv
 
-        rules = one_of("rule set", self.rules, RULE_SETS)
-        return partial(CyborgEnv, cyborg_path=self.cyborg_path, rules=rules)
+        return partial(
+            CyborgEnv,
+            cyborg_path=self.cyborg_path,
+            rules=game.rules,
+            green_agent=game.green_agent,
+            red_probabilities=game.red_probabilities,
+        )
 
     def agent(self, what: Evaluable) -> BlueAgent:
         """Returns the agent that is to be evaluated."""
         if isinstance(what, str | Path | Policy):
             assert self.units is None or isinstance(self.units, Units)
+            game = self.games[0]
             return make_agent(
-                what, self.workflow, units=self.units, sampled=self.sampled, rules=self.rules
+                what,
+                self.workflow,
+                units=self.units,
+                sampled=self.sampled,
+                rules=game.rules,
+                observation=game.observation,
             )
         return as_agent(what)
-
-    def games(self, order: Order | None) -> Iterator[Game]:
-        """Yields the game of each cell, judged by an order."""
-        for length in self.steps:
-            for red in self.red_agents:
-                yield Game(length, red, self.rules, self.seed, order)
 
 
 def evaluation_events(agent: BlueAgent, settings: EvaluationSettings) -> Iterator[Event]:
@@ -140,20 +153,24 @@ def evaluation_events(agent: BlueAgent, settings: EvaluationSettings) -> Iterato
     """
     started = time.perf_counter()
     order = settings.order_for(agent)
-    environments = settings.environments
+    environments = [settings.environments(game) for game in settings.games]  # before any game
     cells = []
-    for game in settings.games(order):
-        for event in _play(agent, game, settings, environments):
-            if isinstance(event, Cell):
-                cells.append(event)
-            yield event
+    for game, make_env in zip(settings.games, environments, strict=True):
+        play = Play(agent, game, settings.seed, settings.episodes, order, settings.logged_episodes)
+        if make_env is not None:
+            yield from play.on(make_env)
+        elif isinstance(agent, CyborgAgent):
+            yield from play.in_turn()
+        else:
+            play.at_once()
+            yield EpisodesPlayed(settings.episodes)
+        cells.append(play.cell())
+        yield cells[-1]
     yield Evaluation(
         agent=agent.name,
         observation=agent.observation,
         order=order,
-        rules=settings.rules,
         backend=settings.backend,
-        episodes=settings.episodes,
         seed=settings.seed,
         is_sampled=settings.sampled or isinstance(agent, RandomAgent),
         cells=tuple(cells),
@@ -168,6 +185,8 @@ def evaluate(
     rules: str = "main",
     steps: Sequence[int] = OFFICIAL_STEPS,
     red_agents: Sequence[str] = RED_AGENTS,
+    green_agent: str = "sleep",
+    observation: str = "challenge",
     workflow: Workflow | None = None,
     units: str | Path | Mapping[str, Sequence[str]] | None = None,
     sampled: bool = False,
@@ -192,6 +211,9 @@ def evaluate(
         rules: main (the official repository today) or competition (the 2022 leaderboard).
         steps: the lengths of episodes.
         red_agents: who attacks; mixed is one of the three, drawn for each episode.
+        green_agent: sleep, as in the challenge, or active.
+        observation: what a model of SB3 was trained on, which its file does not say; every other
+            agent has its own.
         workflow: the order to follow, and by which compliance is judged; by default the
             policy's own.
         units: what the workflow names: types, hosts, subnets, a TOML file or groups of hosts; by
@@ -201,7 +223,7 @@ def evaluate(
         backend: cage2 (our simulator) or cyborg (the original, which must play the rules named).
         cyborg_path: with cyborg, where the original is.
         make_env: makes another single environment to play on, by the keywords red_agent,
-            episode_length, observation and seed.
+            episode_length, observation and seed; its own rules and its own Green apply.
         logged_episodes: of how many episodes of each cell the actions are kept.
         on_cell: told of each cell as it is done.
         on_episodes: told how many more episodes were played.
@@ -213,10 +235,10 @@ def evaluate(
         InvalidInputError: an argument is not allowed; nothing was played.
     """
     settings = EvaluationSettings(
+        games=protocol_games(
+            steps, red_agents, rules=rules, green_agent=green_agent, observation=observation
+        ),
         episodes=episodes,
-        rules=rules,
-        steps=steps,
-        red_agents=red_agents,
         workflow=workflow,
         units=units,
         sampled=sampled,
@@ -240,24 +262,3 @@ def _told(
             on_cell(event)
     assert isinstance(event, Evaluation)  # the last event
     return event
-
-
-def _play(
-    agent: BlueAgent, game: Game, settings: EvaluationSettings, environments: EnvFactory | None
-) -> Iterator[EpisodesPlayed | Cell]:
-    episodes, logged = settings.episodes, settings.logged_episodes
-    if environments is not None:
-        yield from play_one_by_one(agent, game, episodes, logged, environments)
-        return
-    if isinstance(agent, CyborgAgent):
-        yield from play_in_turn(agent, game, episodes, logged)
-        return
-    cell = play_batch(agent, game, episodes, logged)
-    yield EpisodesPlayed(episodes)
-    yield cell
-
-
-def _distinct(what: str, values: list[_Value]) -> tuple[_Value, ...]:
-    if not values or len(set(values)) != len(values):
-        raise InvalidInputError(f"{what} must be one or more, each named once, not {values}")
-    return tuple(values)

@@ -1,17 +1,19 @@
 """Choosing among the policies a training kept: by games that no result is reported of."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 
 from workflow_rl.agents.policy import Policy, load_policy
-from workflow_rl.agents.policy_agent import policy_agent
-from workflow_rl.config import whole_number
+from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.config import GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.evaluation.playing import Game, play_batch
+from workflow_rl.evaluation.playing import play_batch
+from workflow_rl.evaluation.result import Result
 from workflow_rl.workflow.orders import TYPES, Order, Orders
 from workflow_rl.workflow.units import units_of
 
@@ -27,9 +29,7 @@ class Candidate:
     """A kept policy, and how it did in the last round it played."""
 
     path: Path
-    env_reward: float
-    compliance: float  # observed view; NaN without a workflow
-    episodes: int
+    result: Result
 
 
 def snapshots_of(run: Path) -> list[Path]:
@@ -55,24 +55,20 @@ class Ranking:
 
 def select(
     paths: Sequence[Path],
+    changes: Mapping[str, Any] = MappingProxyType({}),
     *,
-    steps: int = 100,
-    red_agent: str | None = None,
-    rules: str | None = None,
     episodes: int = 6_400,
     threshold: float | None = None,
 ) -> Iterator[Candidate | Ranking]:
     """Plays rounds of ever more episodes, and yields what happens as it happens.
 
-    Each round leaves the best quarter, until one has been played with at least `episodes`. Policies
-    that do not comply come last. Episodes of policies trained on mixed red agents are mixed too;
-    one that follows any order plays under several, the same for all of them.
+    Each policy plays the game that it was trained on. Each round leaves the best quarter, until one
+    has been played with at least `episodes`. Policies that do not comply come last. One that
+    follows any order plays under several, the same for all of them.
 
     Args:
         paths: policy files.
-        steps: of an episode.
-        red_agent: who attacks; by default whom the policy was trained against.
-        rules: by default those it was trained on.
+        changes: fields of `GameConfig` in which the game differs from that of the training.
         episodes: of each candidate in the last round, at least.
         threshold: compliance that a policy with a workflow must reach; by default that of its
             training.
@@ -82,20 +78,13 @@ def select(
     """
     whole_number("episodes", episodes, 1, 10**7)
     policies = {path: load_policy(path) for path in paths}
+    games = {path: policy.config.game.changed(**changes) for path, policy in policies.items()}
     needed = {path: _threshold(policy, threshold) for path, policy in policies.items()}
     left, number = list(paths), min(FIRST_EPISODES, episodes)
     while True:
         played = []
         for path in left:
-            policy = policies[path]
-            game = Game(
-                steps=steps,
-                red_agent=red_agent or str(policy.description["red_agent"]),
-                rules=rules or str(policy.description["rules"]),
-                seed=SELECTION_SEED + number,
-                order=None,
-            )
-            played.append(_score(path, policy, game, number))
+            played.append(Candidate(path, _play(policies[path], games[path], number)))
             yield played[-1]
         played.sort(key=lambda c: _rank(c, needed[c.path]), reverse=True)
         if number >= episodes:
@@ -121,24 +110,23 @@ def orders_played(policy: Policy) -> list[Order | None]:
 def _threshold(policy: Policy, given: float | None) -> float:
     if given is not None:
         return given
-    return float(policy.description.get("compliance_threshold", 0.0))
+    return policy.config.train.compliance_threshold
 
 
-def _score(path: Path, policy: Policy, game: Game, episodes: int) -> Candidate:
+def _play(policy: Policy, game: GameConfig, episodes: int) -> Result:
     """Plays at least so many episodes, as many under each order."""
     orders = orders_played(policy)
     each = -(-episodes // len(orders))
-    cells = [
-        play_batch(policy_agent(policy, path.stem, order), replace(game, order=order), each, 0)
+    seed = SELECTION_SEED + episodes
+    results = [
+        play_batch(PolicyAgent(policy, "policy", order), game, seed, each, order).result
         for order in orders
     ]
-    rates = [np.mean(cell.compliance["observed"]) for cell in cells if cell.compliance]
-    compliance = float(np.mean(rates)) if rates else float("nan")
-    reward = float(np.mean([cell.mean for cell in cells]))
-    return Candidate(path, reward, compliance, each * len(orders))
+    return Result.pooled(results, [1 / len(orders)] * len(orders), game.red_agent)
 
 
 def _rank(candidate: Candidate, threshold: float) -> tuple[float, float]:
-    if np.isnan(candidate.compliance) or candidate.compliance >= threshold:
-        return 1.0, candidate.env_reward
-    return candidate.compliance - 1.0, candidate.env_reward
+    compliance, reward = candidate.result.compliance.mean, candidate.result.reward.mean
+    if np.isnan(compliance) or compliance >= threshold:
+        return 1.0, reward
+    return compliance - 1.0, reward

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Estimate, Floats
 from workflow_rl.ordersearch.effects import alternatives, clear_pairs, weigh_pairs
-from workflow_rl.ordersearch.strategies import Observation
+from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.workflow.orders import Orders
 from workflow_rl.workflow.precedence import Requirements
 
@@ -138,7 +138,7 @@ class Finding:
         }
 
 
-def conclude(orders: Orders, seen: Sequence[Observation], red_agent: str) -> Finding:
+def conclude(orders: Orders, seen: Sequence[TriedOrder], red_agent: str) -> Finding:
     """Tells what trials against a red agent have found; only those that complied count.
 
     Args:
@@ -200,7 +200,7 @@ def _pairs_that_can_matter(orders: Orders, red_agent: str) -> NDArray[np.int64]:
 
 
 def _unmet(
-    orders: Orders, seen: Sequence[Observation], able: NDArray[np.int64]
+    orders: Orders, seen: Sequence[TriedOrder], able: NDArray[np.int64]
 ) -> tuple[UnmetPair, ...]:
     """Returns the pairs that only trials which did not comply have; none if they are many."""
     complied, failed = (
@@ -226,7 +226,7 @@ def _without(orders: Orders, unmet: Sequence[UnmetPair]) -> Orders:
 
 
 def _best_by(
-    orders: Orders, worth: Mapping[int, float], used: Sequence[Observation]
+    orders: Orders, worth: Mapping[int, float], used: Sequence[TriedOrder]
 ) -> tuple[tuple[int, ...], int]:
     """Returns the orders that are best by some pairs, and how many: if they can, they have all.
 

@@ -23,7 +23,7 @@ from workflow_rl.ordersearch.candidates import (
     spread_out,
 )
 from workflow_rl.ordersearch.model import Fits, OrderGP
-from workflow_rl.ordersearch.strategies import Decision, Observation
+from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.workflow.orders import Indices, Orders
 
 _TOP: Final = 3
@@ -53,7 +53,7 @@ class GpUcb:
         self._seed = seed
         self._values, self._compliances = Fits(), Fits()
 
-    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+    def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns the next order of the design, then the order that promises most.
 
         Only orders that complied tell of the value.
@@ -100,11 +100,7 @@ class GpUcb:
         most = int(min(_MOST_LOOKS, max(_WORK / max(points, 1) ** 2, 4)))
         return promising(self._orders, score, starts, [self._seed, 129, number], most)
 
-    def compliance_margin(self, seen: Sequence[Observation], candidates: Indices) -> Floats:
-        """Returns (k,) how well orders may be hoped to comply; infinitely if nothing failed."""
-        return self._margin(self._compliance(seen), candidates)
-
-    def _compliance(self, seen: Sequence[Observation]) -> OrderGP | None:
+    def _compliance(self, seen: Sequence[TriedOrder]) -> OrderGP | None:
         """Returns what is believed of compliance; None if nothing failed."""
         if all(o.is_compliant for o in seen):
             return None

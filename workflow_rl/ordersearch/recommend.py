@@ -3,27 +3,52 @@
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.strategies import Observation
+from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.workflow.orders import Orders
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The order to hand over, and what is believed of it."""
+    """The order to hand over, and why."""
 
-    order: int
-    is_compliant: bool
+    tried: tuple[TriedOrder, ...]  # its trials, those that complied if it did; at least one
     mean: float  # believed value of the order: luck of a single trial is taken out
-    deviation: float  # of that belief; NaN if it rests on observations of this order alone
-    observed: float  # mean of the values observed when it counted
-    trials: int  # behind `observed`
+    deviation: float  # of that belief; NaN if it rests on trials of this order alone
     reason: str
+
+    @property
+    def order(self) -> int:
+        """The order."""
+        return self.tried[0].order
+
+    @property
+    def is_compliant(self) -> bool:
+        """Whether it complied."""
+        return self.tried[0].is_compliant
+
+    @property
+    def observed(self) -> float:
+        """Mean of the values observed."""
+        return math.fsum(one.value for one in self.tried) / len(self.tried)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the recommendation as plain data."""
+        return {
+            "order": self.order,
+            "is_compliant": self.is_compliant,
+            "mean": self.mean,
+            "deviation": self.deviation,
+            "observed": self.observed,
+            "trials": len(self.tried),
+            "reason": self.reason,
+        }
 
 
 def recommend(
-    orders: Orders, seen: Sequence[Observation], among: Collection[int] = ()
+    orders: Orders, seen: Sequence[TriedOrder], among: Collection[int] = ()
 ) -> Recommendation:
     """Returns the compliant tried order with the highest believed value.
 
@@ -44,36 +69,24 @@ def recommend(
     compliant = [o for o in seen if o.is_compliant]
     if not compliant:
         closest = max(seen, key=lambda o: (o.compliance, o.value, -o.order))
-        return Recommendation(
-            closest.order,
-            False,
-            closest.value,
-            math.nan,
-            closest.value,
-            1,
-            "no order complied; this one came closest",
-        )
+        return _alone(closest, "no order complied; this one came closest")
     if len(compliant) < 2:
-        only = compliant[0]
-        return Recommendation(
-            only.order, True, only.value, math.nan, only.value, 1, "the only one that complied"
-        )
+        return _alone(compliant[0], "the only one that complied")
     from workflow_rl.ordersearch.model import OrderGP
 
-    values: dict[int, list[float]] = {}
-    for observation in compliant:
-        values.setdefault(observation.order, []).append(observation.value)
+    tried = list(dict.fromkeys(o.order for o in compliant))
     gp = OrderGP(orders, [o.order for o in compliant], [o.value for o in compliant])
-    belief = gp.posterior(list(values))
-    place = {order: k for k, order in enumerate(values)}
-    preferred = [order for order in values if order in among] or list(values)
+    belief = gp.posterior(tried)
+    place = {order: k for k, order in enumerate(tried)}
+    preferred = [order for order in tried if order in among] or tried
     best = max(preferred, key=lambda order: (round(float(belief.mean[place[order]]), 9), -order))
     return Recommendation(
-        best,
-        True,
+        tuple(o for o in compliant if o.order == best),
         float(belief.mean[place[best]]),
         float(belief.deviation[place[best]]),
-        math.fsum(values[best]) / len(values[best]),
-        len(values[best]),
         "highest believed value of those that complied",
     )
+
+
+def _alone(only: TriedOrder, reason: str) -> Recommendation:
+    return Recommendation((only,), only.value, math.nan, reason)

@@ -9,6 +9,7 @@ import numpy as np
 
 from workflow_rl.config import STRATEGIES, fraction, whole_number
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.result import Result
 from workflow_rl.ordersearch.candidates import farthest, spread_out
 from workflow_rl.workflow.orders import LISTABLE, Orders
 from workflow_rl.workflow.units import MOST
@@ -19,12 +20,11 @@ _TRIES: Final = 1_000  # draws in which an order that was not tried yet is looke
 
 
 @dataclass(frozen=True)
-class Observation:
+class TriedOrder:
     """What trying an order gave."""
 
     order: int
-    value: float
-    compliance: float
+    result: Result
     is_compliant: bool
 
     def __post_init__(self) -> None:
@@ -35,6 +35,16 @@ class Observation:
                 f"the value of order {self.order} must be a number, not {self.value}"
             )
         fraction(f"the compliance of order {self.order}", self.compliance)
+
+    @property
+    def value(self) -> float:
+        """What it is compared by: its mean reward."""
+        return self.result.reward.mean
+
+    @property
+    def compliance(self) -> float:
+        """Its mean compliance."""
+        return self.result.compliance.mean
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ class Decision:
 class Strategy(Protocol):
     """Picks orders."""
 
-    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+    def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns the next order, given what was seen and what is being tried."""
         ...
 
@@ -67,7 +77,7 @@ class Listed:
         self._orders = list(orders)
         self._reason = reason
 
-    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+    def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns the next order of the list."""
         return Decision(self._orders[(len(seen) + len(pending)) % len(self._orders)], self._reason)
 
@@ -80,7 +90,7 @@ class Drawn:
         self._orders = orders
         self._seed = seed
 
-    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+    def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns an order that depends on the number of picks before alone."""
         number = len(seen) + len(pending)
         return Decision(drawn(self._orders, (), [self._seed, 121, number]), "random")
@@ -94,7 +104,7 @@ class Farthest:
         self._orders = orders
         self._seed = seed
 
-    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+    def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns the next order."""
         taken = [*(o.order for o in seen), *pending]
         if not taken:
@@ -111,7 +121,7 @@ class Local:
         self._design = spread_out(orders, design, seed)
         self._seed = seed
 
-    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+    def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns an untried order one swap or insertion from the best; else any untried one."""
         number = len(seen) + len(pending)
         if number < len(self._design):
@@ -148,7 +158,7 @@ class Halving:
             drawn_first.append(drawn(orders, drawn_first, [seed, 128, number]))
         self._first = drawn_first
 
-    def pick(self, seen: Sequence[Observation], pending: Sequence[int]) -> Decision:
+    def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns the next order of the round that is under way."""
         number, arms, level = len(seen) + len(pending), self._first, 1
         while number >= len(arms) > 1:
@@ -159,14 +169,14 @@ class Halving:
         return Decision(arms[number % len(arms)], "halving")
 
 
-def by_merit(seen: Sequence[Observation]) -> list[int]:
+def by_merit(seen: Sequence[TriedOrder]) -> list[int]:
     """Returns the orders seen, best first: those that complied by mean value, then by compliance.
 
     An order complies if most of its trials did.
     """
-    trials: dict[int, list[Observation]] = {}
-    for observation in seen:
-        trials.setdefault(observation.order, []).append(observation)
+    trials: dict[int, list[TriedOrder]] = {}
+    for one in seen:
+        trials.setdefault(one.order, []).append(one)
 
     def merit(order: int) -> tuple[bool, float, int]:
         those = trials[order]

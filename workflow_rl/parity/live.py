@@ -2,14 +2,14 @@
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import GreenAgentName, ObservationName, RedAgentName, RuleSetName
+from workflow_rl.config import GameConfig, ObservationName
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.parity.recorder import Act, Begin, record
 from workflow_rl.parity.replay import Comparison, compare
@@ -64,25 +64,14 @@ BUILT_IN_BLUES: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Match:
-    """The game that is compared: its players, length and rules."""
-
-    red_agent: RedAgentName
-    blue: Blue
-    episode_length: int
-    rules: RuleSetName = "main"
-    green_agent: GreenAgentName = "sleep"
-
-    @property
-    def name(self) -> str:
-        """A name without a space, from which the episodes' seeds derive."""
-        return f"{self.red_agent}-{self.blue.name}-{self.episode_length}"
+def name_of(game: GameConfig, blue: Blue) -> str:
+    """Returns a name without a space, from which the episodes' seeds derive."""
+    return f"{game.red_agent}-{blue.name}-{game.episode_length}"
 
 
 @dataclass(frozen=True)
 class LiveResult:
-    """The comparison of a match's episodes so far."""
+    """The comparison of the episodes so far."""
 
     comparison: Comparison
     cut: int  # episodes that were compared only up to a process id drawn twice: see `record`
@@ -102,14 +91,15 @@ class LiveResult:
 
 
 def compare_live(
-    match: Match, episodes: int, seed: int, cyborg_path: str | Path | None = None
+    game: GameConfig, blue: Blue, episodes: int, seed: int, cyborg_path: str | Path | None = None
 ) -> Iterator[LiveResult]:
-    """Plays a match on CybORG, repeats it on the simulator and compares every step.
+    """Plays a game on CybORG, repeats it on the simulator and compares every step.
 
-    An episode depends on the names in the match, the seed and its own number alone.
+    An episode depends on the game, the name of Blue, the seed and its own number alone.
 
     Args:
-        match: who plays.
+        game: what is played, but for what Blue sees.
+        blue: who defends.
         episodes: how many.
         seed: which ones.
         cyborg_path: where CybORG is.
@@ -117,25 +107,19 @@ def compare_live(
     Yields:
         The result of everything played so far, after every few episodes.
     """
-    env = CyborgEnv(
-        red_agent=match.red_agent,
-        episode_length=match.episode_length,
-        rules=match.rules,
-        observation=match.blue.observation,
-        green_agent=match.green_agent,
-        cyborg_path=cyborg_path,
-    )
+    env = CyborgEnv(**asdict(replace(game, observation=blue.observation)), cyborg_path=cyborg_path)
+    name = name_of(game, blue)
     total: LiveResult | None = None
     for start in range(0, episodes, _CHUNK):
         numbers = range(start, min(start + _CHUNK, episodes))
-        seeds = [_seed_of(match, seed, number) for number in numbers]
-        trace = record(match.name, env, seeds, match.blue.begin)
+        seeds = [_seed_of(name, seed, number) for number in numbers]
+        trace = record(name, env, seeds, blue.begin)
         cut = int((trace.lengths < trace.steps).sum())
-        result = LiveResult(compare(trace, match.rules), cut)
+        result = LiveResult(compare(trace, game.rules), cut)
         total = total + result if total else result
         yield total
 
 
-def _seed_of(match: Match, seed: int, episode: int) -> int:
-    entropy = [zlib.crc32(match.name.encode()), seed, episode]
+def _seed_of(name: str, seed: int, episode: int) -> int:
+    entropy = [zlib.crc32(name.encode()), seed, episode]
     return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])

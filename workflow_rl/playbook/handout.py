@@ -11,7 +11,7 @@ from workflow_rl.ordersearch.finding import Finding, PairEffect, conclude
 from workflow_rl.playbook.plan import Plan, plan_of
 from workflow_rl.report.findings import Recommended, recommended_of
 from workflow_rl.report.rundata import RunData, read_run, refuse_no_run
-from workflow_rl.runs.store import CONFIG_FILE, SUMMARY_FILE
+from workflow_rl.runs.store import CONFIG_FILE, SCORES_FILE
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Handout:
     def facts(self) -> dict[str, Any]:
         """Returns the evidence as plain data."""
         game, mine = self.config.game, self.recommended
-        seen = self.run.seen
+        seen = self.run.tried
         return {
             "run": {
                 "name": self.run.name,
@@ -64,11 +64,8 @@ class Handout:
                 "compliance_threshold": self.config.train.compliance_threshold,
                 "is_compliant": mine.is_compliant,
                 "reason": mine.reason,
-                "reward": {"mean": mine.reward.mean, "half_width": mine.reward.half_width},
-                "games": mine.episodes,
-                "compliance": mine.compliance,
-                "compliance_true": mine.compliance_true,
-                "by_attacker": [score.as_json() for score in mine.fresh],
+                "result": mine.result.as_json(),
+                "by_attacker": [score.as_json() for score in mine.scores],
                 "finding": self.finding.headline,
                 "pairs": [
                     {
@@ -91,15 +88,15 @@ def handout_of(path: Path) -> Handout:
     """
     refuse_no_run(path)
     run = read_run(path, curves=False)
-    if not (path / SUMMARY_FILE).exists():
+    if not run.is_finished:
         how = "is still under way" if run.is_live else "was interrupted: go on with --resume"
         raise InvalidInputError(f"{path} has no recommendation yet: the run {how}")
-    if run.config is None or not run.summary:
+    if run.config is None or not (run.policy or run.trained):
         raise InvalidInputError(
-            f"{path} recommends no order that can be read: {CONFIG_FILE} or {SUMMARY_FILE} is "
+            f"{path} recommends no order that can be read: {CONFIG_FILE} or {SCORES_FILE} is "
             "damaged or of another version"
         )
-    finding = conclude(run.orders, run.seen, run.config.game.red_agent)
+    finding = conclude(run.orders, run.tried, run.config.game.red_agent)
     mine = recommended_of(run, finding)
     if mine is None:
         raise InvalidInputError(

@@ -162,7 +162,7 @@ def _interval(pair: PairEffect) -> str:
 
 
 def _evidence(handout: Handout) -> Iterator[str]:
-    mine, seen = handout.recommended, handout.run.seen
+    mine, seen = handout.recommended, handout.run.tried
     yield "## The evidence"
     yield ""
     if seen:
@@ -172,22 +172,22 @@ def _evidence(handout: Handout) -> Iterator[str]:
             f"reached a compliance of {percent(handout.config.train.compliance_threshold)}."
         )
     yield f"- Why this order: {mine.reason}."
-    reward = f"{points(mine.reward.mean)} ± {points(mine.reward.half_width)}"
-    games = f"{mine.episodes:,} fresh games"
-    basis = games if mine.fresh else f"the last {mine.episodes:,} training episodes"
+    reward = f"{points(mine.result.reward.mean)} ± {points(mine.result.reward.half_width)}"
+    games = f"{mine.result.games:,} fresh games"
+    basis = games if mine.scores else f"the last {mine.result.games:,} training episodes"
     yield (
         f"- The policy trained for it: {reward} points per "
         f"{handout.config.game.episode_length} steps (mean of {basis}, "
-        f"95 % interval; 0 is perfect), compliance {percent(mine.compliance)}, by where "
-        f"Red really was {percent(mine.compliance_true)}."
+        f"95 % interval; 0 is perfect), compliance {percent(mine.result.compliance.mean)}, by "
+        f"where Red really was {percent(mine.result.compliance_true.mean)}."
     )
-    if mine.fresh:
+    if mine.scores:
         yield ""
         yield (
             "| attacker | met in the run | trained policy | its compliance | the order by hand |"
         )
         yield "|---|---|---|---|---|"
-        yield from (_score_row(score, handout) for score in mine.fresh)
+        yield from (_score_row(score, handout) for score in mine.scores)
         yield ""
         yield (
             "By hand is the rule above without any training: the first marked host is fixed, "
@@ -203,9 +203,9 @@ def _score_row(score: Score, handout: Handout) -> str:
     cells = (
         score.red_agent,
         "yes" if score.red_agent in handout.attackers else "no",
-        str(score.deterministic),
-        percent(score.compliance),
-        str(score.untrained),
+        str(score.deterministic.reward),
+        percent(score.deterministic.compliance.mean),
+        str(score.greedy.reward),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -220,7 +220,7 @@ def _limits(handout: Handout) -> Iterator[str]:
         f"{rules}, with {handout.config.game.episode_length} steps an episode. For other "
         "attackers, rules or networks it is a guess."
     )
-    for score in handout.recommended.fresh:
+    for score in handout.recommended.scores:
         if score.is_unfit:
             yield ""
             yield f"The trained policy: {unfit_for(score)}"

@@ -4,13 +4,24 @@ Networks run on U distinct inputs; N samples point to them by `rows`. With rows 
 the plain computation, so there is one implementation and equal gradients, up to rounding.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from workflow_rl.jit import kernel
+
+if TYPE_CHECKING:
+    from workflow_rl.ppo.samples import Samples
+
+
+class LossWeights(NamedTuple):
+    """What the loss is made of."""
+
+    clip: float  # how far the ratio may move
+    value: float  # of the critic's loss
+    entropy: float  # of the entropy bonus
 
 
 class LossTerms(NamedTuple):
@@ -93,45 +104,34 @@ class ChosenAndEntropy(torch.autograd.Function):
         return gradient, None, None
 
 
-def ppo_loss(
-    logits: Tensor,
-    values: Tensor,
-    rows: Tensor,
-    actions: Tensor,
-    old_log_probability: Tensor,
-    returns: Tensor,
-    clip: float,
-    masks: Tensor | None = None,
-) -> LossTerms:
+def ppo_loss(logits: Tensor, values: Tensor, samples: "Samples", clip: float) -> LossTerms:
     """Returns the terms of PPO's loss.
 
     Args:
         logits: (U, actions) of the distinct inputs.
         values: (U,) of the distinct inputs.
-        rows: (N,) which input a sample has.
-        actions: (N,) what was done.
-        old_log_probability: (N,) of it, under the policy that played.
-        returns: (N,) the critic's targets; minus its present values they are the advantages.
+        samples: the N samples over those inputs.
         clip: how far the ratio may move.
-        masks: (N, actions) what was allowed, if actions were masked.
     """
+    rows, masks = samples.rows, samples.masks
     if masks is None:
         allowed, own_rows = logits, rows
     else:
         allowed, own_rows = logits[rows].masked_fill(~masks, -1e9), torch.arange(len(rows))
     log_probability, entropy = ChosenAndEntropy.apply(  # type: ignore[no-untyped-call]
-        allowed, own_rows, actions
+        allowed, own_rows, samples.actions
     )
     value = values[rows]
-    advantages = returns - value.detach()
-    log_ratio = log_probability - old_log_probability
+    given = samples.standardised_advantages()
+    advantages = samples.returns - value.detach() if given is None else torch.from_numpy(given)
+    log_ratio = log_probability - samples.old_log_probability
     ratio = log_ratio.exp()
     with torch.no_grad():
         approx_kl = (ratio - 1 - log_ratio).mean()
         clipfrac = ((ratio - 1).abs() > clip).to(logits.dtype).mean()
     return LossTerms(
         policy=clipped_surrogate(ratio, advantages, clip),
-        value=(value - returns).square().mean(),
+        value=(value - samples.returns).square().mean(),
         entropy=entropy,
         approx_kl=approx_kl,
         clipfrac=clipfrac,

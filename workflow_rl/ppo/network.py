@@ -1,27 +1,27 @@
-"""The policy and value networks."""
+"""The actor and the critic."""
 
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
 from torch import Tensor, nn
 
+from workflow_rl.agents.mlp import Mlp
+from workflow_rl.agents.policy import Weights
 from workflow_rl.config import ActivationName
-from workflow_rl.jit import kernel
-from workflow_rl.ppo.elementary import tanh32
+from workflow_rl.errors import InvalidInputError
 
-_MODULES: Final = {"relu": nn.ReLU, "tanh": nn.Tanh}
-
-
-class Layers(NamedTuple):
-    """A stack as arrays."""
-
-    weights: tuple[NDArray[np.float32], ...]  # (inputs, outputs) each
-    biases: tuple[NDArray[np.float32], ...]  # (1, outputs) each
-    activation: ActivationName
+_MODULES: Final[dict[ActivationName, type[nn.Module]]] = {
+    "relu": nn.ReLU,
+    "tanh": nn.Tanh,
+    "elu": nn.ELU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "sigmoid": nn.Sigmoid,
+    "leaky_relu": nn.LeakyReLU,
+}
 
 
 def _stack(sizes: Sequence[int], activation: ActivationName) -> nn.Sequential:
@@ -31,8 +31,13 @@ def _stack(sizes: Sequence[int], activation: ActivationName) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
+def linear_layers(stack: nn.Sequential) -> list[nn.Linear]:
+    """Returns the linear layers of a stack, first to last."""
+    return [layer for layer in stack if isinstance(layer, nn.Linear)]
+
+
 class ActorCritic(nn.Module):
-    """Two separate stacks of linear layers with ReLU or tanh: action logits, and a value."""
+    """Two separate stacks of linear layers: action logits, and a value."""
 
     def __init__(
         self,
@@ -54,84 +59,37 @@ class ActorCritic(nn.Module):
 
     @staticmethod
     def _initialise(stack: nn.Sequential, last_gain: float) -> None:
-        linear = [layer for layer in stack if isinstance(layer, nn.Linear)]
+        linear = linear_layers(stack)
         for layer in linear:
             gain = last_gain if layer is linear[-1] else math.sqrt(2)
             nn.init.orthogonal_(layer.weight, gain)
             nn.init.zeros_(layer.bias)
 
-    def ignore(self, columns: Sequence[slice]) -> None:
-        """Makes inputs count nothing; trained on inputs that are 0 there, they never will."""
-        for first in (self.get_parameter(f"{stack}.0.weight") for stack in ("actor", "critic")):
-            for some in columns:
-                first.detach()[:, some] = 0
-
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns logits (U, actions) and values (U,) for inputs (U, inputs)."""
         return self.actor(inputs), self.critic(inputs).squeeze(-1)
 
+    def mlps(self) -> tuple[Mlp, Mlp]:
+        """Returns copies of actor and critic as they are now, for inference."""
+        return self._mlp(self.actor), self._mlp(self.critic)
 
-def layers_of(stack: nn.Sequential, activation: ActivationName = "relu") -> Layers:
-    """Returns a copy of each linear layer's weights (inputs, outputs) and biases (1, outputs)."""
-    linear = [layer for layer in stack if isinstance(layer, nn.Linear)]
-    weights = tuple(layer.weight.detach().numpy().T.copy(order="C") for layer in linear)
-    biases = tuple(layer.bias.detach().numpy().copy()[None, :] for layer in linear)
-    return Layers(weights, biases, activation)
+    def _mlp(self, stack: nn.Sequential) -> Mlp:
+        linear = linear_layers(stack)
+        weights = tuple(layer.weight.detach().numpy().T.copy(order="C") for layer in linear)
+        biases = tuple(layer.bias.detach().numpy().copy()[None, :] for layer in linear)
+        return Mlp(weights, biases, self.activation)
 
+    def weights(self) -> Weights:
+        """Returns a copy of all weights by their names."""
+        return {name: t.detach().numpy().copy() for name, t in self.state_dict().items()}
 
-@kernel(reorder=True)
-def _apply(
-    weights: tuple[NDArray[np.float32], ...],
-    biases: tuple[NDArray[np.float32], ...],
-    is_tanh: bool,
-    inputs: NDArray[Any],
-    out: NDArray[Any],
-) -> None:
-    widest = inputs.shape[1]
-    for weight in weights:
-        widest = max(widest, weight.shape[1])
-    x = np.empty(widest + 3, np.float32)  # the values of a layer's input that are not 0 ...
-    places = np.empty(widest + 3, np.int64)  # ... and where they stand
-    y = np.empty(widest, np.float32)
-    for k in range(len(inputs)):
-        count = 0
-        for i in range(inputs.shape[1]):
-            x[count] = inputs[k, i]  # written always, counted if not 0: no branch to mispredict
-            places[count] = i
-            count += inputs[k, i] != 0
-        for layer in range(len(weights)):
-            weight = weights[layer]
-            outputs = weight.shape[1]
-            for j in range(outputs):
-                y[j] = biases[layer][0, j]
-            for i in range(count, count + 3):  # four at a time: the rest counts nothing
-                x[i] = 0
-                places[i] = 0
-            for i in range(0, count, 4):
-                a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
-                p, q, r, s = places[i], places[i + 1], places[i + 2], places[i + 3]
-                for j in range(outputs):
-                    y[j] += (a * weight[p, j] + b * weight[q, j]) + (
-                        c * weight[r, j] + d * weight[s, j]
-                    )
-            count = 0
-            if layer < len(weights) - 1 and is_tanh:
-                for j in range(outputs):
-                    x[j] = tanh32(y[j])
-                    places[j] = j
-                count = outputs
-            elif layer < len(weights) - 1:
-                for j in range(outputs):
-                    x[count] = y[j]
-                    places[count] = j
-                    count += y[j] > 0
-        for j in range(out.shape[1]):
-            out[k, j] = y[j]
+    def load_weights(self, weights: Weights) -> None:
+        """Takes over weights.
 
-
-def apply_layers(layers: Layers, inputs: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Applies a stack to inputs (U, inputs) on one thread, without building a graph."""
-    weights, biases, activation = layers
-    out = np.empty((len(inputs), weights[-1].shape[1]), np.float32)
-    _apply(weights, biases, activation == "tanh", inputs, out)
-    return out
+        Raises:
+            InvalidInputError: they belong to a network of another shape.
+        """
+        shapes = {name: tuple(t.shape) for name, t in self.state_dict().items()}
+        if shapes != {name: array.shape for name, array in weights.items()}:
+            raise InvalidInputError("the weights belong to a network of another shape")
+        self.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in weights.items()})

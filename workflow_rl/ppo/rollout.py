@@ -5,19 +5,16 @@ everything compliance needs. Environments keep playing from one rollout to the n
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.action_space import ActionSpace, AllActions
-from workflow_rl.agents.distinct import DistinctRows
+from workflow_rl.agents.action_space import ALL, ActionSpace
 from workflow_rl.envs.world import World
+from workflow_rl.ppo.acting import Choice, Forward, PlainPolicy, PolicyTable
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.plain_policy import PlainPolicy
-from workflow_rl.ppo.policy_table import Choice, PolicyTable
 from workflow_rl.scenario.actions import ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.workflow.compliance import judge_observed, judge_true, without_violations
@@ -80,8 +77,7 @@ class Player:
         conditioned: bool = True,
         encoding: OrderEncoding | None = None,
         shielded: bool = False,
-        action_space: ActionSpace | None = None,
-        blank: Sequence[slice] = (),
+        action_space: ActionSpace = ALL,
     ) -> None:
         """Starts an episode everywhere.
 
@@ -93,17 +89,16 @@ class Player:
             conditioned: whether the policy is shown the order.
             encoding: how; by default the documents' 25 bits.
             shielded: whether actions that would violate the order, by what Blue sees, are masked.
-            action_space: what the policy's outputs mean; by default the 145 actions.
-            blank: columns of the observation that the policy is shown as 0.
+            action_space: what the policy chooses from.
         """
         self.world = world
-        self.action_space = action_space or AllActions()
+        self.action_space = action_space
+        self._acting = action_space.begin(world.num_envs)
         self._fixed = order
         self._seed = seed
         self._drawn_from = orders
         self._encoding = (encoding or OrderEncoding("onehot", TYPE_UNITS)) if conditioned else None
         self._shielded = shielded
-        self._blank = blank
         self._rollouts = 0
         self._room = 1024  # distinct inputs to expect
         self._is_plain = True  # whether inputs hardly repeat, as far as is known
@@ -116,7 +111,12 @@ class Player:
         self._new_orders(_EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, orders.count, n))
 
     def collect(
-        self, network: ActorCritic, steps: int, *, masked: bool = False, distinct: bool = True
+        self,
+        network: ActorCritic,
+        steps: int,
+        *,
+        masked: bool = False,
+        networks: Forward | None = None,
     ) -> Rollout:
         """Plays `steps` steps in every environment by the network's present weights.
 
@@ -124,11 +124,11 @@ class Player:
             network: actor and critic.
             steps: of each environment.
             masked: whether decoys that would be refused are never chosen, nor what a shield masks.
-            distinct: whether the rollout shall hold each distinct input once; otherwise it does
-                so where inputs repeat, and holds them as they came where they hardly do.
+            networks: runs the network where inputs hardly repeat, and the rollout then holds them
+                as they came; None: the rollout shall hold each distinct input once.
         """
         n = self.world.num_envs
-        policy = self._policy(network, steps, distinct=distinct)
+        policy = self._policy(network, steps, networks)
         plan = _Plan(
             steps=steps,
             uniforms=self._generator(_ACTIONS).random((steps, n), np.float32),
@@ -142,18 +142,18 @@ class Player:
         rollout = record.rollout(policy, policy.values_of(self._input))
         self._room = len(policy.rows) * 5 // 4 + n
         if not self._is_plain or self._rollouts % _LOOK_EVERY == 1:
-            self._is_plain = _distinct_share(policy) > _FEW_REPEAT
+            self._is_plain = policy.distinct_share > _FEW_REPEAT
         return rollout
 
-    def _policy(self, network: ActorCritic, steps: int, *, distinct: bool) -> Policy:
+    def _policy(self, network: ActorCritic, steps: int, networks: Forward | None) -> Policy:
         """Returns what chooses actions: the one place that decides between the two ways.
 
         Where environments are ready one by one, the table's answer to an input does not depend on
         what is asked beside it; so trajectories do not, either.
         """
-        if distinct or self.world.asynchronous or not self._is_plain:
+        if networks is None or self.world.asynchronous or not self._is_plain:
             return PolicyTable(network, self.width, self._room)
-        return PlainPolicy(network, self.width, self.world.num_envs, steps)
+        return PlainPolicy(networks, self.width, self.world.num_envs, steps)
 
     def _play_together(self, policy: Policy, plan: "_Plan", record: "_Record") -> None:
         """Plays step after step in all environments."""
@@ -163,7 +163,7 @@ class Player:
             masks = None if record.masks is None else self._allowed(_EVERYWHERE)
             choice = policy.choose(self._input, masks, plan.uniforms[t])
             record.note(t, _EVERYWHERE, choice, masks)
-            played = self.action_space.actions(choice.actions)
+            played = self._acting.actions(choice.actions)
             seen = judge_observed(world.table, played, self._ranks)
             true = judge_true(world.held, world.removable, played, self._ranks)
             record.any_open[t, :, 0], record.verdict[t, :, 0] = seen
@@ -179,7 +179,7 @@ class Player:
             if world.lost is not None:
                 record.leave_out(world.lost, t)
             if ended:
-                self.action_space.end(ends)
+                self._acting.end(ends)
                 if self._fixed is None:
                     self._new_orders(ends, plan.orders[t, ends])
 
@@ -226,7 +226,7 @@ class Player:
         masks = None if record.masks is None else self._allowed(envs)
         choice = policy.choose(self._input[envs], masks, plan.uniforms[t, envs])
         record.note(t, envs, choice, masks)
-        played = self.action_space.actions(choice.actions)
+        played = self._acting.actions(choice.actions)
         ranks = self._ranks[envs]
         seen = judge_observed(world.table[envs], played, ranks)
         true = judge_true(world.held[envs], world.removable[envs], played, ranks)
@@ -245,7 +245,7 @@ class Player:
             "is_plain": np.array([self._is_plain]),
         }
         arrays |= {f"world.{name}": array for name, array in self.world.state().items()}
-        return arrays | {f"outputs.{name}": a for name, a in self.action_space.state().items()}
+        return arrays | {f"outputs.{name}": a for name, a in self._acting.state().items()}
 
     def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Goes on from a kept state."""
@@ -254,7 +254,7 @@ class Player:
         self._ranks[:] = self._drawn_from.host_ranks(self._orders)
         self._input[:] = arrays["input"]
         self._is_plain = bool(arrays["is_plain"][0])
-        for name, owner in (("world.", self.world), ("outputs.", self.action_space)):
+        for name, owner in (("world.", self.world), ("outputs.", self._acting)):
             kept = {k.removeprefix(name): v for k, v in arrays.items() if k.startswith(name)}
             owner.load_state(kept)
 
@@ -276,8 +276,6 @@ class Player:
         """Takes what Blue sees in some environments into the input, and what is due there."""
         world = self.world
         self._input[envs, : world.observation_size] = world.observation[envs]
-        for columns in self._blank:
-            self._input[envs, columns] = 0
         if self._encoding is not None and self._encoding.of_step:
             due = self._encoding.step_bits(world.table[envs], self._ranks[envs])
             self._input[envs, -self._encoding.of_step :] = due
@@ -287,16 +285,7 @@ class Player:
         mask = self.world.action_mask[envs]
         if self._shielded:
             mask = without_violations(mask, self.world.table[envs], self._ranks[envs])
-        return self.action_space.allowed(mask)
-
-
-def _distinct_share(policy: Policy) -> float:
-    """Returns the share of inputs that were met for the first time."""
-    if isinstance(policy, PolicyTable):
-        return len(policy.rows) / policy.asked
-    distinct = DistinctRows(policy.rows.shape[1], len(policy.rows))
-    distinct.number(policy.rows)
-    return len(distinct) / len(policy.rows)
+        return self._acting.allowed(mask)
 
 
 @dataclass(frozen=True)

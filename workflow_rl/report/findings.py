@@ -1,23 +1,26 @@
 """What a run found, derived from what is in its directory."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.estimates import Estimate
-from workflow_rl.evaluation.scoring import Score, Worth
+from workflow_rl.estimates import Estimate, Floats
+from workflow_rl.evaluation.result import Result
+from workflow_rl.evaluation.scoring import Score
 from workflow_rl.ordersearch.finding import Finding, conclude
 from workflow_rl.ordersearch.recommend import recommend
-from workflow_rl.report.beliefs import OrderBeliefs, fit_orders
-from workflow_rl.report.path import Step, search_path
+from workflow_rl.ordersearch.strategies import TriedOrder
+from workflow_rl.report.course import Cost, Step, cost_of, search_path
 from workflow_rl.report.rundata import RunData
 from workflow_rl.report.scores import GameScore, evaluated_scores, known_scores, shipped_scores
-from workflow_rl.runs.trial import Trial
-from workflow_rl.workflow.orders import Orders
+from workflow_rl.runs.trials import Trial, tried_in
+from workflow_rl.workflow.orders import Indices, Orders
+
+_NEEDED: Final = 2  # compliant trials, to learn from them alone
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,8 @@ class Recommended:
     is_final: bool  # False: the search has not come to its end
     is_compliant: bool
     reason: str
-    reward: Estimate  # on fresh games; else of the training's last episodes, drawing its actions
-    episodes: int  # behind it
-    compliance: float
-    compliance_true: float
-    polished: bool  # whether those are of the further training after the search
-    fresh: tuple[Score, ...] = ()  # on fresh games, against each red agent
+    result: Result  # on fresh games; else of the training's last episodes, drawing its actions
+    scores: tuple[Score, ...] = ()  # on fresh games, against each red agent
 
 
 @dataclass(frozen=True)
@@ -44,30 +43,39 @@ class OrderRow:
     workflow: str  # the same in words
     rank: int  # by belief, from 1
     believed: Estimate
-    rewards: tuple[float, ...]  # of its trials
-    compliance: float  # mean over its trials, NaN if there is none
+    tried: tuple[TriedOrder, ...]
     status: str  # compliant, below, failed, under way, interrupted or untried
     is_equal: bool  # whether it is among the best as far as is known, which are equal
 
-
-@dataclass(frozen=True)
-class Cost:
-    """A run's updates one after the other; (U,) each."""
-
-    training: list[str]
-    clock: NDArray[np.float64]  # seconds of training up to each update, all processes added up
-    speed: NDArray[np.float64]  # transitions per second of training
-    cpu_percent: NDArray[np.float64]  # of one core
-    rss_mb: NDArray[np.float64]
-    transitions: float  # of all updates
-    simulate_seconds: float
-    infer_seconds: float  # choosing actions and judging them
-    update_seconds: float
+    @property
+    def rewards(self) -> tuple[float, ...]:
+        """Of its trials."""
+        return tuple(one.value for one in self.tried)
 
     @property
-    def seconds(self) -> float:
-        """Seconds of training, all processes added up."""
-        return self.simulate_seconds + self.infer_seconds + self.update_seconds
+    def compliance(self) -> float:
+        """Mean over its trials, NaN if there is none."""
+        if not self.tried:
+            return math.nan
+        return sum(one.compliance for one in self.tried) / len(self.tried)
+
+
+@dataclass(frozen=True)
+class OrderBeliefs:
+    """What the search's Gaussian process believes of every order's value."""
+
+    orders: Indices  # (k,) those believed of: all that are allowed, or if too many those tried
+    mean: Floats  # (k,)
+    deviation: Floats  # (k,)
+    noise: float  # standard deviation of a trial around its order's value
+    lengthscale: float  # pairs ordered differently
+    trials: int  # it rests on
+    only_compliant: bool  # whether those are the compliant ones; else all trials are used
+
+    def of(self, order: int) -> Estimate:
+        """Returns what is believed of one order."""
+        place = int(np.searchsorted(self.orders, order))
+        return Estimate.from_error(float(self.mean[place]), float(self.deviation[place]))
 
 
 @dataclass(frozen=True)
@@ -87,8 +95,8 @@ class Findings:
 
 def find(run: RunData) -> Findings:
     """Derives all findings of a run."""
-    beliefs = fit_orders(run.orders, run.seen)
-    finding = conclude(run.orders, run.seen, run.config.game.red_agent if run.config else "")
+    beliefs = fit_orders(run.orders, run.tried)
+    finding = conclude(run.orders, run.tried, run.config.game.red_agent if run.config else "")
     mine = recommended_of(run, finding)
     return Findings(
         run=run,
@@ -127,78 +135,29 @@ def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
     """Returns the recommendation of a search, or of what it has seen so far; None without any."""
     if not run.is_search:
         return _trained(run)
-    if not run.seen:
+    if not run.tried:
         return None
-    try:
-        order = int(run.summary["recommendation"]["order"])
-        reason = str(run.summary["recommendation"]["reason"])
-    except (KeyError, TypeError, ValueError):
-        so_far = recommend(run.orders, run.seen, finding.equals)
-        order, reason = so_far.order, so_far.reason
-    results = [asdict(t.result) for t in run.trials if t.order == order and t.result is not None]
-    if not results:
-        return None
-    result = max(results, key=lambda r: (r["is_compliant"], _number(r, "best_env_reward")))
-    polished = run.summary.get("polished")
-    if isinstance(polished, dict) and polished.get("best_env_reward") == run.summary.get(
-        "policy_env_reward"  # as runs of earlier versions tell that it was handed over
-    ):
-        mine = _recommended(order, polished, bool(run.summary), reason, polished=True)
-    else:
-        mine = _recommended(order, result, bool(run.summary), reason)
-    return _with_fresh_scores(run, mine)
-
-
-def _with_fresh_scores(run: RunData, mine: Recommended) -> Recommended:
-    """Returns the recommendation as scored on fresh games, where the run tells of such."""
-    try:
-        fresh = tuple(Score.from_json(score) for score in run.summary["policy_scores"])
-        games = int(run.summary["policy_score_games"])
-        assert run.config is not None
-        worth = Worth.of(fresh, run.config.game.red_weights, games)
-    except (KeyError, TypeError, ValueError, AssertionError):  # a run of an earlier version
-        return mine
-    return replace(
-        mine,
-        reward=worth.reward,
-        episodes=worth.games,
-        compliance=worth.compliance,
-        compliance_true=worth.compliance_true,
-        is_compliant=worth.compliance >= run.config.train.compliance_threshold,
-        fresh=fresh,
+    chosen = recommend(run.orders, run.tried, finding.equals)
+    if run.policy is not None and run.config is not None:
+        result = run.policy.result(run.config.game)
+        complies = result.compliance.mean >= run.config.train.compliance_threshold
+        return Recommended(
+            chosen.order, run.is_finished, complies, chosen.reason, result, run.policy.scores
+        )
+    outcomes = [t.outcome for t in run.trials if t.order == chosen.order and t.outcome is not None]
+    best = max(outcomes, key=lambda outcome: (outcome.is_compliant, outcome.best.reward.mean))
+    return Recommended(
+        chosen.order, run.is_finished, best.is_compliant, chosen.reason, best.objective
     )
 
 
 def _trained(run: RunData) -> Recommended | None:
     """Returns the result of a training of one workflow."""
-    try:
-        order = run.orders.index(run.summary["workflow"])
-        return _recommended(order, run.summary, True, "the workflow it was trained for")
-    except (KeyError, TypeError, ValueError, AttributeError):
+    found = run.trained
+    if found is None or found.order is None:
         return None
-
-
-def _recommended(
-    order: int, result: Mapping[str, Any], is_final: bool, reason: str, *, polished: bool = False
-) -> Recommended:
-    return Recommended(
-        order=order,
-        is_final=is_final,
-        is_compliant=bool(result.get("is_compliant")),
-        reason=reason,
-        reward=Estimate.from_error(
-            _number(result, "env_reward"), _number(result, "env_reward_error")
-        ),
-        episodes=int(np.nan_to_num(_number(result, "objective_episodes"))),
-        compliance=_number(result, "compliance"),
-        compliance_true=_number(result, "compliance_true"),
-        polished=polished,
-    )
-
-
-def _number(data: Mapping[str, Any], name: str) -> float:
-    value = data.get(name)
-    return float(value) if isinstance(value, (int, float)) else math.nan
+    reason = "the workflow it was trained for"
+    return Recommended(found.order, True, found.is_compliant, reason, found.objective)
 
 
 def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) -> list[OrderRow]:
@@ -211,15 +170,13 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) ->
     for rank, place in enumerate(np.argsort(-beliefs.mean, kind="stable").tolist()):
         order = int(beliefs.orders[place])
         tried = by_order.get(order, [])
-        seen = [o for trial in tried if (o := trial.observation) is not None]
         rows.append(
             OrderRow(
                 order=order,
                 workflow=run.orders.format(order),
                 rank=rank + 1,
                 believed=beliefs.of(order),
-                rewards=tuple(o.value for o in seen),
-                compliance=sum(o.compliance for o in seen) / len(seen) if seen else math.nan,
+                tried=tuple(tried_in(tried)),
                 status=_status(run, tried),
                 is_equal=order in equals,
             )
@@ -229,9 +186,8 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) ->
 
 def _status(run: RunData, tried: list[Trial]) -> str:
     """Says in a word or two what became of an order's trials."""
-    seen = [o for trial in tried if (o := trial.observation) is not None]
-    if seen:
-        return "compliant" if any(o.is_compliant for o in seen) else "below"
+    if seen := tried_in(tried):
+        return "compliant" if any(one.is_compliant for one in seen) else "below"
     if not tried:
         return "untried"
     if tried[-1].status == "failed":
@@ -244,40 +200,42 @@ def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:
     if run.config is None:
         return []
     game = run.config.game
-    played = game.red_agent, game.episode_length
-    own = [s for s in evaluated_scores(run.path) if (s.red_agent, s.steps) == played]
     untrained = [
         GameScore(
             "repairing by the order, untrained",
             game.rules,
-            *played,
-            score.untrained,
+            game.episode_length,
+            score.greedy,
             "the same fresh games",
         )
-        for score in (mine.fresh if mine else ())
+        for score in (mine.scores if mine else ())
         if score.red_agent == game.red_agent
     ]
-    return own + untrained + [*shipped_scores(*played, game.rules), *known_scores(*played)]
+    own = evaluated_scores(run.path, game)
+    return own + untrained + shipped_scores(game) + known_scores(game)
 
 
-def cost_of(run: RunData) -> Cost | None:
-    """Returns what a run has cost so far; None before its first update."""
-    if not sum(len(curve) for curve in run.curves):
+def fit_orders(orders: Orders, seen: Sequence[TriedOrder]) -> OrderBeliefs | None:
+    """Fits the Gaussian process of the search to its trials; None without any."""
+    used = _worth_learning_from(seen)
+    if not used:
         return None
+    from workflow_rl.ordersearch.model import OrderGP
 
-    def joined(name: str) -> NDArray[np.float64]:
-        return np.concatenate([curve.columns[name] for curve in run.curves])
-
-    seconds = np.concatenate([curve.seconds for curve in run.curves])
-    played = np.concatenate([curve.played for curve in run.curves])
-    return Cost(
-        training=[curve.name for curve in run.curves for _ in range(len(curve))],
-        clock=seconds.cumsum(),
-        speed=np.divide(played, seconds, out=np.full(len(played), np.nan), where=seconds > 0),
-        cpu_percent=joined("cpu_percent"),
-        rss_mb=joined("rss_mb"),
-        transitions=float(played.sum()),
-        simulate_seconds=float(np.nansum(joined("simulate_seconds"))),
-        infer_seconds=float(np.nansum(joined("infer_seconds"))),
-        update_seconds=float(np.nansum(joined("update_seconds"))),
+    at = orders.listed() if orders.is_listable else np.unique([o.order for o in seen])
+    belief = OrderGP(orders, [o.order for o in used], [o.value for o in used]).posterior(at)
+    return OrderBeliefs(
+        orders=at,
+        mean=belief.mean,
+        deviation=belief.deviation,
+        noise=belief.noise,
+        lengthscale=belief.lengthscale,
+        trials=len(used),
+        only_compliant=sum(o.is_compliant for o in seen) >= _NEEDED,
     )
+
+
+def _worth_learning_from(seen: Sequence[TriedOrder]) -> list[TriedOrder]:
+    """Returns the compliant trials, as the search does; with fewer than two of those, all."""
+    compliant = [o for o in seen if o.is_compliant]
+    return compliant if len(compliant) >= _NEEDED else list(seen)

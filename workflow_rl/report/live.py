@@ -1,22 +1,16 @@
-"""A search that keeps its report up to date while it goes on; from Python `workflow_rl.search`."""
+"""The report and the replay of a run while it goes on, and at its end."""
 
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.config import Execution, ExperimentConfig
-from workflow_rl.config.checks import file_path, instance
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.report.replay import MOST_STEPS, play_policy
-from workflow_rl.report.replay_page import write_replay
+from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.report.replay import MOST_STEPS, Replay, play_agent, write_replay
 from workflow_rl.report.report import write_report
-from workflow_rl.runs.search import open_search
-from workflow_rl.runs.store import REPLAY_FILE, REPORT_FILE, stored_config
-from workflow_rl.runs.summary import SearchOutcome
+from workflow_rl.runs.store import RECOMMENDED, REPLAY_FILE, REPORT_FILE, stored_config
 
 EVERY: Final = 30.0  # seconds between reports at least
 _PATIENCE: Final = 50.0  # and so many times what the last one took: at most 2 % of the run's time
@@ -71,7 +65,9 @@ class LiveReport:
         report, replay = self._path / REPORT_FILE, self._path / REPLAY_FILE
         files = []
         kept = only_missing and replay.exists()
-        if kept or self._attempt("replay", lambda: write_recommended_replay(self._path)):
+        if kept or self._attempt(
+            "replay", lambda: write_replay(recommended_replay(self._path), replay)
+        ):
             files.append(replay)
         kept = only_missing and report.exists()
         if kept or self._attempt("report", lambda: write_report([self._path], report)):
@@ -89,55 +85,9 @@ class LiveReport:
         return True
 
 
-def write_recommended_replay(run: Path) -> Path:
-    """Writes an episode of a run's recommended policy into the run's directory."""
-    policy = load_policy(run)
-    steps = min(int(policy.description.get("episode_length", MOST_STEPS)), MOST_STEPS)
-    red_agent = stored_config(run).game.red_agent  # the policy may know others, too
-    replay = play_policy(policy, run, seed=_REPLAY_SEED, episode_length=steps, red_agent=red_agent)
-    return write_replay(replay, run / REPLAY_FILE)
-
-
-def search(
-    config: ExperimentConfig | None = None,
-    *,
-    units: str | Path | Mapping[str, Sequence[str]] | None = None,
-    require: Sequence[str] | None = None,
-    checkpoint_dir: str | Path = "logs",
-    resume: str | Path | None = None,
-    execution: Execution | None = None,
-) -> SearchOutcome:
-    """Searches the workflows, as `workflow-rl search` does, and writes the run's report.
-
-    Args:
-        config: everything the run depends on; by default that of the command line.
-        units: what workflows order: types, hosts, subnets, a TOML file or groups of hosts; by
-            default the configuration's.
-        require: what every order must agree with, such as "op_server > user"; by default the
-            configuration's.
-        checkpoint_dir: where the run directory is made.
-        resume: an interrupted run's directory to go on with; `config` is then its own.
-        execution: where workflows are trained: here, in processes or on Ray.
-
-    Returns:
-        Every trial, the recommendation, and the run directory with policies, logs and report.
-    """
-    given = {"units": units, "require": require}
-    asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if asked and resume is not None:
-        raise InvalidInputError(f"{next(iter(asked))} of a resumed search are its own")
-    if asked:
-        config = instance("config", config or ExperimentConfig(), ExperimentConfig)
-        config = replace(config, train=replace(config.train, **asked))
-    with open_search(
-        config,
-        checkpoint_dir=file_path("checkpoint_dir", checkpoint_dir),
-        resume=None if resume is None else file_path("resume", resume),
-        execution=execution,
-    ) as run:
-        report, was_finished = LiveReport(run.directory.path, warnings.warn), run.is_finished
-        for _ in run.events():
-            report.refresh()
-    assert run.outcome is not None
-    report.conclude(only_missing=was_finished)
-    return run.outcome
+def recommended_replay(run: Path) -> Replay:
+    """Returns an episode of a search's recommended policy, in the game of the search."""
+    game = stored_config(run).game
+    game = replace(game, episode_length=min(game.episode_length, MOST_STEPS))
+    agent = PolicyAgent(load_policy(run), RECOMMENDED)
+    return play_agent(agent, game, _REPLAY_SEED, who=run.resolve().name)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl import __version__
-from workflow_rl.report import palette, words
+from workflow_rl.report import words
+from workflow_rl.report.figures.style import dark_forms
 
 PLOTLY: Final = "plotly"
 _HERE: Final = Path(__file__).parent
@@ -43,7 +44,7 @@ def render(
 
     code = [_script(name) for name in scripts]
     style = "\n".join(_asset(name) for name in styles)
-    embedded = {"dark": palette.dark_forms(), **data}
+    embedded = {"dark": dark_forms(), **data}
     text = json.dumps(embedded, allow_nan=False)
     drawn = ",".join(
         f"{json.dumps(name)}:{figure.to_json()}" for name, figure in (figures or {}).items()

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.files import write_atomically
-from workflow_rl.report import palette
+from workflow_rl.report.figures import style
 from workflow_rl.report.figures.style import ROW, base_figure
 from workflow_rl.report.page import PLOTLY, render
 
-_COLOURS: Final = (*palette.SERIES, palette.INK)
+_COLOURS: Final = (*style.SERIES, style.INK)
 _HEIGHT: Final = 420
 _DECADES_WITH_STEPS: Final = 2.2  # of an axis, at most, for ticks between powers of ten
 

@@ -1,6 +1,7 @@
-"""An episode as data for the page that replays it: every moment, named and explained."""
+"""An episode and the page that replays it: every moment, named and explained."""
 
 import itertools
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -9,38 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent, TellingAgent
-from workflow_rl.agents.named import make_agent
-from workflow_rl.agents.policy import Policy
 from workflow_rl.belief.belief import Belief
-from workflow_rl.config import (
-    RED_AGENTS,
-    RULE_SETS,
-    GameConfig,
-    RuleSetName,
-    one_of,
-    whole_number,
-)
+from workflow_rl.config import RED_AGENTS, GameConfig, RuleSetName, whole_number
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import write_named
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
+from workflow_rl.report.figures.timeline import timeline_figure
+from workflow_rl.report.page import PLOTLY, render
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_NAMES, NO_HOST
-from workflow_rl.scenario.tables import HOSTS, NUM_HOSTS
+from workflow_rl.scenario.tables import (
+    HOST_NAMES,
+    HOSTS,
+    NUM_HOSTS,
+    OP_SERVER0,
+    SUBNET_OF,
+    USER0,
+    Subnet,
+)
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction
 from workflow_rl.workflow.explain import explain_observed, explain_true
 from workflow_rl.workflow.orders import Order, read_order
-from workflow_rl.workflow.units import Units
+from workflow_rl.workflow.units import TYPE_UNITS, Units
 
 MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
+_ORDER_OF_SUBNETS: Final = (Subnet.USER, Subnet.ENTERPRISE, Subnet.OPERATIONAL)
 _DECIMALS: Final = 4  # of a probability
 _SHOWN_CHOICES: Final = 5
 _RED_NAMES: Final = {"bline": "B_line", "meander": "Meander", "sleep": "a sleeping Red"}
-# Of an agent of which no training is known.
-_DEFAULT_GAME: Final = {"red_agent": "bline", "rules": "main", "episode_length": 100}
-
-
 Choice = tuple[tuple[int, float], ...]  # actions with their probabilities
 
 
@@ -68,50 +68,34 @@ class Replay:
         return f"{self.who} against {self.red}{under}"
 
 
-def play_policy(
-    what: str | Path | Policy,
-    source: Path,
-    *,
+def play_agent(
+    agent: BlueAgent,
+    game: GameConfig,
     seed: int,
-    workflow: str | None = None,
-    units: Units | None = None,
-    deterministic: bool = True,
-    **game: Any,
+    *,
+    who: str,
+    order: Order | None = None,
+    sampled: bool = False,
 ) -> Replay:
     """Lets an agent play one episode, as it would be evaluated.
 
     Args:
-        what: whatever `evaluate` takes by name, path or policy.
-        source: where it came from.
+        agent: who defends; its own observation replaces the game's.
+        game: what is played.
         seed: of the game and of the agent's own draws.
-        workflow: the order to follow and to judge fixes by; by default the policy's own.
-        units: whose names the workflow gives; by default the policy's own, or the five types.
-        deterministic: the most probable action each time, or one drawn by its probability.
-        **game: fields of `GameConfig` that differ from the game it was trained on.
+        who: what the page calls the agent.
+        order: by which fixes are judged, where the agent follows none.
+        sampled: whether the agent draws its actions, which the page says.
     """
-    rules = game.get("rules", _DEFAULT_GAME["rules"])
-    agent = make_agent(
-        what,
-        workflow,
-        units=units,
-        sampled=not deterministic,
-        rules=one_of("rule set", rules, RULE_SETS),
-    )
-    known: dict[str, Any] = getattr(agent, "description", {})
-    trained = {field: known.get(field, default) for field, default in _DEFAULT_GAME.items()}
-    config = GameConfig(**(trained | game | {"observation": agent.observation}))
+    config = replace(game, observation=agent.observation)
     whole_number("the steps of a replay", config.episode_length, 1, MOST_STEPS)
     episode = Episode(config, whole_number("--seed", seed, 0, 2**63 - 1))
     choices = _play(agent, episode, seed)
     facts = {
         "seed": str(seed),
-        "actions": "the most probable" if deterministic else "drawn by probability",
+        "actions": "drawn by probability" if sampled else "the most probable",
     }
-    judged_by = agent.order
-    if workflow is not None and judged_by is None:
-        judged_by = read_order(workflow, units)
-    who = source.resolve().name if source.exists() else str(source)
-    return Replay(who, config, episode, judged_by, facts, choices=choices)
+    return Replay(who, config, episode, agent.order or order, facts, choices=choices)
 
 
 def _play(agent: BlueAgent, episode: Episode, seed: int) -> tuple[Choice, ...] | None:
@@ -276,3 +260,72 @@ def _judged(before: Any, action: int, order: Order) -> dict[str, Any]:
         "trueVerdict": true.word,
         "trueWhy": true.why,
     }
+
+
+# --- the page
+
+
+def write_replay(replay: Replay, output: Path) -> Path:
+    """Writes the replay as one HTML file."""
+    write_named(output, replay_html(replay).encode())
+    return output
+
+
+def replay_html(replay: Replay, written: str | None = None) -> str:
+    """Returns the page.
+
+    Args:
+        replay: the episode.
+        written: when, by default now.
+    """
+    frames = frames_of(replay)
+    last = replay.episode.moments[-1]
+    return render(
+        "replay.html",
+        scripts=(PLOTLY, "page.js", "replay.js"),
+        styles=("page.css", "replay.css"),
+        data={
+            "frames": frames,
+            "hostNames": HOST_NAMES,
+            "subnetNames": [subnet.name.lower() for subnet in Subnet],
+            "routes": [
+                [host, HOST_NAMES.index(reveals)]
+                for host, it in enumerate(HOSTS)
+                if (reveals := it.reveals) is not None
+            ],
+        },
+        figures={"timeline": timeline_figure(frames)},
+        replay=replay,
+        frames=frames,
+        subnets=_subnets(TYPE_UNITS if replay.order is None else replay.order.units),
+        total=last.total,
+        fixes=_count_fixes(frames),
+        written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),
+    )
+
+
+def _subnets(units: Units) -> list[dict[str, Any]]:
+    """Returns the subnets in the direction of the attack, each with its hosts."""
+    return [
+        {
+            "index": int(subnet),
+            "name": subnet.name.capitalize(),
+            "hosts": [
+                {
+                    "index": host,
+                    "name": name,
+                    "unit": units.names[int(units.unit_of[host])],
+                    "note": {USER0: "Red starts here", OP_SERVER0: "OT service"}.get(host, ""),
+                    "has_ot": host == OP_SERVER0,
+                }
+                for host, name in enumerate(HOST_NAMES)
+                if int(SUBNET_OF[host]) == subnet
+            ],
+        }
+        for subnet in _ORDER_OF_SUBNETS
+    ]
+
+
+def _count_fixes(frames: list[dict[str, Any]]) -> dict[str, int]:
+    verdicts = [frame.get("verdict") for frame in frames]
+    return {word: verdicts.count(word) for word in ("compliant", "violation")}

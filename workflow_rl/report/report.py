@@ -2,16 +2,18 @@
 
 import math
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.config import ExperimentConfig
+from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
 from workflow_rl.report import words
+from workflow_rl.report.course import Step
 from workflow_rl.report.figures.compare import effects_figure, paths_figure, rewards_figure
 from workflow_rl.report.figures.history import cost_figure, curves_figure, path_figure
 from workflow_rl.report.figures.orders import (
@@ -21,10 +23,8 @@ from workflow_rl.report.figures.orders import (
     scores_figure,
 )
 from workflow_rl.report.findings import Findings, find
-from workflow_rl.report.next_steps import NextStep, next_steps
 from workflow_rl.report.page import PLOTLY, render
-from workflow_rl.report.path import Step
-from workflow_rl.report.rundata import Curve, read_run, refuse_no_run
+from workflow_rl.report.rundata import Curve, RunData, read_run, refuse_no_run
 from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE
 
 # What keeps any report within 8 MB; most runs are far below.
@@ -32,6 +32,14 @@ _MOST_RUNS: Final = 8
 _MOST_CURVES: Final = 240  # of all runs together, as the two below
 _MOST_DECISIONS: Final = 480
 _MOST_POINTS: Final = 24_000  # of curves
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """One thing to do."""
+
+    what: str
+    text: str  # to copy
 
 
 @dataclass(frozen=True)
@@ -203,3 +211,42 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "none" if value is None else str(value)
+
+
+def next_steps(run: RunData) -> list[NextStep]:
+    """Returns what to do with the policy of a finished search; nothing before its end."""
+    if run.config is None or not run.is_finished or not run.is_search:
+        return []
+    path, game = shlex.quote(run.path.as_posix()), run.config.game
+    other = next(red for red in RED_AGENTS if red != game.red_agent)
+    python = (
+        "from workflow_rl import Cage2Env, load_policy\n\n"
+        f"policy = load_policy({run.path.as_posix()!r})\n"
+        f"env = Cage2Env(red_agent={other!r}, observation={game.observation!r})\n"
+        "observation, info = env.reset(seed=0)\n"
+        "action = policy.get_action(observation)\n"
+        "observation, reward, terminated, truncated, info = env.step(action)"
+    )
+    return [
+        NextStep(
+            "Score the policy by the challenge's own protocol, beside the leaderboard",
+            f"workflow-rl evaluate {path}",
+        ),
+        NextStep(
+            "Watch it defend the network, against another attacker and in another game",
+            f"workflow-rl replay {path} --red-agent {other} --seed 7 --output replay_{other}.html",
+        ),
+        NextStep(
+            "Search for a policy against another attacker, or against all of them",
+            f"workflow-rl search --red-agent {other}\nworkflow-rl search --red-agent mixed",
+        ),
+        NextStep(
+            "Train every order for several seeds, which tells apart what a search cannot",
+            f"workflow-rl landscape --red-agent {game.red_agent}",
+        ),
+        NextStep(
+            "Hand the order over: a runbook for people and a security playbook (CACAO)",
+            f"workflow-rl playbook {path}",
+        ),
+        NextStep("Use the policy in Python", python),
+    ]

@@ -12,20 +12,23 @@ from numpy.typing import NDArray
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json
-from workflow_rl.ordersearch.strategies import Observation
+from workflow_rl.ordersearch.strategies import TriedOrder
+from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.logs import CsvLog
 from workflow_rl.runs.store import (
     CONFIG_FILE,
     LANDSCAPE_FILE,
     SEARCH,
     SUMMARY_FILE,
+    TRAINING,
     TRAINING_LOG,
     TRAININGS,
     TRIALS_FILE,
     describe_run,
     is_held,
 )
-from workflow_rl.runs.trial import Trial, with_status
+from workflow_rl.runs.trials import HandedOver, Trial, tried_in, with_status
+from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import LISTABLE, TYPES, Orders, orders_of
 
 _ANY_OF: Final = (CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, SUMMARY_FILE, TRAININGS)
@@ -82,7 +85,9 @@ class RunData:
     config: ExperimentConfig | None
     trials: tuple[Trial, ...]
     curves: tuple[Curve, ...]
-    summary: Mapping[str, Any]  # when it ended
+    is_finished: bool
+    policy: HandedOver | None  # of a finished search
+    trained: TrainOutcome | None  # of a training that has ended
     landscape: NDArray[np.float64] | None  # (n!,) the true mean of every order, if known
     is_live: bool  # whether its process is there
     problems: tuple[str, ...]  # what is missing or damaged, a sentence each
@@ -106,12 +111,12 @@ class RunData:
     @property
     def is_under_way(self) -> bool:
         """Whether something is still to come: its report is written while its process is there."""
-        return self.is_live and not self.summary
+        return self.is_live and not self.is_finished
 
     @property
-    def seen(self) -> list[Observation]:
+    def tried(self) -> list[TriedOrder]:
         """What the search has learnt so far."""
-        return [o for trial in self.trials if (o := trial.observation) is not None]
+        return tried_in(self.trials)
 
 
 def refuse_no_run(path: Path) -> None:
@@ -142,9 +147,23 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
     noted, config = _read_noted(path, problems)
     is_search = noted.get("purpose", SEARCH) == SEARCH
     orders = _orders(config)
-    trials = _read_trials(path / TRIALS_FILE, orders, problems) if is_search else ()
+    trials = _read_trials(path, orders, problems) if is_search else ()
     trainings = _read_curves(path, orders, problems) if curves else ()
-    summary = _read_summary(path / SUMMARY_FILE, live, problems)
+    is_finished = (path / SUMMARY_FILE).exists()
+    if not is_finished:
+        problems.append(
+            f"The run is under way: there is no {SUMMARY_FILE} yet."
+            if live
+            else f"There is no {SUMMARY_FILE}: the run was interrupted before its end."
+        )
+    policy = trained = None
+    try:
+        if is_finished and is_search:
+            policy = HandedOver.load(path)
+        elif is_finished:
+            trained, _ = TrainingFolder(path / TRAININGS / TRAINING).load_result()
+    except InvalidInputError as error:
+        problems.append(f"{_sentence(error)} What the run concluded is not known.")
     means = None
     if landscape is not None:
         means = read_landscape(landscape, orders)
@@ -154,7 +173,18 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
         except InvalidInputError as error:
             problems.append(f"{_sentence(error)} Regret is left out.")
     return RunData(
-        path, noted, config, trials, trainings, summary, means, live, tuple(problems), orders
+        path=path,
+        noted=noted,
+        config=config,
+        trials=trials,
+        curves=trainings,
+        is_finished=is_finished,
+        policy=policy,
+        trained=trained,
+        landscape=means,
+        is_live=live,
+        problems=tuple(problems),
+        orders=orders,
     )
 
 
@@ -191,19 +221,21 @@ def _read_noted(
         return noted, None
 
 
-def _read_trials(path: Path, orders: Orders, problems: list[str]) -> tuple[Trial, ...]:
-    if not path.exists():
+def _read_trials(run: Path, orders: Orders, problems: list[str]) -> tuple[Trial, ...]:
+    if not (run / TRIALS_FILE).exists():
         problems.append("There is no trials.json: no workflow has been picked yet.")
         return ()
     try:
-        entries = read_json(path)
+        entries = read_json(run / TRIALS_FILE)
     except InvalidInputError as error:
         problems.append(f"{_sentence(error)} The trials are not known.")
         return ()
     trials, damaged = [], 0
     for entry in entries if isinstance(entries, list) else [None]:
         try:
-            trials.append(Trial.from_json(entry, orders))
+            trials.append(Trial.from_json(entry, orders).with_outcome(run))
+        except InvalidInputError as error:
+            problems.append(f"{_sentence(error)} This trial is left out.")
         except (KeyError, TypeError, ValueError, AttributeError):
             damaged += 1
     if damaged:
@@ -253,25 +285,6 @@ def _curve(name: str, rows: list[dict[str, str]], orders: Orders) -> Curve:
     except InvalidInputError:
         return Curve(name, None, columns)
     return Curve(name, order, columns, orders.format(order))
-
-
-def _read_summary(path: Path, live: bool, problems: list[str]) -> Mapping[str, Any]:
-    if not path.exists():
-        problems.append(
-            "The run is under way: there is no summary.json yet."
-            if live
-            else "There is no summary.json: the run was interrupted before its end."
-        )
-        return {}
-    try:
-        summary = read_json(path)
-    except InvalidInputError as error:
-        problems.append(f"{_sentence(error)} What the run concluded is not known.")
-        return {}
-    if not isinstance(summary, dict):
-        problems.append("summary.json does not sum up a run; it is left out.")
-        return {}
-    return summary
 
 
 def read_landscape(path: Path, orders: Orders = TYPES) -> NDArray[np.float64]:

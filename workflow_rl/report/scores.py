@@ -8,24 +8,23 @@ from typing import Any, Final
 
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.shipped import WITHOUT_ORDER
-from workflow_rl.config import RED_AGENTS, RULE_SETS
+from workflow_rl.config import RED_AGENTS, RULE_SETS, GameConfig
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN, Row
-from workflow_rl.evaluation.playing import Game, play_batch
-from workflow_rl.evaluation.results import OFFICIAL_STEPS
+from workflow_rl.evaluation.playing import play_batch
+from workflow_rl.evaluation.result import OFFICIAL_EPISODES, OFFICIAL_STEPS, Result
 from workflow_rl.evaluation.scoring import SCORING_SEED
 from workflow_rl.files import read_json
 
 
 @dataclass(frozen=True)
 class GameScore:
-    """Somebody's mean reward in one game."""
+    """What somebody got in one game."""
 
     who: str
     rules: str
-    red_agent: str
     steps: int
-    reward: Estimate
+    result: Result
     source: str
 
 
@@ -34,6 +33,7 @@ _MOST_STEPS: Final = 1_000  # of such a game: longer ones take too long
 _PUBLISHED: Final = "published leaderboard of 2022"
 _RERUN: Final = "the winner's own agent on today's CybORG, 200 episodes"
 _RECORDED: Final = "the real CybORG, 400 episodes"
+_EPISODES: Final = {_PUBLISHED: OFFICIAL_EPISODES, _RERUN: 200, _RECORDED: 400}
 _SHOWN: Final = {  # teams of the leaderboard and how they are called beside ours
     "CardiffUni": "winner (Cardiff)",
     "CCS Heuristic": "react-restore",
@@ -57,14 +57,18 @@ _RECORDINGS: Final = {
 }
 
 
+def _known(who: str, rules: str, game: tuple[str, int], reward: Estimate, source: str) -> GameScore:
+    red_agent, steps = game
+    return GameScore(who, rules, steps, Result(red_agent, _EPISODES[source], reward), source)
+
+
 def _of_leaderboard(row: Row, who: str, source: str) -> list[GameScore]:
     """Returns a row's scores against the red agents that attack."""
     return [
-        GameScore(
+        _known(
             who,
             row.rules,
-            red,
-            steps,
+            (red, steps),
             Estimate.from_error(row.cell(steps, red), row.error(steps, red)),
             source,
         )
@@ -75,7 +79,7 @@ def _of_leaderboard(row: Row, who: str, source: str) -> list[GameScore]:
 
 def _of_recordings(who: str) -> list[GameScore]:
     return [
-        GameScore(who, "main", red, steps, Estimate.from_error(*pair), _RECORDED)
+        _known(who, "main", (red, steps), Estimate.from_error(*pair), _RECORDED)
         for red, pairs in _RECORDINGS[who].items()
         for steps, pair in zip(OFFICIAL_STEPS, pairs, strict=True)
     ]
@@ -93,42 +97,55 @@ KNOWN: Final[tuple[GameScore, ...]] = (
 )
 
 
-def known_scores(red_agent: str, steps: int) -> list[GameScore]:
-    """Returns the published and recorded scores of one game, under every rule set."""
-    return [s for s in KNOWN if (s.red_agent, s.steps) == (red_agent, steps)]
+def known_scores(game: GameConfig) -> list[GameScore]:
+    """Returns the published and recorded scores of a game, under every rule set.
+
+    In all of them Green sleeps.
+    """
+    if game.green_agent != "sleep":
+        return []
+    played = game.red_agent, game.episode_length
+    return [score for score in KNOWN if (score.result.red_agent, score.steps) == played]
+
+
+def shipped_scores(game: GameConfig) -> list[GameScore]:
+    """Returns what agents that come with the package score in a game, played here and now.
+
+    The games are those that a search scores its own policy on; each is played once.
+    """
+    if game.red_agent not in RED_AGENTS or game.episode_length > _MOST_STEPS:
+        return []
+    source = f"comes with the package, {_GAMES:,} fresh games"
+    return [
+        GameScore(name, game.rules, game.episode_length, _played(name, game), source)
+        for name in WITHOUT_ORDER
+    ]
 
 
 @cache
-def shipped_scores(red_agent: str, steps: int, rules: str) -> tuple[GameScore, ...]:
-    """Returns what agents that come with the package score in one game, played here and now.
-
-    The games are those that a search scores its own policy on.
-    """
-    if red_agent not in RED_AGENTS or steps > _MOST_STEPS:
-        return ()
-    game = Game(steps, red_agent, rules, SCORING_SEED, None)
-    scores = []
-    for name in WITHOUT_ORDER:
-        cell = play_batch(make_agent(name, rules=rules), game, _GAMES, logged=0)
-        source = f"comes with the package, {_GAMES:,} fresh games"
-        scores.append(GameScore(name, rules, red_agent, steps, cell.estimate, source))
-    return tuple(scores)
+def _played(name: str, game: GameConfig) -> Result:
+    return play_batch(make_agent(name, rules=game.rules), game, SCORING_SEED, _GAMES).result
 
 
-def evaluated_scores(run: Path) -> list[GameScore]:
-    """Returns the scores of evaluations in a run's directory: `evaluations/*.json`, at any depth.
+def evaluated_scores(run: Path, game: GameConfig) -> list[GameScore]:
+    """Returns the scores in a game, under any rules, of evaluations in a run's directory.
 
-    An evaluation names its `agent`, its `rules` and, if known, whether the `policy` was sampled,
-    and lists `cells` with `red_agent`, `steps`, `mean` and, if known, `half_width_95`; whatever
-    else is in the file is not looked at, and other files are passed over.
+    Those are `evaluations/*.json`, at any depth. An evaluation names its `agent`, its `rules` and,
+    if known, its `green_agent` and whether the `policy` was sampled, and lists `cells` with
+    `red_agent`, `steps`, `mean` and, if known, `half_width_95`; whatever else is in the file is not
+    looked at, and other files are passed over.
     """
     scores = []
+    played = game.red_agent, game.episode_length
     for path in sorted((run / "evaluations").rglob("*.json")):
         try:
             data = read_json(path)
-            scores += [_evaluated(path, data, cell) for cell in data["cells"]]
-        except (ValueError, KeyError, TypeError):  # ValueError: also a damaged file
+            found = [_evaluated(path, data, cell) for cell in data["cells"]]
+            green = data.get("green_agent", "sleep")
+        except (ValueError, KeyError, TypeError, AttributeError):  # also a damaged file
             continue
+        if green == game.green_agent:
+            scores += [s for s in found if (s.result.red_agent, s.steps) == played]
     return scores
 
 
@@ -138,11 +155,7 @@ def _evaluated(path: Path, data: dict[str, Any], cell: dict[str, Any]) -> GameSc
         raise ValueError(rules)
     who = str(data.get("agent", path.stem))
     how = f", {data['policy']}" if "policy" in data else ""
-    return GameScore(
-        who=who,
-        rules=rules,
-        red_agent=str(cell["red_agent"]),
-        steps=int(cell["steps"]),
-        reward=Estimate(float(cell["mean"]), float(cell.get("half_width_95", math.nan))),
-        source=f"evaluated here{how}",
-    )
+    reward = Estimate(float(cell["mean"]), float(cell.get("half_width_95", math.nan)))
+    games = len(cell.get("returns", ()))
+    result = Result(str(cell["red_agent"]), games, reward)
+    return GameScore(who, rules, int(cell["steps"]), result, f"evaluated here{how}")

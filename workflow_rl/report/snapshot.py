@@ -10,9 +10,9 @@ from typing import Final
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.report.rundata import RunData, read_run
-from workflow_rl.runs.logs import SCALARS, SPEED
 from workflow_rl.runs.store import BASE, POLISH, TRAINING_LOG
-from workflow_rl.runs.trial import Trial, with_status
+from workflow_rl.runs.tables import SCALARS, SPEED
+from workflow_rl.runs.trials import Trial, with_status
 
 _TAIL: Final = 1 << 16  # bytes at the end of the log that are looked at
 _RECENT: Final = 20  # updates over which speed is told
@@ -50,11 +50,7 @@ def take_snapshot(path: Path) -> Snapshot:
     rows = last_rows(path / TRAINING_LOG)
     training = rows[-1].get("training", "") if rows else ""
     ended = with_status(run.trials, "done")
-    compliant = [
-        (trial.result.env_reward, trial)
-        for trial in ended
-        if trial.result is not None and trial.result.is_compliant
-    ]
+    compliant = [(t.tried.value, t) for t in ended if t.tried and t.tried.is_compliant]
     searches = run.config is not None and run.is_search
     return Snapshot(
         run=run,

@@ -50,7 +50,7 @@ def status_of(run: RunData) -> str:
     """Says in a word or two how far a run is."""
     if run.is_under_way:
         return "under way"
-    return "finished" if run.summary else "interrupted"
+    return "finished" if run.is_finished else "interrupted"
 
 
 def game_of(run: RunData) -> str:
@@ -58,17 +58,22 @@ def game_of(run: RunData) -> str:
     if run.config is None:
         return "the game is not known"
     game = run.config.game
-    return f"red agent {game.red_agent}, rules {game.rules}, {game.episode_length} steps"
+    red: str = game.red_agent
+    if game.red_probabilities is not None:
+        shares = (f"{name} {percent(share)}" for name, share in game.red_probabilities.items())
+        red += f" ({', '.join(shares)})"
+    green = ", Green active" if game.green_agent == "active" else ""
+    return f"red agent {red}, rules {game.rules}, {game.episode_length} steps{green}"
 
 
 def about_finding(found: Findings) -> list[str]:
     """Says what was found about orders: the headline, then what else there is to say."""
     if not found.run.is_search:
         return []
-    if not found.run.seen:
+    if not found.run.tried:
         return ["Nothing can be recommended yet: no trial has ended."]
     finding = found.finding
-    so_far = "" if found.run.summary else "So far: "
+    so_far = "" if found.run.is_finished else "So far: "
     headline = finding.headline if so_far else finding.headline[:1].upper() + finding.headline[1:]
     return [f"{so_far}{headline}.", *finding.details]
 
@@ -97,29 +102,19 @@ def about_recommendation(found: Findings) -> list[str]:
         text = [f"Why this one: {mine.reason}."]
     else:
         text = [f"The search has not ended; so far it would be this one: {mine.reason}."]
-    if mine.fresh:
+    games = f"{mine.result.games:,}"
+    if mine.scores:
         text.append(
-            f"The reward is the saved policy's, the mean of {mine.episodes:,} games that were used "
-            "for nothing else, the most probable action taken; ± is its 95 % interval. The trials' "
+            f"The reward is the saved policy's, the mean of {games} games that were used for "
+            "nothing else, the most probable action taken; ± is its 95 % interval. The trials' "
             "rewards below are another measure: each environment's last 3 training episodes."
         )
-        if found.run.summary.get("policy_kind") == UNIVERSAL:
-            further = found.run.summary.get("policy_trained_further")
-            how = ""  # what runs of earlier versions do not tell
-            if further is True:
-                how = ", trained further for this one against all attackers"
-            elif further is False:
-                how = ", as it comes with the package: training it further made it no better"
-            text.append(
-                f"The policy is “universal”, which follows any order{how}. The trials' own "
-                "policies are others."
-            )
-        text += [unfit_for(score) for score in mine.fresh if score.is_unfit]
+        text += about_universal(found.run)
+        text += [unfit_for(score) for score in mine.scores if score.is_unfit]
     else:
-        after = "after further training" if mine.polished else "at the end of its training"
         text.append(
-            f"The reward is the mean of the last {mine.episodes:,} episodes {after}, the policy "
-            "drawing its actions; ± is its 95 % interval."
+            f"The reward is the mean of the last {games} episodes at the end of its training, the "
+            "policy drawing its actions; ± is its 95 % interval."
         )
     if not mine.is_compliant:
         text.append("It does not reach the compliance asked for: take it with care.")
@@ -133,11 +128,24 @@ def about_recommendation(found: Findings) -> list[str]:
     return text
 
 
+def about_universal(run: RunData) -> list[str]:
+    """Says how `universal` came to be what a search hands over, if it did."""
+    if run.policy is None or run.config is None or run.config.handed_over != UNIVERSAL:
+        return []
+    how = "as it comes with the package: training it further made it no better"
+    if run.policy.trained_further:
+        how = "trained further for this one against all attackers"
+    return [
+        f"The policy is “universal”, which follows any order, {how}. The trials' own policies are "
+        "others."
+    ]
+
+
 def unfit_for(score: Score) -> str:
     """Says that a policy fails against a red agent."""
     return (
-        f"Unfit for {score.red_agent}: {score.deterministic.mean:.1f}, where repairing by the "
-        f"order without any training gets {score.untrained.mean:.1f}."
+        f"Unfit for {score.red_agent}: {score.deterministic.reward.mean:.1f}, where repairing by "
+        f"the order without any training gets {score.greedy.reward.mean:.1f}."
     )
 
 
@@ -218,10 +226,8 @@ def about_cost(found: Findings) -> str:
     cost = found.cost
     if cost is None or not cost.seconds:
         return "No update has been made yet."
-    wall = found.run.summary.get("seconds")
-    took = (
-        f" The run took {duration(float(wall))} in all." if isinstance(wall, (int, float)) else ""
-    )
+    policy = found.run.policy
+    took = "" if policy is None else f" The run took {duration(policy.seconds)} in all."
     shares = [
         f"{100 * seconds / cost.seconds:.0f} % {what}"
         for what, seconds in (

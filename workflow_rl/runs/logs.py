@@ -1,23 +1,19 @@
-"""What is written about a run while it goes on: rows per update, per episode, per decision."""
+"""The raw logs of a training while it goes on: rows per update and per episode."""
 
 import csv
 import functools
 import io
 import math
-import os
-import socket
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import append, open_unlinked, write_atomically
+from workflow_rl.files import append, write_atomically
 from workflow_rl.train.usage import Usage
-from workflow_rl.workflow.episode_orders import EpisodeOrders
 
 if TYPE_CHECKING:  # a reader of logs does not wait for the networks
     import pyarrow as pa
@@ -106,7 +102,7 @@ class EpisodeLog:
             return
         import pyarrow as pa
 
-        schema = _episode_schema()
+        schema = episode_schema()
         columns = {"update": np.full(len(episodes), update), **vars(episodes)}
         batch = pa.record_batch(
             [pa.array(columns[f.name].astype(f.type.to_pandas_dtype())) for f in schema],
@@ -119,13 +115,13 @@ class EpisodeLog:
         """Returns the episodes; a batch that was cut off is left out."""
         import pyarrow as pa
 
-        return pa.Table.from_batches(self._batches(), _episode_schema())
+        return pa.Table.from_batches(self._batches(), episode_schema())
 
     def keep_up_to(self, update: int) -> None:
         """Drops the episodes of later updates."""
         if self.path.exists():
             kept = [batch for batch in self._batches() if batch["update"][0].as_py() <= update]
-            parts = [_episode_schema(), *kept] if kept else []
+            parts = [episode_schema(), *kept] if kept else []
             content = b"".join(part.serialize().to_pybytes() for part in parts)
             write_atomically(self.path, content)
 
@@ -138,7 +134,7 @@ class EpisodeLog:
         try:
             for batch in pa.ipc.open_stream(self.path.read_bytes()):
                 batch.validate(full=True)
-                if batch.schema != _episode_schema() or not len(batch):
+                if batch.schema != episode_schema() or not len(batch):
                     break
                 found.append(batch)
         except (pa.ArrowException, OSError, ValueError, IndexError):
@@ -147,7 +143,8 @@ class EpisodeLog:
 
 
 @functools.cache
-def _episode_schema() -> "pa.Schema":
+def episode_schema() -> "pa.Schema":
+    """Returns the columns of the log of episodes."""
     import pyarrow as pa
 
     return pa.schema(
@@ -162,80 +159,3 @@ def _episode_schema() -> "pa.Schema":
             ("fixes", pa.int32()),
         ]
     )
-
-
-def write_episodes(path: Path, parts: "Mapping[str, pa.Table]", orders: EpisodeOrders) -> None:
-    """Writes all episodes, by training, as one Parquet file, atomically; orders by their names."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    episodes = pa.concat_tables([*parts.values(), _episode_schema().empty_table()])
-    names = [name for name, part in parts.items() for _ in range(len(part))]
-    met, which = np.unique(episodes["order"].to_numpy(), return_inverse=True)
-    workflows = pa.array(orders.formatted(met), pa.string())
-    columns: dict[str, Any] = {
-        "training": pa.array(names, pa.string()).dictionary_encode(),
-        "workflow": pa.DictionaryArray.from_arrays(pa.array(which, pa.int32()), workflows),
-    }
-    columns |= {name: episodes[name] for name in episodes.column_names if name != "order"}
-    sink = io.BytesIO()
-    pq.write_table(pa.table(columns), sink, compression="zstd")
-    write_atomically(path, sink.getvalue())
-
-
-SCALARS: Final = {  # CleanRL's names -> our columns
-    "charts/episodic_return": "env_reward",
-    "charts/compliance_observed": "compliance_observed",
-    "charts/compliance_true": "compliance_true",
-    "charts/alignment_weight": "alignment_weight",
-    "losses/policy_loss": "policy_loss",
-    "losses/value_loss": "value_loss",
-    "losses/entropy": "entropy",
-    "losses/approx_kl": "approx_kl",
-    "losses/clipfrac": "clipfrac",
-    "losses/explained_variance": "explained_variance",
-    "system/cpu_percent": "cpu_percent",
-    "system/rss_mb": "rss_mb",
-}
-SPEED: Final = "charts/SPS"  # transitions per second, which is no column
-
-
-class TensorBoardLog:
-    """The same figures for TensorBoard, under CleanRL's names.
-
-    Written here and not by TensorBoard's own writer, which does so in a thread: a full disk would
-    be that thread's traceback instead of our error.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        """Opens a new event file."""
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
-        folder.mkdir(exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        self._file = open_unlinked(folder / name, flags, buffering=0)
-        self._records: Any = RecordWriter(self._file)
-        self._event: Any = event_pb2.Event
-        self._summary: Any = summary_pb2.Summary
-        self._write(file_version="brain.Event:2")
-
-    def add(self, row: Row, transitions: int, sps: float) -> None:
-        """Adds an update's row at the run's total of transitions."""
-        values = {name: float(row[column]) for name, column in SCALARS.items()}
-        values[SPEED] = sps
-        scalar = self._summary.Value
-        self._write(
-            step=transitions,
-            summary=self._summary(
-                value=[scalar(tag=name, simple_value=value) for name, value in values.items()]
-            ),
-        )
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
-
-    def _write(self, **event: Any) -> None:
-        self._records.write(self._event(wall_time=time.time(), **event).SerializeToString())

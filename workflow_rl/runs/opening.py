@@ -1,5 +1,6 @@
 """Opening a run: its directory, new or resumed, and the pool that does its work."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -9,8 +10,62 @@ from typing import Any
 from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.config.checks import instance
 from workflow_rl.envs.python_world import check_backend
-from workflow_rl.runs.pool import Pool, open_pool
+from workflow_rl.errors import explain_missing
+from workflow_rl.runs.pool import Pool, SerialPool
+from workflow_rl.runs.process_pool import ProcessPool
 from workflow_rl.runs.store import SEARCH, RunDirectory
+
+
+@contextmanager
+def open_pool(execution: Execution, number: int, *, fresh: bool = False) -> Iterator[Pool]:
+    """Gives a pool for so many tasks at a time, and ends its workers with the block.
+
+    Everything that can be wrong with the choice shows here, before any work: enter the block
+    before a run directory is made.
+
+    Args:
+        execution: where tasks run.
+        number: tasks at a time.
+        fresh: whether every task gets a new process, also where one runs at a time.
+
+    Raises:
+        InvalidInputError: the executor cannot do it, or the cluster cannot be used.
+        MissingDependencyError: Ray is not installed.
+    """
+    executor = execution.resolve(number)
+    with ExitStack() as stack:
+        pool: Pool
+        if executor == "ray":
+            with explain_missing("the executor ray"), _read_by_ray(execution.ray_address):
+                from workflow_rl.runs.cluster import connected
+                from workflow_rl.runs.ray import RayPool
+            stack.enter_context(connected(execution.ray_address, number))
+            pool = RayPool(number, execution.time_limit, fresh=fresh)
+        elif executor == "processes" or fresh:
+            pool = ProcessPool(number, execution.time_limit, fresh=fresh)
+        else:
+            pool = SerialPool()
+        stack.callback(pool.close)
+        yield pool
+
+
+@contextmanager
+def _read_by_ray(address: str | None) -> Iterator[None]:
+    """Sets, for the block, the variables that Ray reads when it is imported.
+
+    No Ray prints pages on standard output when it loses a node, since we say so. One that is
+    started here listens to this machine only.
+    """
+    wanted = {"RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+    if address is None:
+        wanted["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    missing = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
 
 
 @contextmanager

@@ -1,27 +1,19 @@
-"""Where trainings run: here, in processes or on Ray, behind one iterator of events."""
+"""Tasks and what does them: one iterator of events, whether here or in parallel elsewhere."""
 
-import contextlib
-import multiprocessing
-import signal
 import time
-import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from workflow_rl.config import Execution
-from workflow_rl.errors import TrainingFailedError, explain_missing
-from workflow_rl.processes import end_with_parent, interrupts_blocked
+from workflow_rl.errors import TrainingFailedError
 from workflow_rl.runs.logs import Row
 
 MAX_LOSSES: Final = 3  # workers lost, after which a task has failed
 MAX_TIMEOUTS: Final = 2  # attempts beyond the time limit, after which a task has failed
-_POLL_SECONDS: Final = 1.0  # between looks at the clock
 
 
 class Task(Protocol):
@@ -41,13 +33,13 @@ class Task(Protocol):
         """Returns the result of an earlier run of it, or None."""
         ...
 
-    def run(self) -> "Generator[Row | Result]":
+    def run(self) -> "Generator[Row | Returned]":
         """Does the work: yields rows that tell how it goes, and last the result."""
         ...
 
 
 @dataclass(frozen=True)
-class Result:
+class Returned:
     """What a task gives: the last thing that its work yields."""
 
     value: Any
@@ -137,7 +129,7 @@ class SerialPool:
                         break
                     if step is None:
                         break
-                    if isinstance(step, Result):
+                    if isinstance(step, Returned):
                         yield Done(task, step.value)
                     else:
                         yield Rows(task, [step])
@@ -244,152 +236,3 @@ class ParallelPool(ABC):
             self._forget(attempt)
             yield Retried(attempt.task, reason)  # before new rows, which would count twice
             self._begin(attempt)
-
-
-_STARTED: Final = "started"  # what a worker says before the steps of its task, or an exception
-
-
-def _work(line: "connection.Connection[Any, Any]") -> None:
-    """Runs one task after the other, in a process of its own."""
-    end_with_parent()
-    while True:
-        try:
-            task: Task = line.recv()
-        except EOFError:
-            return
-        line.send(_STARTED)
-        try:
-            for step in task.run():
-                line.send(step)
-        except Exception as error:
-            error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-            line.send(error)
-
-
-class _Worker:
-    """A process and the pipe to it."""
-
-    def __init__(self) -> None:
-        """Starts the process."""
-        context = multiprocessing.get_context("spawn")
-        self.line, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs,))
-        resource_tracker.ensure_running()  # which lets Ctrl-C through again when it starts
-        with interrupts_blocked():
-            self.process.start()
-        theirs.close()
-
-    def end(self, patience: float = 0.0) -> str:
-        """Ends the process, if it does not do so itself in time; returns how it ended."""
-        self.process.join(patience)
-        self.process.kill()
-        self.process.join()
-        self.line.close()
-        code = self.process.exitcode or 0
-        if code < 0:
-            return f"its process was ended by {signal.Signals(-code).name}"
-        return f"its process ended with code {code}"
-
-
-class ProcessPool(ParallelPool):
-    """Runs each task in one of several processes of this machine."""
-
-    def __init__(
-        self, capacity: int, time_limit: float | None = None, *, fresh: bool = False
-    ) -> None:
-        """Prepares a pool.
-
-        Args:
-            capacity: tasks at a time.
-            time_limit: seconds after which an attempt is given up.
-            fresh: whether every task gets a new process, so that its memory is its own.
-        """
-        super().__init__(capacity, time_limit)
-        self._fresh = fresh
-        self._idle: list[_Worker] = []
-        self._busy: dict[Attempt, _Worker] = {}
-
-    def _begin(self, attempt: Attempt) -> None:
-        worker = self._idle.pop() if self._idle else _Worker()
-        self._busy[attempt] = worker
-        with contextlib.suppress(OSError):  # it died idle: noticed when its pipe is read
-            worker.line.send(attempt.task)
-
-    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
-        ready = connection.wait([self._busy[a].line for a in running], _POLL_SECONDS)
-        for attempt in [a for a in running if self._busy[a].line in ready]:
-            yield from self._take(attempt, self._busy[attempt])
-
-    def _take(self, attempt: Attempt, worker: _Worker) -> Iterator[Event]:
-        """Takes one message of a worker, or notices that it died."""
-        try:
-            message = worker.line.recv()
-        except (EOFError, OSError):
-            how = worker.end(patience=1.0)
-            del self._busy[attempt]
-            yield from self._again(attempt, attempt.after_loss(how), how)
-            return
-        if message == _STARTED:
-            attempt.started = time.monotonic()
-        elif not isinstance(message, (Result, Exception)):
-            yield Rows(attempt.task, [message])
-        else:
-            del self._busy[attempt]
-            if self._fresh:
-                worker.end()
-            else:
-                self._idle.append(worker)
-            if isinstance(message, TrainingFailedError):
-                attempt.end = Failed(attempt.task, str(message))
-                return
-            if isinstance(message, Exception):
-                raise message
-            attempt.end = Done(attempt.task, message.value)
-
-    def _stop(self, attempt: Attempt) -> str:
-        self._busy.pop(attempt).end()
-        return ""
-
-    def _forget(self, attempt: Attempt) -> None:
-        """Keeps the task's folder, whose checkpoint the next attempt goes on from."""
-
-    def close(self) -> None:
-        """Ends the processes, whatever they are doing; what they have written is kept."""
-        workers = [*self._idle, *self._busy.values()]
-        self._idle, self._busy = [], {}
-        for worker in workers:
-            worker.process.kill()
-        for worker in workers:
-            worker.end()
-
-
-@contextmanager
-def open_pool(execution: Execution, number: int, *, fresh: bool = False) -> Iterator[Pool]:
-    """Gives a pool for so many tasks at a time, and ends its workers with the block.
-
-    Everything that can be wrong with the choice shows here, before any work: enter the block
-    before a run directory is made.
-
-    Args:
-        execution: where tasks run.
-        number: tasks at a time.
-        fresh: whether every task gets a new process, also where one runs at a time.
-
-    Raises:
-        InvalidInputError: the executor cannot do it, or the cluster cannot be used.
-        MissingDependencyError: Ray is not installed.
-    """
-    executor = execution.resolve(number)
-    with contextlib.ExitStack() as stack:
-        pool: Pool
-        if executor == "ray":
-            with explain_missing("the executor ray"):
-                from workflow_rl.runs.ray import RayPool, connected
-            stack.enter_context(connected(execution.ray_address, number))
-            pool = RayPool(number, execution.time_limit, fresh=fresh)
-        elif executor == "processes" or fresh:
-            pool = ProcessPool(number, execution.time_limit, fresh=fresh)
-        else:
-            pool = SerialPool()
-        stack.callback(pool.close)
-        yield pool

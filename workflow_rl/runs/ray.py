@@ -1,22 +1,20 @@
-"""Ray: the cluster, started here or joined and checked before any work, and tasks on it.
+"""Tasks on a Ray cluster, each on a node that shares no files with this machine."""
 
-The only module that imports Ray. Any node may go away at any time.
-"""
-
-import contextlib
+import functools
+import hashlib
 import os
-import signal
+import platform
+import shutil
 import socket
-import subprocess
-import sys
-import threading
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 import ray
-from ray.cluster_utils import Cluster
 from ray.exceptions import (
     NodeDiedError,
     ObjectLostError,
@@ -26,39 +24,70 @@ from ray.exceptions import (
     RayTaskError,
     WorkerCrashedError,
 )
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+import workflow_rl
 from workflow_rl.errors import InvalidInputError, MissingDependencyError, TrainingFailedError
-from workflow_rl.processes import interrupts_blocked
-from workflow_rl.runs.pool import Attempt, Done, Event, Failed, ParallelPool, Rows
-from workflow_rl.runs.remote import (
-    Begun,
-    Finished,
-    Installed,
-    clear_folder_of_trainings,
-    difference,
-    folder_of_trainings,
-    installed,
-    run_remotely,
-)
-from workflow_rl.runs.store import TrainingFolder
+from workflow_rl.processes import is_running
+from workflow_rl.provenance import package_versions
+from workflow_rl.runs.folder import TrainingFolder
+from workflow_rl.runs.logs import Row
+from workflow_rl.runs.pool import Attempt, Done, Event, Failed, ParallelPool, Returned, Rows
 
 _POLL_SECONDS: Final = 1.0  # between looks at the clock
+_SEND_EVERY: Final = 0.5  # seconds between messages with rows
 _UNKNOWN_NODE: Final = "an unknown node"
-CONNECT_SECONDS: Final = 5.0  # for the port of an address to answer
-JOIN_SECONDS: Final = 30.0  # for the cluster behind it to take us in
-ANSWER_SECONDS: Final = 120.0  # for every node to say what is installed there
-_OBJECT_STORE: Final = 200_000_000  # bytes, of a Ray started here: a base policy is 40 kB
-_SIMULATED_STORE: Final = 80_000_000  # bytes, of each node of a simulated cluster
-_AUTO: Final = "auto"
-_LOOPBACK: Final = "127.0.0.1"
-_RAY_DIED: Final = (
-    "workflow-rl: error: the Ray that was started here has died; what is finished is kept: go on "
-    "with --resume RUN\n"
-)
-_JOIN: Final = (
-    "import ray, sys\nray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')\n"
-)
+_FOLDER: Final = "workflow-rl-training"
+_VARIABLE: Final = "WORKFLOW_RL_FOLDERS"  # where a Ray that was started here keeps them
+_MATTER: Final = ("numpy", "numba", "torch")  # besides our sources, for the bits of a result
+Installed = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A task has begun on a node."""
+
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A task is over: its result, and the files that it has left in its folder."""
+
+    result: Any
+    files: dict[str, bytes]
+
+
+Message = Begun | list[Row] | Finished
+
+
+def run_remotely(task: Any, asked_by: Installed) -> Iterator[Message]:
+    """Runs a task from its start to its end in a folder of its own, and tells how it goes.
+
+    Args:
+        task: of a pool; if it has a folder, it gets a temporary one here.
+        asked_by: what is installed where the result is wanted.
+
+    Raises:
+        InvalidInputError: something else is installed here, so the result could be another.
+    """
+    yield Begun(socket.gethostname(), os.getpid())
+    refuse_others(asked_by)
+    with _folder_of_its_own() as path:
+        if task.folder is not None:
+            task = replace(task, folder=path)
+        rows: list[Row] = []
+        sent = time.monotonic()
+        for step in task.run():
+            if isinstance(step, Returned):
+                if rows:
+                    yield rows
+                yield Finished(step.value, TrainingFolder(path).files())
+                return
+            rows.append(step)
+            if time.monotonic() - sent > _SEND_EVERY:
+                yield rows
+                rows, sent = [], time.monotonic()
 
 
 class RayPool(ParallelPool):
@@ -155,250 +184,6 @@ class RayPool(ParallelPool):
         self._streams, self._hosts = {}, {}
 
 
-@contextmanager
-def connected(address: str | None, number: int) -> Iterator[None]:
-    """Connects to Ray for the block.
-
-    A Ray that was started for the block ends with it. A cluster that was joined stays as it was,
-    and so does a connection that the program already had.
-
-    Args:
-        address: of the cluster to join: host:port, or `auto`; None starts Ray on this machine.
-        number: trainings at a time that a Ray started here has room for.
-
-    Raises:
-        InvalidInputError: the cluster cannot be reached, or not be used.
-    """
-    if ray.is_initialized():
-        _check_nodes()
-        yield
-        return
-    if address is not None:
-        _rehearse(address)
-    with _quiet(), contextlib.ExitStack() as stack:
-        if address is None:
-            stack.enter_context(folder_of_trainings())
-        with _own_sigterm():
-            _start(number) if address is None else _join(address)
-        stack.callback(ray.shutdown)
-        if address is None:
-            stack.enter_context(_end_with_ray())
-        _check_nodes()
-        yield
-
-
-def _start(number: int) -> None:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        with interrupts_blocked(), _on_loopback():
-            ray.init(
-                address="local",
-                _node_ip_address=_LOOPBACK,
-                num_cpus=number,
-                include_dashboard=False,
-                object_store_memory=_OBJECT_STORE,
-                log_to_driver=False,
-                logging_level="ERROR",
-            )
-    except (OSError, RuntimeError, ValueError) as error:
-        ray.shutdown()
-        raise InvalidInputError(f"Ray cannot be started on this machine: {error}") from error
-
-
-def _join(address: str) -> None:
-    ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-
-
-def _rehearse(address: str) -> None:
-    """Joins the cluster in a process that can be stopped: Ray itself tries for minutes.
-
-    Raises:
-        InvalidInputError: it cannot be joined.
-    """
-    if address != _AUTO:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit() or "/" in host:
-            raise InvalidInputError(
-                f"--ray-address must be host:port or {_AUTO}, not {address!r}; run this on a "
-                "machine of the cluster, on its head node for example"
-            )
-        try:
-            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
-        except (OSError, OverflowError) as error:
-            raise InvalidInputError(f"no Ray cluster answers at {address}: {error}") from error
-    try:
-        tried = subprocess.run(
-            [sys.executable, "-c", _JOIN, address],
-            capture_output=True,
-            text=True,
-            timeout=JOIN_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise InvalidInputError(
-            f"what answers at {address} did not take us in within {JOIN_SECONDS:g} s: "
-            "it is no Ray cluster, or an ailing one"
-        ) from error
-    if tried.returncode:
-        said = [line.strip() for line in tried.stderr.splitlines() if line.strip()]
-        raise InvalidInputError(
-            f"the Ray cluster at {address} cannot be joined: {said[-1] if said else 'no reason'}"
-        )
-
-
-def _check_nodes() -> None:
-    """Asks every node that can train what is installed there.
-
-    Raises:
-        InvalidInputError: a node lacks the package, has another version, or does not answer.
-    """
-
-    def ask() -> Installed | str:  # inside a function, so that it travels without the package
-        try:
-            import workflow_rl
-        except ImportError as error:
-            return str(error)
-        try:
-            from workflow_rl.runs.remote import installed
-        except ImportError:
-            return {"workflow-rl": workflow_rl.__version__}
-        return installed()
-
-    nodes = {
-        node["NodeID"]: node["NodeManagerHostname"]
-        for node in ray.nodes()
-        if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
-    }
-    answers = {
-        ray.remote(ask)
-        .options(
-            num_cpus=0,
-            max_retries=0,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
-        )
-        .remote(): name
-        for node, name in nodes.items()
-    }
-    if not answers:
-        return  # nodes that join later are asked when they begin their first training
-    ready, late = ray.wait(list(answers), num_returns=len(answers), timeout=ANSWER_SECONDS)
-    for answer in late:
-        raise InvalidInputError(
-            f"the node {answers[answer]} does not answer within {ANSWER_SECONDS:g} s"
-        )
-    for answer in ready:
-        name = answers[answer]
-        try:
-            there = ray.get(answer)
-        except ray.exceptions.RayError:
-            continue  # it went away meanwhile
-        if isinstance(there, str):
-            raise InvalidInputError(
-                f"the node {name} lacks workflow-rl ({there}): install version "
-                f"{installed()['workflow-rl']} on every node"
-            )
-        other = difference(there, installed())
-        if other is not None:
-            raise InvalidInputError(
-                f"the node {name} {other}: results are only the same where both are"
-            )
-
-
-@contextmanager
-def simulated_cluster(nodes: int) -> Iterator[str]:
-    """Yields the address of a Ray cluster whose nodes have one processor each, the head none."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    with interrupts_blocked():
-        cluster: Any = Cluster(
-            initialize_head=True,
-            head_node_args={
-                "num_cpus": 0,
-                "object_store_memory": _SIMULATED_STORE,
-                "include_dashboard": False,
-            },
-        )
-    try:
-        with interrupts_blocked():
-            for _ in range(nodes):
-                cluster.add_node(num_cpus=1, object_store_memory=_SIMULATED_STORE)
-        yield cluster.address
-    finally:
-        cluster.shutdown()
-
-
-@contextmanager
-def _on_loopback() -> Iterator[None]:
-    """Lets a Ray that is started in the block listen to this machine only.
-
-    On Linux Ray turns the loopback address into one that others can reach, unless clusters are off.
-    """
-    constants: Any = sys.modules.get("ray._private.ray_constants")
-    before = getattr(constants, "ENABLE_RAY_CLUSTER", None)
-    if before is None:  # another version of Ray
-        yield
-        return
-    constants.ENABLE_RAY_CLUSTER = False
-    try:
-        yield
-    finally:
-        constants.ENABLE_RAY_CLUSTER = before
-
-
-@contextmanager
-def _end_with_ray() -> Iterator[None]:
-    """Says so when the Ray that was started here dies, and ends: nothing else would be said.
-
-    Ray itself ends a process whose raylet is gone, by a line of its log. What is finished is on
-    disk, and what is under way is as after kill -9.
-    """
-    worker: Any = sys.modules.get("ray._private.worker")
-    node = getattr(worker, "_global_node", None)
-    raylets = getattr(node, "all_processes", {}).get("raylet", [])
-    over = threading.Event()
-
-    def watch(process: Any) -> None:
-        process.wait()
-        if not over.is_set():
-            clear_folder_of_trainings()
-            os.write(2, _RAY_DIED.encode())
-            os._exit(1)
-
-    for raylet in raylets:
-        threading.Thread(target=watch, args=(raylet.process,), daemon=True).start()
-    try:
-        yield
-    finally:
-        over.set()
-
-
-@contextmanager
-def _own_sigterm() -> Iterator[None]:
-    """Keeps our answer to SIGTERM, which Ray replaces by one of its own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keeps Ray from printing pages on standard output when it loses a node: we say so."""
-    module: Any = sys.modules.get("ray._private.worker")
-    before = getattr(module, "print_to_stdstream", None)
-    if before is None:  # another version of Ray: it stays as loud as it is
-        yield
-        return
-    module.print_to_stdstream = lambda *args, **kwargs: None
-    try:
-        yield
-    finally:
-        module.print_to_stdstream = before
-
-
 def cause_of(error: RayTaskError, host: str) -> Exception:
     """Returns what to raise here for an error that was raised on a node."""
     cause: Exception = error.cause
@@ -424,3 +209,86 @@ def how_lost(error: Exception, host: str) -> str:
     if isinstance(error, ObjectLostError):
         return f"its result went away with the node {host}"
     return f"of {type(error).__name__} on {host}"
+
+
+# --- what is installed on a node
+
+
+@functools.cache
+def installed() -> Installed:
+    """Returns what is installed here of what a result depends on, by name."""
+    versions = package_versions()
+    return {
+        "workflow-rl": workflow_rl.__version__,
+        "sources": _sources(Path(workflow_rl.__file__).parent),
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        **{name: versions[name] for name in _MATTER},
+    }
+
+
+def _sources(package: Path) -> str:
+    """Returns a short hash of every source file of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def difference(there: Installed, here: Installed) -> str | None:
+    """Returns in words how another machine's installation differs from this one's, if it does."""
+    for name, version in here.items():
+        other = there.get(name, "none")
+        if other == version:
+            continue
+        if name == "sources":
+            return f"has other sources of workflow-rl {here['workflow-rl']} than this machine"
+        return f"has {name} {other}, this machine {version}"
+    return None
+
+
+def refuse_others(asked_by: Installed) -> None:
+    """Checks that this machine has what the one has that asks for a result.
+
+    Raises:
+        InvalidInputError: something else is installed here, so the result could be another.
+    """
+    other = difference(installed(), asked_by)
+    if other is not None:
+        raise InvalidInputError(f"the node {socket.gethostname()} {other}")
+
+
+# --- where tasks keep their files
+
+
+@contextmanager
+def folder_of_trainings() -> Iterator[None]:
+    """Keeps the folders of tasks on this machine in one that goes with the block.
+
+    Workers that are ended by force clear nothing away; this process does so for all that it starts.
+    """
+    with _folder_of_its_own() as path:
+        os.environ[_VARIABLE] = str(path)
+        try:
+            yield
+        finally:
+            del os.environ[_VARIABLE]
+
+
+def clear_folder_of_trainings() -> None:
+    """Deletes what `folder_of_trainings` gave, where its block is never left."""
+    if _VARIABLE in os.environ:
+        shutil.rmtree(os.environ[_VARIABLE], ignore_errors=True)
+
+
+@contextmanager
+def _folder_of_its_own() -> Iterator[Path]:
+    """Gives a temporary folder, and deletes those that killed processes have left."""
+    home = os.environ.get(_VARIABLE) or tempfile.gettempdir()
+    for old in Path(home).glob(f"{_FOLDER}-*-*"):
+        owner = old.name.split("-")[-2]
+        if owner.isdecimal() and not is_running(int(owner)):
+            shutil.rmtree(old, ignore_errors=True)
+    prefix = f"{_FOLDER}-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=home, ignore_cleanup_errors=True) as path:
+        yield Path(path)

@@ -3,21 +3,20 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.shipped import UNIVERSAL
-from workflow_rl.config import Execution, ExperimentConfig, GameConfig
+from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
-from workflow_rl.evaluation.scoring import Score, choose, score_policy
-from workflow_rl.files import json_text, read_json, write_json
+from workflow_rl.evaluation.scoring import choose, score_policy
+from workflow_rl.files import write_json
 from workflow_rl.ordersearch.finding import Finding, conclude
 from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
 from workflow_rl.processes import one_thread
-from workflow_rl.runs.jobs import base_task, polish_task, trial_task
 from workflow_rl.runs.logs import CsvLog
 from workflow_rl.runs.opening import open_run
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, Rows, SerialPool
@@ -27,16 +26,23 @@ from workflow_rl.runs.store import (
     EPISODES_FILE,
     POLISH,
     RECOMMENDED,
+    SCORES_FILE,
     SUMMARY_FILE,
     TRAINING_LOG,
-    TRIALS_FILE,
     RunDirectory,
 )
-from workflow_rl.runs.summary import SearchOutcome, summarise
 from workflow_rl.runs.tables import RunTables
-from workflow_rl.runs.training import TrainTask, check_begun, describe_trained, save_trained
-from workflow_rl.runs.trial import Trial, TrialFile, with_status
-from workflow_rl.train.job import TrainResult
+from workflow_rl.runs.training import TrainTask, base_task, check_begun, polish_task, trial_task
+from workflow_rl.runs.trials import (
+    HandedOver,
+    SearchOutcome,
+    Trial,
+    TrialFile,
+    summarise,
+    tried_in,
+    with_status,
+)
+from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import Orders, orders_of
 
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
@@ -61,10 +67,9 @@ class Search:
         self.orders = orders_of(directory.config.train)
         self.outcome: SearchOutcome | None = None  # once the events are through
         self._pool = pool
-        self._file = TrialFile(directory.path / TRIALS_FILE, self.orders)
+        self._file = TrialFile(directory.path, self.orders)
         self._file.read(retry_failed)
-        self._check_results()
-        self._check_logs()
+        self._check_trainings()
         self._arrived = [trial.number for trial in self.done]  # in which results came in
         self._decisions = CsvLog(directory.path / DECISION_LOG)
         self._started = time.perf_counter() - self._seconds_noted()
@@ -85,7 +90,7 @@ class Search:
         Nothing happens to a finished one.
         """
         if self.is_finished:
-            self.outcome = self._stored_outcome()
+            self.outcome = self._outcome()
             return
         with one_thread(), closing(RunTables(self.directory)) as self._tables:
             self._rebuild()
@@ -106,7 +111,8 @@ class Search:
     def is_finished(self) -> bool:
         """Whether there is nothing left to train, and everything that a search hands over."""
         path = self.directory.path
-        files = (path / name for name in (SUMMARY_FILE, TRAINING_LOG, EPISODES_FILE, DECISION_LOG))
+        names = (SUMMARY_FILE, SCORES_FILE, TRAINING_LOG, EPISODES_FILE, DECISION_LOG)
+        files = (path / name for name in names)
         return (
             all(file.exists() for file in (*files, self.directory.policy(RECOMMENDED)))
             and bool(self.done)
@@ -129,7 +135,7 @@ class Search:
         To the strategy a failed trial is one that is still running: it tells nothing, and is not
         tried again at once.
         """
-        seen = [trial.observation for trial in self.trials if trial.observation is not None]
+        seen = tried_in(self.trials)
         running = [trial.order for trial in with_status(self.trials, "running")]
         failed = [trial.order for trial in with_status(self.trials, "failed")]
         began = time.perf_counter()
@@ -167,7 +173,7 @@ class Search:
         if len(self.trials) >= self.config.search.n_workflows:
             return False
         limit = self.config.search.total_episodes
-        played = sum(trial.result.episodes_per_env for trial in self.done if trial.result)
+        played = sum(trial.outcome.episodes_per_env for trial in self.done if trial.outcome)
         return limit is None or played * self.config.train.n_envs < limit
 
     def _train_here(self, task: TrainTask) -> Iterator[Event]:
@@ -187,8 +193,8 @@ class Search:
         elif isinstance(event, Done):
             task: TrainTask = event.task
             _, best = self.directory.training(task.name).load_result()
-            save_trained(self.directory.policy(task.name), task.job, best, event.result)
-            self._end(task, result=event.result)
+            task.job.policy(best).save(self.directory.policy(task.name))
+            self._end(task, outcome=event.result)
         elif isinstance(event, Failed):
             self._end(event.task, failure=event.reason)
 
@@ -198,7 +204,7 @@ class Search:
         if trial is None:
             return
         self._file.put(replace(trial, run_seconds=self._seconds(), **how))
-        if "result" in how:
+        if "outcome" in how:
             self._arrived.append(trial.number)
         if self._tables.age > _REBUILD_EVERY:
             self._rebuild()
@@ -211,24 +217,23 @@ class Search:
     def _trainings(self) -> list[str]:
         return [BASE, *(trial.name for trial in self.trials), POLISH]
 
-    def _check_results(self) -> None:
-        for trial in self.done:
-            assert trial.result is not None
-            folder = self.directory.training(trial.name)
-            if not folder.path.exists():  # taken away because it was damaged: trained again
-                self._file.put(replace(trial, result=None))
-                continue
-            found = folder.load_result()[0]
-            if json_text(asdict(found)) != json_text(asdict(trial.result)):
-                raise InvalidInputError(
-                    f"{folder.result} is not the result that {TRIALS_FILE} tells of"
-                )
+    def _check_trainings(self) -> None:
+        """Checks that what trainings have left is theirs, and undamaged.
 
-    def _check_logs(self) -> None:
+        Raises:
+            InvalidInputError: something is not.
+        """
         for name in self._trainings():
             folder = self.directory.training(name)
             folder.check_logs()
             check_begun(folder)
+        for trial in self.done:
+            if self._can_start(trial):  # else its start was taken away, to be trained again
+                trial_task(self.directory, trial).stored()
+
+    def _can_start(self, trial: Trial) -> bool:
+        start = trial.start
+        return start in (None, UNIVERSAL) or self.directory.training(str(start)).result.exists()
 
     def _seconds(self) -> float:
         """Returns how long the run has taken, all attempts together."""
@@ -236,71 +241,53 @@ class Search:
 
     def _seconds_noted(self) -> float:
         """Returns how long earlier attempts took."""
-        path = self.directory.path / SUMMARY_FILE
-        if not path.exists():
-            return max((trial.run_seconds for trial in self.trials), default=0.0)
-        summary = read_json(path)
-        try:
-            return float(summary["seconds"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"{path} is not of this version") from error
+        if (self.directory.path / SCORES_FILE).exists():
+            return HandedOver.load(self.directory.path).seconds
+        return max((trial.run_seconds for trial in self.trials), default=0.0)
 
     # --- the end
 
-    def _polished(self) -> TrainResult | None:
+    def _conclude(self) -> Iterator[Event]:
+        """Recommends an order, polishes its policy, and sums everything up."""
+        if not self.done:
+            failed = with_status(self.trials, "failed")
+            raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
+        _, chosen = self._answer()
+        best = max((t for t in self.done if t.order == chosen.order), key=_rank)
+        policies = [self._policy_of(trial_task(self.directory, best))]
+        if self.config.polish_updates:
+            task = polish_task(self.directory, best)
+            yield from self._train_here(task)
+            if self.config.polish == UNIVERSAL:
+                assert task.job.base is not None
+                policies = [task.job.policy(task.job.base)]
+            if self._polished() is not None:
+                policies.append(self._policy_of(task, last=self.config.polish == UNIVERSAL))
+        self._hand_over(policies)
+        self._rebuild()
+        self.outcome = self._outcome()
+        summary = summarise(self.config, self.outcome, self.trials)
+        write_json(self.directory.path / SUMMARY_FILE, summary)
+
+    def _outcome(self) -> SearchOutcome:
+        """Returns what the search found, by its files."""
+        path = self.directory.path
+        transitions = sum(self.directory.training(n).transitions for n in self._trainings())
+        policy = HandedOver.load(path)
+        return SearchOutcome(
+            path, self.done, *self._answer(), self._polished(), policy, transitions
+        )
+
+    def _polished(self) -> TrainOutcome | None:
         """Returns what polishing gave, unless it failed or was not asked for."""
         folder = self.directory.training(POLISH)
         if not self.config.polish_updates or not folder.result.exists():
             return None
         return folder.load_result()[0]
 
-    def _stored_outcome(self) -> SearchOutcome:
-        """Returns what the finished search found."""
-        path = self.directory.path / SUMMARY_FILE
-        summary = read_json(path)
-        try:
-            transitions = int(summary["transitions"])
-            scores = tuple(Score.from_json(score) for score in summary["policy_scores"])
-            further = bool(summary["policy_trained_further"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"{path} is not of this version") from error
-        polished, seconds = self._polished(), self._seconds_noted()
-        answer = self._answer()
-        return SearchOutcome(
-            path.parent, self.done, *answer, polished, further, scores, seconds, transitions
-        )
-
-    def _conclude(self) -> Iterator[Event]:
-        """Recommends an order, polishes its policy, and sums everything up."""
-        done = self.done
-        if not done:
-            failed = with_status(self.trials, "failed")
-            raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
-        finding, chosen = self._answer()
-        best = max((t for t in done if t.order == chosen.order), key=_rank)
-        task, polished = trial_task(self.directory, best), None
-        policies = [self._policy_of(task)]
-        if self.config.polish_updates:
-            task = polish_task(self.directory, best)
-            yield from self._train_here(task)
-            polished = self._polished()
-            if self.config.polish == UNIVERSAL:
-                assert task.job.base is not None
-                policies = [Policy(task.job.base, describe_trained(task.job, None))]
-            if polished is not None:
-                policies.append(self._policy_of(task, last=self.config.polish == UNIVERSAL))
-        further, scores = self._hand_over(policies, task.job.game)
-        self._rebuild()
-        path, transitions = self.directory.path, self._tables.transitions
-        found = SearchOutcome(
-            path, done, finding, chosen, polished, further, scores, self._seconds(), transitions
-        )
-        write_json(path / SUMMARY_FILE, summarise(self.config, found, self.trials))
-        self.outcome = found
-
     def _answer(self) -> tuple[Finding, Recommendation]:
         """Returns what the trials tell of orders, and the one to hand over."""
-        seen = [trial.observation for trial in self.done if trial.observation is not None]
+        seen = tried_in(self.trials)
         finding = conclude(self.orders, seen, self.config.game.red_agent)
         return finding, recommend(self.orders, seen, finding.equals)
 
@@ -310,28 +297,21 @@ class Search:
         result, weights = folder.load_result()
         if last:
             return load_policy(folder.snapshot(result.updates))
-        return Policy(weights, describe_trained(task.job, result))
+        return task.job.policy(weights)
 
-    def _hand_over(
-        self, policies: Sequence[Policy], game: GameConfig
-    ) -> tuple[bool, tuple[Score, ...]]:
-        """Saves the best of some policies, by games of their own.
+    def _hand_over(self, policies: Sequence[Policy]) -> None:
+        """Saves the best of some policies with its scores, by fresh games of the search's own kind.
 
         Args:
             policies: one, and what further training made of it, if there was any.
-            game: in which they are compared.
-
-        Returns:
-            Whether it is the one that was trained further, and its scores.
         """
         config = self.config
         games, threshold = config.search.score_games, config.train.compliance_threshold
-        chosen = choose(policies, game, threshold, games)
+        chosen = choose(policies, config.game, threshold, games)
         policy = policies[chosen]
-        scores = tuple(score_policy(policy, game, games))
-        policy.description["scores"] = [score.as_json() for score in scores]
         policy.save(self.directory.policy(RECOMMENDED))
-        return chosen > 0, scores
+        scores = tuple(score_policy(policy, config.game, games))
+        HandedOver(chosen > 0, scores, self._seconds()).save(self.directory.path)
 
 
 def _strategy(config: ExperimentConfig, orders: Orders) -> Strategy:
@@ -348,11 +328,11 @@ def _strategy(config: ExperimentConfig, orders: Orders) -> Strategy:
 
 
 def _rank(trial: Trial) -> tuple[bool, float]:
-    assert trial.result is not None
-    return trial.result.is_compliant, trial.result.best_env_reward
+    assert trial.outcome is not None
+    return trial.outcome.is_compliant, trial.outcome.best.reward.mean
 
 
-def _settled(config: ExperimentConfig) -> ExperimentConfig:
+def checked_search(config: ExperimentConfig) -> ExperimentConfig:
     """Returns the configuration of a new search; raises as `open_search`."""
     orders = orders_of(config.train)
     _strategy(config, orders)  # refuses what it cannot pick from
@@ -387,7 +367,7 @@ def open_search(
             units, or what is required of them, allow no order.
     """
     if isinstance(config, ExperimentConfig):
-        config = _settled(config)
+        config = checked_search(config)
     with open_run(config, checkpoint_dir=checkpoint_dir, resume=resume, execution=execution) as (
         directory,
         pool,

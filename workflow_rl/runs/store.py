@@ -1,33 +1,27 @@
-"""A run on disk: its directory, who may use it, its file names, and what is kept of a training."""
+"""A run on disk: its directory, who may use it, and its file names."""
 
-import contextlib
 import fcntl
-import hashlib
 import itertools
 import os
 import platform
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
+from workflow_rl import __version__
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import (
-    load_arrays,
     open_unlinked,
     read_json,
     refuse_links_out_of,
-    save_arrays,
     sweep,
-    write_atomically,
     write_json,
 )
 from workflow_rl.provenance import git_revision, package_versions
-from workflow_rl.runs.logs import CsvLog, EpisodeLog
-from workflow_rl.train.job import TrainJob, TrainResult, Weights
+from workflow_rl.runs.folder import TrainingFolder
 
 # The files of a run, below its directory.
 CONFIG_FILE: Final = "experiment_config.json"
@@ -35,6 +29,7 @@ TRIALS_FILE: Final = "trials.json"
 TRAINING_LOG: Final = "training_log.csv"
 DECISION_LOG: Final = "gp_sampling_log.csv"
 EPISODES_FILE: Final = "episodes.parquet"
+SCORES_FILE: Final = "scores.json"
 SUMMARY_FILE: Final = "summary.json"
 REPORT_FILE: Final = "report.html"
 REPLAY_FILE: Final = "replay.html"
@@ -47,9 +42,9 @@ _LOCK: Final = ".lock"
 SEARCH: Final = "search"  # the purpose of a run: the command that made it
 BASE: Final = "base"  # names of trainings, besides those of trials
 POLISH: Final = "polish"
+TRAINING: Final = "training"  # of a run that trains one policy
 RECOMMENDED: Final = "recommended"  # the policy that a run hands over
 
-_RESULT_KIND: Final = "training result"
 _ORIGIN: Final = ("created", "command", "git_revision", "python", "packages")
 _PATIENCE: Final = 0.2  # seconds for which a look at the lock may be in the way of taking it
 
@@ -96,6 +91,7 @@ class RunDirectory:
                 shutil.rmtree(path, ignore_errors=True)
             raise
         noted = {
+            "version": __version__,
             "rules": config.game.rules,
             "purpose": purpose,
             "command": command,
@@ -137,133 +133,13 @@ class RunDirectory:
         """Releases the directory."""
         self._lock.close()
 
-    def training(self, name: str) -> "TrainingFolder":
+    def training(self, name: str) -> TrainingFolder:
         """Returns the folder of one training: its checkpoint, its raw logs, its result."""
         return TrainingFolder(self.path / TRAININGS / name)
 
     def policy(self, name: str) -> Path:
         """Returns the file of a policy."""
         return self.path / POLICIES / f"{name}.safetensors"
-
-
-@dataclass(frozen=True)
-class TrainingFolder:
-    """Where a training keeps what it needs to go on, and what it found."""
-
-    path: Path
-
-    @property
-    def checkpoint(self) -> Path:
-        """The state after the last update."""
-        return self.path / "checkpoint.safetensors"
-
-    @property
-    def result(self) -> Path:
-        """What was found, once it is over."""
-        return self.path / "result.safetensors"
-
-    def snapshot(self, update: int) -> Path:
-        """The policy after an update, where it is kept."""
-        return self.path / "snapshots" / f"update_{update:06d}.safetensors"
-
-    @property
-    def updates(self) -> CsvLog:
-        """A row per update."""
-        return CsvLog(self.path / "updates.csv")
-
-    @property
-    def episodes(self) -> EpisodeLog:
-        """A record per episode."""
-        return EpisodeLog(self.path / "episodes.arrow")
-
-    @property
-    def noted(self) -> Path:
-        """How many rows the raw logs hold, and their digests, once it is over."""
-        return self.path / "logs.json"
-
-    def clear(self) -> None:
-        """Drops what an attempt left that nobody can go on with."""
-        self.checkpoint.unlink(missing_ok=True)  # first: without the rest it must not be taken up
-        if self.path.exists():
-            shutil.rmtree(self.path)
-
-    def files(self) -> dict[str, bytes]:
-        """Returns everything that a finished training has left here, by name."""
-        found = sorted(path for path in self.path.rglob("*") if path.is_file())
-        return {path.relative_to(self.path).as_posix(): path.read_bytes() for path in found}
-
-    def complete(self, files: Mapping[str, bytes]) -> None:
-        """Puts here what a training done elsewhere has left; the result, which ends it, last."""
-        self.path.mkdir(exist_ok=True)
-        for name in sorted(files, key=lambda name: name == self.result.name):
-            write_atomically(self.path / name, files[name])
-
-    def save_result(self, job: TrainJob, result: TrainResult, best: Weights) -> None:
-        """Writes what the training of a job found, and the weights of its best policy.
-
-        What its raw logs hold is noted before, so that a later look can tell whether they still do.
-        """
-        write_json(self.noted, self._logged())
-        description = {"job": job.identity(), "numbers": asdict(result)}
-        save_arrays(self.result, _RESULT_KIND, dict(best), description)
-
-    def load_result(self, job: TrainJob | None = None) -> tuple[TrainResult, Weights]:
-        """Reads what the training found, and the weights of its best policy.
-
-        Raises:
-            InvalidInputError: it is missing or damaged, or not the result of the given job.
-        """
-        weights, description = load_arrays(self.result, _RESULT_KIND)
-        if job is not None and description.get("job") != job.identity():
-            raise InvalidInputError(
-                f"{self.result} belongs to a training with another configuration"
-            )
-        try:
-            return TrainResult.from_json(description["numbers"]), weights
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"{self.result} is not a result of this version") from error
-
-    def check_logs(self) -> None:
-        """Checks that the raw logs of a finished training hold what it wrote.
-
-        Raises:
-            InvalidInputError: they do not; the sentence says what can be done.
-        """
-        if not self.result.exists() or not self.noted.exists():
-            return
-        then, now = read_json(self.noted), self._logged()
-        if then == now:
-            return
-        for name, log in now.items():
-            before = then.get(name) if isinstance(then, dict) else None
-            if not isinstance(before, dict):
-                raise InvalidInputError(f"{self.noted} is damaged: {self.remedy(self.noted)}")
-            if log != before:
-                held = f"it holds {log['rows']} of {before.get('rows')} rows"
-                if log["rows"] == before.get("rows"):
-                    held = "its content is not what was written"
-                path = self.path / name
-                raise InvalidInputError(f"{path} is damaged: {held}; {self.remedy(path)}")
-
-    def remedy(self, path: Path) -> str:
-        """Says what can be done about a damaged file of this training."""
-        return (
-            f"bring back a copy of {path.name}, or remove {self.path}: --resume then trains it "
-            "again, with the same result"
-        )
-
-    def _logged(self) -> dict[str, dict[str, Any]]:
-        """Returns how many rows each raw log holds, and its digest."""
-        counts = {self.episodes.path: len(self.episodes.read()), self.updates.path: 0}
-        with contextlib.suppress(InvalidInputError):  # no table at all: no rows
-            counts[self.updates.path] = len(self.updates.rows())
-        return {
-            path.name: {
-                "rows": rows,
-                "sha256": hashlib.sha256(path.read_bytes() if path.exists() else b"").hexdigest(),
-            }
-            for path, rows in counts.items()
-        }
 
 
 def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
@@ -274,12 +150,17 @@ def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
         purpose: the command whose run it must be.
 
     Raises:
-        InvalidInputError: it is no run of that purpose, or it is damaged.
+        InvalidInputError: it is no run of that purpose, another version wrote it, or it is damaged.
     """
     file = path / CONFIG_FILE
     if not file.is_file():
         raise InvalidInputError(f"{path} is not a run directory: it has no {CONFIG_FILE}")
     noted = read_json(file)
+    if isinstance(noted, dict) and (version := noted.get("version")) != __version__:
+        writer = "an earlier version" if version is None else f"version {version}"
+        raise InvalidInputError(
+            f"{file} was written by {writer} of workflow-rl, which {__version__} does not read"
+        )
     try:
         found, config = noted["purpose"], ExperimentConfig.from_json(noted["config"])
     except (KeyError, TypeError, ValueError) as error:

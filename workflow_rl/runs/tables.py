@@ -1,12 +1,38 @@
 """The tables of a run: every update and every episode, made of the raw logs of its trainings."""
 
+import io
+import os
+import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.logs import CsvLog, Row, TensorBoardLog, write_episodes
+import numpy as np
+
+from workflow_rl.files import open_unlinked, write_atomically
+from workflow_rl.runs.logs import CsvLog, Row, episode_schema
 from workflow_rl.runs.store import EPISODES_FILE, TENSORBOARD, TRAINING_LOG, TRAININGS, RunDirectory
-from workflow_rl.workflow.episode_orders import episode_orders_of
+from workflow_rl.workflow.episode_orders import EpisodeOrders, episode_orders_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCALARS: Final = {  # CleanRL's names -> our columns
+    "charts/episodic_return": "env_reward",
+    "charts/compliance_observed": "compliance_observed",
+    "charts/compliance_true": "compliance_true",
+    "charts/alignment_weight": "alignment_weight",
+    "losses/policy_loss": "policy_loss",
+    "losses/value_loss": "value_loss",
+    "losses/entropy": "entropy",
+    "losses/approx_kl": "approx_kl",
+    "losses/clipfrac": "clipfrac",
+    "losses/explained_variance": "explained_variance",
+    "system/cpu_percent": "cpu_percent",
+    "system/rss_mb": "rss_mb",
+}
+SPEED: Final = "charts/SPS"  # transitions per second, which is no column
 
 
 class RunTables:
@@ -53,13 +79,8 @@ class RunTables:
         for name in trainings:
             folder = self._directory.training(name)
             folder.check_logs()
-            updates = folder.updates.rows()
-            rows += updates
-            try:
-                self.transitions += int(updates[-1]["transitions"]) if updates else 0
-            except (KeyError, ValueError) as error:
-                path = folder.updates.path
-                raise InvalidInputError(f"{path} is damaged: {folder.remedy(path)}") from error
+            rows += folder.updates.rows()
+            self.transitions += folder.transitions
             parts[name] = folder.episodes.read()
         self._rebuilt = time.perf_counter()
         if rows:
@@ -70,3 +91,55 @@ class RunTables:
     def close(self) -> None:
         """Closes TensorBoard's file."""
         self._board.close()
+
+
+def write_episodes(path: Path, parts: "Mapping[str, pa.Table]", orders: EpisodeOrders) -> None:
+    """Writes all episodes, by training, as one Parquet file, atomically; orders by their names."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    episodes = pa.concat_tables([*parts.values(), episode_schema().empty_table()])
+    names = [name for name, part in parts.items() for _ in range(len(part))]
+    met, which = np.unique(episodes["order"].to_numpy(), return_inverse=True)
+    workflows = pa.array(orders.formatted(met), pa.string())
+    columns: dict[str, Any] = {
+        "training": pa.array(names, pa.string()).dictionary_encode(),
+        "workflow": pa.DictionaryArray.from_arrays(pa.array(which, pa.int32()), workflows),
+    }
+    columns |= {name: episodes[name] for name in episodes.column_names if name != "order"}
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, compression="zstd")
+    write_atomically(path, sink.getvalue())
+
+
+class TensorBoardLog:
+    """The figures of updates for TensorBoard, under CleanRL's names.
+
+    By TensorBoard's own writer of records, without its thread, in which a full disk would be a
+    traceback instead of our error.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Opens a new event file."""
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        folder.mkdir(exist_ok=True)
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._records: Any = RecordWriter(open_unlinked(folder / name, flags, buffering=0))
+        self._write(file_version="brain.Event:2")
+
+    def add(self, row: Row, transitions: int, sps: float) -> None:
+        """Adds an update's row at the run's total of transitions."""
+        values = {name: float(row[column]) for name, column in SCALARS.items()} | {SPEED: sps}
+        told = [{"tag": name, "simple_value": value} for name, value in values.items()]
+        self._write(step=transitions, summary={"value": told})
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._records.close()
+
+    def _write(self, **event: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self._records.write(Event(wall_time=time.time(), **event).SerializeToString())

@@ -1,8 +1,9 @@
 """One training by itself: in a directory of its own, or in memory."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import asdict
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,22 +11,30 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.checks import instance
 from workflow_rl.config.units import ANY
-from workflow_rl.errors import TrainingFailedError
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
+from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
-from workflow_rl.files import write_json
+from workflow_rl.files import read_json, write_json
 from workflow_rl.processes import one_thread
-from workflow_rl.runs.jobs import job_of
-from workflow_rl.runs.pool import Done, Event, Failed, Rows, SerialPool
-from workflow_rl.runs.store import RECOMMENDED, SUMMARY_FILE, RunDirectory
+from workflow_rl.runs.opening import open_run
+from workflow_rl.runs.pool import Done, Event, Failed, Pool, Rows
+from workflow_rl.runs.store import (
+    RECOMMENDED,
+    SCORES_FILE,
+    SUMMARY_FILE,
+    TRAINING,
+    RunDirectory,
+    describe_run,
+)
 from workflow_rl.runs.tables import RunTables
-from workflow_rl.runs.training import TrainTask, describe_trained, save_trained
-from workflow_rl.train.job import TrainResult
+from workflow_rl.runs.training import TrainTask, job_of
+from workflow_rl.train.job import TrainOutcome
 from workflow_rl.train.loop import Training
 from workflow_rl.workflow.episode_orders import episode_orders_of
 from workflow_rl.workflow.orders import orders_of
 from workflow_rl.workflow.units import TYPE_UNITS, units_of
 
-TRAINING = "training"  # its name in the directory
+PURPOSE: Final = "train"
 
 
 def workflow_named(config: ExperimentConfig, order: int | None) -> str:
@@ -56,46 +65,144 @@ def order_to_train(config: ExperimentConfig, workflow: str | Sequence[str] | Non
     return orders_of(config.train).index(workflow)
 
 
-def train_events(
-    directory: RunDirectory, order: int | None
-) -> Iterator[Event | Candidate | Ranking]:
-    """Trains one workflow, or all orders at once, in a directory; yields what happens.
+class TrainingRun:
+    """One training in its directory; its `events` train, or go on with it."""
 
-    Where policies were kept on the way, the best of them, by games of their own, is handed over.
+    def __init__(self, directory: RunDirectory, pool: Pool) -> None:
+        """Reads what is trained.
+
+        Raises:
+            InvalidInputError: the directory does not say so.
+        """
+        self.directory = directory
+        self.order = stored_order(directory.path, directory.config)
+        self.outcome: TrainOutcome | None = None  # once the events are through
+        self.selected: Candidate | None = None  # of the policies kept on the way, the best
+        self._pool = pool
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        result = self.directory.training(TRAINING).result
+        files = (result, self.directory.policy(RECOMMENDED), self._summary)
+        return all(file.exists() for file in files)
+
+    @property
+    def _summary(self) -> Path:
+        return self.directory.path / SUMMARY_FILE
+
+    def events(self) -> Iterator[Event | Candidate | Ranking]:
+        """Trains one workflow, or all orders at once; yields what happens once it is noted.
+
+        Where policies were kept on the way, the best of them, by games of their own, is handed
+        over. Nothing happens to a finished training.
+
+        Raises:
+            TrainingFailedError: its losses or weights stopped being finite.
+        """
+        directory = self.directory
+        task = TrainTask(
+            TRAINING, job_of(directory.config, self.order), directory.training(TRAINING).path
+        )
+        if self.is_finished:
+            self.outcome, self.selected = task.stored(), self._stored_selected()
+            return
+        with (
+            closing(RunTables(directory)) as tables,
+            closing(self._pool.events([task])) as events,
+        ):
+            tables.rebuild([TRAINING])
+            for event in events:
+                if isinstance(event, Rows):
+                    tables.add(event.rows)
+                elif isinstance(event, Done):
+                    tables.rebuild([TRAINING])
+                    yield from self._hand_over(task, event.result)
+                yield event
+                if isinstance(event, Failed):
+                    raise TrainingFailedError(event.reason)
+
+    def _hand_over(self, task: TrainTask, outcome: TrainOutcome) -> Iterator[Candidate | Ranking]:
+        """Saves the best policy met, or the best of those kept, and sums the training up."""
+        directory, config = self.directory, self.directory.config
+        _, best = directory.training(TRAINING).load_result()
+        recommended = directory.policy(RECOMMENDED)
+        task.job.policy(best).save(recommended)
+        self.outcome = outcome
+        summary = {"rules": config.game.rules} | outcome.as_json()
+        if 0 < config.train.snapshot_every <= outcome.updates:
+            kept = [recommended, *snapshots_of(directory.path)]
+            for event in select(kept):
+                yield event
+            assert isinstance(event, Ranking)  # the last one
+            self.selected = event.candidates[0]
+            load_policy(self.selected.path).save(recommended)
+            path = self.selected.path.relative_to(directory.path).as_posix()
+            summary["selected"] = self.selected.result.as_json() | {"path": path}
+            write_json(directory.path / SCORES_FILE, summary["selected"])
+        write_json(self._summary, summary)
+
+    def _stored_selected(self) -> Candidate | None:
+        path = self.directory.path / SCORES_FILE
+        if not path.exists():
+            return None
+        found = read_json(path)
+        try:
+            return Candidate(self.directory.path / found["path"], Result.from_json(found))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"{path} is not of this version") from error
+
+
+def stored_order(path: Path, config: ExperimentConfig) -> int | None:
+    """Returns the order that the training in a directory follows; None: all of them.
+
+    Raises:
+        InvalidInputError: the directory does not say so.
     """
-    config = directory.config
-    job = job_of(config, order)
-    task = TrainTask(TRAINING, job, directory.training(TRAINING).path)
-    with closing(RunTables(directory)) as tables, closing(SerialPool().events([task])) as events:
-        for event in events:
-            if isinstance(event, Rows):
-                tables.add(event.rows)
-            elif isinstance(event, Done):
-                _, best = directory.training(TRAINING).load_result()
-                save_trained(directory.policy(RECOMMENDED), job, best, event.result)
-                if 0 < config.train.snapshot_every <= event.result.updates:
-                    yield from _select(directory)
-                tables.rebuild([TRAINING])
-                summary = {"rules": config.game.rules} | asdict(event.result)
-                write_json(directory.path / SUMMARY_FILE, summary)
-            yield event
-            if isinstance(event, Failed):
-                raise TrainingFailedError(event.reason)
+    plan = describe_run(path).get("plan")
+    if not isinstance(plan, dict) or "workflow" not in plan:
+        raise InvalidInputError(f"{path} does not say which workflow it trains")
+    return order_to_train(config, plan["workflow"])
 
 
-def _select(directory: RunDirectory) -> Iterator[Event | Candidate | Ranking]:
-    """Hands over the best of the kept policies instead, by games that nothing else is told by."""
-    game = directory.config.game
-    kept = [directory.policy(RECOMMENDED), *snapshots_of(directory.path)]
-    for event in select(kept, steps=game.episode_length, rules=game.rules):
-        if isinstance(event, Ranking):
-            load_policy(event.candidates[0].path).save(directory.policy(RECOMMENDED))
-        yield event
+@contextmanager
+def open_training(
+    config: ExperimentConfig | None = None,
+    workflow: str | Sequence[str] | None = None,
+    *,
+    checkpoint_dir: Path = Path("logs"),
+    resume: Path | None = None,
+) -> Iterator[TrainingRun]:
+    """Gives a training, new or resumed; loop over its `events`.
+
+    Args:
+        config: what a new one depends on.
+        workflow: the order that a new one follows; None: all orders.
+        checkpoint_dir: where the directory of a new one is made.
+        resume: the directory of an interrupted one to go on with.
+
+    Raises:
+        InvalidInputError: the workflow is none, or the training cannot be opened.
+    """
+    plan: dict[str, Any] = {}
+    if resume is None:
+        config = instance("config", config or ExperimentConfig(), ExperimentConfig)
+        order = order_to_train(config, workflow)
+        plan["workflow"] = None if order is None else orders_of(config.train).format(order)
+    with open_run(
+        config,
+        purpose=PURPOSE,
+        plan=plan,
+        checkpoint_dir=checkpoint_dir,
+        resume=resume,
+        parallel=1,
+    ) as (directory, pool):
+        yield TrainingRun(directory, pool)
 
 
 def train_workflow(
     workflow: str | Sequence[str] | None, config: ExperimentConfig | None = None
-) -> tuple[Policy, TrainResult]:
+) -> tuple[Policy, TrainOutcome]:
     """Trains the policy of one workflow; nothing is written.
 
     Args:
@@ -114,5 +221,5 @@ def train_workflow(
     with one_thread(), closing(Training(job)) as training:
         for _ in training.updates():
             pass
-        result = training.result()
-    return Policy(training.best, describe_trained(job, result)), result
+        outcome = training.outcome()
+    return job.policy(training.best), outcome

@@ -1,22 +1,40 @@
-"""One training inside a run: resumes from its folder, writes its raw logs and its result there."""
+"""The trainings of a run: what each is asked for, and how one goes on from what it left.
+
+A training resumes from its folder, and writes its raw logs and its result there.
+"""
 
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from workflow_rl.agents.policy import describe_policy, save_policy
-from workflow_rl.config import stored
+import numpy as np
+
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.shipped import UNIVERSAL
+from workflow_rl.config import (
+    AGAINST_ALL,
+    FROM_UNIVERSAL,
+    PPO_FORMS,
+    ExperimentConfig,
+    TrainConfig,
+)
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import load_arrays
 from workflow_rl.processes import one_thread
+from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.logs import Row, update_row
-from workflow_rl.runs.pool import Result
-from workflow_rl.runs.store import TrainingFolder
-from workflow_rl.train.job import TrainJob, TrainResult, Weights
-from workflow_rl.train.loop import CHECKPOINT_KIND, Training, UpdateRecord, weights_of
+from workflow_rl.runs.pool import Returned
+from workflow_rl.runs.store import BASE, POLISH, RunDirectory
+from workflow_rl.runs.trials import Trial
+from workflow_rl.train.job import TrainJob, TrainOutcome
+from workflow_rl.train.loop import CHECKPOINT_KIND, Training, UpdateRecord
 from workflow_rl.train.usage import UsageMeter
+
+_BASE_SEED: Final = 1  # what the seed of a training is for
+_TRIAL_SEED: Final = 2
+_POLISH_SEED: Final = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +45,7 @@ class TrainTask:
     job: TrainJob
     folder: Path
 
-    def stored(self) -> TrainResult | None:
+    def stored(self) -> TrainOutcome | None:
         """Returns the result, if the folder already holds it.
 
         Raises:
@@ -36,7 +54,7 @@ class TrainTask:
         folder = TrainingFolder(self.folder)
         return folder.load_result(self.job)[0] if folder.result.exists() else None
 
-    def run(self) -> Generator[Row | Result]:
+    def run(self) -> Generator[Row | Returned]:
         """Trains to the end, from wherever an earlier attempt left it.
 
         After every update its rows are written, then the checkpoint: at most one update is lost
@@ -48,7 +66,7 @@ class TrainTask:
         """
         folder, job = TrainingFolder(self.folder), self.job
         if (stored := self.stored()) is not None:
-            yield Result(stored)
+            yield Returned(stored)
             return
         with one_thread():
             begun = folder.checkpoint.exists()
@@ -67,21 +85,15 @@ class TrainTask:
                         _keep_snapshot(folder, training, record)
                     training.save(folder.checkpoint)
                     yield row
-                result = training.result()
+                result = training.outcome()
                 folder.save_result(job, result, training.best)
         folder.checkpoint.unlink(missing_ok=True)
-        yield Result(result)
+        yield Returned(result)
 
 
 def _keep_snapshot(folder: TrainingFolder, training: Training, record: UpdateRecord) -> None:
-    description = _description(
-        training.job, env_reward=record.env_reward, compliance=record.compliance_observed
-    )
-    save_policy(
-        folder.snapshot(record.update),
-        weights_of(training.learner.network),
-        description | {"update": record.update},
-    )
+    policy = training.job.policy(training.learner.network.weights(), update=record.update)
+    policy.save(folder.snapshot(record.update))
 
 
 def check_begun(folder: TrainingFolder) -> None:
@@ -123,36 +135,105 @@ def _drop_rows_after(folder: TrainingFolder, update: int) -> None:
     folder.episodes.keep_up_to(update)
 
 
-def save_trained(path: Path, job: TrainJob, weights: Weights, result: TrainResult) -> None:
-    """Writes a trained policy with its description."""
-    save_policy(path, weights, describe_trained(job, result))
+# --- those of a search: the seed, the budget and the start of each
 
 
-def describe_trained(job: TrainJob, result: TrainResult | None) -> dict[str, Any]:
-    """Returns the description of the best policy that a training met, or of the one it begins."""
-    if result is None:
-        return _description(job)
-    return _description(job, env_reward=result.best_env_reward, compliance=result.best_compliance)
+def job_of(
+    config: ExperimentConfig,
+    order: int | None,
+    *,
+    train: TrainConfig | None = None,
+    seed: int | None = None,
+) -> TrainJob:
+    """Returns the training of one order, or of all at once, that a configuration asks for.
 
-
-def _description(job: TrainJob, **measured: float) -> dict[str, Any]:
-    return describe_policy(
-        order=job.workflow,
-        conditioned=job.train.conditioned,
-        units=stored(job.train)["units"],
-        order_encoding=job.train.shown_order,
-        follow=job.train.follow,
-        rules=job.game.rules,
-        red_agent=job.game.red_agent,
-        observation=job.game.observation,
-        forget=list(job.train.forget),
-        action_space=job.train.action_space,
-        episode_length=job.game.episode_length,
-        hidden=list(job.train.hidden),
-        activation=job.ppo.activation,
-        seed=job.seed,
-        compliance_view=job.train.compliance_view,
-        compliance_threshold=job.train.compliance_threshold,
-        mask_actions=job.ppo.mask_actions,
-        **measured,
+    Args:
+        config: everything but what the others say.
+        order: to train; None trains all orders at once.
+        train: by default the configuration's.
+        seed: by default the configuration's.
+    """
+    seed = config.seed if seed is None else seed
+    return TrainJob(
+        config.game, config.ppo, train or config.train, seed, order, backend=config.backend
     )
+
+
+def base_task(directory: RunDirectory) -> TrainTask:
+    """Returns the training of the base policy, on all orders at once."""
+    config = directory.config
+    train = _for_updates(config, config.search.base_updates)
+    job = job_of(config, None, train=train, seed=_seed(config, _BASE_SEED))
+    return TrainTask(BASE, job, directory.training(BASE).path)
+
+
+def trial_task(directory: RunDirectory, trial: Trial) -> TrainTask:
+    """Returns the training of a trial, from the policy that it was decided to start from."""
+    config = directory.config
+    seed = _seed(config, _TRIAL_SEED, trial.order, trial.repeat)
+    job = job_of(config, trial.order, seed=seed)
+    if trial.start is not None:
+        job = _starting_from(directory, trial.start, job)
+    return TrainTask(trial.name, job, directory.training(trial.name).path)
+
+
+def polish_task(directory: RunDirectory, trial: Trial) -> TrainTask:
+    """Returns the further training for a trial's order: of its best policy, or of `universal`."""
+    config = directory.config
+    train = _for_updates(config, config.polish_updates)
+    seed = _seed(config, _POLISH_SEED, trial.order)
+    job = job_of(config, trial.order, train=train, seed=seed)
+    if config.polish == "documented":
+        job = _starting_from(directory, trial.name, job)
+    else:
+        job = _tuning_universal(job)
+    return TrainTask(POLISH, job, directory.training(POLISH).path)
+
+
+def _tuning_universal(job: TrainJob) -> TrainJob:
+    """Returns the training of a job's order from the policy `universal`, against all attackers.
+
+    Its last policy is kept: its steps grow smaller and smaller.
+    """
+    changes = dict(FROM_UNIVERSAL.train) | {
+        "n_envs": job.train.n_envs,
+        "min_updates": job.train.min_updates,
+        "snapshot_every": job.train.max_updates(job.game.episode_length),
+    }
+    form = PPO_FORMS["modern"]
+    return replace(
+        job,
+        game=replace(job.game, **AGAINST_ALL),
+        ppo=replace(form, **{**FROM_UNIVERSAL.ppo, "epochs": form.epochs}),
+        train=replace(job.train, **changes),
+        base=load_policy(UNIVERSAL, rules=job.game.rules).weights,
+    )
+
+
+def _seed(config: ExperimentConfig, *purpose: int) -> int:
+    """Returns the seed of one training, from the run's seed and what the training is."""
+    return int(np.random.SeedSequence([config.seed, *purpose]).generate_state(1, np.uint32)[0])
+
+
+def _for_updates(config: ExperimentConfig, updates: int) -> TrainConfig:
+    """Returns the settings of a training of so many updates, and of one episode at least."""
+    length = config.game.episode_length
+    steps = config.train.rollout_steps(length)
+    updates = max(updates, -(-length // steps))
+    episodes = -(-updates * steps // length)
+    return replace(config.train, max_episodes=episodes, min_updates=1, stop_at="budget")
+
+
+def _starting_from(directory: RunDirectory, name: str, job: TrainJob) -> TrainJob:
+    """Returns the job with another training's best policy and weight of compliance as its start.
+
+    The start may be the policy `universal`, too.
+    """
+    assert job.order is not None
+    if name == UNIVERSAL:
+        return replace(job, base=load_policy(UNIVERSAL, rules=job.game.rules).weights)
+    start, weights = directory.training(name).load_result()
+    train = job.train
+    if train.alignment == "adaptive":
+        train = replace(train, alignment_lambda=start.alignment_weight(job.order))
+    return replace(job, train=train, base=weights)

@@ -190,7 +190,6 @@ HOST_NAMES: Final = tuple(host.name for host in HOSTS)
 EXPLOIT_NAMES: Final = tuple(exploit.name for exploit in EXPLOITS)
 DECOY_NAMES: Final = tuple(decoy.name for decoy in DECOYS)
 
-DEFENDER: Final = HOST_NAMES.index("Defender")
 ENTERPRISE2: Final = HOST_NAMES.index("Enterprise2")
 OP_SERVER0: Final = HOST_NAMES.index("Op_Server0")
 USER0: Final = HOST_NAMES.index("User0")

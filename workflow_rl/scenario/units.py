@@ -7,7 +7,6 @@ import numpy as np
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, host_set
 
 UNITS: Final = ("defender", "enterprise", "op_server", "op_host", "user")
-NUM_UNITS: Final = len(UNITS)
 
 
 def _unit_of(host: str) -> str:

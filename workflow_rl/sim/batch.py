@@ -14,14 +14,10 @@ from workflow_rl.jit import compile_message, entry_of, kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.blue import decoys_changed
-from workflow_rl.sim.draws import Draws, philox
+from workflow_rl.sim.draws import LAST_OUTCOME, WORDS, Draws, philox
 from workflow_rl.sim.memory import remember
-from workflow_rl.sim.observe import (
-    OBSERVATION_SIZES,
-    write_decoy_mask,
-    write_observation,
-    write_red_access,
-)
+from workflow_rl.sim.observation import SIMULATED
+from workflow_rl.sim.observe import write_decoy_mask, write_observation, write_red_access
 from workflow_rl.sim.reward import reward_of
 from workflow_rl.sim.state import NOBODY, SETTINGS_DTYPE, STATE_DTYPE, Settings, State
 from workflow_rl.sim.turn import play_turn, start_episode
@@ -187,6 +183,24 @@ def is_plain(array: NDArray[Any], shape: tuple[int, ...]) -> bool:
     return array.dtype == np.int64 and array.shape == shape and array.flags.c_contiguous
 
 
+def _check_draws(draws: NDArray[np.int64], num_envs: int) -> None:
+    """Checks draws that somebody gives: the rules index memory by what they make of them.
+
+    Raises:
+        InvalidInputError: they are no such array, or one of them is out of range.
+    """
+    shape = num_envs, len(Draws._fields)
+    if not is_plain(draws, shape):
+        raise not_allowed("draws", draws, f"{shape} 64-bit integers, contiguous in memory")
+    wrong = (draws < ~LAST_OUTCOME) | (draws >= WORDS)
+    if wrong.any():
+        env, column = np.argwhere(wrong)[0]
+        raise InvalidInputError(
+            f"draw {draws[env, column]} of environment {env} is neither a random word (0 to "
+            f"{WORDS - 1}) nor a recorded outcome ({~LAST_OUTCOME} to -1)"
+        )
+
+
 class Batch:
     """`num_envs` environments of one game, stepped together.
 
@@ -220,7 +234,7 @@ class Batch:
         self.num_threads = whole_number("num_threads", num_threads, 1, max_threads())
         self.config = config
         self._new_rows = new_rows
-        self.observation_size = OBSERVATION_SIZES[config.observation]
+        self.observation_size = SIMULATED[config.observation].size
         self.out = Outputs.empty(num_envs, self.observation_size)
         self.state = np.zeros(num_envs, STATE_DTYPE)
         self.state["index"] = np.arange(num_envs)
@@ -249,16 +263,19 @@ class Batch:
 
         Args:
             actions: (n,) Blue's actions, contiguous.
-            draws: (n, 4) outcomes of chance to use instead of the environments' own streams.
+            draws: (n, 4) outcomes of chance to use instead of the environments' own streams,
+                contiguous: random words or recorded outcomes (`draws.py`).
 
         Raises:
-            InvalidInputError: an action is not in 0..144, or they are no such array; nothing was
-                played.
+            InvalidInputError: an action or a draw is not allowed, or they are no such arrays;
+                nothing was played.
         """
         if not is_plain(actions, (self.num_envs,)):  # machine code takes what it is given
             raise not_allowed(
                 "actions", actions, f"{self.num_envs} 64-bit integers, contiguous in memory"
             )
+        if draws is not _NO_DRAWS:
+            _check_draws(draws, self.num_envs)
         ended: int
         out = self._next_out()
         arguments = self.state, self._settings, actions, draws, out

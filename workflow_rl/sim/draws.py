@@ -28,6 +28,7 @@ WORDS: Final = 1 << 32  # a random word is below this
 FAVOURITE_BELOW: Final = round(FAVOURITE_EXPLOIT_PROBABILITY * WORDS)
 TOOK_FAVOURITE: Final = 30  # recorded outcome of an exploit choice: the favourite
 CHOSE_NOBODY: Final = 31  # recorded outcome of a choice that may be empty
+LAST_OUTCOME: Final = CHOSE_NOBODY  # rules shift and index by outcomes: none may be higher
 
 
 class Draws(NamedTuple):

@@ -7,14 +7,11 @@ The observation is a row of bits, one byte each, in the order of `MEMORY_LAYOUT`
 and kind is laid out like Blue's table: host h owns the four bits from bit 4h.
 """
 
-from collections.abc import Collection
-from itertools import accumulate
-from typing import Annotated, Any, Final, NamedTuple, Protocol
+from typing import Annotated, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import MemoryEntryName
 from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, ActionKind
 from workflow_rl.scenario.tables import (
@@ -94,38 +91,36 @@ REFUSED_BY: Final = np.array([_refused_by(a) for a in range(NUM_ACTIONS)], np.in
 # --- the layout of the observation ------------------------------------------------------------
 
 
-class Entry(NamedTuple):
-    """A run of bits of the observation."""
+DECOYS: Final = "decoys"
 
-    name: str  # of the memory's: one of config.MEMORY_ENTRIES
+
+class Entry(NamedTuple):
+    """Adjacent values of an observation that belong together."""
+
+    name: str
     size: int
     meaning: str
+    highest: int = 1  # the lowest value is 0
 
 
 _PER_HOST: Final = 4 * NUM_HOSTS
 CLOCK: Final = (1, 2, 3, 4, 5, 6, 8, 12, 20, 30, 45, 60, 80, 95)
 MEMORY_LAYOUT: Final = (
-    Entry("table", _PER_HOST, "the 52 bits of the challenge: activity and mark of each host"),
+    Entry(
+        "table",
+        _PER_HOST,
+        "per host, in their order: activity of this step (none 00, scan 10, exploit 11), then the "
+        "mark (No 00, Unknown 10, User 01, Privileged 11)",
+    ),
     Entry("scans", _PER_HOST, "per host: a scan shown in the last 2, 4, 8 steps; ever"),
     Entry("exploits", _PER_HOST, "per host: an exploit shown in the last 2, 4, 8 steps; ever"),
     Entry("fixes", _PER_HOST, "per host: 2, 3 exploits shown; removed; restored"),
-    Entry("decoys", len(PLACEABLE), "the decoys that stand"),
+    Entry(DECOYS, len(PLACEABLE), "the decoys that stand"),
     Entry("clock", len(CLOCK), "so many steps were played"),
     Entry("scanned_decoys", len(PLACEABLE), "the decoys that stood at the host's first scan"),
 )
 MEMORY_SIZE: Final = sum(entry.size for entry in MEMORY_LAYOUT)
 TRUTH_BITS: Final = 2 * NUM_HOSTS + 4  # Red's access to each host; OT stopped; who Red is
-TRUTH_SIZE: Final = MEMORY_SIZE + TRUTH_BITS
-
-
-def columns_of(entries: Collection[MemoryEntryName]) -> list[slice]:
-    """Returns where some entries stand in an observation."""
-    ends = accumulate(entry.size for entry in MEMORY_LAYOUT)
-    return [
-        slice(end - entry.size, end)
-        for entry, end in zip(MEMORY_LAYOUT, ends, strict=True)
-        if entry.name in entries
-    ]
 
 
 _FIRST: Final = sum(1 << 4 * host for host in range(NUM_HOSTS))  # the first bit of every host
@@ -243,12 +238,6 @@ def accepted_beside(decoys: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns (n, 145) False for a decoy that would be refused where these sets (n,) stand."""
     refused: NDArray[np.bool_] = decoys[:, None] & REFUSED_BY != 0
     return np.asarray(~refused & (REFUSED_BY != _REFUSED))
-
-
-def remembered_mask(rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Returns (n, 145) False for a decoy that observations with a memory show to be refused."""
-    (standing,) = columns_of(["decoys"])
-    return accepted_beside(packed_rows(rows[:, standing]))
 
 
 @kernel()

@@ -5,14 +5,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import ObservationName
 from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import DECOY_ACTIONS
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.bits import write_bits
 from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
-from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_BITS, TRUTH_SIZE, write_memory
+from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_BITS, write_memory
 from workflow_rl.sim.network import open_ports, red_hosts
 from workflow_rl.sim.state import NOBODY, Activity, Mark, Settings, State
 from workflow_rl.sim.table import activity, clear_activity, mark, show
@@ -22,12 +21,6 @@ CHALLENGE_SIZE: Final = 4 * NUM_HOSTS
 SCAN_SLOTS: Final = np.array(
     [h for h, name in enumerate(HOST_NAMES) if not name.startswith("Op_Host")], dtype=np.int8
 )
-OBSERVATION_SIZES: Final[dict[ObservationName, int]] = {
-    "challenge": CHALLENGE_SIZE,
-    "cardiff": CHALLENGE_SIZE + len(SCAN_SLOTS),
-    "memory": MEMORY_SIZE,
-    "truth": TRUTH_SIZE,
-}
 
 _NONE, _SCAN, _EXPLOIT = int(Activity.NONE), int(Activity.SCAN), int(Activity.EXPLOIT)
 _USER, _PRIVILEGED = int(Mark.USER), int(Mark.PRIVILEGED)

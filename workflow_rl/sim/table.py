@@ -24,16 +24,33 @@ def packed_tables(observation: NDArray[Any]) -> NDArray[np.int64]:
     return packed_rows(observation[:, : 4 * NUM_HOSTS])
 
 
+def read_table(table: int) -> list[tuple[int, int]]:
+    """Returns the Activity and the Mark of each host in a table, where no kernel needs them."""
+    return [(table >> 4 * h & _ACTIVITY, table >> (4 * h + 2) & 0b11) for h in range(NUM_HOSTS)]
+
+
+@rule
+def activity_in(table: int, host: int) -> int:
+    """Returns the Activity that a table shows on a host."""
+    return table >> 4 * host & _ACTIVITY
+
+
+@rule
+def mark_in(table: int, host: int) -> int:
+    """Returns Blue's mark on a host in a table, a Mark."""
+    return table >> (4 * host + 2) & 0b11
+
+
 @rule
 def activity(env: State, host: int) -> int:
     """Returns the Activity shown on a host."""
-    return env.table >> 4 * host & _ACTIVITY
+    return activity_in(env.table, host)
 
 
 @rule
 def mark_of(env: State, host: int) -> int:
     """Returns Blue's mark on a host, a Mark."""
-    return env.table >> (4 * host + 2) & 0b11
+    return mark_in(env.table, host)
 
 
 @rule

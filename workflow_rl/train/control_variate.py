@@ -14,19 +14,17 @@ from numpy.typing import NDArray
 
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.returns import discounted_returns
+from workflow_rl.workflow.compliance import Shares, Tally
 
 MOST_FIXES: Final = 40  # steps after more counted fixes than this are taken together
 
 
 @kernel()
 def _fit(
-    returns: NDArray[Any],
-    counted: NDArray[Any],
-    rate: NDArray[Any],
-    sums: NDArray[Any],
-    out: NDArray[Any],
+    returns: NDArray[Any], counted: NDArray[Any], rate: NDArray[Any], lines: NDArray[Any]
 ) -> None:
     steps, envs = returns.shape
+    sums = np.zeros((len(lines), 5))
     for t in range(steps):
         for b in range(envs):
             x, y = rate[t, b], returns[t, b]
@@ -42,50 +40,84 @@ def _fit(
             mean_x, mean_y = row[1] / row[0], row[2] / row[0]
             spread = row[3] / row[0] - mean_x * mean_x
             slope = (row[4] / row[0] - mean_x * mean_y) / spread if spread > 1e-9 else 0.0
-            row[5] = slope
-            row[6] = mean_y - slope * mean_x
+            lines[k, 0] = slope
+            lines[k, 1] = mean_y - slope * mean_x
+        elif k:  # nobody acted after so many fixes
+            lines[k] = lines[k - 1]
+
+
+@kernel()
+def _evaluate(
+    lines: NDArray[Any], counted: NDArray[Any], rate: NDArray[Any], out: NDArray[Any]
+) -> None:
+    steps, envs = out.shape
     for t in range(steps):
         for b in range(envs):
-            row = sums[min(counted[t, b], MOST_FIXES)]
-            out[t, b] = row[6] + row[5] * rate[t, b]
+            line = lines[min(counted[t, b], MOST_FIXES)]
+            out[t, b] = line[1] + line[0] * rate[t, b]
 
 
-def expected_returns(
-    returns: NDArray[np.float32], counted: NDArray[np.int32], rate: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Returns (T, B) the straight line in the rate that fits the returns best, per count of fixes.
+class Expectation:
+    """What the count of fixes and the rate before a step let one expect of its return."""
 
-    Args:
-        returns: (T, B) discounted sums of alignment shares from each step on.
-        counted: (T, B) fixes of the episode that counted before the step.
-        rate: (T, B) its compliance rate before the step.
-    """
-    out = np.empty(returns.shape, np.float32)
-    _fit(returns, counted, rate, np.zeros((MOST_FIXES + 1, 7)), out)
-    return out
+    def __init__(
+        self, returns: NDArray[np.float32], counted: NDArray[np.int32], rate: NDArray[np.float32]
+    ) -> None:
+        """Fits, for each count of fixes, the straight line in the rate that fits returns best.
+
+        Args:
+            returns: (T, B) discounted sums of alignment shares from each step on.
+            counted: (T, B) fixes of the episode that counted before the step.
+            rate: (T, B) its compliance rate before the step.
+        """
+        self._lines = np.zeros((MOST_FIXES + 1, 2))  # slope, intercept
+        _fit(returns, counted, rate, self._lines)
+
+    def at(self, counted: NDArray[np.int32], rate: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns (T, B) what is expected after so many fixes, at such a rate."""
+        out = np.empty(rate.shape, np.float32)
+        _evaluate(self._lines, counted, rate, out)
+        return out
+
+    def after(self, tally: Tally) -> NDArray[np.float32]:
+        """Returns (B,) what is expected of episodes that go on."""
+        rate = tally.compliant / np.maximum(tally.counted, 1)
+        expected: NDArray[np.float32] = self.at(tally.counted[None], rate.astype(np.float32)[None])
+        return expected.ravel()
 
 
 def without_expected(
-    shares: NDArray[np.float32],
-    counted: NDArray[np.int32],
-    rate: NDArray[np.float32],
-    ends: NDArray[np.bool_],
-    gamma: float,
+    scored: Shares, ends: NDArray[np.bool_], gamma: float, going_on: Tally | None = None
 ) -> NDArray[np.float32]:
     """Returns (T, B) shares whose discounted returns are those given minus what was to be expected.
 
-    It is potential-based shaping with the negative expectation as the potential, which is 0 after
-    an episode's end and, as returns are cut there, after the batch's.
+    It is potential-based shaping, r + gamma * e(s') - e(s), with the expectation e as potential,
+    which is 0 after an episode's end. A critic of the shaped reward estimates V - e where one of
+    the plain reward estimates V. What holds at the end of a batch depends on the returns:
+
+    - Returns that are cut there (Monte-Carlo): e after the batch is 0, and every return loses
+      exactly e(s), which does not depend on its action. The gradient's mean stays as it is.
+    - Returns that go on by the critic's value (generalised advantages): e after the batch is that
+      of the state reached. Every temporal difference is then that of the plain reward, whatever
+      lambda is: r + gamma * e' - e + gamma * (V' - e') - (V - e) = r + gamma * V' - V. With 0 it
+      would lack gamma * e', which earlier actions have brought about: the gradient would be biased.
+
+    Where every episode ends with the batch, both are the same.
 
     Args:
-        shares: (T, B) of the alignment reward.
-        counted: (T, B) fixes of the episode that counted before the step.
-        rate: (T, B) its compliance rate before the step.
+        scored: the shares of the alignment reward, with counts and rates before each step.
         ends: (T, B) whether the step was its episode's last.
         gamma: discount.
+        going_on: counts after the last step, of episodes whose returns go on after the batch; None
+            if returns are cut there.
     """
-    expected = expected_returns(discounted_returns(shares, ends, gamma), counted, rate)
+    shares, _, counted, rate = scored
+    expectation = Expectation(discounted_returns(shares, ends, gamma), counted, rate)
+    expected = expectation.at(counted, rate)
     following = np.zeros_like(expected)
-    following[:-1] = np.where(ends[:-1], np.float32(0), expected[1:])
+    following[:-1] = expected[1:]
+    if going_on is not None:
+        following[-1] = expectation.after(going_on)
+    following[ends] = 0.0
     shaped: NDArray[np.float32] = shares - expected + np.float32(gamma) * following
     return shaped

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import VIEWS, ViewName
+from workflow_rl.config import VIEWS, PPOConfig, ViewName
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.train.control_variate import without_expected
@@ -71,7 +71,7 @@ class Scorekeeper:
         weight: float | NDArray[np.float64],
         view: ViewName,
         *,
-        control_variate_gamma: float | None = None,
+        ppo: PPOConfig | None = None,
         removal_bonus: float = 0.0,
     ) -> tuple[NDArray[np.float32], Episodes]:
         """Scores a rollout.
@@ -80,8 +80,8 @@ class Scorekeeper:
             rollout: what was played.
             weight: of the alignment reward, or (T, B) one for each step, by its order.
             view: by which compliance is trained.
-            control_variate_gamma: takes what the alignment reward brings anyway out of the reward
-                (`control_variate.py`), for returns with this discount; None leaves it in.
+            ppo: says whether what the alignment reward brings anyway is taken out of the reward
+                (`control_variate.py`), and for which returns; None leaves it in.
             removal_bonus: for each Remove that ended a session of Red's.
 
         Returns:
@@ -109,9 +109,10 @@ class Scorekeeper:
             compliance_true=scored["true"].rates[where],
             fixes=episode_sums(fixes, ends, self.running_fixes)[where].astype(np.int32),
         )
-        shares, _, counted, rate = scored[view]
-        if control_variate_gamma is not None:
-            shares = without_expected(shares, counted, rate, ends, control_variate_gamma)
+        shares = scored[view].shares
+        if ppo is not None and ppo.alignment_baseline:
+            going_on = None if ppo.gae_lambda is None else self.tallies[view]
+            shares = without_expected(scored[view], ends, ppo.gamma, going_on)
         reward = rollout.env_reward + weights * shares
         if removal_bonus:
             reward += np.float32(removal_bonus) * rollout.removed

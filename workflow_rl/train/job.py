@@ -1,27 +1,21 @@
-"""What a training is asked for and what it found; needs no networks."""
+"""What a training is asked for and what it gave; needs no networks."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Self
+from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from workflow_rl.config import BackendConfig, GameConfig, PPOConfig, TrainConfig, stored
-from workflow_rl.estimates import Estimate
+from workflow_rl.agents.policy import Policy, Weights
+from workflow_rl.config import (
+    BackendConfig,
+    GameConfig,
+    PolicyConfig,
+    PPOConfig,
+    TrainConfig,
+    stored,
+)
+from workflow_rl.evaluation.result import Result
 from workflow_rl.files import digest_of
 from workflow_rl.workflow.orders import Order, orders_of
-
-Weights = dict[str, NDArray[np.float32]]
-_MAY_BE_NAN: Final = (  # fields of a result that have no value where no episode ended
-    "env_reward",
-    "env_reward_error",
-    "compliance",
-    "compliance_true",
-    "best_env_reward",
-    "best_compliance",
-)
 
 
 @dataclass(frozen=True)
@@ -41,6 +35,14 @@ class TrainJob:
         """The order by the names of its units; None: every episode draws one."""
         return None if self.order is None else orders_of(self.train)[self.order]
 
+    def policy(self, weights: Weights, **facts: Any) -> Policy:
+        """Returns the policy that some weights of this training make, with facts about it."""
+        order = None if self.workflow is None else str(self.workflow)
+        config = PolicyConfig(
+            game=self.game, train=self.train, ppo=self.ppo, order=order, seed=self.seed
+        )
+        return Policy(weights, config, facts)
+
     def identity(self) -> dict[str, Any]:
         """Returns what a checkpoint must agree with, as plain data."""
         base = None if self.base is None else digest_of(dict(self.base))
@@ -56,48 +58,46 @@ class TrainJob:
 
 
 @dataclass(frozen=True)
-class TrainResult:
-    """What a training found, in numbers; the weights of its best policy are kept beside them."""
+class TrainOutcome:
+    """What a training gave; the weights of its best policy are kept beside it."""
 
     order: int | None
-    env_reward: float  # mean of the last 3 episodes of every environment
-    env_reward_error: float  # its standard error
-    objective_episodes: int
-    compliance: float  # in the view trained on; of the last update, or of the objective's episodes
-    compliance_true: float
-    is_compliant: bool
+    workflow: str | None  # the order by its names
+    objective: Result  # of the last 3 episodes of every environment; compliance: see `is_compliant`
+    best: Result  # of the best policy met, in the update that met it
+    is_compliant: bool  # in the view trained on: by the last update, or by the objective's episodes
     stopped: str
     updates: int
     transitions: int
     episodes_per_env: int
-    alignment_weights: list[float]  # at the end: of each order, or the one that holds for all
-    best_env_reward: float  # of the best policy met
-    best_compliance: float
-    workflow: str | None = None  # the order by its names; earlier versions stored its number only
+    alignment_weights: tuple[float, ...]  # at the end: of each order, or one for all
 
     def __repr__(self) -> str:
-        """Says the result in one line, without the weight of every order."""
-        order = "every order" if self.order is None else self.workflow or f"order {self.order}"
-        found = Estimate.from_error(self.env_reward, self.env_reward_error)
+        """Says the outcome in one line, without the weight of every order."""
+        found = self.objective
         return (
-            f"TrainResult({order}: reward {found} over {self.objective_episodes:,} episodes, "
-            f"compliance {self.compliance:.3f} (true {self.compliance_true:.3f}), "
+            f"TrainOutcome({self.workflow or 'every order'}: reward {found.reward} over "
+            f"{found.games:,} episodes, compliance {found.compliance.mean:.3f} (true "
+            f"{found.compliance_true.mean:.3f}), "
             f"{'compliant' if self.is_compliant else 'not compliant'}, stopped: {self.stopped}, "
             f"{self.updates:,} updates, {self.transitions:,} transitions)"
         )
 
+    def as_json(self) -> dict[str, Any]:
+        """Returns the outcome as plain data."""
+        results = {"objective": self.objective.as_json(), "best": self.best.as_json()}
+        return vars(self) | results | {"alignment_weights": list(self.alignment_weights)}
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Returns the result that was stored as plain data, where NaN is null.
+        """Returns the outcome that `as_json` gave, where NaN may be null.
 
         Raises:
             KeyError, TypeError, ValueError: it is not such data.
         """
-        known: dict[str, Any] = {f.name: data[f.name] for f in fields(cls) if f.name != "workflow"}
-        known["workflow"] = data.get("workflow")
-        for name in _MAY_BE_NAN:
-            known[name] = math.nan if known[name] is None else float(known[name])
-        return cls(**known)
+        known: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+        known |= {name: Result.from_json(data[name]) for name in ("objective", "best")}
+        return cls(**known | {"alignment_weights": tuple(map(float, data["alignment_weights"]))})
 
     def alignment_weight(self, order: int) -> float:
         """Returns the weight at the end for an order, trained with others or alone."""

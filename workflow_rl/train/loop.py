@@ -11,18 +11,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.agents.action_space import make_action_space
+from workflow_rl.agents.action_space import ACTION_SPACES
+from workflow_rl.agents.policy import Weights
 from workflow_rl.config import TrainConfig
 from workflow_rl.envs.python_world import make_world
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
+from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.result import UNKNOWN, Result
 from workflow_rl.files import load_arrays, save_arrays
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
-from workflow_rl.sim.memory import columns_of
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
-from workflow_rl.train.job import TrainJob, TrainResult, Weights
+from workflow_rl.train.job import TrainJob, TrainOutcome
 from workflow_rl.train.stopping import COMPLIANT, StopRule
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.episode_orders import episode_orders_of
@@ -70,8 +72,7 @@ class Training:
             conditioned=job.train.conditioned,
             encoding=OrderEncoding(job.train.shown_order, units),
             shielded=job.train.follow == "shielded",
-            action_space=make_action_space(job.train.action_space, job.train.n_envs),
-            blank=columns_of(job.train.forget),
+            action_space=ACTION_SPACES[job.train.action_space],
         )
         network = _network(self.player, job)
         self.learner = Learner(network, job.ppo)
@@ -85,10 +86,9 @@ class Training:
         # (reward, compliance, true compliance) of each environment's last episodes
         self.last = np.full((3, OBJECTIVE_EPISODES, job.train.n_envs), np.nan)
         self.episodes_played = np.zeros(job.train.n_envs, np.int64)
-        self.best: Weights = weights_of(network)
+        self.best: Weights = network.weights()
         self.best_score = (-1.0, -math.inf)  # (meets the threshold or its compliance, reward)
-        self.best_env_reward = math.nan
-        self.best_compliance = math.nan
+        self.best_result = Result(job.game.red_agent, 0, UNKNOWN)
         self._earlier: list[tuple[Rollout, NDArray[np.float32]]] = []
 
     @property
@@ -116,13 +116,13 @@ class Training:
             network,
             self.steps,
             masked=self.job.ppo.mask_actions,
-            distinct=self.learner.needs_distinct,
+            networks=None if self.learner.needs_distinct else self.learner.networks(),
         )
         reward, episodes = self.keeper.score(
             rollout,
             self.weight.of(rollout.orders),
             train.compliance_view,
-            control_variate_gamma=self.job.ppo.gamma if self.job.ppo.alignment_baseline else None,
+            ppo=self.job.ppo,
             removal_bonus=removal_bonus(train, progress),
         )
         weight = self.weight.mean
@@ -185,8 +185,14 @@ class Training:
             score = (self.compliance - 1.0, reward_mean)
         if score > self.best_score:
             self.best_score = score
-            self.best = weights_of(self.learner.network)
-            self.best_env_reward, self.best_compliance = reward_mean, self.compliance
+            self.best = self.learner.network.weights()
+            self.best_result = Result(
+                self.job.game.red_agent,
+                len(episodes),
+                _estimate(episodes.env_reward),
+                _estimate(episodes.compliance(view)),
+                _estimate(episodes.compliance_true),
+            )
         self.weight.adapt(episodes.order, episodes.compliance(view))
 
     def _meets(self) -> bool:
@@ -196,31 +202,31 @@ class Training:
             needed = self.weight.target
         return self.compliance >= needed
 
-    def result(self) -> TrainResult:
+    def outcome(self) -> TrainOutcome:
         """Returns what was found."""
         last, kept, kept_true = self.last[:, ~np.isnan(self.last[0])]
         # What ended by its budget is judged by the episodes of its objective, not by the last
         # update alone; what ended by complying complied in that one.
         by_update = self.stop_reason == COMPLIANT
-        compliance = self.compliance if by_update else _mean(kept)
-        error = float(last.std(ddof=1) / math.sqrt(len(last))) if len(last) > 1 else math.nan
+        objective = Result(
+            self.job.game.red_agent,
+            len(last),
+            _estimate(last),
+            Estimate(self.compliance) if by_update else _estimate(kept),
+            Estimate(self.compliance_true) if by_update else _estimate(kept_true),
+        )
         workflow = self.job.workflow
-        return TrainResult(
+        return TrainOutcome(
             order=self.job.order,
-            env_reward=_mean(last),
-            env_reward_error=error,
-            objective_episodes=len(last),
-            compliance=compliance,
-            compliance_true=self.compliance_true if by_update else _mean(kept_true),
-            is_compliant=compliance >= self.job.train.compliance_threshold,
+            workflow=None if workflow is None else str(workflow),
+            objective=objective,
+            best=self.best_result,
+            is_compliant=objective.compliance.mean >= self.job.train.compliance_threshold,
             stopped=self.stop_reason or "interrupted",
             updates=self.updates_made,
             transitions=self.transitions,
             episodes_per_env=int(self.episodes_played.min()),
-            alignment_weights=self.weight.values.tolist(),
-            best_env_reward=self.best_env_reward,
-            best_compliance=self.best_compliance,
-            workflow=None if workflow is None else str(workflow),
+            alignment_weights=tuple(self.weight.values.tolist()),
         )
 
     def close(self) -> None:
@@ -237,8 +243,7 @@ class Training:
             "compliance_true": self.compliance_true,
             "is_fresh": self._is_fresh,
             "best_score": list(self.best_score),
-            "best_env_reward": self.best_env_reward,
-            "best_compliance": self.best_compliance,
+            "best": self.best_result.as_json(),
         }
         save_arrays(
             path,
@@ -252,7 +257,7 @@ class Training:
         arrays: dict[str, NDArray[Any]] = {"last": self.last}
         arrays["episodes_played"] = self.episodes_played
         arrays["alignment_weights"] = self.weight.values
-        arrays |= {f"network.{k}": v for k, v in weights_of(self.learner.network).items()}
+        arrays |= {f"network.{k}": v for k, v in self.learner.network.weights().items()}
         arrays |= {f"best.{k}": v for k, v in self.best.items()}
         arrays |= {f"adam.{k}": v for k, v in self.learner.state().items()}
         arrays |= {f"keeper.{k}": v for k, v in self.keeper.state().items()}
@@ -292,7 +297,7 @@ class Training:
             prefix = f"{name}."
             return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
-        load_weights(self.learner.network, group("network"))
+        self.learner.network.load_weights(group("network"))
         self.best = group("best")
         self.learner.load_state(group("adam"))
         self.player.load_state(group("player"))
@@ -312,8 +317,7 @@ class Training:
         self._is_fresh = numbers["is_fresh"]
         met, reward_mean = numbers["best_score"]
         self.best_score = (float(met), float(reward_mean))
-        self.best_env_reward = numbers["best_env_reward"]
-        self.best_compliance = numbers["best_compliance"]
+        self.best_result = Result.from_json(numbers["best"])
         self.weight.values = arrays["alignment_weights"].copy()
 
 
@@ -328,8 +332,7 @@ def _network(player: Player, job: TrainJob) -> ActorCritic:
             activation=job.ppo.activation,
         )
     if job.base is not None:
-        load_weights(network, job.base)
-    network.ignore(columns_of(job.train.forget))
+        network.load_weights(job.base)
     return network
 
 
@@ -342,22 +345,9 @@ def removal_bonus(config: TrainConfig, progress: float) -> float:
     return config.removal_bonus * max(0.0, 1.0 - progress / _BONUS_UNTIL)
 
 
-def weights_of(network: ActorCritic) -> Weights:
-    """Returns a copy of a network's weights."""
-    return {name: t.detach().numpy().copy() for name, t in network.state_dict().items()}
-
-
-def load_weights(network: ActorCritic, weights: Weights) -> None:
-    """Puts weights into a network.
-
-    Raises:
-        InvalidInputError: they belong to a network of another shape.
-    """
-    shapes = {name: tuple(t.shape) for name, t in network.state_dict().items()}
-    if shapes != {name: array.shape for name, array in weights.items()}:
-        raise InvalidInputError("the weights belong to a network of another shape")
-    network.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in weights.items()})
-
-
 def _mean(values: NDArray[Any]) -> float:
     return float(values.mean()) if len(values) else math.nan
+
+
+def _estimate(values: NDArray[Any]) -> Estimate:
+    return Estimate.of_many(values) if len(values) else UNKNOWN

@@ -24,6 +24,7 @@ from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
 from workflow_rl.sim.state import Mark
+from workflow_rl.sim.table import mark_in
 
 NOT_A_FIX: Final = 0
 REPEAT: Final = 1  # a fix that does not count, or one made while no host is open
@@ -59,7 +60,7 @@ def open_by_table(table: int) -> int:
     """Returns the hosts that are open in the observed view: those that Blue's table marks."""
     marked = 0
     for host in range(NUM_HOSTS):
-        if table >> (4 * host + 2) & 0b11:
+        if mark_in(table, host):
             marked |= 1 << host
     return marked & _ALL_BUT_USER0
 
@@ -91,7 +92,7 @@ def verdict_of(
 def verdict_by_table(action: int, table: int, open_hosts: int, ranks: NDArray[np.int8]) -> int:
     """Judges one action in the observed view, where a table leaves these hosts open."""
     kind, host = ACTION_KIND[action], ACTION_HOST[action]
-    is_repeat = kind == _REMOVE and table >> (4 * host + 2) & 0b11 == _UNKNOWN
+    is_repeat = kind == _REMOVE and mark_in(table, host) == _UNKNOWN
     return verdict_of(kind, host, open_hosts, is_repeat, ranks)
 
 

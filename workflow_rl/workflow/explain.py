@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 
 from workflow_rl.scenario.actions import ACTION_HOST
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, USER0
+from workflow_rl.scenario.tables import HOST_NAMES, USER0
+from workflow_rl.sim.table import read_table
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
     NOT_A_FIX,
@@ -49,7 +50,7 @@ def explain_observed(table: int, action: int, order: Order) -> Explanation:
         order: the workflow.
     """
     judged = judge_observed(np.array([table], np.int64), _one(action), order.host_ranks[None])
-    marked = sum(1 << h for h in range(NUM_HOSTS) if h != USER0 and table >> (4 * h + 2) & 0b11)
+    marked = sum(1 << h for h, (_, m) in enumerate(read_table(table)) if m and h != USER0)
     words = ("marked in Blue's table", "it is already marked Unknown, so removing it is a repeat")
     return _explained(int(judged.verdict[0]), marked, action, order, words)
 

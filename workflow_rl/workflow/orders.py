@@ -247,11 +247,6 @@ class Orders:
         hosts = enumerate(self.units.hosts)
         return tuple(unit for unit, those in hosts if not those & ~_UNTOUCHED_BY_BLINE)
 
-    def classes_without(self, *units: str) -> NDArray[np.int64]:
-        """Returns the class of each allowed order when some units' places do not matter."""
-        rest = [unit for unit, name in enumerate(self.units.names) if name not in units]
-        return self._classes(rest, self.listed())
-
     def common_part(self, indices: Sequence[int]) -> tuple[str, ...]:
         """Returns the units that all these orders arrange alike, in that arrangement."""
         agreed = np.abs(self.precedence(indices).sum(axis=0, dtype=np.int64)) == len(indices)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_rl.studies.comparison.curve import CurveRecorder, LearningCurve
+from workflow_rl.studies.comparison.measured import CurveRecorder, LearningCurve
 
 
 def curve(

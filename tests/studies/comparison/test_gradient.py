@@ -8,15 +8,14 @@ import torch
 from numpy.typing import NDArray
 
 from tests.studies.comparison.quick import make_quick
-from workflow_rl.config import PPO_FORMS, GameConfig, TrainConfig
-from workflow_rl.runs.pool import Result
+from workflow_rl.config import PPO_FORMS, ComparisonConfig, GameConfig, TrainConfig
+from workflow_rl.runs.pool import Returned
 from workflow_rl.studies.comparison.gradient import (
     GradientNoise,
     NoiseTask,
     first_gradients,
     gradient_noise,
 )
-from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
 
@@ -138,8 +137,8 @@ def test_presets_that_play_alike_are_measured_once(
     monkeypatch.setattr("workflow_rl.studies.comparison.gradient._snapshot", lambda plan: snapshot)
     monkeypatch.setattr("workflow_rl.studies.comparison.gradient.first_gradients", gradients)
     for length, expected in ((100, [20_000]), (10, [2_000, 20_000])):
-        plan = Plan(
-            episode_length=length,
+        plan = ComparisonConfig(
+            game=GameConfig(episode_length=length),
             transitions=40_000,
             presets=("parallel200", "original"),
             seeds=(2,),
@@ -147,7 +146,7 @@ def test_presets_that_play_alike_are_measured_once(
         played.clear()
         *told, last = NoiseTask(plan).run()
         assert told == [{"preset": "parallel200"}, {"preset": "original"}]
-        assert isinstance(last, Result)
+        assert isinstance(last, Returned)
         found: dict[str, GradientNoise] = last.value
         assert found["parallel200"].samples == 200 * length
         assert found["original"].samples == 20_000  # of so few steps, several episodes
@@ -158,9 +157,9 @@ def test_the_noise_of_a_preset_is_that_of_its_first_gradients(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     make_quick(monkeypatch)
-    plan = Plan(episode_length=10, transitions=1_000, presets=("parallel25",), seeds=(2,))
+    plan = ComparisonConfig(game=GAME, transitions=1_000, presets=("parallel25",), seeds=(2,))
     *_, last = NoiseTask(plan).run()
-    assert isinstance(last, Result)
+    assert isinstance(last, Returned)
     noise: GradientNoise = last.value["parallel25"]
     assert (noise.samples, noise.batches) == (250, 20)
     assert noise.noise > 0 or math.isnan(noise.noise)

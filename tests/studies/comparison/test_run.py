@@ -5,13 +5,18 @@ from pathlib import Path
 import pytest
 
 from tests.studies.comparison.quick import make_quick
+from workflow_rl.config import ComparisonConfig, GameConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.runs.pool import Done, Event, Failed, SerialPool, Started, Task
-from workflow_rl.studies.comparison.plan import Plan
 from workflow_rl.studies.comparison.run import ComparisonRun, open_comparison
 from workflow_rl.studies.comparison.summary import summarise
 
-PLAN = Plan(episode_length=5, transitions=500, presets=("minibatch", "parallel25"), seeds=(6,))
+PLAN = ComparisonConfig(
+    game=GameConfig(episode_length=5),
+    transitions=500,
+    presets=("minibatch", "parallel25"),
+    seeds=(6,),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +56,7 @@ def test_an_interrupted_comparison_goes_on_with_what_is_missing(tmp_path: Path) 
         file = again.write(*summarise(trainings, noise, [-50.0]))
     data = json.loads(file.read_text())
     assert [found["preset"] for found in data["presets"]] == ["minibatch", "parallel25"]
-    assert Plan.from_json(data["plan"]) == PLAN
+    assert ComparisonConfig.from_json(data["plan"]) == PLAN
     assert "would never update" in data["updates_of_20000_steps_in_50_episodes"]
     assert list(path.rglob("*.tmp")) == []
 

@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.studies.comparison.curve import LearningCurve
 from workflow_rl.studies.comparison.gradient import GradientNoise
+from workflow_rl.studies.comparison.measured import LearningCurve, Measured
 from workflow_rl.studies.comparison.summary import (
     Summary,
     as_json,
     refusal_of_large_updates,
     summarise,
 )
-from workflow_rl.studies.comparison.training import Measured
 
 
 def measured(

@@ -3,30 +3,35 @@ import json
 import numpy as np
 import pytest
 
+from workflow_rl.config import ComparisonConfig, GameConfig
 from workflow_rl.processes import one_thread
-from workflow_rl.runs.pool import Result
-from workflow_rl.studies.comparison.plan import Plan
-from workflow_rl.studies.comparison.training import Measured, MeasureTask
+from workflow_rl.runs.pool import Returned
+from workflow_rl.studies.comparison.measured import Measured, MeasureTask, job_of
 from workflow_rl.train.loop import Training
 
-PLAN = Plan(episode_length=10, transitions=1_000, presets=("episode", "parallel25"), seeds=(3,))
+PLAN = ComparisonConfig(
+    game=GameConfig(episode_length=10),
+    transitions=1_000,
+    presets=("episode", "parallel25"),
+    seeds=(3,),
+)
 
 
 @pytest.fixture(scope="module", params=PLAN.presets)
 def measured(request: pytest.FixtureRequest) -> Measured:
-    *_, last = MeasureTask(request.param, PLAN.job(request.param, 3)).run()
-    assert isinstance(last, Result)
+    *_, last = MeasureTask(request.param, job_of(PLAN, request.param, 3)).run()
+    assert isinstance(last, Returned)
     found: Measured = last.value
     return found
 
 
 def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None:
     (preset,) = (name for name in PLAN.presets if name == measured.preset)
-    training = Training(PLAN.job(preset, 3))
+    training = Training(job_of(PLAN, preset, 3))
     with one_thread():
         for _ in training.updates():
             pass
-    result = training.result()
+    result = training.outcome()
     assert (measured.updates, measured.transitions) == (result.updates, result.transitions)
     assert measured.transitions == 1_000
     assert measured.gradient_steps == 4 * measured.updates
@@ -34,7 +39,7 @@ def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None
     last = max(3 * measured.n_envs, int(measured.curve.episodes[-1]))
     if last == 3 * measured.n_envs:
         reward, _ = measured.curve.at("transitions", np.inf, last)
-        assert reward == pytest.approx(result.env_reward, rel=1e-5)
+        assert reward == pytest.approx(result.objective.reward.mean, rel=1e-5)
 
 
 def test_the_curve_covers_the_whole_training(measured: Measured) -> None:
@@ -58,9 +63,9 @@ def test_it_survives_json(measured: Measured) -> None:
 
 
 def test_it_tells_how_it_goes() -> None:
-    task = MeasureTask("parallel25", PLAN.job("parallel25", 0))
+    task = MeasureTask("parallel25", job_of(PLAN, "parallel25", 0))
     assert task.name == "parallel25, seed 0"
     first, *_ = task.run()
-    assert not isinstance(first, Result)
+    assert not isinstance(first, Returned)
     assert first["transitions"] == 250
     assert first["env_reward"] < 0

@@ -51,5 +51,4 @@ def made_up(
         compliance=rates,
         compliance_true=rates - 0.05,
         is_compliant=rates >= 0.95,
-        updates=np.full(shape, 50),
     )

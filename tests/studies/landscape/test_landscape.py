@@ -1,43 +1,30 @@
 import json
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.ordersearch.quick import complied
 from tests.studies.landscape.lands import made_up, truth
+from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.studies.landscape.landscape import Landscape
-from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+from workflow_rl.workflow.orders import NUM_ORDERS
 
-
-def entry(order: int, reward: float) -> dict[str, Any]:
-    return {
-        "workflow": TYPES.format(order),
-        "env_reward": reward,
-        "env_reward_error": 0.3,
-        "compliance": 0.96,
-        "compliance_true": 0.9,
-        "is_compliant": True,
-        "updates": 7,
-        "stopped": "compliant",
-    }
+TRIED = [complied(order, -float(order)) for order in range(NUM_ORDERS)]
 
 
 def test_trials_find_their_order_wherever_they_stand() -> None:
-    trials = [entry(order, -float(order)) for order in range(NUM_ORDERS)]
-    land = Landscape.of_trials("bline", "main", 0.95, {4: trials, 9: trials[::-1]})
-    assert land.seeds == (4, 9)
+    land = Landscape.of_tried(GameConfig(), 0.95, {4: TRIED, 9: TRIED[::-1]})
+    assert (land.seeds, land.red_agent, land.rules) == ((4, 9), "bline", "main")
     assert land.reward.tolist() == [[-float(order) for order in range(NUM_ORDERS)]] * 2
-    assert land.error[1, 5] == 0.3
-    assert land.updates.dtype == np.int64
     assert land.is_compliant.all()
+    assert (land.compliance == 0.97).all()
 
 
 def test_a_run_that_left_orders_out_is_refused_by_its_seed() -> None:
-    trials = [entry(order, 0.0) for order in range(NUM_ORDERS)]
     with pytest.raises(InvalidInputError, match="seed 9 has 119 of the 120 orders"):
-        Landscape.of_trials("bline", "main", 0.95, {4: trials, 9: trials[1:]})
+        Landscape.of_tried(GameConfig(), 0.95, {4: TRIED, 9: TRIED[1:]})
 
 
 def test_it_survives_json() -> None:

@@ -2,11 +2,12 @@
 
 import pytest
 
-from tests.agents.policies import weights
-from workflow_rl.agents.policy import Policy, describe_policy, load_policy
+from tests.agents.policies import new_policy
+from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.studies.landscape.played import OrderPlayer, landscape_of
+from workflow_rl.studies.landscape.landscape import Landscape
+from workflow_rl.studies.landscape.played import OrderPlayer
 from workflow_rl.workflow.orders import TYPES, Orders
 from workflow_rl.workflow.units import units_of
 
@@ -31,28 +32,28 @@ def test_it_finds_what_trained_orders_tell(universal: Policy) -> None:
         )
     )
     first, second = (playing.play(order, 0, 200) for order in (before, after))
-    assert first.reward.low > second.reward.high
+    assert first.result.reward.low > second.result.reward.high
     assert min(first.compliance, second.compliance) > 0.9
 
 
 def test_games_are_of_their_order_and_seed(universal: Policy) -> None:
     playing = player(universal, steps=30)
     assert playing.play(3, 0, 20) == playing.play(3, 0, 20)
-    assert playing.play(3, 0, 20).reward != playing.play(3, 1, 20).reward
-    assert playing.judge(3, 0).reward != playing.play(3, 0, 1_000).reward
+    assert playing.play(3, 0, 20).value != playing.play(3, 1, 20).value
+    assert playing.judge(3, 0).value != playing.play(3, 0, 1_000).value
 
 
 def test_orders_that_were_all_played_make_a_landscape(universal: Policy) -> None:
     playing = player(universal, steps=10)
-    played = [playing.play(order, seed, 2) for seed in (4, 5) for order in range(TYPES.count)]
-    land = landscape_of(playing, played)
+    played = {s: [playing.play(order, s, 2) for order in range(TYPES.count)] for s in (4, 5)}
+    land = Landscape.of_tried(playing.game, 0.95, played, policy="universal")
     assert (land.seeds, land.policy, land.reward.shape) == ((4, 5), "universal", (2, TYPES.count))
-    assert land.reward[1, 7] == played[TYPES.count + 7].reward.mean
+    assert land.reward[1, 7] == played[5][7].value
 
 
 def test_a_policy_that_is_told_no_order_or_not_these_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="does not follow any order it is told"):
         player(load_policy("best"))
-    types = Policy(weights(77, 145), describe_policy(order=None, conditioned=True))
+    types = new_policy(conditioned=True)
     with pytest.raises(InvalidInputError, match="can be told orders of the units types"):
         player(types, Orders(units_of("hosts")))

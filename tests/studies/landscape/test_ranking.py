@@ -106,9 +106,9 @@ def test_orders_that_seldom_comply_come_last_whatever_their_reward() -> None:
     land = made_up(values)
     complied = land.is_compliant.copy()
     complied[:2, best] = False
-    standings = ranked(replace(land, is_compliant=complied))
-    assert standings[-1].order == best
-    assert standings[-1].compliant == 1
+    land = replace(land, is_compliant=complied)
+    assert ranked(land)[-1].order == best
+    assert land.compliant_seeds[best] == 1
 
 
 def test_one_seed_has_no_interval() -> None:

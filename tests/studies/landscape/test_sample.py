@@ -5,7 +5,7 @@ import pytest
 from tests.studies.landscape.test_played import player
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import SearchConfig
-from workflow_rl.studies.landscape.sample import PlayedSample, sampled_orders, search_by_playing
+from workflow_rl.studies.landscape.played import PlayedSample, sampled_orders, search_by_playing
 from workflow_rl.workflow.orders import TYPES, Orders
 from workflow_rl.workflow.units import units_of
 

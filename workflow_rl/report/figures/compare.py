@@ -2,11 +2,14 @@
 
 import numpy as np
 
-from workflow_rl.report import palette
 from workflow_rl.report.figures.style import (
     ROW,
+    SERIES,
     Figure,
+    add_marks,
+    add_steps,
     base_figure,
+    heat_map,
     interval_bar,
     label_rows,
     plain,
@@ -15,13 +18,11 @@ from workflow_rl.report.findings import Findings
 
 
 def _colour(number: int) -> str:
-    return palette.SERIES[number % len(palette.SERIES)]
+    return SERIES[number % len(SERIES)]
 
 
 def rewards_figure(runs: list[Findings]) -> Figure | None:
     """The recommended policy of each run."""
-    import plotly.graph_objects as go
-
     if not any(found.recommended for found in runs):
         return None
     figure = base_figure(ROW * len(runs) + 60, showlegend=False)
@@ -32,21 +33,14 @@ def rewards_figure(runs: list[Findings]) -> Figure | None:
         labels.append(name if mine else f"{name}: nothing yet")
         if mine is None:
             continue
-        figure.add_trace(
-            go.Scatter(
-                x=[mine.reward.mean],
-                y=[row],
-                error_x=interval_bar(mine.reward, _colour(row)),
-                mode="markers",
-                marker={
-                    "size": 12,
-                    "color": _colour(row),
-                    "symbol": "circle" if mine.is_compliant else "circle-open",
-                    "line": {"width": 2, "color": _colour(row)},
-                },
-                hovertemplate=f"{plain(found.run.name)}<br>%{{x:.2f}} ± "
-                f"{mine.reward.half_width:.2f}<extra></extra>",
-            )
+        reward = mine.result.reward
+        add_marks(
+            figure,
+            [reward.mean],
+            [row],
+            (_colour(row), "circle" if mine.is_compliant else "circle-open", 12),
+            f"{plain(found.run.name)}<br>%{{x:.2f}} ± {reward.half_width:.2f}",
+            error_x=interval_bar(reward, _colour(row)),
         )
     label_rows(figure, labels)
     figure.update_xaxes(title_text="reward of the recommended policy")
@@ -55,22 +49,19 @@ def rewards_figure(runs: list[Findings]) -> Figure | None:
 
 def paths_figure(runs: list[Findings]) -> Figure | None:
     """The best compliant reward of each search after each trial."""
-    import plotly.graph_objects as go
-
     if not any(not np.isnan(step.best) for found in runs for step in found.path):
         return None
     figure = base_figure(380)
     for row, found in enumerate(runs):
-        figure.add_trace(
-            go.Scatter(
-                x=[step.trial.number + 1 for step in found.path],
-                y=[step.best for step in found.path],
-                mode="lines+markers",
-                marker={"size": 5},
-                line={"shape": "hv", "width": 2, "color": _colour(row)},
-                hovertemplate=f"{plain(found.run.name)}<br>trial %{{x}}: %{{y:.2f}}<extra></extra>",
-                name=f"run {row + 1}",
-            )
+        add_steps(
+            figure,
+            [step.trial.number + 1 for step in found.path],
+            [step.best for step in found.path],
+            _colour(row),
+            f"{plain(found.run.name)}<br>trial %{{x}}: %{{y:.2f}}",
+            mode="lines+markers",
+            marker={"size": 5},
+            name=f"run {row + 1}",
         )
     figure.update_xaxes(title_text="trial")
     figure.update_yaxes(title_text="best compliant reward so far")
@@ -79,8 +70,6 @@ def paths_figure(runs: list[Findings]) -> Figure | None:
 
 def effects_figure(runs: list[Findings]) -> Figure | None:
     """What each pair is worth in each run; runs of different units have no pairs in common."""
-    import plotly.graph_objects as go
-
     known = [(number, found) for number, found in enumerate(runs, 1) if found.finding.effects]
     if not known or len({found.run.orders.units for _, found in known}) > 1:
         return None
@@ -92,23 +81,8 @@ def effects_figure(runs: list[Findings]) -> Figure | None:
         for row, (a, b) in enumerate(names):
             ahead = by_pair.get((a, b), 0.0)  # 0: it cannot matter
             worth[row, column] = ahead - by_pair.get((b, a), 0.0)
-    limit = max(float(np.abs(worth).max()), 1e-9)
-    figure = base_figure(420)
-    figure.add_trace(
-        go.Heatmap(
-            z=worth,
-            x=[f"run {number}" for number, _ in known],
-            y=[f"{a} before<br>{b}" for a, b in names],
-            zmin=-limit,
-            zmax=limit,
-            colorscale=[[0, palette.BAD], [0.5, palette.NEUTRAL], [1, palette.GOOD]],
-            texttemplate="%{z:+.1f}",
-            hovertemplate="%{y}, %{x}: %{z:+.2f}<extra></extra>",
-            xgap=2,
-            ygap=2,
-            showscale=False,
-        )
-    )
-    figure.update_yaxes(autorange="reversed", showgrid=False)
-    figure.update_xaxes(showgrid=False, side="top")
+    pairs = [f"{a} before<br>{b}" for a, b in names]
+    figure = heat_map(worth, [f"run {number}" for number, _ in known], pairs, height=420)
+    figure.update_traces(hovertemplate="%{y}, %{x}: %{z:+.2f}<extra></extra>")
+    figure.update_xaxes(side="top")
     return figure

@@ -6,17 +6,24 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.report import palette
-from workflow_rl.report.figures.style import LOG_TICKS, Figure, base_figure, plain
+from workflow_rl.report.course import Step
+from workflow_rl.report.figures import style
+from workflow_rl.report.figures.style import (
+    LOG_TICKS,
+    Figure,
+    add_marks,
+    add_steps,
+    base_figure,
+    plain,
+)
 from workflow_rl.report.findings import Findings
-from workflow_rl.report.path import Step
 from workflow_rl.report.rundata import Curve
 
 MOST_POINTS: Final = 240  # of a curve at most
 _REASON_MARKS: Final = {
-    "design": ("first design", palette.MUTED, "square"),
-    "explore": ("explore", palette.BAD, "diamond"),
-    "exploit": ("exploit", palette.GOOD, "circle"),
+    "design": ("first design", style.MUTED, "square"),
+    "explore": ("explore", style.BAD, "diamond"),
+    "exploit": ("exploit", style.GOOD, "circle"),
 }
 
 
@@ -29,7 +36,9 @@ def path_figure(path: Sequence[Step]) -> Figure | None:
     figure = base_figure(560 if has_regret else 420)
     number = [step.trial.number + 1 for step in ended]
     _add_expected(figure, number, ended)
-    _add_best(figure, number, ended)
+    best, told = [step.best for step in ended], "best so far %{y:.2f}"
+    name = "best compliant so far"
+    add_steps(figure, number, best, style.BETTER, told, mode="lines", name=name)
     for reason in dict.fromkeys(step.trial.decision.reason for step in ended):
         _add_outcomes(
             figure, reason, [step for step in ended if step.trial.decision.reason == reason]
@@ -42,93 +51,48 @@ def path_figure(path: Sequence[Step]) -> Figure | None:
 
 
 def _add_expected(figure: Figure, number: list[int], ended: list[Step]) -> None:
-    import plotly.graph_objects as go
-
-    figure.add_trace(
-        go.Scatter(
-            x=number,
-            y=[step.expected.mean for step in ended],
-            error_y={
-                "array": [step.expected.half_width for step in ended],
-                "color": palette.BAND,
-                "thickness": 5,
-                "width": 0,
-            },
-            mode="markers",
-            marker={
-                "color": palette.MUTED,
-                "size": 8,
-                "symbol": "line-ew",
-                "line": {"width": 2, "color": palette.MUTED},
-            },
-            hovertemplate="expected %{y:.2f} ± %{error_y.array:.2f}<extra></extra>",
-            name="expected (95 %)",
-        )
-    )
-
-
-def _add_best(figure: Figure, number: list[int], ended: list[Step]) -> None:
-    import plotly.graph_objects as go
-
-    figure.add_trace(
-        go.Scatter(
-            x=number,
-            y=[step.best for step in ended],
-            line={"shape": "hv", "color": palette.BETTER, "width": 2},
-            mode="lines",
-            hovertemplate="best so far %{y:.2f}<extra></extra>",
-            name="best compliant so far",
-        )
+    half = [step.expected.half_width for step in ended]
+    add_marks(
+        figure,
+        number,
+        [step.expected.mean for step in ended],
+        (style.MUTED, "line-ew", 8),
+        "expected %{y:.2f} ± %{error_y.array:.2f}",
+        error_y={"array": half, "color": style.BAND, "thickness": 5, "width": 0},
+        name="expected (95 %)",
     )
 
 
 def _add_outcomes(figure: Figure, reason: str, steps: list[Step]) -> None:
     """Adds what the trials that were picked for one reason gave."""
-    import plotly.graph_objects as go
-
-    name, colour, symbol = _REASON_MARKS.get(reason, (plain(reason), palette.OTHER, "circle"))
-    figure.add_trace(
-        go.Scatter(
-            x=[step.trial.number + 1 for step in steps],
-            y=[step.got.mean for step in steps],
-            mode="markers",
-            marker={
-                "size": 10,
-                "color": colour,
-                "symbol": [symbol + ("" if s.is_compliant else "-open") for s in steps],
-                "line": {"width": 2, "color": colour},
-            },
-            text=[
-                f"<b>{plain(s.workflow)}</b><br>{s.got}, "
-                f"{'compliant' if s.is_compliant else 'not compliant'}"
-                for s in steps
-            ],
-            hovertemplate="trial %{x}: %{text}<extra></extra>",
-            name=name,
-        )
+    name, colour, symbol = _REASON_MARKS.get(reason, (plain(reason), style.OTHER, "circle"))
+    symbols = [symbol + ("" if s.is_compliant else "-open") for s in steps]
+    marker = {"size": 10, "color": colour, "symbol": symbols, "line": {"width": 2, "color": colour}}
+    add_marks(
+        figure,
+        [step.trial.number + 1 for step in steps],
+        [step.got.mean for step in steps],
+        (colour, symbol, 10),
+        "trial %{x}: %{text}",
+        marker=marker,
+        text=[
+            f"<b>{plain(s.workflow)}</b><br>{s.got}, "
+            f"{'compliant' if s.is_compliant else 'not compliant'}"
+            for s in steps
+        ],
+        name=name,
     )
 
 
 def _add_regret(figure: Figure, number: list[int], regret: NDArray[np.float64]) -> None:
-    import plotly.graph_objects as go
-
-    figure.add_trace(
-        go.Scatter(
-            x=number,
-            y=regret,
-            yaxis="y2",
-            line={"shape": "hv", "color": palette.WORSE, "width": 2},
-            hovertemplate="regret %{y:.2f}<extra></extra>",
-            name="regret",
-        )
-    )
+    add_steps(figure, number, regret, style.WORSE, "regret %{y:.2f}", yaxis="y2", name="regret")
     figure.update_layout(
         yaxis={"domain": [0.36, 1]},
         yaxis2={
             "domain": [0, 0.28],
             "title": {"text": "regret", "standoff": 8},
             "rangemode": "tozero",
-            "gridcolor": palette.GRID,
+            "gridcolor": style.GRID,
             "automargin": True,
         },
         xaxis={"anchor": "y2"},
@@ -151,12 +115,12 @@ def curves_figure(
     figure = base_figure(540, showlegend=named)
     is_log = named and all((c.columns["env_reward"] < 0).all() for c in curves)
     for number, curve in enumerate(curves):
-        colour = palette.SERIES[number] if named else palette.FAINT
+        colour = style.SERIES[number] if named else style.FAINT
         line = {"color": colour, "width": 2 if named else 1.2}
         _add_curve(figure, curve, line, is_log=is_log, named=named, points=min(points, MOST_POINTS))
     if threshold is not None:
         figure.add_hline(
-            y=threshold, yref="y2", line={"color": palette.MUTED, "dash": "dash", "width": 1.5}
+            y=threshold, yref="y2", line={"color": style.MUTED, "dash": "dash", "width": 1.5}
         )
     longest = max(len(curve) for curve in curves)
     figure.update_layout(
@@ -169,7 +133,7 @@ def curves_figure(
             "domain": [0, 0.46],
             "title": {"text": "compliance", "standoff": 8},
             "range": _compliance_range(curves, threshold),
-            "gridcolor": palette.GRID,
+            "gridcolor": style.GRID,
             "zeroline": False,
             "automargin": True,
         },
@@ -229,9 +193,9 @@ def cost_figure(found: Findings) -> Figure | None:
     figure = base_figure(560, showlegend=False)
     x = thinned(cost.clock, 2 * MOST_POINTS).astype(np.float32)
     for axis, values, unit, colour in (
-        ("y", cost.speed, "transitions/s", palette.GOOD),
-        ("y2", cost.cpu_percent, "% of one core", palette.BAD),
-        ("y3", cost.rss_mb, "MB", palette.OTHER),
+        ("y", cost.speed, "transitions/s", style.GOOD),
+        ("y2", cost.cpu_percent, "% of one core", style.BAD),
+        ("y3", cost.rss_mb, "MB", style.OTHER),
     ):
         figure.add_trace(
             go.Scatter(
@@ -242,7 +206,7 @@ def cost_figure(found: Findings) -> Figure | None:
                 hovertemplate=f"%{{y:,.0f}} {unit} after %{{x:.1f}} s<extra></extra>",
             )
         )
-    more = {"gridcolor": palette.GRID, "automargin": True, "rangemode": "tozero"}
+    more = {"gridcolor": style.GRID, "automargin": True, "rangemode": "tozero"}
     figure.update_layout(
         yaxis={"domain": [0.72, 1], "title": {"text": "transitions/s"}, "rangemode": "tozero"},
         yaxis2={"domain": [0.36, 0.64], "title": {"text": "CPU, %", "standoff": 8}, **more},

@@ -6,12 +6,14 @@ from typing import Final
 import numpy as np
 
 from workflow_rl.estimates import Estimate
-from workflow_rl.report import palette
+from workflow_rl.report.figures import style
 from workflow_rl.report.figures.style import (
     LOG_TICKS,
     ROW,
     Figure,
+    add_marks,
     base_figure,
+    heat_map,
     interval_bar,
     label_rows,
     plain,
@@ -37,15 +39,15 @@ def scores_figure(found: Findings) -> Figure | None:
     """The recommended policy among known scores: points lost per episode, on a log scale."""
     mine = found.recommended
     rules: str | None = found.run.config.game.rules if found.run.config else None
-    if mine is None or not found.scores or not mine.reward.mean < 0:
+    if mine is None or not found.scores or not mine.result.reward.mean < 0:
         return None
     own = "this run's policy"
-    measured = "fresh games" if mine.fresh else "its training's last episodes"
-    rows = [_ScoreRow(own, rules, mine.reward, measured, is_mine=True)]
+    measured = "fresh games" if mine.scores else "its training's last episodes"
+    rows = [_ScoreRow(own, rules, mine.result.reward, measured, is_mine=True)]
     rows += [
-        _ScoreRow(score.who, score.rules, score.reward, score.source)
-        for score in sorted(found.scores, key=lambda s: -s.reward.mean)
-        if score.reward.mean < 0
+        _ScoreRow(score.who, score.rules, score.result.reward, score.source)
+        for score in sorted(found.scores, key=lambda s: -s.result.reward.mean)
+        if score.result.reward.mean < 0
     ]
     figure = base_figure(ROW * len(rows) + 60)
     for place, row in enumerate(rows):
@@ -55,7 +57,7 @@ def scores_figure(found: Findings) -> Figure | None:
         [
             f"{'<b>' if row.is_mine else ''}{plain(row.who)}{'</b>' if row.is_mine else ''}  "
             f"{row.reward.mean:.1f}  "
-            f"<span style='color:{palette.MUTED}'>({plain(str(row.rules))})</span>"
+            f"<span style='color:{style.MUTED}'>({plain(str(row.rules))})</span>"
             for row in rows
         ],
     )
@@ -68,76 +70,56 @@ def scores_figure(found: Findings) -> Figure | None:
 
 
 def _add_score(figure: Figure, place: int, row: _ScoreRow, *, is_comparable: bool) -> None:
-    import plotly.graph_objects as go
-
-    colour = palette.INK if is_comparable else palette.MUTED
-    symbol = "circle" if is_comparable else "circle-open"
+    look = (style.MUTED, "circle-open", 10)
     if row.is_mine:
-        colour, symbol = palette.GOOD, "diamond"
-    figure.add_trace(
-        go.Scatter(
-            x=[-row.reward.mean],
-            y=[place],
-            error_x=interval_bar(row.reward, colour),
-            mode="markers",
-            marker={
-                "color": colour,
-                "size": 13 if row.is_mine else 10,
-                "symbol": symbol,
-                "line": {"width": 2, "color": colour},
-            },
-            hovertemplate=f"{plain(row.who)}<br>{row.reward.mean:.2f}<br>rules "
-            f"{plain(str(row.rules))}<br>{plain(row.source)}<extra></extra>",
-            showlegend=False,
-        )
+        look = (style.GOOD, "diamond", 13)
+    elif is_comparable:
+        look = (style.INK, "circle", 10)
+    add_marks(
+        figure,
+        [-row.reward.mean],
+        [place],
+        look,
+        f"{plain(row.who)}<br>{row.reward.mean:.2f}<br>rules {plain(str(row.rules))}<br>"
+        f"{plain(row.source)}",
+        error_x=interval_bar(row.reward, look[0]),
+        showlegend=False,
     )
 
 
 def orders_figure(found: Findings) -> Figure | None:
     """The orders by belief, with their intervals; tried ones marked with what they gave."""
-    import plotly.graph_objects as go
-
     rows = found.orders
     if not rows:
         return None
-    rank = np.array([row.rank for row in rows])
-    mean = np.array([row.believed.mean for row in rows])
-    half = np.array([row.believed.half_width for row in rows])
     figure = base_figure(420)
-    figure.add_trace(
-        go.Scatter(
-            x=rank,
-            y=mean,
-            error_y={"array": half, "color": palette.BAND, "thickness": 3, "width": 0},
-            mode="markers",
-            marker={"size": 5, "color": palette.MUTED},
-            text=[_order_hover(row) for row in rows],
-            hovertemplate="%{text}<extra></extra>",
-            name="believed, with its 95 % interval",
-        )
+    half = np.array([row.believed.half_width for row in rows])
+    add_marks(
+        figure,
+        np.array([row.rank for row in rows]),
+        np.array([row.believed.mean for row in rows]),
+        (style.MUTED, "circle", 5),
+        "%{text}",
+        error_y={"array": half, "color": style.BAND, "thickness": 3, "width": 0},
+        marker={"size": 5, "color": style.MUTED},
+        text=[_order_hover(row) for row in rows],
+        name="believed, with its 95 % interval",
     )
     for status, name, colour, symbol in (
-        ("compliant", "tried, compliant", palette.GOOD, "circle"),
-        ("below", "tried, below the threshold", palette.BAD, "circle-open"),
+        ("compliant", "tried, compliant", style.GOOD, "circle"),
+        ("below", "tried, below the threshold", style.BAD, "circle-open"),
     ):
-        shown = [row for row in rows if row.status == status]
-        figure.add_trace(
-            go.Scatter(
-                x=[row.rank for row in shown for _ in row.rewards[-_MOST_TRIALS:]],
-                y=[reward for row in shown for reward in row.rewards[-_MOST_TRIALS:]],
-                mode="markers",
-                marker={
-                    "size": 9,
-                    "color": colour,
-                    "symbol": symbol,
-                    "line": {"width": 2, "color": colour},
-                },
-                text=[_order_hover(row) for row in shown for _ in row.rewards[-_MOST_TRIALS:]],
-                hovertemplate="%{text}<br>this trial %{y:.2f}<extra></extra>",
-                name=name,
-                visible=True if shown else "legendonly",
-                showlegend=bool(shown),
-            )
+        shown = [(r, v) for r in rows if r.status == status for v in r.rewards[-_MOST_TRIALS:]]
+        add_marks(
+            figure,
+            [row.rank for row, _ in shown],
+            [reward for _, reward in shown],
+            (colour, symbol, 9),
+            "%{text}<br>this trial %{y:.2f}",
+            text=[_order_hover(row) for row, _ in shown],
+            name=name,
+            visible=True if shown else "legendonly",
+            showlegend=bool(shown),
         )
     figure.update_xaxes(title_text="rank by believed reward", range=[0, len(rows) + 1])
     figure.update_yaxes(title_text="reward per episode")
@@ -150,8 +132,6 @@ def _order_hover(row: OrderRow) -> str:
 
 def pairs_figure(found: Findings) -> Figure | None:
     """What each pair is worth, the better way round, with its interval."""
-    import plotly.graph_objects as go
-
     effects, either = found.finding.effects, found.finding.either
     if not effects:
         return None
@@ -159,60 +139,38 @@ def pairs_figure(found: Findings) -> Figure | None:
     kinds = [0 if e.is_clear else 1 if e in either else 2 for e in effects]
     for kind, (name, colour) in enumerate(
         (
-            ("clear effect", palette.GOOD),
-            ("one of these matters, which cannot be told", palette.BAD),
-            ("no effect that shows", palette.MUTED),
+            ("clear effect", style.GOOD),
+            ("one of these matters, which cannot be told", style.BAD),
+            ("no effect that shows", style.MUTED),
         )
     ):
         rows = [i for i, k in enumerate(kinds) if k == kind]
-        figure.add_trace(
-            go.Scatter(
-                x=[effects[i].worth.mean for i in rows],
-                y=rows,
-                error_x={
-                    "array": [effects[i].worth.half_width for i in rows],
-                    "color": colour,
-                    "thickness": 2.5,
-                    "width": 5,
-                },
-                mode="markers",
-                marker={"size": 11, "color": colour},
-                hovertemplate="%{x:.2f} points<extra></extra>",
-                name=name,
-                showlegend=bool(rows),
-            )
+        half = [effects[i].worth.half_width for i in rows]
+        add_marks(
+            figure,
+            [effects[i].worth.mean for i in rows],
+            rows,
+            (colour, "circle", 11),
+            "%{x:.2f} points",
+            error_x={"array": half, "color": colour, "thickness": 2.5, "width": 5},
+            marker={"size": 11, "color": colour},
+            name=name,
+            showlegend=bool(rows),
         )
     label_rows(figure, [f"<b>{pair.first}</b> before {pair.second}" for pair in effects])
-    figure.add_vline(x=0, line_color=palette.MUTED, line_width=1)
+    figure.add_vline(x=0, line_color=style.MUTED, line_width=1)
     figure.update_xaxes(title_text="worth in reward per episode")
     return figure
 
 
 def positions_figure(found: Findings) -> Figure | None:
     """Which unit is best where, by the clear effects."""
-    import plotly.graph_objects as go
-
     worth = found.positions
     if worth is None:
         return None
-    limit = max(float(np.nanmax(np.abs(worth))), 1e-9)
-    figure = base_figure(340)
-    figure.add_trace(
-        go.Heatmap(
-            z=worth,
-            x=[f"{n}{_ENDINGS.get(n, 'th')}" for n in range(1, len(worth) + 1)],
-            y=list(found.run.orders.units.names),
-            zmin=-limit,
-            zmax=limit,
-            colorscale=[[0, palette.BAD], [0.5, palette.NEUTRAL], [1, palette.GOOD]],
-            texttemplate="%{z:+.1f}",
-            textfont={"size": 13},
-            hovertemplate="%{y} %{x}: %{z:+.2f}<extra></extra>",
-            xgap=2,
-            ygap=2,
-            showscale=False,
-        )
-    )
-    figure.update_xaxes(title_text="place in the order", showgrid=False)
-    figure.update_yaxes(autorange="reversed", showgrid=False)
+    places = [f"{n}{_ENDINGS.get(n, 'th')}" for n in range(1, len(worth) + 1)]
+    figure = heat_map(worth, places, list(found.run.orders.units.names), height=340)
+    hover = "%{y} %{x}: %{z:+.2f}<extra></extra>"
+    figure.update_traces(textfont={"size": 13}, hovertemplate=hover)
+    figure.update_xaxes(title_text="place in the order")
     return figure

@@ -1,4 +1,4 @@
-"""What all figures have in common: their look, labels, and what may stand in them.
+"""What all figures have in common: their colours, look, labels, and what may stand in them.
 
 Figures are made with plotly; the page gives them its colours and its width. Text that comes from a
 run goes through `plain`: plotly takes some markup in labels for real.
@@ -8,9 +8,31 @@ import html
 import math
 from typing import Any, Final
 
-from workflow_rl.estimates import Estimate
-from workflow_rl.report import palette
+import numpy as np
+from numpy.typing import NDArray
 
+from workflow_rl.estimates import Estimate
+
+# name -> (on a light page, on a dark page); the light form is what figures are made with
+COLOURS: Final = {
+    "ink": ("#1b2430", "#e8ebf0"),
+    "muted": ("#566170", "#a9b4c2"),
+    "grid": ("#e2e6eb", "#2c343e"),
+    "faint": ("#b4bdc8", "#56616e"),
+    "page": ("#fefefe", "#171b21"),
+    "good": ("#1f5fbf", "#7db4ff"),
+    "better": ("#15803d", "#5fd48f"),
+    "bad": ("#b45309", "#ffb15c"),
+    "worse": ("#c0262d", "#ff8c85"),
+    "other": ("#6b46c9", "#b9a0ff"),
+    "neutral": ("#f1f3f6", "#222a33"),
+    "band": ("#cfdaea", "#34435a"),
+}
+INK, MUTED, GRID, FAINT, PAGE = (COLOURS[n][0] for n in ("ink", "muted", "grid", "faint", "page"))
+GOOD, BETTER, BAD, WORSE, OTHER, NEUTRAL, BAND = (
+    COLOURS[n][0] for n in ("good", "better", "bad", "worse", "other", "neutral", "band")
+)
+SERIES: Final = (GOOD, BAD, BETTER, OTHER, WORSE, MUTED)  # for several runs
 Figure = Any  # plotly is imported where a figure is made: no other command waits for it
 ROW: Final = 34  # pixels of a labelled row, where its label stands beside it
 LOG_TICKS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -26,9 +48,9 @@ def base_figure(height: int, **layout: Any) -> Figure:
     import plotly.graph_objects as go
 
     axis = {
-        "gridcolor": palette.GRID,
-        "zerolinecolor": palette.FAINT,
-        "linecolor": palette.FAINT,
+        "gridcolor": GRID,
+        "zerolinecolor": FAINT,
+        "linecolor": FAINT,
         "automargin": True,
         "title": {"standoff": 8},
     }
@@ -37,15 +59,67 @@ def base_figure(height: int, **layout: Any) -> Figure:
         template="none",
         height=height,
         margin={"l": 8, "r": 12, "t": 12, "b": 8},
-        font={"color": palette.INK, "size": 13},
+        font={"color": INK, "size": 13},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        hoverlabel={"bgcolor": palette.PAGE, "font": {"color": palette.INK, "size": 13}},
+        hoverlabel={"bgcolor": PAGE, "font": {"color": INK, "size": 13}},
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 13}},
         xaxis=axis,
         yaxis=axis,
     )
     figure.update_layout(**layout)
+    return figure
+
+
+def add_marks(
+    figure: Figure, x: Any, y: Any, look: tuple[str, str, int], hover: str, **more: Any
+) -> None:
+    """Adds points; `look` is their colour, symbol and size, open where a symbol ends so."""
+    import plotly.graph_objects as go
+
+    colour, symbol, size = look
+    marker = {
+        "color": colour,
+        "size": size,
+        "symbol": symbol,
+        "line": {"width": 2, "color": colour},
+    }
+    hover = f"{hover}<extra></extra>"
+    more = {"mode": "markers", "marker": marker, "hovertemplate": hover} | more
+    figure.add_trace(go.Scatter(x=x, y=y, **more))
+
+
+def add_steps(figure: Figure, x: Any, y: Any, colour: str, hover: str, **more: Any) -> None:
+    """Adds a line that goes on at each value until the next."""
+    import plotly.graph_objects as go
+
+    line = {"shape": "hv", "color": colour, "width": 2}
+    more = {"line": line, "hovertemplate": f"{hover}<extra></extra>"} | more
+    figure.add_trace(go.Scatter(x=x, y=y, **more))
+
+
+def heat_map(values: NDArray[np.float64], x: list[str], y: list[str], **layout: Any) -> Figure:
+    """Returns a figure of what each place is worth: blue is better, orange is worse."""
+    import plotly.graph_objects as go
+
+    limit = max(float(np.nanmax(np.abs(values))), 1e-9)
+    figure = base_figure(**layout)
+    figure.add_trace(
+        go.Heatmap(
+            z=values,
+            x=x,
+            y=y,
+            zmin=-limit,
+            zmax=limit,
+            colorscale=[[0, BAD], [0.5, NEUTRAL], [1, GOOD]],
+            texttemplate="%{z:+.1f}",
+            xgap=2,
+            ygap=2,
+            showscale=False,
+        )
+    )
+    figure.update_xaxes(showgrid=False)
+    figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure
 
 
@@ -66,3 +140,8 @@ def label_rows(figure: Figure, labels: list[str]) -> None:
         zeroline=False,
         range=[len(labels) - 0.5, -0.5],
     )
+
+
+def dark_forms() -> dict[str, str]:
+    """Returns what the page replaces each colour by when it is dark."""
+    return dict(COLOURS.values())

@@ -5,18 +5,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from workflow_rl.report import palette
+from workflow_rl.report.figures import style
 from workflow_rl.report.figures.style import Figure, base_figure
 
 _PARTS: Final = (
-    ("hosts held", palette.BAD),
-    ("OT service down", palette.WORSE),
-    ("Restores", palette.GOOD),
+    ("hosts held", style.BAD),
+    ("OT service down", style.WORSE),
+    ("Restores", style.GOOD),
 )
 _FIXES: Final = (
-    ("compliant", palette.BETTER, "triangle-up"),
-    ("violation", palette.WORSE, "x"),
-    ("does not count", palette.MUTED, "circle-open"),
+    ("compliant", style.BETTER, "triangle-up"),
+    ("violation", style.WORSE, "x"),
+    ("does not count", style.MUTED, "circle-open"),
 )
 
 
@@ -41,7 +41,7 @@ def timeline_figure(frames: Sequence[dict[str, Any]]) -> Figure:
             x=steps,
             y=[frame["total"] for frame in frames],
             yaxis="y2",
-            line={"color": palette.INK, "width": 1.8},
+            line={"color": style.INK, "width": 1.8},
             name="return so far (right)",
             hovertemplate="%{y:.1f}",
         )

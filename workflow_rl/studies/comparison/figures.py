@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from workflow_rl.report import palette
+from workflow_rl.report.figures import style
 from workflow_rl.report.plots import Plot, log_axis, named_rows, trace_colour
-from workflow_rl.studies.comparison.curve import LearningCurve
+from workflow_rl.studies.comparison.measured import LearningCurve, Measured
 from workflow_rl.studies.comparison.summary import EARLY_WINDOW, Summary
-from workflow_rl.studies.comparison.training import Measured
 
 _POINTS = 200  # of a line, at most
 
@@ -120,7 +119,7 @@ def _dots(
         trace["error_x"] = {
             "type": "data",
             "symmetric": False,
-            "color": palette.MUTED,
+            "color": style.MUTED,
             "arrayminus": [low for low, _ in pairs],
             "array": [high for _, high in pairs],
         }

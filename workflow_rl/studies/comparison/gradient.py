@@ -15,16 +15,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import make_batch
-from workflow_rl.config import PPO_FORMS, PPOConfig, TrainConfig
+from workflow_rl.config import PPO_FORMS, ComparisonConfig, PPOConfig, TrainConfig
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.estimates import Z_95
 from workflow_rl.ppo.rollout import Player
-from workflow_rl.ppo.update import Learner, samples_of
+from workflow_rl.ppo.samples import samples_of
+from workflow_rl.ppo.update import Learner
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.logs import Row
-from workflow_rl.runs.pool import Result
-from workflow_rl.studies.comparison.plan import Plan
+from workflow_rl.runs.pool import Returned
+from workflow_rl.studies.comparison.measured import job_of
 from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
@@ -131,7 +132,7 @@ def first_gradients(
             rollout,
             snapshot.weight.of(rollout.orders),
             job.train.compliance_view,
-            control_variate_gamma=ppo.gamma if ppo.alignment_baseline else None,
+            ppo=ppo,
         )
         samples = samples_of([(rollout, reward)], ppo)
         size = ppo.step_samples(len(samples))
@@ -150,14 +151,14 @@ class NoiseTask:
     number of environments, the length of rollouts and the size of minibatches.
     """
 
-    plan: Plan
+    plan: ComparisonConfig
     name: str = "gradients"
     folder: None = None  # it keeps no files
 
     def stored(self) -> None:
         """Returns nothing: whoever runs a comparison keeps what it gave."""
 
-    def run(self) -> Generator[Row | Result]:
+    def run(self) -> Generator[Row | Returned]:
         """Yields each preset that is being measured, and last the noise of each."""
         plan = self.plan
         with one_thread():
@@ -166,8 +167,8 @@ class NoiseTask:
             alike: dict[tuple[int, ...], GradientNoise] = {}  # by the shape of what is played
             for name in plan.presets:
                 yield {"preset": name}
-                job = plan.job(name, plan.seeds[0])
-                steps = job.train.rollout_steps(plan.episode_length)
+                job = job_of(plan, name, plan.seeds[0])
+                steps = job.train.rollout_steps(plan.game.episode_length)
                 transitions = job.train.n_envs * steps
                 size = job.ppo.step_samples(transitions)
                 shape = (job.train.n_envs, steps, size)
@@ -177,10 +178,10 @@ class NoiseTask:
                     gradients = first_gradients(snapshot, job.train, ppo, batches, plan.seeds[0])
                     alike[shape] = gradient_noise(gradients, size)
                 found[name] = alike[shape]
-        yield Result(found)
+        yield Returned(found)
 
 
-def _snapshot(plan: Plan) -> Training:
+def _snapshot(plan: ComparisonConfig) -> Training:
     """Trains the common policy, by the defaults: 200 environments and whole batches."""
     train = TrainConfig(max_episodes=SNAPSHOT_UPDATES, min_updates=1, stop_at="budget")
     job = TrainJob(plan.game, PPO_FORMS[plan.ppo], train, plan.seeds[0], plan.order)

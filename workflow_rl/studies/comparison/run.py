@@ -5,16 +5,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from workflow_rl.config import PPO_FORMS, Execution, ExperimentConfig
+from workflow_rl.config import PPO_FORMS, ComparisonConfig, Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import read_json, write_json
 from workflow_rl.runs.opening import open_run
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Task
 from workflow_rl.runs.store import TRAININGS, RunDirectory, describe_run, origin_of
 from workflow_rl.studies.comparison.gradient import GradientNoise, NoiseTask
-from workflow_rl.studies.comparison.plan import Plan
+from workflow_rl.studies.comparison.measured import Measured, MeasureTask, job_of
 from workflow_rl.studies.comparison.summary import Summary, as_json, refusal_of_large_updates
-from workflow_rl.studies.comparison.training import Measured, MeasureTask
 from workflow_rl.workflow.orders import TYPES
 
 PURPOSE: Final = "compare-updates"
@@ -47,7 +46,7 @@ class ComparisonRun:
         Seed by seed, so that a slow moment of the machine hits every preset.
         """
         tasks: list[Task] = [
-            MeasureTask(preset, self.plan.job(preset, seed))
+            MeasureTask(preset, job_of(self.plan, preset, seed))
             for seed in self.plan.seeds
             for preset in self.plan.presets
             if not self._path_of(preset, seed).exists()
@@ -86,7 +85,7 @@ class ComparisonRun:
         trainings = [
             _read(
                 self._path_of(preset, seed),
-                self.plan.job(preset, seed).identity(),
+                job_of(self.plan, preset, seed).identity(),
                 Measured.from_json,
             )
             for seed in self.plan.seeds
@@ -103,8 +102,8 @@ class ComparisonRun:
         path = self.directory.path / "comparison.json"
         plan = self.plan
         content: dict[str, Any] = {
-            "red_agent": plan.red_agent,
-            "rules": plan.rules,
+            "red_agent": plan.game.red_agent,
+            "rules": plan.game.rules,
             "workflow": TYPES.format(plan.order),
             "plan": plan.as_json(),
             "equal_seconds": seconds,
@@ -129,18 +128,18 @@ def _noise_of_all(data: dict[str, Any]) -> dict[str, GradientNoise]:
     return {name: GradientNoise.from_json(noise) for name, noise in data.items()}
 
 
-def stored_plan(path: Path) -> Plan:
+def stored_plan(path: Path) -> ComparisonConfig:
     """Returns what is compared in a directory.
 
     Raises:
         InvalidInputError: the directory does not say so.
     """
-    return Plan.from_json(describe_run(path).get("plan") or {})
+    return ComparisonConfig.from_json(describe_run(path).get("plan") or {})
 
 
 @contextmanager
 def open_comparison(
-    plan: Plan | None = None,
+    plan: ComparisonConfig | None = None,
     *,
     parallel: int = 1,
     checkpoint_dir: Path = Path("logs"),
@@ -159,7 +158,7 @@ def open_comparison(
     Raises:
         InvalidInputError: the comparison cannot be opened.
     """
-    plan = plan or Plan()
+    plan = plan or ComparisonConfig()
     with open_run(
         ExperimentConfig(game=plan.game, ppo=PPO_FORMS[plan.ppo], seed=plan.seeds[0]),
         purpose=PURPOSE,

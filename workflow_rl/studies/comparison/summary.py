@@ -1,16 +1,16 @@
-"""A comparison in figures: each preset's means over seeds, and what they say."""
+"""A comparison in numbers and in words: each preset's means over seeds, and what they say."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from workflow_rl.config import TrainConfig
+from workflow_rl.config import ComparisonConfig, TrainConfig
 from workflow_rl.estimates import MeanAndDeviation
 from workflow_rl.studies.comparison.gradient import GradientNoise
-from workflow_rl.studies.comparison.training import Measured
+from workflow_rl.studies.comparison.measured import Measured
 
 WINDOW: Final = 600  # episodes of a mean at the end: the objective's, at 200 environments
 EARLY_WINDOW: Final = 100  # episodes of a mean on the way
@@ -146,3 +146,54 @@ def as_json(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
         asdict(summary) | {"noise": None if summary.noise is None else summary.noise.as_json()}
         for summary in summaries
     ]
+
+
+# --- in sentences and one table: terminal and page open with them
+
+
+def answer_of(plan: ComparisonConfig, summaries: Sequence[Summary], seconds: float) -> list[str]:
+    """Returns the answer: which preset is best at equal transitions, at equal time, and why.
+
+    Args:
+        plan: what was compared.
+        summaries: each preset's.
+        seconds: the time at which all are compared.
+    """
+    told = []
+    if best := _best(summaries, lambda s: s.reward.mean):
+        told.append(
+            f"After {plan.transitions:,} transitions {best.preset} has the highest reward, "
+            f"{over_seeds(best.reward, 1)}, at a compliance of {over_seeds(best.compliance, 3)} "
+            f"(± is the standard deviation of {len(plan.seeds)} seeds)."
+        )
+    if best := _best(summaries, lambda s: s.reward_at_time.mean):
+        told.append(
+            f"After {seconds:.1f} s on one core, when the quickest was through, {best.preset} has: "
+            f"{over_seeds(best.reward_at_time, 1)}."
+        )
+    if best := _best(summaries, lambda s: s.compliance.mean):
+        told.append(
+            f"The order is followed most by {best.preset}: {over_seeds(best.compliance, 3)}."
+        )
+    if best := _best(summaries, lambda s: -s.noise.noise if s.noise else math.nan):
+        assert best.noise is not None
+        told.append(f"A step's gradient is least noisy in {best.preset} ({best.noise.noise:.2g}).")
+    if best := _best(summaries, lambda s: s.rate):
+        told.append(f"The quickest is {best.preset}: {best.rate:,.0f} transitions a second.")
+    return told
+
+
+def _best(summaries: Sequence[Summary], value: Callable[[Summary], float]) -> Summary | None:
+    """Returns the preset with the highest value; None if there is nothing to compare."""
+    known = [s for s in summaries if not math.isnan(value(s))]
+    return max(known, key=value) if len(known) > 1 else None
+
+
+def over_seeds(value: MeanAndDeviation, decimals: int) -> str:
+    """Writes a mean over seeds with their standard deviation."""
+    if math.isnan(value.mean):
+        return "-"
+    mean = f"{value.mean:,.{decimals}f}"
+    if math.isnan(value.deviation):
+        return mean
+    return f"{mean} ± {value.deviation:,.{decimals}f}"

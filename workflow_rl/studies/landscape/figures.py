@@ -4,10 +4,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from workflow_rl.report import palette
-from workflow_rl.report.plots import PageTable, Plot, named_rows, trace_colour
+from workflow_rl.report.figures import style
+from workflow_rl.report.plots import Plot, named_rows, trace_colour
 from workflow_rl.studies.landscape.analysis import Analysis
-from workflow_rl.studies.landscape.words import with_interval
 from workflow_rl.workflow.short_names import legend, short_order
 
 _ENDS: Final = 10  # orders from each end of the ranking that are named
@@ -24,30 +23,6 @@ def landscape_figures(analysis: Analysis) -> list[Plot]:
     if len(analysis.landscape.seeds) > 1:
         plots.append(_agreement(analysis))
     return plots + [_regret(analysis, measure) for measure in _REGRETS if analysis.regrets]
-
-
-def ranking_table(analysis: Analysis) -> PageTable:
-    """Returns every order with its reward, the interval of its rank and its compliance."""
-    land = analysis.landscape
-    rows = [
-        (
-            f"{place}. {land.format(s.order)}",
-            with_interval(s.reward),
-            f"{s.rank_low} to {s.rank_high}",
-            f"{s.compliance:.3f}",
-            f"{s.compliance_true:.3f}",
-            f"{s.compliant} of {len(land.seeds)}",
-        )
-        for place, s in enumerate(analysis.standings, 1)
-    ]
-    return PageTable(
-        ("order", "reward, 95 %", "rank, 95 %", "complied", "true", "seeds"),
-        rows,
-        "complied: share of fixes that followed the order; true: by where Red really was; seeds: "
-        "for how many the order complied. Orders that did not comply in most "
-        f"{land.tries} come last.",
-        "All orders",
-    )
 
 
 def _ends(analysis: Analysis) -> Plot:
@@ -75,7 +50,7 @@ def _ends(analysis: Analysis) -> Plot:
         "x": [s.reward.mean for _, s in shown],
         "y": list(range(len(shown))),
         "error_x": {"array": widths, "thickness": 2} if known else {"visible": False},
-        "marker": {"size": 9, "color": palette.INK, "symbol": "diamond"},
+        "marker": {"size": 9, "color": style.INK, "symbol": "diamond"},
     }
     layout = named_rows([f"{place}. {short_order(land.order(s.order))}" for place, s in shown])
     return Plot(
@@ -124,13 +99,14 @@ def _means(analysis: Analysis, places: list[int], names: list[str]) -> dict[str,
         "y": [s.reward.mean for s in standings],
         "error_y": {"array": widths, "thickness": 1} if has_interval else {"visible": False},
         "text": [
-            f"{name}<br>compliance {s.compliance:.3f}, complied for {s.compliant} of "
-            f"{len(land.seeds)} seeds; rank {s.rank_low} to {s.rank_high}"
+            f"{name}<br>compliance {land.compliance[:, s.order].mean():.3f}, complied for "
+            f"{land.compliant_seeds[s.order]} of {len(land.seeds)} seeds; rank {s.rank_low} to "
+            f"{s.rank_high}"
             for name, s in zip(names, standings, strict=True)
         ],
         "marker": {
             "size": 7,
-            "color": palette.INK,
+            "color": style.INK,
             "symbol": ["circle" if land.is_eligible[s.order] else "x" for s in standings],
         },
     }

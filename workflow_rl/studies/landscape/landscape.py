@@ -8,8 +8,10 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Floats
+from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.workflow.orders import TYPES, Indices, Order, Orders
 from workflow_rl.workflow.units import units_of
 
@@ -19,11 +21,6 @@ _KINDS: Final = {  # column -> its type
     "compliance": np.float64,
     "compliance_true": np.float64,
     "is_compliant": np.bool_,
-    "updates": np.int64,
-}
-_NAMES: Final = {  # column -> its name in a training's result
-    "reward": "env_reward",
-    "error": "env_reward_error",
 }
 
 
@@ -43,7 +40,6 @@ class Landscape:
     compliance: Floats
     compliance_true: Floats
     is_compliant: NDArray[np.bool_]
-    updates: NDArray[np.int64]
     orders: Orders = TYPES
     policy: str = ""  # who played every order; empty: each was trained
 
@@ -81,6 +77,11 @@ class Landscape:
         return self.orders.classes_of_equals(self.red_agent)
 
     @property
+    def compliant_seeds(self) -> NDArray[np.int64]:
+        """(orders,) for how many seeds an order complied."""
+        return np.asarray(self.is_compliant.sum(axis=0))
+
+    @property
     def is_reliable(self) -> NDArray[np.bool_]:
         """(orders,) whether an order complied for every seed."""
         return np.asarray(self.is_compliant.all(axis=0))
@@ -100,42 +101,51 @@ class Landscape:
         return np.asarray(self.reward - level + level.mean())
 
     @classmethod
-    def of_trials(
+    def of_tried(
         cls,
-        red_agent: str,
-        rules: str,
+        game: GameConfig,
         threshold: float,
-        trials: Mapping[int, Sequence[Mapping[str, Any]]],
+        tried: Mapping[int, Sequence[TriedOrder]],
         orders: Orders = TYPES,
         policy: str = "",
     ) -> Self:
-        """Returns the landscape of finished exhaustive searches.
+        """Returns the landscape of orders that were all tried.
 
         Args:
-            red_agent: who attacked.
-            rules: the rule set.
+            game: what was played.
             threshold: compliance that makes an order compliant.
-            trials: for each seed the trials as `summary.json` lists them.
-            orders: those that were searched.
+            tried: every order once for each seed.
+            orders: those that there are.
             policy: who played them, if none was trained.
 
         Raises:
             InvalidInputError: an order is missing.
         """
         columns: dict[str, NDArray[Any]] = {
-            name: np.zeros((len(trials), orders.count), kind) for name, kind in _KINDS.items()
+            name: np.zeros((len(tried), orders.count), kind) for name, kind in _KINDS.items()
         }
-        for row, (seed, entries) in enumerate(trials.items()):
-            found = {orders.index(entry["workflow"]): entry for entry in entries}
+        for row, (seed, those) in enumerate(tried.items()):
+            found = {one.order: one for one in those}
             if len(found) != orders.count:
                 raise InvalidInputError(
                     f"the run of seed {seed} has {len(found)} of the {orders.count} orders"
                 )
             for place, order in enumerate(orders.listed().tolist()):
-                for name, column in columns.items():
-                    column[row, place] = found[order][_NAMES.get(name, name)]
-        seeds = tuple(trials)
-        return cls(red_agent, rules, threshold, seeds, **columns, orders=orders, policy=policy)
+                result = found[order].result
+                columns["reward"][row, place] = result.reward.mean
+                columns["error"][row, place] = result.reward.error
+                columns["compliance"][row, place] = result.compliance.mean
+                columns["compliance_true"][row, place] = result.compliance_true.mean
+                columns["is_compliant"][row, place] = found[order].is_compliant
+        return cls(
+            game.red_agent,
+            game.rules,
+            threshold,
+            tuple(tried),
+            **columns,
+            orders=orders,
+            policy=policy,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Returns the landscape as plain data, a row per order."""

@@ -30,16 +30,13 @@ class ShrunkMeans:
 
 @dataclass(frozen=True)
 class Standing:
-    """One order's place."""
+    """One order's place in the ranking of a landscape, which holds what was measured."""
 
     order: int  # its column
     reward: Estimate  # mean of its trainings, one for each seed
     believed: float  # that mean, shrunk
     rank_low: int  # 95 % interval of its rank among all
     rank_high: int
-    compliance: float
-    compliance_true: float
-    compliant: int  # seeds for which it complied
 
 
 def shrink_means(landscape: Landscape) -> ShrunkMeans:
@@ -99,9 +96,6 @@ def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Stand
             believed=float(shrunk.mean[order]),
             rank_low=min(math.floor(low[order]), place),
             rank_high=max(math.ceil(high[order]), place),
-            compliance=float(landscape.compliance[:, order].mean()),
-            compliance_true=float(landscape.compliance_true[:, order].mean()),
-            compliant=int(landscape.is_compliant[:, order].sum()),
         )
         for place, order in places
     ]

@@ -12,9 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from workflow_rl.config import SearchConfig
-from workflow_rl.estimates import Floats, half_widths
+from workflow_rl.estimates import Estimate, Floats, half_widths
+from workflow_rl.evaluation.result import Result
 from workflow_rl.ordersearch.recommend import recommend
-from workflow_rl.ordersearch.strategies import Observation, Strategy, make_strategy
+from workflow_rl.ordersearch.strategies import Strategy, TriedOrder, make_strategy
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.ranking import shrink_means
 from workflow_rl.workflow.orders import Orders
@@ -74,17 +75,17 @@ class StoredOrders:
         """What is searched."""
         return self._landscape.orders
 
-    def trial(self, order: int, rng: np.random.Generator) -> Observation:
+    def trial(self, order: int, rng: np.random.Generator) -> TriedOrder:
         """Returns what trying an order gives this time."""
         land = self._landscape
         seed = int(rng.integers(len(land.seeds)))
         equal = int(rng.choice(self._equals[self._place[order]]))
-        return Observation(
-            order,
-            float(self._values[seed, equal]),
-            float(land.compliance[seed, equal]),
-            bool(land.is_compliant[seed, equal]),
+        reward = Estimate.from_error(
+            float(self._values[seed, equal]), float(land.error[seed, equal])
         )
+        compliance = Estimate(float(land.compliance[seed, equal]))
+        result = Result(land.red_agent, 1, reward, compliance)
+        return TriedOrder(order, result, bool(land.is_compliant[seed, equal]))
 
     def shortfall(self, order: int) -> float:
         """Returns by how much an order is worth less than the best."""
@@ -92,8 +93,8 @@ class StoredOrders:
 
 
 def searched(
-    chooser: Strategy, trial: Callable[[int, int], Observation], checkpoints: Sequence[int]
-) -> Iterator[Sequence[Observation]]:
+    chooser: Strategy, trial: Callable[[int, int], TriedOrder], checkpoints: Sequence[int]
+) -> Iterator[Sequence[TriedOrder]]:
     """Searches, and yields what was seen up to each checkpoint.
 
     Args:
@@ -101,7 +102,7 @@ def searched(
         trial: gives what trying an order finds, told the order and the number of the trial.
         checkpoints: numbers of trials, rising.
     """
-    seen: list[Observation] = []
+    seen: list[TriedOrder] = []
     for number in checkpoints:
         while len(seen) < number:
             seen.append(trial(chooser.pick(seen, []).order, len(seen)))
@@ -139,7 +140,7 @@ def replay_search(
     found = np.empty((len(MEASURES), len(checkpoints)))
     searching = searched(chooser, lambda order, _: orders.trial(order, rng), checkpoints)
     for k, seen in enumerate(searching):
-        tried = [orders.shortfall(observation.order) for observation in seen]
+        tried = [orders.shortfall(one.order) for one in seen]
         found[:, k] = (
             orders.shortfall(recommend(orders.orders, seen).order),
             min(tried),

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from workflow_rl.config import Execution, ExperimentConfig, whole_number
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
-from workflow_rl.files import read_json, write_json
+from workflow_rl.files import write_json
 from workflow_rl.runs.opening import open_run
 from workflow_rl.runs.pool import Event, Pool
 from workflow_rl.runs.search import Search
@@ -20,6 +20,7 @@ from workflow_rl.runs.store import (
     describe_run,
     origin_of,
 )
+from workflow_rl.runs.trials import Trial, TrialFile, tried_in, with_status
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.workflow.orders import LISTABLE, Orders, orders_of
 
@@ -47,8 +48,7 @@ class LandscapeRun:
     def events(self) -> Iterator[tuple[int, Event]]:
         """Trains what is not trained yet; yields what happens, with the place of the seed."""
         for number, seed in enumerate(self.seeds):
-            summary = self.path_of(number) / SUMMARY_FILE
-            if summary.exists() and not read_json(summary).get("failed"):
+            if (self.path_of(number) / SUMMARY_FILE).exists() and not self._failed(number):
                 self.done = (number + 1) * self.orders.count
                 continue
             with self._part(number, exhaustive(self.config, seed)) as directory:
@@ -56,20 +56,27 @@ class LandscapeRun:
                 for event in search.events():
                     self.done = number * self.orders.count + len(search.done)
                     yield number, event
-            for failure in read_json(summary).get("failed", ()):
+            for trial in self._failed(number):
                 raise TrainingFailedError(
-                    f"a landscape needs every order, but {failure['workflow']} of seed {seed} "
-                    f"failed: {failure['reason']}; try it again with --resume"
+                    f"a landscape needs every order, but {self.orders.format(trial.order)} of seed "
+                    f"{seed} failed: {trial.failure}; try it again with --resume"
                 )
 
     def table(self) -> Landscape:
         """Returns what every order gave for every seed, once all are trained."""
-        trials: dict[int, Any] = {
-            seed: read_json(self.path_of(number) / SUMMARY_FILE)["trials"]
-            for number, seed in enumerate(self.seeds)
-        }
-        game, threshold = self.config.game, self.config.train.compliance_threshold
-        return Landscape.of_trials(game.red_agent, game.rules, threshold, trials, self.orders)
+        tried = {seed: tried_in(self._trials(number)) for number, seed in enumerate(self.seeds)}
+        config = self.config
+        return Landscape.of_tried(
+            config.game, config.train.compliance_threshold, tried, self.orders
+        )
+
+    def _trials(self, number: int) -> list[Trial]:
+        file = TrialFile(self.path_of(number), self.orders)
+        file.read()
+        return file.trials
+
+    def _failed(self, number: int) -> list[Trial]:
+        return with_status(self._trials(number), "failed")
 
     def path_of(self, number: int) -> Path:
         """Returns the run directory of a seed, by its place."""

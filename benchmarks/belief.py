@@ -1,0 +1,183 @@
+"""How right the belief about Red is on fresh games, and how fast.
+
+python -m benchmarks.belief
+python -m benchmarks.belief --blue greedy ppo --red-agent meander --green-agent active
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.calibration import Forecasts, brier_of_groups
+from benchmarks.measure import Benchmark, Row, Work, number
+from workflow_rl.agents.named import make_agent
+from workflow_rl.belief.belief import Belief
+from workflow_rl.config import MAX_SEED, MIXED, RED_AGENTS, GameConfig
+from workflow_rl.envs.spaces import derived_seed
+from workflow_rl.scenario.tables import NUM_HOSTS, USER0
+from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.sim.state import Access, Mark
+
+TIMED_ENVS: Final = 256
+TIMED_PARTICLES: Final = (100, 1_000)
+_OTHERS: Final = np.arange(NUM_HOSTS) != USER0  # Red holds User0 in every game
+
+
+@dataclass(frozen=True)
+class PlayedStep:
+    """What Blue did and saw in a step of many games, and the truth after it."""
+
+    actions: NDArray[np.int64]
+    observation: NDArray[np.int8]
+    access: NDArray[np.int8]
+    ot_stopped: NDArray[np.bool_]
+    red_agent: NDArray[np.int8]
+
+
+def play(agent: Any, game: GameConfig, games: int, seed: int) -> Iterator[PlayedStep]:
+    """Yields the steps of some games as an agent plays them."""
+    batch = Batch(games, game, autoreset=False)
+    batch.reset(seed)
+    agent.begin(games, seed)
+    for step in range(game.episode_length):
+        actions = agent.act(batch.observation, batch.out.action_mask, step).astype(np.int64)
+        batch.step(actions)
+        yield PlayedStep(
+            actions,
+            batch.observation.copy(),
+            batch.out.red_access.copy(),
+            ~batch.state["ot_running"],
+            batch.state["red_agent"].copy(),
+        )
+
+
+def make_belief(game: GameConfig, num_envs: int, particles: int) -> Belief:
+    """Returns a belief that knows what the game's rules are and how Red was drawn."""
+    return Belief(
+        num_envs,
+        rules=game.rules,
+        red_agents=dict(zip(RED_AGENTS, game.red_weights, strict=True)),
+        particles=particles,
+        observation=game.observation,
+        green_agent=game.green_agent,
+    )
+
+
+class Calibration:
+    """How the belief did in the games of one Blue agent; hosts are all but User0."""
+
+    def __init__(self, steps: Iterator[PlayedStep], game: GameConfig, games: int) -> None:
+        """Follows the games and compares what could be believed with what was true."""
+        belief = make_belief(game, games, max(TIMED_PARTICLES))
+        self.held, self.privileged = Forecasts(games), Forecasts(games)
+        ot_stopped = Forecasts(games)
+        bits, truths, states = [], [], []
+        for step in steps:
+            belief.update(step.observation, step.actions)
+            access, is_held = belief.access[:, _OTHERS], (step.access != Access.NONE)[:, _OTHERS]
+            self.held.add(1.0 - access[..., Access.NONE], is_held)
+            is_privileged = (step.access == Access.PRIVILEGED)[:, _OTHERS]
+            self.privileged.add(access[..., Access.PRIVILEGED], is_privileged)
+            ot_stopped.add(belief.ot_stopped, step.ot_stopped)
+            shown = step.observation[:, :CHALLENGE_SIZE].reshape(games, NUM_HOSTS, 4)[:, _OTHERS]
+            bits.append((shown @ (1 << np.arange(4))).astype(np.int8))
+            truths.append(is_held)
+            states.append(belief.num_states)
+        shown_bits, truth = np.stack(bits), np.stack(truths)
+        self.scores: Row = {
+            "held": self.held.brier,
+            "held, by the mark": float(np.mean((shown_bits >> 2 != Mark.NO) != truth)),
+            "held, by four bits": brier_of_groups(shown_bits, truth),
+            "privileged": self.privileged.brier,
+            "OT stopped": ot_stopped.brier,
+        }
+        self.known: Row = {
+            "red agent": float(belief.red_agent[np.arange(games), step.red_agent].mean()),
+            "states": float(np.mean(states)),
+            "most": int(np.max(states)),
+            "exact": float(belief.is_exact.mean()),
+        }
+
+
+def following(game: GameConfig, steps: Sequence[PlayedStep], particles: int) -> tuple[Work, float]:
+    """Returns the work of following some games, a step a call, and how many states that keeps."""
+    belief = make_belief(game, TIMED_ENVS, particles)
+    states = []
+    for step in steps:
+        belief.update(step.observation, step.actions)
+        states.append(belief.num_states.mean())
+    at = len(steps)
+
+    def work() -> int:
+        nonlocal at
+        if at == len(steps):
+            belief.reset()
+            at = 0
+        belief.update(steps[at].observation, steps[at].actions)
+        at += 1
+        return TIMED_ENVS
+
+    return work, float(np.mean(states))
+
+
+def measure(bench: Benchmark) -> None:
+    """Measures the belief in the games of every Blue agent."""
+    args = bench.args
+    agents = {name: make_agent(name, rules=bench.game.rules) for name in args.blue}
+    found: dict[str, Calibration] = {}
+    works: dict[tuple[str, int], Work] = {}
+    states: dict[tuple[str, int], float] = {}
+    for k, (blue, agent) in enumerate(agents.items()):
+        bench.tell(f"games of {blue}")
+        game = replace(bench.game, observation=agent.observation)
+        played = play(agent, game, args.games, derived_seed(args.seed, 2 * k))
+        found[blue] = Calibration(played, game, args.games)
+        steps = list(play(agent, game, TIMED_ENVS, derived_seed(args.seed, 2 * k + 1)))
+        for particles in TIMED_PARTICLES:
+            key = blue, particles
+            works[key], states[key] = following(game, steps, particles)
+    several = list(found.values())
+    tables = bench.tables
+    tables["Red holds the host"] = Forecasts.together([one.held for one in several]).rows()
+    privileged = Forecasts.together([one.privileged for one in several])
+    tables["Red holds it with privileges"] = privileged.rows()
+    tables[
+        "Brier scores: 0 is perfect; by four bits: how often a host that shows them was held"
+    ] = [{"Blue": blue, **one.scores} for blue, one in found.items()]
+    tables["what is known at the end; states that explain what was seen"] = [
+        {"Blue": blue, **one.known} for blue, one in found.items()
+    ]
+    rates = bench.rates(works)
+    tables[f"updates, {TIMED_ENVS} environments side by side, one thread"] = [
+        {"Blue": key[0], "particles": key[1], "states": states[key], "updates per second": rate}
+        for key, rate in rates.items()
+    ]
+    few, many = TIMED_PARTICLES
+    for blue in agents:
+        bench.ratios[f"{blue}: {few} / {many} particles"] = rates[blue, few] / rates[blue, many]
+
+
+def main() -> int:
+    """Runs the benchmark."""
+    bench = Benchmark(
+        "belief",
+        "measure how right the belief about Red is on fresh games, and how fast",
+        game_flags=("red_agent", "rules", "green_agent", "episode_length"),
+        seconds=0.3,
+        mixed=True,
+    )
+    bench.parser.set_defaults(red_agent=MIXED)
+    everybody = ["random", "greedy", "ppo", "cardiff"]
+    bench.flag("--blue", nargs="+", default=everybody, help="who defends: what `evaluate` takes")
+    bench.flag("--games", type=number(2, 100_000), default=1_000, help="of each of them")
+    bench.flag("--seed", type=number(0, MAX_SEED), default=0, help="which games are played")
+    return bench.run(measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

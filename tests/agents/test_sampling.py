@@ -1,0 +1,88 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_rl.agents.sampling import pick, sample
+
+LARGEST = np.nextafter(np.float32(1), np.float32(0))
+
+
+def by_definition(row: Any, uniform: float, allowed: Any) -> int:
+    """The first output at which the running sum exceeds the uniform's share of the whole."""
+    running = np.cumsum(np.where(allowed, row, 0))
+    return int(np.flatnonzero(running > uniform * running[-1])[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("masked", [False, True])
+@given(data=st.data())
+def test_an_output_is_drawn_as_by_definition(masked: bool, dtype: Any, data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    size, rows, n = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 4)), 40
+    weights = rng.integers(0, 4, (rows, size))  # whole numbers: every sum is exact
+    weights[:, rng.integers(size)] += 1
+    ids, uniforms = rng.integers(0, rows, n), rng.integers(0, 64, n) / 64
+    masks = rng.random((n, size)) < 0.5
+    masks[np.arange(n), weights[ids].argmax(axis=1)] = True
+    allowed = masks if masked else np.ones_like(masks)
+    drawn, mass = sample(
+        ids, weights.astype(dtype), uniforms.astype(dtype), masks if masked else None
+    )
+    expected = [
+        by_definition(weights[i], u, a) for i, u, a in zip(ids, uniforms, allowed, strict=True)
+    ]
+    assert drawn.tolist() == expected
+    assert (mass is None) == (not masked)
+    if mass is not None:
+        assert mass.tolist() == (weights[ids] * masks).sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_draws_come_as_often_as_their_weights_say(masked: bool) -> None:
+    rng, n = np.random.default_rng(0), 50_000
+    row = rng.random(20).astype(np.float32) ** 4
+    allowed = rng.random(20) < 0.5 if masked else np.ones(20, np.bool_)
+    masks = np.tile(allowed, (n, 1)) if masked else None
+    drawn, _ = sample(np.zeros(n, np.int32), row[None], rng.random(n, np.float32), masks)
+    counts = np.bincount(drawn, minlength=20)
+    assert not counts[~allowed].any()
+    expected = n * row[allowed] / row[allowed].sum()
+    freedom = len(expected) - 1
+    chi_square = ((counts[allowed] - expected) ** 2 / expected).sum()
+    assert chi_square < freedom + 5 * np.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize("uniform", [np.float32(0), LARGEST])
+@pytest.mark.parametrize("masked", [False, True])
+def test_what_cannot_happen_is_never_drawn(masked: bool, uniform: Any) -> None:
+    rng, n = np.random.default_rng(0), 1_000
+    weights = rng.random((n, 30)).astype(np.float32)
+    weights[:, [0, 7, 29]] = 0
+    masks = rng.random((n, 30)) < 0.2
+    masks[:, 5] = True
+    drawn, _ = sample(np.arange(n), weights, np.full(n, uniform), masks if masked else None)
+    assert (weights[np.arange(n), drawn] > 0).all()
+    assert not masked or masks[np.arange(n), drawn].all()
+
+
+def test_where_all_that_is_allowed_weighs_nothing_the_first_of_it_is_taken() -> None:
+    weights = np.array([[1.0, 0, 0, 0]])
+    masks = np.array([[False, False, True, True]])
+    drawn, mass = sample(np.zeros(1, np.int64), weights, np.array([0.5]), masks)
+    assert drawn.tolist() == [2]
+    assert mass is not None
+    assert 0 < mass[0] < 1e-20
+
+
+def test_a_threshold_that_rounding_puts_at_the_sum_takes_the_last_that_can_happen() -> None:
+    for threshold in (2.9, 3.0, 3.1):
+        assert pick(np.array([0.0, 1.0, 2.0, 0.0]), threshold) == 2
+    assert pick(np.array([0.0, 1.0, 2.0, 0.0]), 0.0) == 1
+
+
+def test_nothing_is_drawn_for_nobody() -> None:
+    drawn, mass = sample(np.empty(0, np.int32), np.ones((2, 3)), np.empty(0), None)
+    assert (drawn.shape, mass) == ((0,), None)

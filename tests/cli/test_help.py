@@ -1,0 +1,142 @@
+"""Help: the basic flags of a command on one screen, every flag of it by `--help-all`."""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import workflow_rl
+from workflow_rl.cli import build_parser, main
+from workflow_rl.cli.help import Parser, is_basic
+
+ROOT = Path(workflow_rl.__file__).parent.parent
+SCRIPT = ROOT / "workflow_rl" / "parallel_train_workflow_rl.py"
+
+
+def parsers() -> dict[str, Parser]:
+    """Every command's parser; without a name that of all."""
+    whole = build_parser()
+    (commands,) = (a for a in whole._actions if isinstance(a, argparse._SubParsersAction))
+    return {"": whole} | {n: p for n, p in commands.choices.items() if n != "bench"}
+
+
+PARSERS = parsers()
+COMMANDS = [name for name in PARSERS if name]
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def flags_in(text: str) -> list[str]:
+    return re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_help_is_one_screen(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*name.split(), "--help"])
+    out, err = capsys.readouterr()
+    assert (stop.value.code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith(f"usage: workflow-rl {name}".rstrip())
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 80
+    assert len(flags_in(out)) <= 15
+    assert "default: None" not in out
+    if name:
+        assert out.count(f"  workflow-rl {name}") in (1, 2)  # examples
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_all_help_has_every_flag_with_its_default_once_and_all_examples(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help-all"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    parser = PARSERS[name]
+    named = [action.option_strings[0] for action in parser.flags if action.option_strings]
+    assert sorted(flags_in(out)) == sorted([*named, "--help", "--help-all"])
+    words = " ".join(out.split())
+    for action in parser.flags:
+        told = " ".join((action.help or "").split()) % vars(action)
+        unsaid = action.default in (None, argparse.SUPPRESS) or action.nargs == 0
+        if action.option_strings and not unsaid:
+            told += f" (default: {action.default})"
+        assert told in words  # whole: no word is broken at the end of a line
+        assert told.count("(default: ") <= 1
+        assert "None)" not in told
+    for example in parser.examples:
+        assert f"  {example}\n" in out
+    for flag in set(re.findall(r"--[a-z-]+", out)) - {"--help", "--help-all"}:
+        assert flag in parser._option_string_actions, flag
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_are_commands(name: str) -> None:
+    assert PARSERS[name].examples
+    for example in PARSERS[name].examples:
+        words = shlex.split(example[example.index("workflow-rl") :])
+        assert build_parser().parse_args(words[1:]).command == name
+
+
+def test_basic_flags_are_some_of_them_and_said_once_at_the_setting() -> None:
+    search, landscape = PARSERS["search"], PARSERS["landscape"]
+    basic = {a.option_strings[0] for a in search.flags if is_basic(a)}
+    assert {"--red-agent", "--n-workflows", "--resume"} <= basic
+    assert not {"--gamma", "--vector", "--no-report"} & basic
+    assert "--min-updates" in basic
+    assert "--min-updates" not in flags_in(landscape.format_help())  # this command's own choice
+
+
+def test_every_flag_in_the_documents_is_a_flag_of_its_command() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "Makefile"]
+    found = 0
+    for page in pages:
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        if page.name == "CHANGELOG.md":
+            continue
+        for command, rest in re.findall(
+            r"(?:workflow-rl ([a-z-]+)|parallel_train_workflow_rl\.py)([^`\n;|]*)", text
+        ):
+            known = PARSERS.get(command or "search")
+            if known is None:
+                continue
+            for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest):
+                found += 1
+                assert flag in known._option_string_actions, f"{page.name}: {command} {flag}"
+    assert found > 100
+
+
+def test_the_documented_script_explains_itself(tmp_path: Path) -> None:
+    shown = subprocess.run(
+        [sys.executable, SCRIPT, "--help"], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert shown.stderr == ""
+    assert "--red-agent NAME" in shown.stdout
+    assert len(shown.stdout.splitlines()) <= 45
+
+
+def test_the_overview_names_every_command_and_the_exit_codes() -> None:
+    shown = " ".join(PARSERS[""].format_help().split())
+    for name in COMMANDS:
+        assert f" {name} " in shown
+    for code in ("0 done", "1 the work failed", "2 the request was wrong", "130 interrupted"):
+        assert code in shown
+
+
+def test_a_wrong_flag_is_answered_in_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["search", "--speed", "3"])
+    assert stop.value.code == 2
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: workflow-rl")
+    assert error.endswith("error: unrecognized arguments: --speed 3")

@@ -1,0 +1,325 @@
+"""Whatever is asked for wrongly is answered in one sentence, with code 2, and writes nothing."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.policies import config_of, new_policy, policy_file, weights
+from tests.cli.run import complaint, refusal, run
+from tests.parity.fixtures import MAIN_BLINE
+from tests.playbook.runs import finished
+from workflow_rl.agents.policy import POLICY_KIND
+from workflow_rl.cli import main
+from workflow_rl.config import stored
+from workflow_rl.files import save_arrays
+from workflow_rl.scenario.tables import HOST_NAMES
+
+BESIDE = Path(__file__).parent.parent / "studies" / "landscape" / "data" / "bline.json"
+FIXABLE = [name for name in HOST_NAMES if name != "User0"]
+TYPES = "'op_server > enterprise > op_host > user > defender'"
+PLAYED = "landscape --policy universal --games 4 --max-steps 10"
+LONG = "x" * 5_000
+
+SETTINGS = {
+    "search --preset fast": "unknown preset 'fast': choose one of episode, hybrid, minibatch",
+    "search --ppo newest": "unknown form of PPO 'newest': choose one of tuned, documented, modern",
+    "search --strategy luck": "unknown strategy 'luck': choose one of gp-ucb, random, round-robin",
+    "search --warm-start hot": "unknown warm start 'hot': choose one of common, universal",
+    "search --alignment sometimes": "choose one of adaptive, fixed",
+    "search --compliance-view blurred": "choose one of observed, true",
+    "search --stop-at noon": "choose one of compliance, budget",
+    "search --red-agent nobody": "choose one of bline, meander, sleep, mixed",
+    "search --rules house": "choose one of main, competition",
+    "search --observation all": "choose one of challenge, cardiff",
+    "search --green-agent busy": "choose one of sleep, active",
+    "search --compliance-threshold 1.5": "compliance_threshold must be a number from 0 to 1",
+    "search --compliance-threshold -0.1": "compliance_threshold must be a number from 0 to 1",
+    "search --compliance-threshold nan": "compliance_threshold must be a number from 0 to 1",
+    "search --alignment-lambda inf": "alignment_lambda must be a number of 0 or more",
+    "search --gp-beta -1": "gp_beta must be a number of 0 or more",
+    "search --n-envs 0": "n_envs must be a whole number from 1",
+    "search --max-episodes 0": "max_episodes must be a whole number from 1",
+    "search --max-episodes 6 --min-episodes 7": "min_updates must be a whole number from 1 to 6",
+    "search --max-steps 0": "episode_length must be a whole number from 1",
+    "search --update-steps 10": "update_steps must be a whole number from 200",
+    "search --learning-rate 0": "learning_rate must be a number above 0",
+    "search --hidden 0": "units of a hidden layer must be a whole number from 1",
+    "search --initial-design 121": "initial_design must be a whole number from 1 to 120",
+    "search --seed -1": "seed must be a whole number from 0",
+    "search --max-episodes 1 --update-steps 12000": "this would never finish an episode",
+    "search --n-envs 1 --update-steps 20000": "this would never update: 50 episodes of 100 steps",
+    "search --preset original": "one policy without a workflow: use `workflow-rl train`",
+    "landscape --preset original": "one policy without a workflow: choose others",
+    f"train --workflow {TYPES} --preset original": "train one policy without a workflow",
+    "train --vector carrier-pigeon": "shared, pipes, serial",
+    "train --vector pipes --vector-mode async": "the vector mode async goes with",
+    "train --env-workers 0": "env_workers must be a whole number from 1",
+    "train --step-timeout -1": "above 0",
+    "train --vector-mode async --action-space cardiff": "goes with the vector mode sync only",
+    "search --backend cyborg --cyborg-path .": "CybORG",
+    "train --backend cyborg --cyborg-path .": "CybORG",
+    "compare-updates --transitions 5000": "the preset parallel200 would never update",
+    "compare-updates --presets fast": "unknown preset 'fast'",
+    "compare-updates --ppo best": "unknown form of PPO",
+    "compare-updates --seeds 0": "--seeds must be a whole number from 1",
+    "compare-updates --parallel-trainings 0": "--parallel-trainings must be a whole number from 1",
+    "landscape --seeds 0": "--seeds must be a whole number from 1",
+    "landscape --replays -1": "--replays must be a whole number from 0",
+    "play --episode-length 1000001": "episode_length must be a whole number from 1",
+    "play --seed -1": "--seed must be a whole number from 0",
+    "play --green-agent blue": "unknown green agent 'blue': choose one of sleep, active",
+}
+EXECUTION = {
+    f"{command} {flags}": said
+    for command in ("search", "landscape", "compare-updates")
+    for flags, said in {
+        "--executor cloud": "unknown executor 'cloud': choose one of serial, processes, ray",
+        "--ray-address auto": "--ray-address only goes with --executor ray",
+        "--resume nowhere": "nowhere is not a run directory",
+        "--resume .": "is not a run directory",
+        "--checkpoint-dir /proc/nowhere": "no run directory can be made in /proc/nowhere",
+    }.items()
+} | {
+    "search --executor serial --parallel-workflows 2": "serial trains one workflow at a time",
+    "search --time-limit nan": "--time-limit must be a number above 0",
+    "search --time-limit 9": "a time limit needs trainings outside of this process",
+    "train --checkpoint-dir /dev/null/x": "no run directory can be",
+    "train --resume nowhere": "nowhere is not a run directory",
+}
+ORDERS = {
+    "train --workflow 'user > defender'": "user > defender is not a workflow: name each of",
+    "train --workflow ''": "is not a workflow: name each of",
+    "train --workflow 'users > op_host'": "is not a workflow",
+    "compare-updates --workflow 'user > user'": "is not a workflow",
+    "search --units typs": "unknown units 'typs': choose one of types, hosts, subnets",
+    "search --units any": "units any have no orders to name",
+    "search --require 'user > admin'": "'user > admin' requires nothing",
+    "search --require 'user>op_host' --require 'op_host>user'": "is required contradicts itself: ",
+    "train --units units.toml --workflow 'jewels > laptops'": "name each of jewels, laptops, rest",
+    f"train --units units.toml --workflow {TYPES}": "name each of jewels, laptops, rest once",
+    "train --units units.toml --require 'rest>jewels' --workflow jewels,rest,laptops": (
+        "has jewels before rest, but rest > jewels is required"
+    ),
+    f"train --units any --workflow {TYPES}": "units any have no orders to name",
+    "train --units any --order-encoding onehot": "with the units any choose",
+    "train --follow shielded": "needs masked actions: choose the form of PPO modern",
+    "train --follow shielded --ppo modern --action-space cardiff": "choose the action space all or",
+    "train --order-encoding rank": "unknown order encoding 'rank': choose one of",
+    "landscape --units hosts": "at most 5,040 of them, not 479,001,600",
+    "search --units hosts --strategy exhaustive": "at most 5,040 orders",
+    "evaluate greedy --units hosts": "units say what a workflow names",
+    "evaluate greedy --units units.toml --workflow jewels": "name each of jewels, laptops",
+    "evaluate sleep --units any --workflow x": "units any have no orders",
+    "evaluate greedy --workflow 'user > user'": "is not a workflow: name each of",
+    "replay greedy --units hosts": "--units says what --workflow names",
+}
+FILES = {  # of units
+    "jewels = [": "bad.toml is not TOML: ",
+    'a = ["User1"]\nb = "User2"\n': "bad.toml: b must be a list of hosts",
+    'a = ["User9"]\n': "unknown host 'User9' in a: the hosts are",
+    'a = ["User1"]\nb = ["User2", "User1"]\n': "User1 is named twice, in a and in b",
+    f"a = {json.dumps(FIXABLE)}\n": "a workflow orders 2 to 12 units, not 1: a",
+    "\n".join(f'u{k} = ["{name}"]' for k, name in enumerate(HOST_NAMES)): "units, not 13: u0",
+}
+PLAYING = {
+    "landscape --games 5": "--games goes with --policy",
+    f"{PLAYED} --n-envs 3": "with --policy nothing is trained: leave out --n-envs",
+    f"{PLAYED} --observation memory": "leave out --observation",
+    f"{PLAYED} --preset hybrid --executor ray": "leave out --preset, --executor",
+    f"{PLAYED} --units hosts": "play a --sample of them",
+    f"{PLAYED} --resume nowhere": "not a run directory",
+    f"{PLAYED} --sample 0": "--sample must be a whole number from 1",
+    f"{PLAYED} --sample 121": "--sample must be a whole number from 1 to 120, not 121",
+    f"{PLAYED} --sample 2 --seeds 2": "--seeds goes with all orders",
+    f"{PLAYED} --sample 2 --beside {BESIDE}": "--beside goes with all orders",
+    f"{PLAYED} --beside nowhere.json": "nowhere.json",
+    f"{PLAYED} --beside {BESIDE} --units subnets": "a landscape of other orders",
+    f"{PLAYED} --beside list.json": "this is not a landscape of this version",
+    "landscape --policy best": "best does not follow any order it is told",
+    "landscape --policy nowhere": "there is no file nowhere",
+    "evaluate nobody": "nobody is no run directory, no policy file and no baseline",
+    "evaluate bline=a": "bline=PATH,meander=PATH",
+    "evaluate bline=A,meander=B,junk": "does not name a policy per red agent",
+    "evaluate bline=A,meander=B,bline=C": "does not name a policy per red agent",
+    "evaluate sleep --rules house": "choose one of main, competition",
+    "evaluate sleep --red-agent nobody": "unknown red agent 'nobody'",
+    "evaluate sleep --episodes 1": "episodes must be a whole number from 2",
+    "evaluate sleep --backend real": "choose one of cage2, cyborg",
+    "evaluate sleep --seed -1": "seed must be",
+    "evaluate sleep --output file": "nothing can be written to file",
+    "evaluate file": "damaged or not a policy file",
+    "evaluate blind": "a policy of 52 inputs and 145 outputs does not fit the observation memory",
+    "evaluate old": "old is not a policy of this version",
+    "evaluate truth --backend cyborg": "the observation 'truth' is the simulator's",
+    "evaluate bline=table,meander=memory": "the two policies see different things",
+    "select nowhere": "holds no kept policies",
+    "select nowhere --red-agent mixed": "bline, meander, sleep",
+    "select nowhere --rules new": "main, competition",
+    "select nowhere --steps 0": "from 1",
+    "select nowhere --last -1": "from 0",
+    "replay table --red-agent nobody": "unknown red agent 'nobody'",
+    "replay table --steps 0": "episode_length",
+    "replay table --steps 5000": "steps of a replay",
+    "replay table --seed -3": "--seed",
+    "replay table --episode 3": "goes with a recording",
+    "replay any": "follows any workflow: say which one",
+    "replay file": "not a policy file",
+    "replay .": "there is no file policies/recommended.safetensors",
+    "replay nowhere": "nowhere is no run directory, no policy file and no baseline",
+    "replay nowhere.npz": "no file",
+    f"replay {MAIN_BLINE} --episode 999": "--episode",
+    f"replay {MAIN_BLINE} --seed 7": "--seed goes with a policy",
+    f"replay {MAIN_BLINE} --sampled": "--sampled goes with a policy",
+    f"replay {MAIN_BLINE} --rules house": "rule set",
+    "parity": "give DIR, a folder of recordings, or --live",
+    "parity x --live": "give either DIR or --live, not both",
+    "parity x --episodes 3": "--episodes only goes with --live",
+    "parity nowhere": "no such folder: nowhere",
+    "parity .": "no .npz traces in .",
+    f"parity {MAIN_BLINE} --rules official": "unknown rule set 'official'",
+    "parity --live --episodes 0": "--episodes must be a whole number from 1 ",
+    "parity --live --episode-length 0": "--episode-length must be a whole number from 1 ",
+    "parity --live --red-agent mixed": "live play takes the red agents one by one: say all",
+    "parity --live --rules x": "unknown rule set 'x'",
+    "parity --live --blue x": "unknown Blue 'x': give random, busy, a policy file or a run",
+    "parity --live --blue any": "say which one",
+    "parity --live --blue old": "old is not a policy of this version",
+    "parity --live --cyborg-path /nowhere": "there is no CybORG in /nowhere",
+}
+RUNS = (
+    {
+        "report nowhere": "no run directory",
+        "report exp nowhere": "no run directory",
+        "report exp exp exp exp exp exp exp exp exp": "1 to 8 runs",
+        "report exp --landscape nowhere.json": "no file nowhere.json",
+        "report exp --output exp/trials.json/report.html": "trials.json",
+        "report empty": "empty is not a run directory",
+        "watch nowhere": "nowhere",
+        "watch exp --every 0": "--every must be a number above 0",
+        "watch exp --every nan": "--every must be a number above 0",
+        "playbook": "name the directory of a finished run",
+        "playbook nowhere": "there is no run directory nowhere",
+        "playbook exp --format pdf": "unknown format 'pdf'",
+        "playbook exp --from foreign.json": "a run goes with writing one",
+        "playbook --from foreign.json --output x": "--output goes with writing one",
+        "playbook --from foreign.json": "but not one of workflow-rl",
+        "playbook --from nowhere.json": "there is no file nowhere.json",
+        "playbook --from exp/trials.json": "is not a CACAO playbook",
+        "export nowhere": "there is no file nowhere",
+        "export file": "is damaged or not a policy file",
+        "export empty": "there is no file",
+        "export table --format pickle": "unknown format 'pickle'",
+        "export universal --rules newest": "unknown rule set 'newest'",
+    }
+    | {f"{command} {LONG}": "" for command in ("evaluate", "replay", "report", "watch", "select")}
+    | {
+        f"{command} {LONG}": ""
+        for command in ("search --resume", "search --checkpoint-dir", "search --config", "parity")
+    }
+    | {f"{command} --output {LONG}": "" for command in ("evaluate sleep", "report exp")}
+)
+CASES = SETTINGS | EXECUTION | ORDERS | PLAYING | RUNS
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a few files of each kind."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "units.toml").write_text('jewels = ["Op_Server0"]\nlaptops = ["User1"]\n')
+    (tmp_path / "file").write_text("no policy")
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "foreign.json").write_text('{"type": "playbook", "spec_version": "cacao-2.0"}')
+    (tmp_path / "empty").mkdir()
+    finished(tmp_path / "exp")
+    for name, size in (("table", 52), ("memory", 304), ("truth", 334)):
+        policy_file(tmp_path / name, new_policy(size))
+    policy_file(tmp_path / "any", new_policy(conditioned=True))
+    blind = {"trained": stored(config_of("memory"))}
+    save_arrays(tmp_path / "blind", POLICY_KIND, dict(weights(52, 145)), blind)
+    save_arrays(tmp_path / "old", POLICY_KIND, dict(weights(52, 145)), {"conditioned": False})
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", CASES, ids=lambda words: words[:60])
+def test_a_mistake_is_one_sentence(
+    words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert CASES[words] in refusal(shlex.split(words), capsys, here)
+
+
+@pytest.mark.parametrize("command", ["search", "train", "landscape"])
+@pytest.mark.parametrize("text", FILES, ids=lambda text: FILES[text][:30])
+def test_a_file_that_gives_no_units_is_one_sentence(
+    command: str, text: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "bad.toml").write_text(text)
+    assert FILES[text] in refusal([command, "--units", "bad.toml"], capsys, here)
+
+
+@pytest.mark.parametrize("words", ["play --seed -1", "train --workflow user", "report nowhere"])
+def test_a_mistake_is_one_line_of_a_process(words: str, tmp_path: Path) -> None:
+    assert complaint(run(*words.split(), cwd=tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["search", "landscape", "compare-updates"])
+def test_without_ray_the_install_command_is_named(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "workflow_rl.runs.ray", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main([command, "--executor", "ray"]) == 2
+    err = capsys.readouterr().err
+    assert err.endswith("error: the executor ray needs ray: pip install '.[ray]'\n")
+
+
+def test_where_no_ray_answers_that_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("ray", reason="needs Ray")
+    flags = ["--executor", "ray", "--ray-address", "127.0.0.1:1"]
+    assert "no Ray cluster answers at" in refusal(["search", *flags], capsys, here)
+
+
+def test_live_play_without_cyborg_says_what_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
+    monkeypatch.delenv("CYBORG_PATH", raising=False)
+    monkeypatch.setitem(sys.modules, "CybORG", None)
+    assert "CybORG is not installed: get CAGE" in refusal(["parity", "--live"], capsys, here)
+
+
+# --- what the parser itself refuses
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "required"),
+        ("defend", "invalid choice"),
+        ("play --speed 3", "unrecognized arguments"),
+        ("train --n-workflows 3", "unrecognized arguments"),
+        ("train --strategy local", "unrecognized arguments"),
+        ("landscape --strategy local", "unrecognized arguments"),
+        ("landscape --n-workflows 3", "unrecognized arguments"),
+        ("landscape --polish universal", "unrecognized arguments"),
+        ("landscape --polish-updates 3", "unrecognized arguments"),
+        ("search --device cpu", "unrecognized arguments"),
+        ("train --forget scans", "unrecognized arguments"),
+        ("search --hidden ,", "write values with commas between, not ','"),
+        ("search --hidden 64,,32", "write values with commas between, not '64,,32'"),
+        ("evaluate sleep --steps 30,y", "invalid list of int value: '30,y'"),
+        ("search --hidden wide", "argument --hidden: invalid list of int value: 'wide'"),
+    ],
+)
+def test_what_is_no_flag_is_refused(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words.split())
+    assert stop.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("usage: workflow-rl")
+    assert said in err

@@ -1,0 +1,228 @@
+"""Settings in files: what is stored comes back, what is wrong is said with its file and field."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.config.test_setting import experiments
+from tests.runs.toy import tiny
+from workflow_rl.config import (
+    PRESETS,
+    Asked,
+    ComparisonConfig,
+    ConfigFile,
+    ExperimentConfig,
+    GameConfig,
+    PresetName,
+)
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.runs.store import CONFIG_FILE, RunDirectory
+
+ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def toml(value: Any) -> str:
+    """Plain data in TOML; what is None is left out."""
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{toml(k)} = {toml(v)}" for k, v in value.items() if v is not None)
+        return f"{{{inside}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@ONE_FOLDER
+@given(config=experiments)
+def test_any_configuration_comes_back_from_a_run_s_file_and_from_toml(
+    config: ExperimentConfig, tmp_path: Path
+) -> None:
+    stored = config.as_json()
+    run = written(tmp_path / CONFIG_FILE, json.dumps({"purpose": "search", "config": stored}))
+    assert ExperimentConfig.from_file(run) == config
+    text = "\n".join(f"{name} = {toml(value)}" for name, value in stored.items())
+    assert ExperimentConfig.from_file(written(tmp_path / "mine.toml", text)) == config
+
+
+def test_a_run_notes_the_file_that_begins_it_again(tmp_path: Path) -> None:
+    config = tiny(seed=7, units={"jewels": ["Op_Server0"]}, red_agent="mixed")
+    directory = RunDirectory.create(tmp_path, config, [])
+    directory.close()
+    assert ExperimentConfig.from_file(directory.path / CONFIG_FILE) == config
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_file_may_name_a_preset_and_differ_from_it(preset: PresetName, tmp_path: Path) -> None:
+    text = f"""
+    preset = "{preset}"
+    form = "modern"
+    seed = 3
+    [train]
+    max_episodes = 40
+    min_episodes = 2  # as the flag is called, too
+    [game.red_probabilities]
+    bline = 3
+    meander = 1
+    [game]
+    red_agent = "mixed"
+    """
+    assert ExperimentConfig.from_file(written(tmp_path / "a.toml", text)) == (
+        ExperimentConfig.preset(
+            preset,
+            form="modern",
+            seed=3,
+            train={"max_episodes": 40, "min_updates": 2},
+            game={"red_agent": "mixed", "red_probabilities": {"bline": 3, "meander": 1}},
+        )
+    )
+
+
+def test_an_empty_file_is_the_default(tmp_path: Path) -> None:
+    assert ExperimentConfig.from_file(written(tmp_path / "a.toml", "")) == ExperimentConfig()
+
+
+def test_who_is_asked_first_wins(tmp_path: Path) -> None:
+    text = 'preset = "hybrid"\n[train]\nn_envs = 4\nhidden = [8]\n[game]\nred_agent = "meander"'
+    file = ConfigFile.read(written(tmp_path / "a.toml", text))
+    flags = Asked(seed=5, sections={"train": {"n_envs": 9}})
+    config = ExperimentConfig.of(flags.over(file.asked))
+    assert (config.train.n_envs, config.train.hidden, config.seed) == (9, (8,), 5)
+    assert config.train.update_episodes == 5  # of the preset
+    assert config.game.red_agent == "meander"
+    assert ExperimentConfig.of(Asked(preset="episode").over(file.asked)).train.update_episodes == 1
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "no TOML": ("= 3", "a.toml is not TOML: "),
+    "no text": ("\xff", "a.toml is not TOML: "),
+    "unknown section": ("[training]", "a.toml: there is no section or setting 'training': there "),
+    "unknown setting": ("[train]\nn_env = 3", "a.toml: train has no setting 'n_env': there are"),
+    "no table": ("train = 3", "a.toml: train must be a table, not 3"),
+    "wrong type": ("[train]\nn_envs = 'x'", "a.toml: train.n_envs: n_envs must be a whole number"),
+    "not a flag": ("[ppo]\nanneal = 1", "a.toml: ppo.anneal: anneal must be True or False, not 1"),
+    "no list": ("[train]\nhidden = 8", "a.toml: train.hidden: hidden must be a list"),
+    "unknown name": ("[game]\nrules = 'x'", "a.toml: game.rules: unknown rule set 'x': choose"),
+    "a date": ("seed = 2026-01-01", "a.toml: seed: seed must be a whole number from 0"),
+    "preset": ("preset = 'fast'", "a.toml: preset: unknown preset 'fast'"),
+    "form": ("form = 'best'", "a.toml: form: unknown form of PPO 'best'"),
+    "too high a seed": (f"seed = {2**63}", "a.toml: seed: seed must be a whole number from 0"),
+    "no units": ("[train]\nunits = 'x'", "a.toml: train.units: unknown units 'x'"),
+    "together": ("[train]\nmax_episodes = 1\nupdate_episodes = 2", "a.toml: this would never upd"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_in_a_file_is_one_sentence(case: str, tmp_path: Path) -> None:
+    text, said = WRONG[case]
+    file = tmp_path / "a.toml"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InvalidInputError) as caught:
+        ExperimentConfig.from_file(file)
+    assert str(caught.value).startswith(f"{tmp_path}/{said}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("nowhere.toml", None, "there is no file"),
+        (".", None, "there is no file"),
+        ("/dev/zero", None, "there is no file"),
+        ("a.json", "{", "is not JSON"),
+        ("a.json", "[" * 100_000, "is not JSON"),
+        ("a.json", "[]", "is not a table of settings"),
+        ("a.json", "{}", "is no configuration of a run"),
+        ("a.json", '{"config": {"train": {"n_env": 3}}}', "train has no setting 'n_env'"),
+        ("a.json", '{"config": {"train": {"n_envs": null}}}', "train.n_envs: n_envs must be"),
+        ("a.json", '{"config": {}, "plan": 3}', "plan must be a table, not 3"),
+    ],
+)
+def test_what_is_no_file_of_settings_is_refused(
+    name: str, text: str | None, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(InvalidInputError, match=said) as caught:
+        ExperimentConfig.from_file(file)
+    assert str(file) in str(caught.value)
+
+
+# --- comparisons
+
+
+def test_a_comparison_comes_back_from_its_run_s_file(tmp_path: Path) -> None:
+    plan = ComparisonConfig(game=GameConfig("meander"), presets=("episode",), seeds=(4, 5), order=3)
+    noted = {"purpose": "compare-updates", "config": {"seed": 4}, "plan": plan.as_json()}
+    file = written(tmp_path / CONFIG_FILE, json.dumps(noted))
+    assert ComparisonConfig.from_file(file) == plan
+    assert ConfigFile.read(file).plan_for("search", ()) == {}  # another command's plan
+    written(file, json.dumps(noted | {"purpose": "search"}))
+    with pytest.raises(InvalidInputError, match="is not of a comparison, but of a search"):
+        ComparisonConfig.from_file(file)
+
+
+def test_a_comparison_in_toml_has_a_plan_a_game_and_a_seed(tmp_path: Path) -> None:
+    text = 'seed = 9\nform = "modern"\n[game]\nrules = "competition"\n[plan]\npresets = ["hybrid"]'
+    assert ComparisonConfig.from_file(written(tmp_path / "a.toml", text)) == ComparisonConfig(
+        game=GameConfig(rules="competition"), ppo="modern", presets=("hybrid",), seeds=(9, 10, 11)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[train]\nn_envs = 3", "a comparison takes no train from a file"),
+        ('preset = "hybrid"', "a comparison takes no preset from a file"),
+        ("[plan]\nspeed = 3", "plan has no setting 'speed'"),
+        ("[plan]\norder = 120", "plan.order: the order must be a whole number from 0 to 119"),
+        ("[plan]\ntransitions = 5", "the preset episode would never update"),
+    ],
+)
+def test_what_a_comparison_cannot_take_is_named(text: str, said: str, tmp_path: Path) -> None:
+    file = written(tmp_path / "a.toml", text)
+    with pytest.raises(InvalidInputError) as caught:
+        ComparisonConfig.from_file(file)
+    assert str(caught.value).startswith(f"{file}: {said}")
+
+
+# --- whatever stands in a file
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+PLAIN = st.recursive(
+    st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=3,
+)
+
+
+@ONE_FOLDER
+@given(
+    data=st.dictionaries(
+        st.sampled_from(["game", "train", "ppo", "seed", "preset", "plan"]) | TEXT,
+        PLAIN | st.dictionaries(st.sampled_from(["n_envs", "hidden", "units", "rules"]), PLAIN),
+        max_size=3,
+    )
+)
+def test_any_table_is_a_configuration_or_a_sentence(data: dict[str, Any], tmp_path: Path) -> None:
+    lines = (f"{toml(name)} = {toml(value)}" for name, value in data.items())
+    file = written(tmp_path / "a.toml", "\n".join(lines))
+    said = str(file)
+    try:
+        ExperimentConfig.from_file(file)
+    except InvalidInputError as error:
+        said = str(error)
+    assert str(file) in said
+    assert "\n" not in said

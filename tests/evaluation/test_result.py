@@ -1,0 +1,71 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from workflow_rl.config import GameConfig, red_agent_name
+from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.result import ActionLog, Cell, Evaluation
+from workflow_rl.workflow.orders import ORDERS, Order
+
+EMPTY = ActionLog(np.zeros((1, 0), np.int16), np.zeros((1, 0), np.int16), ())
+
+
+def cell(steps: int, red: str, *returns: float, compliance: float | None = None) -> Cell:
+    rates = {} if compliance is None else {"observed": np.full(len(returns), compliance)}
+    game = GameConfig(red_agent=red_agent_name(red), episode_length=steps)
+    return Cell(game, 1, np.array(returns), rates, EMPTY)
+
+
+def evaluation(*cells: Cell, order: Order | None = None) -> Evaluation:
+    return Evaluation("it", "challenge", order, "cage2", 0, False, cells, 1.0)
+
+
+def nine() -> list[Cell]:
+    return [
+        cell(steps, red, -1.0, -2.0, -3.0, -4.0)
+        for steps in (30, 50, 100)
+        for red in ("bline", "meander", "sleep")
+    ]
+
+
+def test_the_summary_of_a_cell() -> None:
+    made = cell(30, "bline", -1.0, -2.0, -3.0, -4.0)
+    assert made.mean == -2.5
+    assert made.sd == pytest.approx(math.sqrt(5 / 3))
+    assert made.result.reward.half_width == pytest.approx(1.96 * math.sqrt(5 / 3) / 2, rel=1e-4)
+    assert str(Estimate(-1.234, 0.5)) == "-1.23 ± 0.50"
+
+
+def test_the_score_is_the_sum_of_nine_means_with_the_interval_of_a_sum() -> None:
+    made = evaluation(*nine())
+    assert made.is_official
+    assert made.total.mean == -22.5
+    assert made.total.half_width == pytest.approx(3 * made.cells[0].result.reward.half_width)
+    assert not evaluation(*nine()[:8]).is_official
+    assert made.cell(50, "meander") is made.cells[4]
+    with pytest.raises(KeyError):
+        made.cell(20, "meander")
+
+
+def test_plain_data_holds_every_episode() -> None:
+    made = evaluation(cell(30, "bline", -1.0, -2.5, compliance=0.75), order=ORDERS[3])
+    data = json.loads(json.dumps(made.as_json()))
+    assert data["workflow"] == " > ".join(ORDERS[3])
+    assert data["policy"] == "deterministic"
+    assert data["total"]["is_official"] is False
+    (only,) = data["cells"]
+    assert only["returns"] == [-1.0, -2.5]
+    assert only["episode_compliance_observed"] == [0.75, 0.75]
+    assert (only["compliance_observed"], only["compliance_true"]) == (0.75, None)
+
+
+def test_what_is_shown_of_an_evaluation_is_its_figures_not_its_episodes() -> None:
+    made = evaluation(*nine())
+    first, *rows = repr(made).splitlines()
+    assert "Evaluation of it (rules main, backend cage2, deterministic, 4 episodes a cell" in first
+    assert f"{made.total} over the official nine cells" in first
+    assert len(rows) == 9
+    assert rows[0].split() == ["30", "steps,", "bline", "-2.50", "±", "1.27"]
+    assert repr(made.cells[0]) == "Cell(30 steps, bline, 4 episodes: -2.50 ± 1.27)"

@@ -1,0 +1,156 @@
+"""A policy while it plays a rollout: inputs looked up, or run as they come."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.ppo.rollouts import new_network, outputs_of
+from workflow_rl.ppo.acting import Networks, PlainPolicy, PolicyTable
+from workflow_rl.ppo.fused.engine import FusedEngine
+from workflow_rl.ppo.fused.passes import CHUNK
+from workflow_rl.ppo.network import ActorCritic
+
+WIDTH, ACTIONS = 12, 20
+LARGEST = np.nextafter(np.float32(1), np.float32(0))
+WAYS: Any = {
+    "table": lambda network, n: PolicyTable(network, WIDTH),
+    "plain": lambda network, n: PlainPolicy(Networks(network), WIDTH, n, 1),
+    "plain, fused": lambda network, n: PlainPolicy(FusedEngine(network), WIDTH, n, 1),
+}
+EVERY_WAY = pytest.mark.parametrize("way", WAYS)
+MASKS = pytest.mark.parametrize("masked", [False, True], ids=["unmasked", "masked"])
+
+
+def bits(n: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).integers(0, 2, (n, WIDTH)).astype(np.int8)
+
+
+def uniforms(n: int) -> Any:
+    return np.random.default_rng(0).random(n, np.float32)
+
+
+def some_masks(n: int) -> Any:
+    masks = np.random.default_rng(5).random((n, ACTIONS)) < 0.4
+    masks[:, 5] = True
+    return masks
+
+
+def uneven_network() -> ActorCritic:
+    """A network with clear preferences."""
+    return new_network(WIDTH, ACTIONS, (16,), scale=3)
+
+
+def with_bias(change: dict[int, float]) -> ActorCritic:
+    network = uneven_network()
+    last = network.actor[-1]
+    assert isinstance(last, nn.Linear)
+    with torch.no_grad():
+        for action, bias in change.items():
+            last.bias[action] = bias
+    return network
+
+
+@EVERY_WAY
+@MASKS
+def test_actions_come_as_often_as_the_networks_softmax_says(way: str, masked: bool) -> None:
+    network, n = uneven_network(), 3_000
+    for row in bits(3):
+        probabilities, values = outputs_of(network, row[None])
+        allowed = some_masks(1)[0] if masked else np.ones(ACTIONS, np.bool_)
+        share = np.where(allowed, probabilities[0], 0)
+        share /= share.sum()
+        masks = np.tile(allowed, (n, 1)) if masked else None
+        choice = WAYS[way](network, n).choose(np.tile(row, (n, 1)), masks, uniforms(n))
+        np.testing.assert_allclose(choice.probability, share[choice.actions], rtol=1e-4)
+        np.testing.assert_allclose(choice.values, values[0], atol=1e-5)
+        counts, expected = np.bincount(choice.actions, minlength=ACTIONS), n * share
+        assert not counts[~allowed].any()
+        kept = expected > 5
+        statistic = ((counts - expected)[kept] ** 2 / expected[kept]).sum()
+        freedom = kept.sum() - 1
+        assert statistic < freedom + 5 * np.sqrt(2 * freedom)
+
+
+@MASKS
+def test_every_way_chooses_alike_up_to_rounding(masked: bool) -> None:
+    n = CHUNK + 300  # more than go through the fused engine at once
+    inputs, masks = bits(n), some_masks(n) if masked else None
+    choices = [way(uneven_network(), n).choose(inputs, masks, uniforms(n)) for way in WAYS.values()]
+    for other in choices[1:]:
+        same = other.actions == choices[0].actions
+        assert same.mean() > 0.995
+        np.testing.assert_allclose(other.probability[same], choices[0].probability[same], rtol=1e-4)
+        np.testing.assert_allclose(other.values, choices[0].values, atol=1e-5)
+
+
+@EVERY_WAY
+@MASKS
+@pytest.mark.parametrize("uniform", [np.float32(0), LARGEST])
+def test_the_extreme_uniforms_give_actions_that_can_happen(
+    way: str, uniform: Any, masked: bool
+) -> None:
+    network = with_bias({0: -80, ACTIONS - 1: -80})  # the first and the last hardly ever happen
+    masks, drawn = some_masks(100) if masked else None, np.full(100, uniform, np.float32)
+    choice = WAYS[way](network, 100).choose(bits(100), masks, drawn)
+    assert (choice.probability > 0).all()
+    assert masks is None or masks[np.arange(100), choice.actions].all()
+    certain = with_bias({7: 1_000})
+    assert (WAYS[way](certain, 100).choose(bits(100), None, uniforms(100)).actions == 7).all()
+
+
+@pytest.mark.parametrize("way", ["plain", "plain, fused"])
+def test_what_is_certain_but_not_allowed_does_not_blur_the_rest(way: str) -> None:
+    inputs, masks = bits(100), some_masks(100)
+    masks[:, 7] = False
+    choices = [
+        WAYS[way](with_bias({7: bias}), 100).choose(inputs, masks, uniforms(100))
+        for bias in (0, 1_000)
+    ]
+    assert choices[0].actions.tolist() == choices[1].actions.tolist()
+    np.testing.assert_allclose(choices[0].probability, choices[1].probability, rtol=1e-5)
+
+
+@pytest.mark.parametrize("way", ["table", "plain"])
+def test_the_weights_are_those_at_its_creation(way: str) -> None:
+    network, inputs = uneven_network(), bits(50)
+    probabilities, values = outputs_of(network, inputs)
+    policy = WAYS[way](network, 50)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(-0.5)
+    choice = policy.choose(inputs, None, uniforms(50))
+    expected = probabilities[np.arange(50), choice.actions]
+    np.testing.assert_allclose(choice.probability, expected, rtol=1e-4)
+    np.testing.assert_allclose(policy.values_of(inputs), values, atol=1e-5)
+
+
+def test_a_table_grows_and_runs_the_networks_on_new_inputs_only() -> None:
+    network = uneven_network()
+    table = PolicyTable(network, WIDTH, capacity=1)
+    inputs = (np.arange(3_000)[:, None] >> np.arange(WIDTH) & 1).astype(np.int8)
+    table.number(inputs[:3])
+    table.probabilities[:3] = table.values[:3] = -1  # would be overwritten by another evaluation
+    ids = np.concatenate([table.number(part) for part in np.array_split(inputs, 7)])
+    assert ids.tolist() == list(range(3_000))
+    assert (table.probabilities[:3] == -1).all()
+    assert (table.values[:3] == -1).all()
+    probabilities, values = outputs_of(network, inputs)
+    np.testing.assert_allclose(table.probabilities[3:3_000], probabilities[3:], atol=1e-6)
+    np.testing.assert_allclose(table.values[3:3_000], values[3:], atol=1e-5)
+    np.testing.assert_array_equal(table.rows, inputs)
+    table.number(inputs[:997])
+    assert table.distinct_share == 3_000 / 4_000
+
+
+def test_a_plain_policy_keeps_inputs_as_they_came_an_environments_one_after_the_other() -> None:
+    policy = PlainPolicy(Networks(uneven_network()), WIDTH, envs=10, steps=3)
+    inputs = bits(30).reshape(3, 10, WIDTH)
+    inputs[1] = inputs[0]
+    rows = np.array([policy.choose(step, None, uniforms(10)).rows for step in inputs])
+    assert rows.tolist() == np.arange(30).reshape(10, 3).T.tolist()
+    np.testing.assert_array_equal(policy.rows[rows], inputs)
+    distinct = len(np.unique(policy.rows, axis=0))
+    assert policy.distinct_share == distinct / 30 < 1

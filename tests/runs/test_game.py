@@ -1,0 +1,104 @@
+"""Everything after a training is played in the game that was asked for, whole."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runs.toy import run_tiny, tiny
+from workflow_rl import evaluate
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.evaluation.playing import play_batch
+from workflow_rl.evaluation.result import Result
+from workflow_rl.evaluation.scoring import SCORING_SEED
+from workflow_rl.evaluation.selection import SELECTION_SEED, Candidate
+from workflow_rl.report.live import recommended_replay
+from workflow_rl.runs.train import open_training
+from workflow_rl.workflow.orders import TYPES
+
+GAMES = 40
+# Each field of a game with a value that is not its default.
+CHANGES: dict[str, dict[str, Any]] = {
+    "red_agent": {"red_agent": "meander"},
+    "episode_length": {"episode_length": 35},
+    "rules": {"rules": "competition"},
+    "observation": {"observation": "memory"},
+    "green_agent": {"green_agent": "active"},
+    "red_probabilities": {
+        "red_agent": "mixed",
+        "red_probabilities": {"bline": 0.7, "meander": 0.2, "sleep": 0.1},
+    },
+}
+
+
+def played(run: Path, game: GameConfig) -> list[Result]:
+    """What the policy of a run gets in a game, and what the greedy agent does under its order."""
+    order = load_policy(run).order
+    found = []
+    for what in (run, "greedy"):
+        evaluation = evaluate(
+            what,
+            episodes=GAMES,
+            steps=[game.episode_length],
+            rules=game.rules,
+            green_agent=game.green_agent,
+            workflow=order,
+            seed=SCORING_SEED,
+        )
+        results = [cell.result for cell in evaluation.cells]
+        found.append(Result.pooled(results, game.red_weights, game.red_agent))
+    return found
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(GameConfig)])
+def test_a_search_scores_its_policy_in_its_own_game(tmp_path: Path, field: str) -> None:
+    few: dict[str, Any] = {
+        "n_workflows": 1,
+        "warm_start": "none",
+        "polish": "documented",
+        "score_games": GAMES,
+    }
+    config = tiny(**few, **CHANGES[field])
+    outcome = run_tiny(tmp_path, **few, **CHANGES[field])
+    told = [
+        Result.pooled(results, config.game.red_weights, config.game.red_agent)
+        for results in (
+            [score.deterministic for score in outcome.policy.scores],
+            [score.greedy for score in outcome.policy.scores],
+        )
+    ]
+    assert told == played(outcome.path, config.game)
+    assert told[0] == outcome.policy.result(config.game)
+    assert load_policy(outcome.path).config.game == config.game
+    if field != "observation":  # which is the policy's own, whatever the game's
+        default = config.game.changed(**{field: getattr(GameConfig(), field)})
+        assert told != played(outcome.path, default)
+
+
+def test_a_policy_trained_with_green_active_meets_it_ever_after(tmp_path: Path) -> None:
+    config = tiny(green_agent="active", episode_length=50, snapshot_every=3, hidden=(64, 64))
+    with open_training(config, TYPES.format(7), checkpoint_dir=tmp_path) as run:
+        first = next(event for event in run.events() if isinstance(event, Candidate))
+    policy = load_policy(run.directory.path)
+    assert policy.config.game == config.game
+    again, asleep = (
+        play_batch(PolicyAgent(load_policy(first.path), "it"), game, SELECTION_SEED + 200, 200)
+        for game in (config.game, replace(config.game, green_agent="sleep"))
+    )
+    assert first.result.reward == again.result.reward != asleep.result.reward
+
+
+def test_a_search_s_replay_is_of_its_own_game(tmp_path: Path) -> None:
+    changes = CHANGES["red_probabilities"] | {"green_agent": "active", "rules": "competition"}
+    outcome = run_tiny(tmp_path, n_workflows=1, warm_start="none", **changes)
+    replay = recommended_replay(outcome.path)
+    seen = load_policy(outcome.path).observation.name
+    assert replay.config == replace(tiny(**changes).game, observation=seen)
+
+
+def test_scores_are_of_every_red_agent(tmp_path: Path) -> None:
+    outcome = run_tiny(tmp_path, n_workflows=1, warm_start="none", polish_updates=0)
+    assert tuple(score.red_agent for score in outcome.policy.scores) == RED_AGENTS

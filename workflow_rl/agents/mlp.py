@@ -1,0 +1,170 @@
+"""A multilayer perceptron in inference: the one forward pass outside of training.
+
+Inputs are mostly 0, so a row's products are those of its other values only. A row's outputs do not
+depend on the rows around it, and everything runs on one thread.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.agents.elementary import tanh32
+from workflow_rl.config import ActivationName
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.jit import formula, kernel
+
+Floats = NDArray[np.float32]
+
+RELU, TANH, ELU, GELU, SILU, SIGMOID, LEAKY_RELU = range(7)
+ACTIVATIONS: Final[dict[ActivationName, int]] = {
+    "relu": RELU,
+    "tanh": TANH,
+    "elu": ELU,
+    "gelu": GELU,
+    "silu": SILU,
+    "sigmoid": SIGMOID,
+    "leaky_relu": LEAKY_RELU,
+}
+_SLOPE: Final = np.float32(0.01)  # of the leaky ReLU below 0
+_ROOT_HALF: Final = np.float32(math.sqrt(0.5))
+_HALF, _ONE = np.float32(0.5), np.float32(1)
+
+
+@formula
+def _other(x: Any, kind: int) -> Any:
+    """Returns what a rarer activation makes of a number."""
+    if kind == ELU:
+        return x if x > 0 else np.float32(math.expm1(x))
+    if kind == GELU:
+        return x * _HALF * (_ONE + np.float32(math.erf(x * _ROOT_HALF)))
+    if kind == LEAKY_RELU:
+        return x if x > 0 else x * _SLOPE
+    gate = _ONE / (_ONE + np.float32(math.exp(-x)))
+    return gate if kind == SIGMOID else x * gate
+
+
+@kernel(reorder=True)
+def _forward(
+    weights: tuple[Floats, ...],
+    biases: tuple[Floats, ...],
+    kind: int,
+    inputs: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    widest = inputs.shape[1]
+    for weight in weights:
+        widest = max(widest, weight.shape[1])
+    x = np.empty(widest + 3, np.float32)  # the values of a layer's input that are not 0 ...
+    places = np.empty(widest + 3, np.int64)  # ... and where they stand
+    y = np.empty(widest, np.float32)
+    for k in range(len(inputs)):
+        count = 0
+        for i in range(inputs.shape[1]):
+            x[count] = inputs[k, i]  # written always, counted if not 0: no branch to mispredict
+            places[count] = i
+            count += inputs[k, i] != 0
+        for layer in range(len(weights)):
+            weight = weights[layer]
+            outputs = weight.shape[1]
+            for j in range(outputs):
+                y[j] = biases[layer][0, j]
+            for i in range(count, count + 3):  # four at a time: the rest counts nothing
+                x[i] = 0
+                places[i] = 0
+            for i in range(0, count, 4):
+                a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
+                p, q, r, s = places[i], places[i + 1], places[i + 2], places[i + 3]
+                for j in range(outputs):
+                    y[j] += (a * weight[p, j] + b * weight[q, j]) + (
+                        c * weight[r, j] + d * weight[s, j]
+                    )
+            count = 0
+            if layer == len(weights) - 1:
+                break
+            if kind == RELU:
+                for j in range(outputs):
+                    x[count] = y[j]
+                    places[count] = j
+                    count += y[j] > 0
+            else:
+                for j in range(outputs):
+                    x[j] = tanh32(y[j]) if kind == TANH else _other(y[j], kind)
+                    places[j] = j
+                count = outputs
+        for j in range(out.shape[1]):
+            out[k, j] = y[j]
+
+
+@dataclass(frozen=True)
+class Mlp:
+    """Linear layers with an activation between them."""
+
+    weights: tuple[Floats, ...]  # (inputs, outputs) each
+    biases: tuple[Floats, ...]  # (1, outputs) each
+    activation: ActivationName
+
+    @property
+    def inputs(self) -> int:
+        """How many values it takes."""
+        return int(self.weights[0].shape[0])
+
+    @property
+    def outputs(self) -> int:
+        """How many values it gives."""
+        return int(self.weights[-1].shape[1])
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The units of its hidden layers."""
+        return tuple(weight.shape[1] for weight in self.weights[:-1])
+
+    def forward(self, rows: NDArray[Any]) -> Floats:
+        """Returns (n, outputs) for rows (n, inputs) of int8 or float32."""
+        out = np.empty((len(rows), self.outputs), np.float32)
+        rows = np.ascontiguousarray(rows)
+        _forward(self.weights, self.biases, ACTIVATIONS[self.activation], rows, out)
+        return out
+
+
+def read_mlp(arrays: Any, name: str, activation: ActivationName) -> Mlp:
+    """Returns the network of a name among arrays such as `actor.0.weight`, (outputs, inputs) each.
+
+    Raises:
+        InvalidInputError: there is none, its layers do not fit, or a weight is not finite.
+    """
+    if not isinstance(arrays, Mapping):
+        raise InvalidInputError("a policy needs its weights by their names")
+    pattern = re.compile(rf"{re.escape(name)}\.(\d{{1,4}})\.(weight|bias)")
+    numbers = {int(found[1]) for key in arrays if (found := pattern.fullmatch(str(key)))}
+    if not numbers:
+        raise InvalidInputError(f"a policy needs the weights of its {name}")
+    weights: list[Floats] = []
+    biases: list[Floats] = []
+    for number in sorted(numbers):
+        layer = f"{name}.{number}"
+        weight: Any = arrays.get(f"{layer}.weight")
+        bias: Any = arrays.get(f"{layer}.bias")
+        if not _is_array(weight, 2) or not _is_array(bias, 1) or len(bias) != len(weight):
+            raise InvalidInputError(f"{layer} is not a layer: {_kind(weight)}, {_kind(bias)}")
+        if 0 in weight.shape or (weights and weight.shape[1] != weights[-1].shape[1]):
+            raise InvalidInputError(f"{layer} does not fit the layer before it")
+        if not np.isfinite(weight).all() or not np.isfinite(bias).all():
+            raise InvalidInputError(f"{layer} is not finite: its training diverged")
+        weights.append(np.ascontiguousarray(weight.T, np.float32))
+        biases.append(np.ascontiguousarray(bias[None], np.float32))
+    return Mlp(tuple(weights), tuple(biases), activation)
+
+
+def _is_array(value: Any, rank: int) -> TypeGuard[NDArray[Any]]:
+    return isinstance(value, np.ndarray) and value.ndim == rank and value.dtype.kind == "f"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} of shape {value.shape}"
+    return "nothing" if value is None else type(value).__name__

@@ -1,0 +1,48 @@
+"""Every observation by its name, and the two ways to write one.
+
+`make_batch` plays on the simulator, which writes it. `make_tracker` writes it from the 52 bits and
+Blue's own actions alone, for games that are played elsewhere: the real CybORG, an agent's own.
+"""
+
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.belief.observation import BELIEF, BelievingBatch, BlueBelief
+from workflow_rl.config import GameConfig, ObservationName
+from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.memory import BlueMemory
+from workflow_rl.sim.observation import SIMULATED, Observation
+
+OBSERVATIONS: Final[dict[ObservationName, Observation]] = {**SIMULATED, "belief": BELIEF}
+TRACKED: Final[tuple[ObservationName, ...]] = ("memory", "belief")  # what `make_tracker` can write
+
+
+class Tracker(Protocol):
+    """Writes an observation step by step, from what Blue was shown and did."""
+
+    def update(self, tables: NDArray[np.int8], actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Takes in a step of each episode and returns (n, size) the observation after it.
+
+        Args:
+            tables: (n, 52) what Blue is shown now.
+            actions: (n,) what it did before that, or `sim.memory.BEGIN` when the episodes begin.
+        """
+        ...
+
+    @property
+    def action_mask(self) -> NDArray[np.bool_]:
+        """(n, 145) False for a decoy that would be refused now."""
+        ...
+
+
+def make_batch(num_envs: int, game: GameConfig, **settings: Any) -> Batch:
+    """Returns a batch of the simulator that shows Blue the game's observation; as `Batch`."""
+    kind = BelievingBatch if game.observation == BELIEF.name else Batch
+    return kind(num_envs, game, **settings)
+
+
+def make_tracker(num_envs: int, game: GameConfig) -> Tracker:
+    """Returns what writes the game's observation; of those not in `TRACKED` it is the memory."""
+    return BlueBelief(num_envs, game) if game.observation == BELIEF.name else BlueMemory(num_envs)
