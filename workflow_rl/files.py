@@ -182,6 +182,8 @@ def load_arrays(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[st
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if any(array.dtype.isbuiltin != 1 for array in arrays.values()):
+            raise TypeError("numbers that numpy knows by another library only")
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
         # TypeError, AttributeError: numbers of a kind that numpy does not have
         raise InvalidInputError(f"{path} is damaged or not a {kind} file") from error

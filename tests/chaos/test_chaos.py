@@ -19,6 +19,6 @@ def test_a_search_on_a_failing_disk_goes_on_as_if_nothing_had_happened(
 ) -> None:
     operations, run = whole
     assert operations > 100
-    step = operations // 5
+    step = operations // 8
     for at in range(1 + KINDS.index(kind) * step // 3, operations + 1, step):
         survives(SERIAL, at, kind, run, tmp_path / str(at))

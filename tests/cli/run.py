@@ -72,6 +72,7 @@ def refusal(args: Sequence[str], capsys: pytest.CaptureFixture[str], folder: Pat
     before = sorted(folder.iterdir())
     assert main(list(args)) == 2
     out, err = capsys.readouterr()
+    err = said(err)
     assert out == ""
     assert err.startswith("workflow-rl: error: ")
     assert err.count("\n") == 1

@@ -75,6 +75,18 @@ def test_a_run_that_cannot_even_note_its_configuration_leaves_nothing(tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_that_dies_between_a_result_and_its_policy_keeps_the_policy(
+    tmp_path: Path, uninterrupted: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(uninterrupted, run)
+    (run / "summary.json").unlink()
+    (run / "policies" / "trial_000.json").unlink()
+    (run / "policies" / "trial_000.safetensors").unlink()
+    run_search(resume=run)
+    assert_same(run, uninterrupted)
+
+
 def test_a_run_that_dies_again_and_again_still_goes_on_exactly(
     tmp_path: Path, uninterrupted: Path
 ) -> None:

@@ -94,6 +94,9 @@ class Search:
             return
         with one_thread(), closing(RunTables(self.directory)) as self._tables:
             self._rebuild()
+            for trial in self.done:  # one may have been killed between its result and its policy
+                if self._can_start(trial):
+                    self._keep_policy(trial_task(self.directory, trial))
             if self.config.search.warm_start == "common":
                 for event in self._train_here(base_task(self.directory)):
                     yield event
@@ -191,12 +194,14 @@ class Search:
         elif isinstance(event, Retried):
             self._rebuild()  # no row of the lost attempt may count twice
         elif isinstance(event, Done):
-            task: TrainTask = event.task
-            _, best = self.directory.training(task.name).load_result()
-            task.job.policy(best).save(self.directory.policy(task.name))
-            self._end(task, outcome=event.result)
+            self._keep_policy(event.task)
+            self._end(event.task, outcome=event.result)
         elif isinstance(event, Failed):
             self._end(event.task, failure=event.reason)
+
+    def _keep_policy(self, task: TrainTask) -> None:
+        """Saves the best policy of a finished training among the run's policies."""
+        self._policy_of(task).save(self.directory.policy(task.name))
 
     def _end(self, task: TrainTask, **how: Any) -> None:
         """Notes how a trial ended, if the task is one."""
