@@ -95,7 +95,9 @@ class Search:
         with one_thread(), closing(RunTables(self.directory)) as self._tables:
             self._rebuild()
             for trial in self.done:  # one may have been killed between its result and its policy
-                if self._can_start(trial):
+                kept = self.directory.policy(trial.name)
+                is_kept = kept.exists() and kept.with_suffix(".json").exists()
+                if not is_kept and self._can_start(trial):
                     self._keep_policy(trial_task(self.directory, trial))
             if self.config.search.warm_start == "common":
                 for event in self._train_here(base_task(self.directory)):
