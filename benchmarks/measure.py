@@ -98,8 +98,8 @@ class Benchmark:
         for name in self.game_flags:
             setting = settings[name]
             kind = setting.type if setting.type is int else str
-            flags = setting.setting.flags
-            self.flag(*flags, dest=name, type=kind, default=setting.default, help=setting.text)
+            flags = setting.flags
+            self.flag(*flags, dest=name, type=kind, default=setting.default, help=setting.help)
         if self.cyborg:
             self.flag("--cyborg-path", metavar="DIR", help="a clone of CAGE Challenge 2")
         if self.repeats:

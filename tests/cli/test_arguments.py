@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from workflow_rl.cli import build_parser
 from workflow_rl.cli.arguments import (
+    Parser,
     add_command,
     add_setting,
     add_settings,
@@ -16,7 +17,6 @@ from workflow_rl.cli.arguments import (
     list_of,
 )
 from workflow_rl.cli.experiment import execution_of, experiment_config
-from workflow_rl.cli.help import Parser
 from workflow_rl.config import (
     DEFAULT_PPO,
     PPO_FORM,
@@ -28,7 +28,7 @@ from workflow_rl.config import (
     ExperimentConfig,
     GameConfig,
     SearchConfig,
-    SettingField,
+    Setting,
     TrainConfig,
     setting_fields,
 )
@@ -71,9 +71,9 @@ def helps(command: str) -> dict[str, str]:
     return {name: action.help or "" for action in actions for name in action.option_strings}
 
 
-def flagged(config: Any) -> list[tuple[SettingField, Any]]:
+def flagged(config: Any) -> list[tuple[Setting, Any]]:
     fields = setting_fields(type(config))
-    return [(f, getattr(config, n)) for n, f in fields.items() if f.setting.flags]
+    return [(f, getattr(config, n)) for n, f in fields.items() if f.flags]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -81,8 +81,8 @@ def test_every_setting_with_a_flag_has_it_with_all_names_and_its_default(command
     shown = helps(command)
     for config in COMMANDS[command].values():
         for field, default in flagged(config):
-            for name in field.setting.flags:
-                assert shown[name].startswith(field.setting.text)
+            for name in field.flags:
+                assert shown[name].startswith(field.text)
                 assert f"(default: {field.shown(default)}" in shown[name]
                 assert shown[name].count("(default: ") == 1
 
@@ -93,13 +93,13 @@ def test_every_name_to_choose_from_is_offered_in_help(command: str) -> None:
     fields = [f for config in COMMANDS[command].values() for f, _ in flagged(config)]
     for field in [*fields, PRESET, PPO_FORM]:
         for choice in field.choices:
-            assert choice in shown[field.setting.flags[0]].partition("(default: ")[0]
+            assert choice in shown[field.flags[0]].partition("(default: ")[0]
 
 
 def test_the_comparison_has_the_flags_of_its_settings() -> None:
     shown = helps("compare-updates")
     for field, _ in flagged(ComparisonConfig()):
-        for name in field.setting.flags:
+        for name in field.flags:
             for choice in field.choices:
                 assert choice in shown[name]
 
@@ -113,13 +113,13 @@ def test_without_flags_nothing_is_set_and_the_defaults_count(command: str) -> No
 
 
 @given(field=st.sampled_from([f for c in COMMANDS["search"].values() for f, _ in flagged(c)]))
-def test_a_flag_that_is_given_its_default_reads_as_the_fields_default(field: SettingField) -> None:
+def test_a_flag_that_is_given_its_default_reads_as_the_fields_default(field: Setting) -> None:
     parser = argparse.ArgumentParser()
     add_setting(parser, field)
     absent = getattr(parser.parse_args([]), field.name)
     assert field.check(absent) == field.default
     if field.default not in (None, ()) and field.type is not bool:
-        for name in field.setting.flags:
+        for name in field.flags:
             args = parser.parse_args([name, field.shown(field.default)])
             assert field.check(getattr(args, field.name)) == field.default
 

@@ -11,7 +11,7 @@ import pytest
 
 import workflow_rl
 from workflow_rl.cli import build_parser, main
-from workflow_rl.cli.help import Parser, is_basic
+from workflow_rl.cli.arguments import Parser, is_basic
 
 ROOT = Path(workflow_rl.__file__).parent.parent
 SCRIPT = ROOT / "workflow_rl" / "parallel_train_workflow_rl.py"

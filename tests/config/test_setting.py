@@ -5,7 +5,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -23,9 +23,7 @@ from workflow_rl.config import (
     GameConfig,
     PPOConfig,
     Setting,
-    SettingField,
     TrainConfig,
-    described,
     restored,
     setting_fields,
     settings,
@@ -41,26 +39,25 @@ FIELDS = {
 EVERY = list(FIELDS.values())
 
 
-def part(field: SettingField) -> st.SearchStrategy[Any]:
+def part(field: Setting) -> st.SearchStrategy[Any]:
     """Any value, or part of a list, that a description allows."""
-    setting = field.setting
     if field.choices:
         return st.sampled_from(field.choices)
     if field.part_type is int:
-        assert setting.low is not None
-        assert setting.high is not None
-        return st.integers(int(setting.low), int(setting.high))
+        assert field.low is not None
+        assert field.high is not None
+        return st.integers(int(field.low), int(field.high))
     if field.part_type is float:
-        low = setting.low if setting.above is None else setting.above
-        is_open = setting.above is not None
-        return st.floats(low, setting.high, exclude_min=is_open, allow_infinity=False)
+        low = field.low if field.above is None else field.above
+        is_open = field.above is not None
+        return st.floats(low, field.high, exclude_min=is_open, allow_infinity=False)
     if field.part_type is bool:
         return st.booleans()
     assert field.part_type is str
     return st.text()
 
 
-def value(field: SettingField) -> st.SearchStrategy[Any]:
+def value(field: Setting) -> st.SearchStrategy[Any]:
     if field.name == "red_probabilities":
         return st.none()  # it depends on the red agent
     if field.name == "units":
@@ -114,15 +111,14 @@ experiments: st.SearchStrategy[ExperimentConfig] = st.builds(
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_description_is_whole_and_allows_its_default(name: str) -> None:
     field = FIELDS[name]
-    setting = field.setting
-    assert setting.text
-    assert setting.text[-1] != "."
+    assert field.text
+    assert field.text[-1] != "."
     assert field.check(field.default) == field.default
-    assert set(setting.meanings) <= set(field.choices)
+    assert set(field.meanings) <= set(field.choices)
     if field.default is None:
-        assert setting.unset
+        assert field.unset
     if field.part_type is int:
-        assert None not in (setting.low, setting.high)
+        assert None not in (field.low, field.high)
 
 
 def test_a_field_without_a_description_is_a_mistake_of_ours() -> None:
@@ -245,25 +241,22 @@ def test_what_is_wrong_is_one_sentence(make: Callable[[], Any], sentence: str) -
 
 
 @given(field=st.sampled_from(EVERY), data=st.data())
-def test_a_setting_takes_what_its_description_allows(
-    field: SettingField, data: st.DataObject
-) -> None:
+def test_a_setting_takes_what_its_description_allows(field: Setting, data: st.DataObject) -> None:
     wanted = data.draw(value(field))
     assert field.check(wanted) == wanted
 
 
 @given(field=st.sampled_from([f for f in EVERY if f.part_type in (int, float)]), data=st.data())
 def test_a_setting_refuses_what_lies_outside_of_its_range(
-    field: SettingField, data: st.DataObject
+    field: Setting, data: st.DataObject
 ) -> None:
-    setting = field.setting
-    least = setting.low if setting.above is None else setting.above
+    least = field.low if field.above is None else field.above
     outside: st.SearchStrategy[Any]
     if field.part_type is int:
         outside = st.integers(max_value=int(least or 0) - 1)
-        outside |= st.integers(min_value=int(setting.high or 0) + 1)
+        outside |= st.integers(min_value=int(field.high or 0) + 1)
     else:
-        outside = st.floats(max_value=least, exclude_max=setting.above is None)
+        outside = st.floats(max_value=least, exclude_max=field.above is None)
         outside |= st.just(float("nan")) | st.just(float("inf"))
     wrong = data.draw(outside)
     with pytest.raises(InvalidInputError) as caught:
@@ -299,8 +292,8 @@ def test_any_section_comes_back_from_json(cls: Any, data: st.DataObject) -> None
 
 
 def test_a_description_can_stand_alone() -> None:
-    annotation = Annotated[Literal["hot", "cold"], Setting("how warm", called="warmth")]
-    field = described("warmth", annotation, "hot")
-    assert field.text == "how warm: hot or cold"
+    hot_or_cold: Any = Literal["hot", "cold"]
+    field = Setting("how warm", (), "hot", called="warmth", name="heat", hint=hot_or_cold)
+    assert field.help == "how warm: hot or cold"
     with pytest.raises(InvalidInputError, match="unknown warmth 'mild': choose one of hot, cold"):
         field.check("mild")

@@ -1,11 +1,12 @@
 import itertools
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_rl.config import ORDER_ENCODINGS, OrderEncodingName
+from workflow_rl.config import OrderEncodingName
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.sim.state import Mark
 from workflow_rl.workflow.encoding import OrderEncoding
@@ -19,7 +20,7 @@ ONEHOT = OrderEncoding("onehot", TYPE_UNITS).order_bits(TYPES.host_ranks(range(N
 SIZES = {"onehot": 25, "ranks": 144, "precedence": 132, "due": 12}
 
 
-@pytest.mark.parametrize("name", ORDER_ENCODINGS)
+@pytest.mark.parametrize("name", get_args(OrderEncodingName))
 def test_an_encoding_has_the_size_of_its_parts(name: OrderEncodingName) -> None:
     encoding = OrderEncoding(name, TYPE_UNITS)
     assert encoding.size == sum(SIZES[part] for part in name.split("+"))

@@ -23,7 +23,7 @@ from workflow_rl.cli import (
     train,
     watch,
 )
-from workflow_rl.cli.help import Parser
+from workflow_rl.cli.arguments import Parser
 from workflow_rl.cli.streams import open_streams, outlive_reader, output_failure
 from workflow_rl.errors import (
     EnvironmentFailedError,

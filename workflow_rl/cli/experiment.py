@@ -2,7 +2,7 @@
 
 import argparse
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,11 +33,9 @@ from workflow_rl.config import (
     Execution,
     ExperimentConfig,
     SearchConfig,
-    SettingField,
+    Setting,
     TrainConfig,
-    chosen_settings,
 )
-from workflow_rl.config.presets import Changes
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -67,7 +65,7 @@ def add_experiment_flags(
     """
     game = parser.add_argument_group("the game")
     for name, field in GAME.items():
-        if field.setting.flags:
+        if field.flags:
             others = {preset: chosen.game.get(name) for preset, chosen in PRESETS.items()}
             add_setting(game, field, dest=f"game.{name}", default=default_of(field, others))
     training = parser.add_argument_group("training (an explicit flag wins over the preset)")
@@ -89,7 +87,7 @@ def add_experiment_flags(
     add_checkpoint_dir(run)
 
 
-def default_of(field: SettingField, by_preset: dict[Any, Any]) -> str:
+def default_of(field: Setting, by_preset: Mapping[Any, Any]) -> str:
     """Says a setting's default, and the presets that have another one."""
     others: dict[str, list[str]] = {}
     for preset, value in by_preset.items():
@@ -111,24 +109,20 @@ def add_config(parser: TakesFlags) -> None:
     )
 
 
-def config_file(args: argparse.Namespace) -> ConfigFile | None:
-    """Returns the file of settings that is to be read, if there is one.
-
-    Raises:
-        InvalidInputError: something is wrong with it, or it does not go with other flags.
-    """
+def _config_file(args: argparse.Namespace) -> ConfigFile | None:
+    """Returns the file of settings that is to be read, if there is one."""
     if "config" not in args:
         return None
     file = ConfigFile.read(args.config)
     if file.purpose is not None:
         for field in (PRESET, PPO_FORM):
             if field.name in args:
-                flag = field.setting.flags[0]
+                flag = field.flags[0]
                 raise InvalidInputError(f"{file.path} has every setting of a run: leave out {flag}")
     return file
 
 
-def experiment_config(args: argparse.Namespace, **defaults: Changes) -> ExperimentConfig:
+def experiment_config(args: argparse.Namespace, **defaults: Mapping[str, Any]) -> ExperimentConfig:
     """Returns the configuration that the flags ask for, and the file that they name.
 
     Args:
@@ -138,11 +132,10 @@ def experiment_config(args: argparse.Namespace, **defaults: Changes) -> Experime
     Raises:
         InvalidInputError: a flag is wrong, or two contradict each other.
     """
-    file = config_file(args)
+    file = _config_file(args)
     asked = _asked(args) if file is None else _asked(args).over(file.asked)
-    asked = asked.over(Asked(sections=defaults))
     try:
-        config = ExperimentConfig.of(asked)
+        config = ExperimentConfig.of(asked.over(Asked(sections=defaults)))
     except InvalidInputError as error:
         if file is None:
             raise
@@ -160,7 +153,7 @@ def plan_of(args: argparse.Namespace, command: str, *names: str) -> dict[str, An
     Raises:
         InvalidInputError: something is wrong with it, or it says something other than these names.
     """
-    file = config_file(args)
+    file = _config_file(args)
     return {} if file is None else file.plan_for(command, names)
 
 
@@ -170,11 +163,7 @@ def _asked(args: argparse.Namespace) -> Asked:
 
 
 def refuse_no_workflow(config: ExperimentConfig, instead: str) -> None:
-    """Checks that trainings follow an order.
-
-    Args:
-        config: of them.
-        instead: what can be done otherwise.
+    """Checks that trainings follow an order, or says what to do instead.
 
     Raises:
         InvalidInputError: they do not.
@@ -206,7 +195,7 @@ def execution_of(args: argparse.Namespace) -> Execution:
 # --- going on after an interruption
 
 
-def add_resume(parser: argparse.ArgumentParser, metavar: str, text: str) -> None:
+def add_resume(parser: TakesFlags, metavar: str, text: str) -> None:
     """Adds --resume; it is absent if it is not given."""
     add_flag(parser, "--resume", text, "a new one", type=Path, metavar=metavar)
 
@@ -225,7 +214,7 @@ def refuse_flags(flags: Sequence[str]) -> None:
 
 
 def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) -> None:
-    """Checks that flags given beside --resume say what the run was begun with.
+    """Checks that flags given together with --resume say what the run was begun with.
 
     Raises:
         InvalidInputError: one says something else, which would silently be ignored.
@@ -233,14 +222,13 @@ def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) ->
     if "config" in args:
         refuse_flags(["--config"])
     asked = _asked(args)
-    others = {SEED.setting.flags[0]} if asked.seed not in (None, config.seed) else set()
-    for section, wanted in chosen_settings(asked.preset, asked.form, asked.sections).items():
+    others = {SEED.flags[0]} if asked.seed not in (None, config.seed) else set()
+    for section, wanted in asked.settings().items():
         begun, given = getattr(config, section), asked.sections[section]
-        implied = {name: value for name, value in wanted.items() if name not in given}
         others |= set(other_flags(begun, given))
-        if any(getattr(begun, name) != value for name, value in implied.items()):
+        if any(getattr(begun, name) != wanted[name] for name in wanted.keys() - given.keys()):
             by_form = section == "ppo" and asked.form is not None
-            others |= set((PPO_FORM if by_form else PRESET).setting.flags)
+            others |= set((PPO_FORM if by_form else PRESET).flags)
     refuse_flags(sorted(others))
 
 

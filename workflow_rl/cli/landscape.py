@@ -239,11 +239,11 @@ def _refuse_training_flags(args: argparse.Namespace) -> None:
     Raises:
         InvalidInputError: one is.
     """
-    given = [field.setting.flags[0] for field in (PRESET, PPO_FORM) if field.name in args]
+    given = [field.flags[0] for field in (PRESET, PPO_FORM) if field.name in args]
     for section, kind in {**SECTIONS, "execution": Execution}.items():
         used, fields = _PLAYED.get(section, ()), setting_fields(kind)
         named = (name for name in given_settings(args, section) if name not in used)
-        given += [fields[name].setting.flags[0] for name in named]
+        given += [fields[name].flags[0] for name in named]
     if given:
         raise InvalidInputError(f"with --policy nothing is trained: leave out {', '.join(given)}")
     for name in ("seeds", "beside"):

@@ -44,7 +44,7 @@ def add_to(commands: Commands) -> None:
     policy = parser.add_argument_group("of a policy")
     add_setting(policy, GAME["red_agent"], default="as in training; of a search as it was searched")
     length = GAME["episode_length"]
-    names = (*length.setting.flags, "--steps")
+    names = (*length.flags, "--steps")
     add_setting(policy, length, dest="steps", names=names, default="as in training")
     add_setting(policy, SEED, text="which game is played")
     policy.add_argument(

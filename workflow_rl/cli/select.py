@@ -25,7 +25,7 @@ def add_to(commands: Commands) -> None:
         "directories", type=Path, nargs="+", metavar="RUN", help="run directory of a training"
     )
     length = GAME["episode_length"]
-    names = (*length.setting.flags, "--steps")
+    names = (*length.flags, "--steps")
     add_setting(parser, length, dest="steps", names=names, default="that of the training")
     parser.add_argument(
         "--episodes", type=int, default=6_400, metavar="N", help="episodes of the last round"

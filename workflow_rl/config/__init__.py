@@ -3,164 +3,58 @@
 One configuration per layer; `setting.py` says how a setting is described and what is derived.
 """
 
-from workflow_rl.config.backend import (
-    BACKENDS,
-    VECTOR_MODES,
-    VECTORS,
-    BackendConfig,
-    BackendName,
-    VectorModeName,
-    VectorName,
-)
-from workflow_rl.config.checks import fraction, one_of, positive, whole_number
-from workflow_rl.config.comparison import ComparisonConfig
-from workflow_rl.config.execution import EXECUTORS, Execution, ExecutorName
-from workflow_rl.config.experiment import ExperimentConfig
-from workflow_rl.config.file import MAX_SEED, SECTIONS, Asked, ConfigFile
-from workflow_rl.config.game import (
-    GREEN_AGENTS,
-    MAX_ENVS,
-    MAX_EPISODE_LENGTH,
-    MIXED,
-    OBSERVATIONS,
-    RED_AGENTS,
-    RULE_SETS,
-    GameConfig,
-    GreenAgentName,
-    ObservationName,
-    RedAgentName,
-    RuleSetName,
-    red_agent_name,
-)
-from workflow_rl.config.policy import PolicyConfig
-from workflow_rl.config.ppo import (
-    DEFAULT_PPO,
-    PPO_FORM,
-    PPO_FORMS,
-    ActivationName,
-    PPOConfig,
-    PPOFormName,
-)
-from workflow_rl.config.presets import (
-    AGAINST_ALL,
-    DEFAULT_PRESET,
-    FROM_UNIVERSAL,
-    PRESET,
-    PRESETS,
-    UPDATE_STRATEGIES,
-    Preset,
-    PresetName,
-    chosen_settings,
-)
-from workflow_rl.config.search import (
-    POLISHES,
-    STRATEGIES,
-    WARM_STARTS,
-    PolishName,
-    SearchConfig,
-    StrategyName,
-    WarmStartName,
-)
-from workflow_rl.config.setting import (
-    Setting,
-    SettingField,
-    described,
-    restored,
-    setting_fields,
-    settings,
-    stored,
-)
-from workflow_rl.config.train import (
-    ACTION_SPACES,
-    ALIGNMENTS,
-    FOLLOWS,
-    ORDER_ENCODINGS,
-    STOPS,
-    VIEWS,
-    ActionSpaceName,
-    AlignmentName,
-    FollowName,
-    OrderEncodingName,
-    StopName,
-    TrainConfig,
-    ViewName,
-)
-
-__all__ = [
-    "ACTION_SPACES",
-    "AGAINST_ALL",
-    "ALIGNMENTS",
-    "BACKENDS",
-    "DEFAULT_PPO",
-    "DEFAULT_PRESET",
-    "EXECUTORS",
-    "FOLLOWS",
-    "FROM_UNIVERSAL",
-    "GREEN_AGENTS",
-    "MAX_ENVS",
-    "MAX_EPISODE_LENGTH",
-    "MAX_SEED",
-    "MIXED",
-    "OBSERVATIONS",
-    "ORDER_ENCODINGS",
-    "POLISHES",
-    "PPO_FORM",
-    "PPO_FORMS",
-    "PRESET",
-    "PRESETS",
-    "RED_AGENTS",
-    "RULE_SETS",
-    "SECTIONS",
-    "STOPS",
-    "STRATEGIES",
-    "UPDATE_STRATEGIES",
-    "VECTORS",
-    "VECTOR_MODES",
-    "VIEWS",
-    "WARM_STARTS",
-    "ActionSpaceName",
-    "ActivationName",
-    "AlignmentName",
-    "Asked",
-    "BackendConfig",
-    "BackendName",
-    "ComparisonConfig",
-    "ConfigFile",
-    "Execution",
-    "ExecutorName",
-    "ExperimentConfig",
-    "FollowName",
-    "GameConfig",
-    "GreenAgentName",
-    "ObservationName",
-    "OrderEncodingName",
-    "PPOConfig",
-    "PPOFormName",
-    "PolicyConfig",
-    "PolishName",
-    "Preset",
-    "PresetName",
-    "RedAgentName",
-    "RuleSetName",
-    "SearchConfig",
-    "Setting",
-    "SettingField",
-    "StopName",
-    "StrategyName",
-    "TrainConfig",
-    "VectorModeName",
-    "VectorName",
-    "ViewName",
-    "WarmStartName",
-    "chosen_settings",
-    "described",
-    "fraction",
-    "one_of",
-    "positive",
-    "red_agent_name",
-    "restored",
-    "setting_fields",
-    "settings",
-    "stored",
-    "whole_number",
-]
+from workflow_rl.config.checks import fraction as fraction
+from workflow_rl.config.checks import one_of as one_of
+from workflow_rl.config.checks import positive as positive
+from workflow_rl.config.checks import whole_number as whole_number
+from workflow_rl.config.comparison import ComparisonConfig as ComparisonConfig
+from workflow_rl.config.execution import BACKENDS as BACKENDS
+from workflow_rl.config.execution import VECTORS as VECTORS
+from workflow_rl.config.execution import BackendConfig as BackendConfig
+from workflow_rl.config.execution import Execution as Execution
+from workflow_rl.config.experiment import ExperimentConfig as ExperimentConfig
+from workflow_rl.config.experiment import PolicyConfig as PolicyConfig
+from workflow_rl.config.file import SECTIONS as SECTIONS
+from workflow_rl.config.file import ConfigFile as ConfigFile
+from workflow_rl.config.game import GREEN_AGENTS as GREEN_AGENTS
+from workflow_rl.config.game import MAX_ENVS as MAX_ENVS
+from workflow_rl.config.game import MAX_EPISODE_LENGTH as MAX_EPISODE_LENGTH
+from workflow_rl.config.game import MIXED as MIXED
+from workflow_rl.config.game import OBSERVATIONS as OBSERVATIONS
+from workflow_rl.config.game import RED_AGENTS as RED_AGENTS
+from workflow_rl.config.game import RULE_SETS as RULE_SETS
+from workflow_rl.config.game import GameConfig as GameConfig
+from workflow_rl.config.game import GreenAgentName as GreenAgentName
+from workflow_rl.config.game import ObservationName as ObservationName
+from workflow_rl.config.game import RedAgentName as RedAgentName
+from workflow_rl.config.game import RuleSetName as RuleSetName
+from workflow_rl.config.game import red_agent_name as red_agent_name
+from workflow_rl.config.ppo import DEFAULT_PPO as DEFAULT_PPO
+from workflow_rl.config.ppo import PPO_FORM as PPO_FORM
+from workflow_rl.config.ppo import PPO_FORMS as PPO_FORMS
+from workflow_rl.config.ppo import ActivationName as ActivationName
+from workflow_rl.config.ppo import PPOConfig as PPOConfig
+from workflow_rl.config.ppo import PPOFormName as PPOFormName
+from workflow_rl.config.presets import AGAINST_ALL as AGAINST_ALL
+from workflow_rl.config.presets import DEFAULT_PRESET as DEFAULT_PRESET
+from workflow_rl.config.presets import FROM_UNIVERSAL as FROM_UNIVERSAL
+from workflow_rl.config.presets import MAX_SEED as MAX_SEED
+from workflow_rl.config.presets import PRESET as PRESET
+from workflow_rl.config.presets import PRESETS as PRESETS
+from workflow_rl.config.presets import UPDATE_STRATEGIES as UPDATE_STRATEGIES
+from workflow_rl.config.presets import Asked as Asked
+from workflow_rl.config.presets import Preset as Preset
+from workflow_rl.config.presets import PresetName as PresetName
+from workflow_rl.config.search import STRATEGIES as STRATEGIES
+from workflow_rl.config.search import SearchConfig as SearchConfig
+from workflow_rl.config.setting import Setting as Setting
+from workflow_rl.config.setting import restored as restored
+from workflow_rl.config.setting import setting_fields as setting_fields
+from workflow_rl.config.setting import settings as settings
+from workflow_rl.config.setting import stored as stored
+from workflow_rl.config.train import ACTION_SPACES as ACTION_SPACES
+from workflow_rl.config.train import VIEWS as VIEWS
+from workflow_rl.config.train import ActionSpaceName as ActionSpaceName
+from workflow_rl.config.train import OrderEncodingName as OrderEncodingName
+from workflow_rl.config.train import TrainConfig as TrainConfig
+from workflow_rl.config.train import ViewName as ViewName

@@ -3,19 +3,14 @@
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from workflow_rl.config.experiment import ExperimentConfig
-from workflow_rl.config.file import MAX_SEED, ConfigFile, checked
+from workflow_rl.config.file import ConfigFile, checked
 from workflow_rl.config.game import GameConfig
-from workflow_rl.config.ppo import DEFAULT_PPO, PPOFormSetting
-from workflow_rl.config.presets import (
-    PRESETS,
-    UPDATE_STRATEGIES,
-    PresetName,
-    chosen_settings,
-)
-from workflow_rl.config.setting import Setting, restored, setting_fields, settings, stored
+from workflow_rl.config.ppo import PPO_FORM, PPOFormName
+from workflow_rl.config.presets import MAX_SEED, PRESETS, UPDATE_STRATEGIES, Asked, PresetName
+from workflow_rl.config.setting import restored, setting, setting_fields, settings, stored
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
 
@@ -27,43 +22,40 @@ class ComparisonConfig:
     """Everything a comparison of presets depends on."""
 
     game: GameConfig = GameConfig()
-    order: Annotated[
-        int,
-        Setting(
-            "the order to follow, of all 120 by its number",
-            ("--workflow",),
-            basic=True,
-            low=0,
-            high=119,
-            called="the order",
-            metavar="ORDER",
-        ),
-    ] = 57  # op_server > enterprise > op_host > user > defender
-    ppo: PPOFormSetting = DEFAULT_PPO
-    transitions: Annotated[
-        int,
-        Setting(
-            "transitions of each training, all environments together",
-            ("--transitions",),
-            basic=True,
-            low=1,
-            high=10**12,
-            called="--transitions",
-        ),
-    ] = 1_000_000  # the whole budget of parallel200: 50 episodes of 200 environments
-    presets: Annotated[
-        tuple[PresetName, ...],
-        Setting("rollout strategies to compare", ("--presets",), basic=True, called="preset"),
-    ] = UPDATE_STRATEGIES
-    seeds: Annotated[
-        tuple[int, ...],
-        Setting(
-            "a training of each preset for each: on the command line --seeds of them from --seed",
-            low=0,
-            high=MAX_SEED,
-            called="a seed",
-        ),
-    ] = (0, 1, 2)
+    order: int = setting(
+        "the order to follow, of all 120 by its number",
+        "--workflow",
+        default=57,  # op_server > enterprise > op_host > user > defender
+        basic=True,
+        low=0,
+        high=119,
+        called="the order",
+        metavar="ORDER",
+    )
+    ppo: PPOFormName = cast(PPOFormName, PPO_FORM)
+    transitions: int = setting(
+        "transitions of each training, all environments together",
+        "--transitions",
+        default=1_000_000,  # the whole budget of parallel200: 50 episodes of 200 environments
+        basic=True,
+        low=1,
+        high=10**12,
+        called="--transitions",
+    )
+    presets: tuple[PresetName, ...] = setting(
+        "rollout strategies to compare",
+        "--presets",
+        default=UPDATE_STRATEGIES,
+        basic=True,
+        called="preset",
+    )
+    seeds: tuple[int, ...] = setting(
+        "a training of each preset for each: on the command line --seeds of them from --seed",
+        default=(0, 1, 2),
+        low=0,
+        high=MAX_SEED,
+        called="a seed",
+    )
 
     def __post_init__(self) -> None:
         """Checks that every preset updates at all."""
@@ -81,7 +73,7 @@ class ComparisonConfig:
             InvalidInputError: so few transitions are not one update.
         """
         changes = {"snapshot_every": 0, "stop_at": "budget", "min_updates": 1}
-        train = TrainConfig(**chosen_settings(preset, None, {"train": changes})["train"])
+        train = TrainConfig(**Asked(preset, sections={"train": changes}).settings()["train"])
         steps = train.rollout_steps(self.game.episode_length)
         updates = self.transitions // (steps * train.n_envs)
         if not updates:

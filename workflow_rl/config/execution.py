@@ -1,46 +1,109 @@
-"""Where trainings run: here, in processes, or on Ray; no result depends on it."""
+"""What plays the game, and where trainings run."""
 
-from typing import Annotated, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
-from workflow_rl.config.setting import Setting, settings
+from workflow_rl.config.game import MAX_ENVS
+from workflow_rl.config.setting import setting, settings
 from workflow_rl.errors import InvalidInputError
 
+BackendName = Literal["cage2", "cyborg"]
+VectorName = Literal["shared", "pipes", "serial"]
+VectorModeName = Literal["sync", "async"]
 ExecutorName = Literal["serial", "processes", "ray"]
-EXECUTORS: Final[tuple[ExecutorName, ...]] = get_args(ExecutorName)
+BACKENDS: Final[tuple[BackendName, ...]] = get_args(BackendName)
+VECTORS: Final[tuple[VectorName, ...]] = get_args(VectorName)
+
+
+@settings
+class BackendConfig:
+    """What plays the game: the simulator, or the real CybORG in worker processes."""
+
+    name: BackendName = setting(
+        "what plays the game",
+        "--backend",
+        default="cage2",
+        called="backend",
+        meanings={"cage2": "the simulator", "cyborg": "the original; slow"},
+    )
+    cyborg_path: str | None = setting(
+        "where CybORG is: a clone of CAGE Challenge 2",
+        "--cyborg-path",
+        default=None,
+        unset="CYBORG_PATH, or where Python finds it",
+        metavar="DIR",
+    )
+    vector: VectorName = setting(
+        "with cyborg: how environments are carried",
+        "--vector",
+        default="shared",
+        meanings={
+            "shared": "a few workers over shared memory",
+            "pipes": "a process each",
+            "serial": "no other process",
+        },
+    )
+    vector_mode: VectorModeName = setting(
+        "with cyborg: how environments step",
+        "--vector-mode",
+        default="sync",
+        meanings={"sync": "all together", "async": "whoever is ready goes on"},
+    )
+    env_workers: int | None = setting(
+        "with cyborg: worker processes",
+        "--env-workers",
+        default=None,
+        low=1,
+        high=MAX_ENVS,
+        unset="one per core",
+    )
+    step_timeout: float | None = setting(
+        "with cyborg: seconds a step may take",
+        "--step-timeout",
+        default=None,
+        above=0,
+        unset="for ever",
+        metavar="SECONDS",
+    )
+    max_restarts: int = setting(
+        "with cyborg: workers that are replaced when they die",
+        "--max-restarts",
+        default=10,
+        low=0,
+        high=10**6,
+    )
+
+    def __post_init__(self) -> None:
+        """Checks what goes together."""
+        if self.vector_mode == "async" and self.vector != "shared":
+            raise InvalidInputError("the vector mode async goes with the vector shared only")
 
 
 @settings
 class Execution:
     """How trainings are run; a resumed run may change all of it."""
 
-    executor: Annotated[
-        ExecutorName | None,
-        Setting(
-            "where trainings run",
-            ("--executor",),
-            unset="serial, or processes if several at a time",
-        ),
-    ] = None
-    ray_address: Annotated[
-        str | None,
-        Setting(
-            "with ray: a cluster to join, or auto",
-            ("--ray-address",),
-            unset="none, Ray is started here",
-            metavar="HOST:PORT",
-        ),
-    ] = None
-    time_limit: Annotated[
-        float | None,
-        Setting(
-            "seconds after which a workflow is begun anew, the second time given up",
-            ("--time-limit",),
-            above=0,
-            unset="no limit",
-            called="--time-limit",
-            metavar="SECONDS",
-        ),
-    ] = None
+    executor: ExecutorName | None = setting(
+        "where trainings run",
+        "--executor",
+        default=None,
+        unset="serial, or processes if several at a time",
+    )
+    ray_address: str | None = setting(
+        "with ray: a cluster to join, or auto",
+        "--ray-address",
+        default=None,
+        unset="none, Ray is started here",
+        metavar="HOST:PORT",
+    )
+    time_limit: float | None = setting(
+        "seconds after which a workflow is begun anew, the second time given up",
+        "--time-limit",
+        default=None,
+        above=0,
+        unset="no limit",
+        called="--time-limit",
+        metavar="SECONDS",
+    )
 
     def __post_init__(self) -> None:
         """Checks what goes together."""

@@ -1,22 +1,25 @@
-"""Everything a run was asked for."""
+"""Everything a run was asked for, and what a policy's file keeps of it."""
 
 import os
 from collections.abc import Mapping
-from typing import Any, Final, Self
+from dataclasses import replace
+from typing import Any, Final, Self, cast
 
-from workflow_rl.config.backend import BackendConfig
-from workflow_rl.config.file import Asked, ConfigFile, SeedSetting
+from workflow_rl.config.execution import BackendConfig
+from workflow_rl.config.file import SECTIONS, ConfigFile
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig, PPOFormName
 from workflow_rl.config.presets import (
     DEFAULT_PRESET,
+    MAX_SEED,
     OF_UNIVERSAL,
+    SEED,
+    Asked,
     Changes,
     PresetName,
-    chosen_settings,
 )
 from workflow_rl.config.search import PolishName, SearchConfig
-from workflow_rl.config.setting import restored, settings, stored
+from workflow_rl.config.setting import restored, setting, settings, stored
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
 
@@ -32,7 +35,7 @@ class ExperimentConfig:
     train: TrainConfig = TrainConfig()
     search: SearchConfig = SearchConfig()
     backend: BackendConfig = BackendConfig()
-    seed: SeedSetting = 0
+    seed: int = cast(int, SEED)
 
     def __post_init__(self) -> None:
         """Checks what only the parts together show."""
@@ -111,25 +114,15 @@ class ExperimentConfig:
             InvalidInputError: a name or a value is not allowed, or two do not go together.
         """
         given = {"game": game, "ppo": ppo, "train": train, "search": search, "backend": backend}
-        chosen = chosen_settings(name, form, {key: value or {} for key, value in given.items()})
-        return cls(
-            game=GameConfig(**chosen["game"]),
-            ppo=PPOConfig(**chosen["ppo"]),
-            train=TrainConfig(**chosen["train"]),
-            search=SearchConfig(**chosen["search"]),
-            backend=BackendConfig(**chosen["backend"]),
-            seed=seed,
-        )
+        return cls.of(Asked(name, form, seed, {key: value or {} for key, value in given.items()}))
 
     @classmethod
     def of(cls, asked: Asked) -> Self:
         """Returns the configuration that is asked for; raises as `preset`."""
-        return cls.preset(
-            asked.preset or DEFAULT_PRESET,
-            form=asked.form,
-            seed=asked.seed or 0,
-            **dict(asked.sections),
-        )
+        preset = DEFAULT_PRESET if asked.preset is None else asked.preset
+        chosen = replace(asked, preset=preset).settings()
+        sections = {name: kind(**chosen.get(name, {})) for name, kind in SECTIONS.items()}
+        return cls(**sections, seed=0 if asked.seed is None else asked.seed)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
@@ -151,3 +144,14 @@ class ExperimentConfig:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Returns the configuration that `as_json` gave, or raises an InvalidInputError."""
         return restored(cls, data, "configuration")
+
+
+@settings
+class PolicyConfig:
+    """The training that made a policy: its game, its settings, its order."""
+
+    game: GameConfig = GameConfig()
+    train: TrainConfig = TrainConfig()
+    ppo: PPOConfig = PPOConfig()
+    order: str | None = setting("the order it follows", default=None, unset="any, or none")
+    seed: int = setting("of its training", default=0, low=0, high=MAX_SEED)

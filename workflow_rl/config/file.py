@@ -1,4 +1,4 @@
-"""Settings that are asked for, by flags or by a file: TOML, or what a run noted of itself (JSON).
+"""Settings in a file: TOML, or what a run noted of itself (JSON).
 
 A file has the sections and the names of `ExperimentConfig`, beside them `preset`, `form` (of PPO)
 and `seed`, and a section `plan` for what a command depends on beyond its configuration:
@@ -16,31 +16,20 @@ import os
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
-from workflow_rl.config.backend import BackendConfig
+from workflow_rl.config.execution import BackendConfig
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import PPO_FORM, PPOConfig
-from workflow_rl.config.presets import PRESET, Changes
+from workflow_rl.config.presets import PRESET, SEED, Asked
 from workflow_rl.config.search import SearchConfig
-from workflow_rl.config.setting import (
-    Setting,
-    SettingField,
-    current_names,
-    described,
-    setting_fields,
-)
+from workflow_rl.config.setting import Setting, current_names, setting_fields
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
 
-MAX_SEED: Final = 2**63 - 1
-SeedSetting = Annotated[
-    int, Setting("same seed, same result", ("--seed",), low=0, high=MAX_SEED, basic=True)
-]
-SEED: Final = described("seed", SeedSetting, 0)
-SECTIONS: Final[Mapping[str, type]] = {
+SECTIONS: Final[Mapping[str, Any]] = {
     "game": GameConfig,
     "ppo": PPOConfig,
     "train": TrainConfig,
@@ -49,28 +38,6 @@ SECTIONS: Final[Mapping[str, type]] = {
 }
 _NAMED: Final = {"preset": PRESET, "form": PPO_FORM, "seed": SEED}
 _CONFIG, _PLAN, _PURPOSE = "config", "plan", "purpose"  # in what a run noted
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked for; the rest is left to the preset, or to whoever is asked less."""
-
-    preset: str | None = None
-    form: str | None = None
-    seed: int | None = None
-    sections: Mapping[str, Changes] = field(default_factory=dict)
-
-    def over(self, other: "Asked") -> "Asked":
-        """Returns both together: where both ask for something, ours wins."""
-        return Asked(
-            self.preset if self.preset is not None else other.preset,
-            self.form if self.form is not None else other.form,
-            self.seed if self.seed is not None else other.seed,
-            {
-                name: {**other.sections.get(name, {}), **self.sections.get(name, {})}
-                for name in SECTIONS
-            },
-        )
 
 
 @dataclass(frozen=True)
@@ -122,12 +89,8 @@ class ConfigFile:
     def plan_for(self, command: str, names: Collection[str]) -> dict[str, Any]:
         """Returns what a command depends on beyond its configuration; nothing of another's run.
 
-        Args:
-            command: whose plan it is to be.
-            names: what it may say.
-
         Raises:
-            InvalidInputError: it says something else.
+            InvalidInputError: it says something other than these names.
         """
         if self.purpose is not None and self.purpose.split()[:1] != [command]:
             return {}
@@ -136,7 +99,7 @@ class ConfigFile:
 
 
 def checked(
-    path: Path, section: str, given: Mapping[str, Any], fields: Mapping[str, SettingField]
+    path: Path, section: str, given: Mapping[str, Any], fields: Mapping[str, Setting]
 ) -> dict[str, Any]:
     """Returns the settings of a file's section in their standard form.
 

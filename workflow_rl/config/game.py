@@ -3,12 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal, Self, get_args
-
-from pydantic import BeforeValidator
+from typing import Any, Final, Literal, Self, get_args
 
 from workflow_rl.config.checks import not_allowed, numbers_allowed, one_of, unknown
-from workflow_rl.config.setting import Setting, settings
+from workflow_rl.config.setting import setting, settings
 from workflow_rl.errors import InvalidInputError
 
 RedAgentName = Literal["bline", "meander", "sleep", "mixed"]
@@ -61,71 +59,57 @@ def _named_weights(weights: object) -> object:
     return named
 
 
-RedAgentSetting = Annotated[
-    RedAgentName,
-    BeforeValidator(red_agent_name),
-    Setting(
-        "who attacks",
-        ("--red-agent",),
-        basic=True,
-        meanings={MIXED: "drawn for each episode"},
-    ),
-]
-EpisodeLengthSetting = Annotated[
-    int,
-    Setting(
-        "steps per episode",
-        ("--episode-length", "--max-steps"),
-        low=1,
-        high=MAX_EPISODE_LENGTH,
-    ),
-]
-RuleSetSetting = Annotated[
-    RuleSetName,
-    Setting(
-        "rule set",
-        ("--rules",),
-        basic=True,
-        called="rule set",
-        meanings={"main": "the official repository today", "competition": "the 2022 leaderboard"},
-    ),
-]
-
-
 @settings
 class GameConfig:
     """Which game is played: the same for every environment of a batch."""
 
-    red_agent: RedAgentSetting = "bline"
-    episode_length: EpisodeLengthSetting = 100
-    rules: RuleSetSetting = "main"
-    observation: Annotated[
-        ObservationName,
-        Setting(
-            "what Blue sees",
-            ("--observation",),
-            meanings={
-                "challenge": "52 bits",
-                "cardiff": "those and 10 scan-state values",
-                "memory": "those and what it remembers, in bits",
-                "belief": "memory and how probable it is that Red holds each host",
-                "truth": "memory and where Red is, for measuring only",
-            },
-        ),
-    ] = "challenge"
-    green_agent: Annotated[
-        GreenAgentName,
-        Setting(
-            "what Green does",
-            ("--green-agent",),
-            meanings={"sleep": "nothing, as in the challenge", "active": "scans hosts at random"},
-        ),
-    ] = "sleep"
-    red_probabilities: Annotated[
-        Mapping[str, float] | None,
-        BeforeValidator(_named_weights),
-        Setting("with mixed: the weight of each red agent", unset="equal weights"),
-    ] = None
+    red_agent: RedAgentName = setting(
+        "who attacks",
+        "--red-agent",
+        default="bline",
+        read=red_agent_name,
+        basic=True,
+        meanings={MIXED: "drawn for each episode"},
+    )
+    episode_length: int = setting(
+        "steps per episode",
+        *("--episode-length", "--max-steps"),
+        default=100,
+        low=1,
+        high=MAX_EPISODE_LENGTH,
+    )
+    rules: RuleSetName = setting(
+        "rule set",
+        "--rules",
+        default="main",
+        basic=True,
+        called="rule set",
+        meanings={"main": "the official repository today", "competition": "the 2022 leaderboard"},
+    )
+    observation: ObservationName = setting(
+        "what Blue sees",
+        "--observation",
+        default="challenge",
+        meanings={
+            "challenge": "52 bits",
+            "cardiff": "those and 10 scan-state values",
+            "memory": "those and what it remembers, in bits",
+            "belief": "memory and how probable it is that Red holds each host",
+            "truth": "memory and where Red is, for measuring only",
+        },
+    )
+    green_agent: GreenAgentName = setting(
+        "what Green does",
+        "--green-agent",
+        default="sleep",
+        meanings={"sleep": "nothing, as in the challenge", "active": "scans hosts at random"},
+    )
+    red_probabilities: Mapping[str, float] | None = setting(
+        "with mixed: the weight of each red agent",
+        default=None,
+        read=_named_weights,
+        unset="equal weights",
+    )
 
     def __post_init__(self) -> None:
         """Scales the weights of red agents to probabilities."""

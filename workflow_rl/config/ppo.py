@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from workflow_rl.config.setting import Setting, described, settings
+from workflow_rl.config.setting import Setting, setting, settings
 from workflow_rl.errors import InvalidInputError
 
 PPOFormName = Literal["tuned", "documented", "modern"]
@@ -16,85 +16,76 @@ EngineName = Literal["autograd", "fused"]
 class PPOConfig:
     """How the policy is improved; the defaults are the documented form."""
 
-    epochs: Annotated[
-        int, Setting("passes over the batch at each update", ("--epochs",), low=1, high=10_000)
-    ] = 4
-    minibatch_size: Annotated[
-        int | None,
-        Setting(
-            "samples of a gradient step",
-            ("--minibatch-size",),
-            low=1,
-            high=10**9,
-            unset="the batch in as many parts as minibatches says",
-        ),
-    ] = None
-    minibatches: Annotated[
-        int,
-        Setting(
-            "gradient steps of an epoch, where minibatch_size does not say otherwise",
-            ("--minibatches",),
-            low=1,
-            high=10**9,
-        ),
-    ] = 1
-    learning_rate: Annotated[
-        float, Setting("learning rate of Adam", ("--learning-rate",), above=0)
-    ] = 0.002
-    betas: Annotated[tuple[float, float], Setting("Adam's betas", low=0, high=1)] = (0.9, 0.99)
-    adam_epsilon: Annotated[float, Setting("Adam's epsilon", above=0)] = 1e-8
-    gamma: Annotated[float, Setting("discount per step", ("--gamma",), low=0, high=1)] = 0.99
-    clip: Annotated[float, Setting("how far the probability ratio may move from 1", above=0)] = 0.2
-    value_weight: Annotated[float, Setting("weight of the critic's loss", low=0)] = 0.5
-    entropy_weight: Annotated[
-        float, Setting("weight of the entropy bonus", ("--entropy-weight",), low=0)
-    ] = 0.01
-    gae_lambda: Annotated[
-        float | None,
-        Setting(
-            "generalised advantages with this lambda",
-            ("--gae-lambda",),
-            low=0,
-            high=1,
-            unset="none: normalised Monte-Carlo returns minus the critic's value",
-        ),
-    ] = None
-    value_scale: Annotated[
-        float,
-        Setting(
-            "with generalised advantages: reward units of one unit of the critic's output", above=0
-        ),
-    ] = 1.0
-    max_gradient_norm: Annotated[
-        float | None, Setting("longer gradients are cut to this", above=0, unset="no limit")
-    ] = None
-    anneal: Annotated[
-        bool, Setting("whether the learning rate falls linearly to 0 over the training")
-    ] = False
-    anneal_entropy: Annotated[
-        bool, Setting("whether the entropy bonus falls linearly to 0 over the training")
-    ] = False
-    orthogonal: Annotated[bool, Setting("whether the networks start orthogonal")] = False
-    activation: Annotated[
-        ActivationName, Setting("activation of the hidden layers", ("--activation",))
-    ] = "relu"
-    engine: Annotated[
-        EngineName,
-        Setting(
-            "what computes the loss's gradient",
-            ("--engine",),
-            meanings={
-                "autograd": "torch",
-                "fused": "compiled code for MLPs on bits, with relu or tanh",
-            },
-        ),
-    ] = "autograd"
-    mask_actions: Annotated[
-        bool, Setting("whether decoys that would be refused are never chosen")
-    ] = False
-    alignment_baseline: Annotated[
-        bool, Setting("whether advantages leave out what the alignment reward brings anyway")
-    ] = False
+    epochs: int = setting(
+        "passes over the batch at each update", "--epochs", default=4, low=1, high=10_000
+    )
+    minibatch_size: int | None = setting(
+        "samples of a gradient step",
+        "--minibatch-size",
+        default=None,
+        low=1,
+        high=10**9,
+        unset="the batch in as many parts as minibatches says",
+    )
+    minibatches: int = setting(
+        "gradient steps of an epoch, where minibatch_size does not say otherwise",
+        "--minibatches",
+        default=1,
+        low=1,
+        high=10**9,
+    )
+    learning_rate: float = setting(
+        "learning rate of Adam", "--learning-rate", default=0.002, above=0
+    )
+    betas: tuple[float, float] = setting("Adam's betas", default=(0.9, 0.99), low=0, high=1)
+    adam_epsilon: float = setting("Adam's epsilon", default=1e-8, above=0)
+    gamma: float = setting("discount per step", "--gamma", default=0.99, low=0, high=1)
+    clip: float = setting("how far the probability ratio may move from 1", default=0.2, above=0)
+    value_weight: float = setting("weight of the critic's loss", default=0.5, low=0)
+    entropy_weight: float = setting(
+        "weight of the entropy bonus", "--entropy-weight", default=0.01, low=0
+    )
+    gae_lambda: float | None = setting(
+        "generalised advantages with this lambda",
+        "--gae-lambda",
+        default=None,
+        low=0,
+        high=1,
+        unset="none: normalised Monte-Carlo returns minus the critic's value",
+    )
+    value_scale: float = setting(
+        "with generalised advantages: reward units of one unit of the critic's output",
+        default=1.0,
+        above=0,
+    )
+    max_gradient_norm: float | None = setting(
+        "longer gradients are cut to this", default=None, above=0, unset="no limit"
+    )
+    anneal: bool = setting(
+        "whether the learning rate falls linearly to 0 over the training", default=False
+    )
+    anneal_entropy: bool = setting(
+        "whether the entropy bonus falls linearly to 0 over the training", default=False
+    )
+    orthogonal: bool = setting("whether the networks start orthogonal", default=False)
+    activation: ActivationName = setting(
+        "activation of the hidden layers", "--activation", default="relu"
+    )
+    engine: EngineName = setting(
+        "what computes the loss's gradient",
+        "--engine",
+        default="autograd",
+        meanings={
+            "autograd": "torch",
+            "fused": "compiled code for MLPs on bits, with relu or tanh",
+        },
+    )
+    mask_actions: bool = setting(
+        "whether decoys that would be refused are never chosen", default=False
+    )
+    alignment_baseline: bool = setting(
+        "whether advantages leave out what the alignment reward brings anyway", default=False
+    )
 
     def __post_init__(self) -> None:
         """Checks what goes together."""
@@ -133,16 +124,15 @@ PPO_FORMS: Final[Mapping[PPOFormName, PPOConfig]] = MappingProxyType(
     }
 )
 DEFAULT_PPO: Final[PPOFormName] = "tuned"
-PPOFormSetting = Annotated[
-    PPOFormName,
-    Setting(
-        "form of PPO",
-        ("--ppo",),
-        called="form of PPO",
-        meanings={
-            "tuned": "documented, with gamma 0.95 and a baseline for alignment",
-            "modern": "generalised advantages, minibatches, masked actions, tanh",
-        },
-    ),
-]
-PPO_FORM: Final = described("ppo", PPOFormSetting, DEFAULT_PPO)
+PPO_FORM: Final = Setting(
+    "form of PPO",
+    ("--ppo",),
+    DEFAULT_PPO,
+    called="form of PPO",
+    meanings={
+        "tuned": "documented, with gamma 0.95 and a baseline for alignment",
+        "modern": "generalised advantages, minibatches, masked actions, tanh",
+    },
+    name="ppo",
+    hint=PPOFormName,
+)

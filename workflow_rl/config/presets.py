@@ -1,14 +1,14 @@
-"""The documented rollout strategies, and how one becomes settings."""
+"""The documented rollout strategies, and how what is asked for becomes settings."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.config.game import MIXED
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOFormName
-from workflow_rl.config.setting import Setting, current_names, described
+from workflow_rl.config.setting import Setting, current_names
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.config.units import ANY
 
@@ -113,55 +113,75 @@ FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
 # The documented ones, which `compare-updates` sets side by side.
 UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if PRESETS[name].game is not AGAINST_ALL)
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
-PRESET: Final = described(
-    "preset",
-    Annotated[PresetName, Setting("rollout strategy", ("--preset",), basic=True)],
-    DEFAULT_PRESET,
+PRESET: Final = Setting(
+    "rollout strategy", ("--preset",), DEFAULT_PRESET, basic=True, name="preset", hint=PresetName
+)
+MAX_SEED: Final = 2**63 - 1
+SEED: Final = Setting(
+    "same seed, same result",
+    ("--seed",),
+    0,
+    basic=True,
+    low=0,
+    high=MAX_SEED,
+    name="seed",
+    hint=int,
 )
 
 
-def chosen_settings(
-    preset: PresetName | str | None,
-    form: PPOFormName | str | None,
-    given: Mapping[str, Changes],
-) -> dict[str, dict[str, Any]]:
-    """Returns the settings that a preset, a form of PPO and what is given beside them ask for.
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for; the rest is left to the preset, or to whoever is asked less."""
 
-    What is given wins over the preset, and the preset over the form of PPO. A form that is given
-    wins over the preset's own. The warm start `universal` asks for the network of that policy, and
-    for short trainings. With a preset, a training that is given a shorter length needs no more
-    updates than it has episodes.
+    preset: str | None = None
+    form: str | None = None
+    """Of PPO."""
+    seed: int | None = None
+    sections: Mapping[str, Changes] = field(default_factory=dict)
 
-    Args:
-        preset: its name; None for none.
-        form: its name; None for the preset's, or without a preset for none.
-        given: changes to the settings of each section.
+    def over(self, other: "Asked") -> "Asked":
+        """Returns both together: where both ask for something, ours wins."""
+        return Asked(
+            self.preset if self.preset is not None else other.preset,
+            self.form if self.form is not None else other.form,
+            self.seed if self.seed is not None else other.seed,
+            {
+                name: {**other.sections.get(name, {}), **self.sections.get(name, {})}
+                for name in {**other.sections, **self.sections}
+            },
+        )
 
-    Returns:
-        The settings of each section by their names; those left out stay as they are.
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """Returns the settings of each section by their names; those left out stay as they are.
 
-    Raises:
-        InvalidInputError: there is no such preset or form.
-    """
-    for name, changes in given.items():
-        if not isinstance(changes, Mapping):
-            raise not_allowed(name, changes, "a table of settings")
-    strategy = Preset() if preset is None else PRESETS[PRESET.check(preset)]
-    if given.get("search", {}).get("warm_start") == "universal":
-        strategy = strategy.changed(FROM_UNIVERSAL)
-    if form is None:
-        form = strategy.form or (None if preset is None else DEFAULT_PPO)
-    sections = {name: dict(changes) for name, changes in given.items()}
-    learns = {} if form is None else asdict(PPO_FORMS[PPO_FORM.check(form)])
-    sections["ppo"] = learns | dict(strategy.ppo) | sections.get("ppo", {})
-    game = dict(strategy.game)
-    if sections.get("game", {}).get("red_agent", MIXED) != MIXED:
-        game.pop("red_probabilities", None)  # which go with mixed only
-    sections["game"] = game | sections.get("game", {})
-    changed = current_names(TrainConfig, sections.get("train", {}))
-    train = dict(strategy.train) | changed
-    if preset is not None and "max_episodes" in changed and "min_updates" not in changed:
-        least = train.get("min_updates", TrainConfig().min_updates)
-        train["min_updates"] = min(least, train["max_episodes"])
-    sections["train"] = train
-    return sections
+        A section wins over the preset, and the preset over the form of PPO. A form that is asked
+        for wins over the preset's own. The warm start `universal` asks for the network of that
+        policy, and for short trainings. With a preset, a training that is to be shorter needs no
+        more updates than it has episodes.
+
+        Raises:
+            InvalidInputError: there is no such preset or form, or a section is no table.
+        """
+        for name, changes in self.sections.items():
+            if not isinstance(changes, Mapping):
+                raise not_allowed(name, changes, "a table of settings")
+        sections = {name: dict(changes) for name, changes in self.sections.items()}
+        strategy = Preset() if self.preset is None else PRESETS[PRESET.check(self.preset)]
+        if sections.get("search", {}).get("warm_start") == "universal":
+            strategy = strategy.changed(FROM_UNIVERSAL)
+        form = self.form
+        if form is None:
+            form = strategy.form or (None if self.preset is None else DEFAULT_PPO)
+        learns = {} if form is None else asdict(PPO_FORMS[PPO_FORM.check(form)])
+        sections["ppo"] = learns | dict(strategy.ppo) | sections.get("ppo", {})
+        game = dict(strategy.game)
+        if sections.get("game", {}).get("red_agent", MIXED) != MIXED:
+            game.pop("red_probabilities", None)  # which go with mixed only
+        sections["game"] = game | sections.get("game", {})
+        changed = current_names(TrainConfig, sections.get("train", {}))
+        train = dict(strategy.train) | changed
+        if self.preset is not None and "max_episodes" in changed and "min_updates" not in changed:
+            least = train.get("min_updates", TrainConfig.min_updates)
+            train["min_updates"] = min(least, train["max_episodes"])
+        sections["train"] = train
+        return sections

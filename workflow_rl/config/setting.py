@@ -4,22 +4,22 @@ A configuration declares its settings as fields of a frozen dataclass:
 
     @settings
     class GameConfig:
-        episode_length: Annotated[
-            int, Setting("steps of an episode", ("--episode-length",), low=1, high=1_000)
-        ] = 100
+        episode_length: int = setting(
+            "steps of an episode", "--episode-length", default=100, low=1, high=1_000
+        )
 
-From the type, the default and the `Setting` come the check of the value and its sentence, the
-flag and its help (`cli/arguments.py`), the stored form (`stored`, `restored`) and the table of
-docs/settings.md (`document.py`).
+From the type and the description come the check of the value and its sentence, the flag and its
+help (`cli/arguments.py`), the stored form (`stored`, `restored`) and the table of docs/settings.md.
 """
 
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property, wraps
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property, wraps
 from types import NoneType, UnionType
 from typing import (
+    Annotated,
     Any,
     Literal,
     TypeVar,
@@ -28,12 +28,11 @@ from typing import (
     dataclass_transform,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 
 from workflow_rl.config.checks import as_index, not_allowed, numbers_allowed, unknown
 from workflow_rl.errors import InvalidInputError
@@ -45,16 +44,17 @@ _METAVARS = {int: "N", float: "X", str: "NAME"}
 
 @dataclass(frozen=True)
 class Setting:
-    """The description of one setting, beside its name, type and default."""
+    """Everything there is to know about one setting."""
 
     text: str
     """What it is, with its unit: one sentence, begun small and without a full stop."""
-    flags: tuple[str, ...] = ()
+    flags: tuple[str, ...]
     """Its flag on the command line, and other names of that flag; none if it has no flag."""
+    default: Any
+    _: KW_ONLY
     low: float | None = None
     """The least value allowed; of a list, of each of its parts."""
     high: float | None = None
-    """The highest value allowed."""
     above: float | None = None
     """What a value must be greater than, where there is no least one."""
     unset: str | None = None
@@ -71,13 +71,111 @@ class Setting:
     """Whether `--help` shows its flag; `--help-all` shows every flag."""
     repeated: bool = False
     """Of a list: whether its flag gives one part and may be given several times."""
+    read: Callable[[Any], Any] | None = None
+    """Turns a given value into the one that is checked and stored."""
+    name: str = ""
+    """That of the field; `settings` fills it in, and the type."""
+    hint: Any = None
+    """The field's type."""
+
+    @cached_property
+    def type(self) -> Any:
+        """The type of a value: without None."""
+        if get_origin(self.hint) in (Union, UnionType):
+            return next(part for part in get_args(self.hint) if part is not NoneType)
+        return self.hint
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it has several parts."""
+        return get_origin(self.type) is tuple
+
+    @property
+    def part_type(self) -> Any:
+        """The type of each part of a list, or that of the value."""
+        return get_args(self.type)[0] if self.is_list else self.type
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names to choose from, if there are such."""
+        return get_args(self.part_type) if get_origin(self.part_type) is Literal else ()
+
+    @property
+    def placeholder(self) -> str:
+        """What help shows for the flag's value."""
+        part = _METAVARS.get(self.part_type, "NAME")
+        return self.metavar or (f"{part},{part}" if self.is_list else part)
+
+    @property
+    def allowed(self) -> str:
+        """What a value, or each part of a list, must be."""
+        if self.part_type in (int, float):
+            kind = "whole number" if self.part_type is int else "number"
+            return numbers_allowed(kind, self.low, self.high, self.above)
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        return {bool: "True or False", str: "text"}.get(self.part_type, "a mapping of names")
+
+    @property
+    def allowed_list(self) -> str:
+        """What a list must be."""
+        parts = get_args(self.type)
+        length = "" if Ellipsis in parts else f" of {len(parts)}"
+        return f"a list{length}, each part {self.allowed}"
+
+    @property
+    def help(self) -> str:
+        """What it is, with the names to choose from."""
+        told = [
+            f"{name} ({self.meanings[name]})" if name in self.meanings else name
+            for name in self.choices
+        ]
+        if not told:
+            return self.text
+        return f"{self.text}: {(' or ' if len(told) == 2 else ', ').join(told)}"
+
+    def shown(self, value: Any) -> str:
+        """Returns a value as it is written on the command line."""
+        if value is None or value is False or (value == () and self.unset):
+            return self.unset or str(value)
+        return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+    def check(self, value: object) -> Any:
+        """Returns the value in its standard form.
+
+        Raises:
+            InvalidInputError: it is not allowed.
+        """
+        try:
+            return self._adapter.validate_python(value)
+        except ValidationError as error:
+            raise self.refusal(error.errors(include_url=False)[0]) from None
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        annotated: Any = Annotated[self.hint, self]
+        return TypeAdapter(annotated)
+
+    def refusal(self, problem: Mapping[str, Any]) -> InvalidInputError:
+        """Returns the sentence for what pydantic found wrong with a value."""
+        said = problem.get("ctx", {}).get("error")
+        if isinstance(said, InvalidInputError):
+            return said
+        value = problem["input"]
+        if problem["type"] in _WRONG_LISTS:
+            return not_allowed(self.name, value, self.allowed_list)
+        if self.choices:
+            return unknown(self.called or self.name.replace("_", " "), value, self.choices)
+        return not_allowed(self.called or self.name, value, self.allowed)
+
+    # --- its check
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         """Returns pydantic's check of the type, held to the range and to exact types."""
         exact: CoreSchema = self._exact(handler(source))
-        return exact
+        return exact if self.read is None else _before(self.read, exact)
 
     def _exact(self, schema: Any) -> Any:
         """Returns a check that takes no number for text, no truth value for a number."""
@@ -120,125 +218,48 @@ def _as_text(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
-@dataclass(frozen=True)
-class SettingField:
-    """A setting as it was declared: everything there is to know about it."""
-
-    name: str
-    annotation: Any
-    """The whole type, with everything it was annotated with."""
-    default: Any
-    setting: Setting
-
-    @cached_property
-    def type(self) -> Any:
-        """The type of a value: without None, and without annotations."""
-        bare = get_args(self.annotation)[0]
-        if get_origin(bare) in (Union, UnionType):
-            return next(part for part in get_args(bare) if part is not NoneType)
-        return bare
-
-    @property
-    def is_list(self) -> bool:
-        """Whether it has several parts."""
-        return get_origin(self.type) is tuple
-
-    @property
-    def part_type(self) -> Any:
-        """The type of each part of a list, or that of the value."""
-        return get_args(self.type)[0] if self.is_list else self.type
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The names to choose from, if there are such."""
-        return get_args(self.part_type) if get_origin(self.part_type) is Literal else ()
-
-    @property
-    def called(self) -> str:
-        """How a sentence names it."""
-        plain = self.name.replace("_", " ") if self.choices else self.name
-        return self.setting.called or plain
-
-    @property
-    def metavar(self) -> str:
-        """What help shows for the flag's value."""
-        part = _METAVARS.get(self.part_type, "NAME")
-        return self.setting.metavar or (f"{part},{part}" if self.is_list else part)
-
-    @property
-    def allowed(self) -> str:
-        """What a value, or each part of a list, must be."""
-        setting = self.setting
-        if self.part_type in (int, float):
-            kind = "whole number" if self.part_type is int else "number"
-            return numbers_allowed(kind, setting.low, setting.high, setting.above)
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        return {bool: "True or False", str: "text"}.get(self.part_type, "a mapping of names")
-
-    @property
-    def allowed_list(self) -> str:
-        """What a list must be."""
-        parts = get_args(self.type)
-        length = "" if Ellipsis in parts else f" of {len(parts)}"
-        return f"a list{length}, each part {self.allowed}"
-
-    @property
-    def text(self) -> str:
-        """What it is, with the names to choose from."""
-        told = [
-            f"{name} ({self.setting.meanings[name]})" if name in self.setting.meanings else name
-            for name in self.choices
-        ]
-        if not told:
-            return self.setting.text
-        return f"{self.setting.text}: {(' or ' if len(told) == 2 else ', ').join(told)}"
-
-    def shown(self, value: Any) -> str:
-        """Returns a value as it is written on the command line."""
-        if value is None or value is False or (value == () and self.setting.unset):
-            return self.setting.unset or str(value)
-        return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-    def check(self, value: object) -> Any:
-        """Returns the value in its standard form.
-
-        Raises:
-            InvalidInputError: it is not allowed.
-        """
-        try:
-            return _adapter(self.annotation).validate_python(value)
-        except ValidationError as error:
-            raise self.refusal(error.errors(include_url=False)[0]) from None
-
-    def refusal(self, problem: Mapping[str, Any]) -> InvalidInputError:
-        """Returns the sentence for what pydantic found wrong with a value."""
-        said = problem.get("ctx", {}).get("error")
-        if isinstance(said, InvalidInputError):
-            return said
-        value = problem["input"]
-        if problem["type"] in _WRONG_LISTS:
-            return not_allowed(self.name, value, self.allowed_list)
-        if self.choices:
-            return unknown(self.called, value, self.choices)
-        return not_allowed(self.called, value, self.allowed)
+# --- configurations
 
 
-@dataclass_transform(frozen_default=True)
+def setting(text: str, *flags: str, default: T, **more: Any) -> T:
+    """Declares a field of a configuration.
+
+    Args:
+        text: what it is: one sentence, begun small and without a full stop.
+        *flags: its flag, and other names of that flag.
+        default: its value if nobody says otherwise.
+        **more: what else there is to say, see `Setting`.
+    """
+    return cast(T, Setting(text, flags, default, **more))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(setting,))
 def settings(cls: type[T]) -> type[T]:
     """Makes a frozen dataclass of a class, whose values are checked by their description.
 
     A wrong value raises an `InvalidInputError` of one sentence. `__post_init__` may check what
     only several settings together show.
+
+    Raises:
+        TypeError: a field is neither described nor a configuration itself.
     """
+    fields: dict[str, Setting] = {}
+    for name, hint in cls.__annotations__.items():
+        found = vars(cls).get(name)
+        if isinstance(found, Setting):
+            fields[name] = dataclasses.replace(found, name=name, hint=hint)
+            cls.__annotations__[name] = Annotated[hint, fields[name]]
+            setattr(cls, name, found.default)
+        elif not dataclasses.is_dataclass(hint):
+            raise TypeError(f"{name} has no description: declare it with setting()")
     made: Any = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
+    made.__settings__ = fields
     construct = made.__init__
-    is_renamed = bool(_former_names(made))
 
     @wraps(construct)
     def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
         try:
-            construct(self, *args, **(current_names(made, given) if is_renamed else given))
+            construct(self, *args, **current_names(made, given))
         except ValidationError as error:
             raise _refusal(made, error) from None
 
@@ -246,35 +267,10 @@ def settings(cls: type[T]) -> type[T]:
     return cast(type[T], made)
 
 
-def described(name: str, annotation: Any, default: Any) -> SettingField:
-    """Returns the setting of an annotated type; it need not be a field, but may decide about some.
-
-    Raises:
-        TypeError: the type has no description.
-    """
-    for part in getattr(annotation, "__metadata__", ()):
-        if isinstance(part, Setting):
-            return SettingField(name, annotation, default, part)
-    raise TypeError(f"{name} has no description: annotate it with a Setting")
-
-
-def setting_fields(cls: Any) -> Mapping[str, SettingField]:
-    """Returns the settings of a configuration by their names, in the order of declaration.
-
-    Raises:
-        TypeError: one of them is not described.
-    """
-    return _fields_of(cls)
-
-
-@cache
-def _fields_of(cls: Any) -> Mapping[str, SettingField]:
-    hints = get_type_hints(cls, include_extras=True)
-    return {
-        field.name: described(field.name, hints[field.name], field.default)
-        for field in dataclasses.fields(cls)
-        if not dataclasses.is_dataclass(hints[field.name])  # a section
-    }
+def setting_fields(cls: Any) -> Mapping[str, Setting]:
+    """Returns the settings of a configuration by their names, in the order of declaration."""
+    fields: Mapping[str, Setting] = cls.__settings__
+    return fields
 
 
 def current_names(cls: Any, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -282,15 +278,14 @@ def current_names(cls: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 
     One given by an earlier name counts: `dataclasses.replace` adds all the present ones.
     """
-    former = _former_names(cls)
-    old = {former[name]: value for name, value in given.items() if name in former}
-    return {name: value for name, value in given.items() if name not in former} | old
+    former = {old: field.name for field in setting_fields(cls).values() for old in field.former}
+    by_age = sorted(given, key=lambda name: name in former)
+    return {former.get(name, name): given[name] for name in by_age}
 
 
 def stored(config: Any) -> dict[str, Any]:
     """Returns a configuration as plain data, ready for JSON."""
-    kind: Any = type(config)
-    data: dict[str, Any] = _adapter(kind).dump_python(config, mode="json")
+    data: dict[str, Any] = to_jsonable_python(config)
     return data
 
 
@@ -312,36 +307,16 @@ def restored(cls: type[T], data: object, what: str) -> T:
     if lacking:
         raise InvalidInputError(f"not a {what} of this version (it lacks {', '.join(lacking)})")
     try:
-        made: T = _adapter(kind).validate_python(data)
+        return TypeAdapter(cls).validate_python(data)
     except ValidationError as error:
         refused = _refusal(cls, error)
         if isinstance(refused, _UnknownSettingError):
             raise InvalidInputError(f"not a {what} of this version ({refused})") from None
         raise refused from None
-    return made
 
 
 class _UnknownSettingError(InvalidInputError):
     """A setting was given that there is not."""
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def _sections(cls: Any) -> dict[str, type]:
-    """Returns the fields that are configurations themselves."""
-    kinds = {field.name: field.type for field in dataclasses.fields(cls)}
-    return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}  # type: ignore[misc]
-
-
-@cache
-def _former_names(cls: Any) -> Mapping[str, str]:
-    """Returns the present name of a setting by each of its earlier ones."""
-    return {
-        old: name for name, field in setting_fields(cls).items() for old in field.setting.former
-    }
 
 
 def _refusal(cls: Any, error: ValidationError) -> InvalidInputError:
@@ -352,13 +327,14 @@ def _refusal(cls: Any, error: ValidationError) -> InvalidInputError:
         return said
     owner, where = cls, "the configuration"
     for step in problem["loc"]:
-        names = [field.name for field in dataclasses.fields(owner)]
+        kinds = {field.name: field.type for field in dataclasses.fields(owner)}
+        names = list(kinds)
         name = names[step] if isinstance(step, int) and step < len(names) else step
-        if name not in names:
+        if name not in kinds:
             sentence = f"{owner.__name__} has no setting {name!r}: there are {', '.join(names)}"
             return _UnknownSettingError(sentence)
         where = str(name)
         if where in setting_fields(owner):
             return setting_fields(owner)[where].refusal(problem)
-        owner = _sections(owner)[where]
+        owner = kinds[where]
     return not_allowed(where, problem["input"], f"a {owner.__name__}")

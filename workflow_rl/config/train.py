@@ -1,11 +1,11 @@
 """How one workflow is trained."""
 
-from typing import Annotated, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from workflow_rl.config.checks import whole_number
 from workflow_rl.config.game import MAX_ENVS
-from workflow_rl.config.setting import Setting, settings
-from workflow_rl.config.units import ANY, UnitsSetting
+from workflow_rl.config.setting import setting, settings
+from workflow_rl.config.units import ANY, Groups, read_groups
 from workflow_rl.errors import InvalidInputError
 
 ViewName = Literal["observed", "true"]
@@ -15,11 +15,7 @@ ActionSpaceName = Literal["all", "useful", "cardiff"]
 OrderEncodingName = Literal["onehot", "ranks", "precedence", "due", "ranks+due", "precedence+due"]
 FollowName = Literal["learned", "shielded"]
 VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
-ALIGNMENTS: Final[tuple[AlignmentName, ...]] = get_args(AlignmentName)
-STOPS: Final[tuple[StopName, ...]] = get_args(StopName)
 ACTION_SPACES: Final[tuple[ActionSpaceName, ...]] = get_args(ActionSpaceName)
-ORDER_ENCODINGS: Final[tuple[OrderEncodingName, ...]] = get_args(OrderEncodingName)
-FOLLOWS: Final[tuple[FollowName, ...]] = get_args(FollowName)
 _MOST: Final = 10**9
 _MIN_UPDATES: Final = 5
 
@@ -28,180 +24,160 @@ _MIN_UPDATES: Final = 5
 class TrainConfig:
     """How one workflow is trained; the defaults are the preset `parallel200`."""
 
-    n_envs: Annotated[
-        int,
-        Setting(
-            "environments that play side by side", ("--n-envs",), basic=True, low=1, high=MAX_ENVS
-        ),
-    ] = 200
-    update_steps: Annotated[
-        int | None,
-        Setting(
-            "transitions per update, all environments together; at least n_envs",
-            ("--update-steps",),
-            low=1,
-            high=_MOST,
-            unset="whole episodes of each",
-        ),
-    ] = None
-    update_episodes: Annotated[
-        int,
-        Setting(
-            "episodes per environment of an update, where update_steps does not say otherwise",
-            ("--update-episodes",),
-            low=1,
-            high=_MOST,
-        ),
-    ] = 1
-    max_episodes: Annotated[
-        int,
-        Setting(
-            "episodes per environment at most", ("--max-episodes",), basic=True, low=1, high=_MOST
-        ),
-    ] = 50
-    min_updates: Annotated[
-        int,
-        Setting(
-            "updates before compliance may end a training, at most max_episodes",
-            ("--min-updates", "--min-episodes"),
-            basic=True,
-            low=1,
-            high=_MOST,
-            former=("min_episodes",),
-        ),
-    ] = _MIN_UPDATES
-    compliance_threshold: Annotated[
-        float,
-        Setting(
-            "mean compliance of an update's episodes that ends a training, 0 to 1",
-            ("--compliance-threshold",),
-            low=0,
-            high=1,
-        ),
-    ] = 0.95
-    compliance_view: Annotated[
-        ViewName,
-        Setting(
-            "by which view compliance is trained and judged",
-            ("--compliance-view",),
-            meanings={"observed": "what Blue saw", "true": "the truth"},
-        ),
-    ] = "observed"
-    alignment: Annotated[
-        AlignmentName,
-        Setting(
-            "weight of compliance in the reward",
-            ("--alignment",),
-            meanings={"adaptive": "just keeps the threshold"},
-        ),
-    ] = "adaptive"
-    alignment_lambda: Annotated[
-        float,
-        Setting(
-            "that weight, in reward per episode; with adaptive its start",
-            ("--alignment-lambda",),
-            low=0,
-        ),
-    ] = 30.0
-    stop_at: Annotated[
-        StopName,
-        Setting(
-            "when a training ends",
-            ("--stop-at",),
-            called="stop rule",
-            meanings={
-                "compliance": "as soon as the threshold is met",
-                "budget": "always after max_episodes",
-            },
-        ),
-    ] = "compliance"
-    replay_rollouts: Annotated[
-        int,
-        Setting(
-            "earlier rollouts kept in each update's batch",
-            ("--replay-rollouts",),
-            low=0,
-            high=1_000,
-        ),
-    ] = 0
-    units: UnitsSetting = "types"
-    require: Annotated[
-        tuple[str, ...],
-        Setting(
-            'units that must come before others, such as "op_server > user"; may be given several '
-            "times",
-            ("--require",),
-            metavar="UNIT>UNIT",
-            unset="nothing",
-            repeated=True,
-        ),
-    ] = ()
-    removal_bonus: Annotated[
-        float,
-        Setting(
-            "reward at the beginning for a Remove that ends a session of Red's; it falls to 0 over "
-            "the first half of the training",
-            ("--removal-bonus",),
-            low=0,
-        ),
-    ] = 0.0
-    conditioned: Annotated[bool, Setting("whether the policy is shown the order")] = True
-    order_encoding: Annotated[
-        OrderEncodingName | None,
-        Setting(
-            "how the policy is shown the order",
-            ("--order-encoding",),
-            unset="onehot with the units types, else ranks+due",
-            meanings={
-                "onehot": "which unit stands where",
-                "ranks": "each host's place",
-                "precedence": "which of two hosts comes first",
-                "due": "which marked hosts are next, told in every step",
-            },
-        ),
-    ] = None
-    follow: Annotated[
-        FollowName,
-        Setting(
-            "what makes a policy comply",
-            ("--follow",),
-            meanings={
-                "learned": "the reward alone",
-                "shielded": "fixes that would violate the order by Blue's table are masked",
-            },
-        ),
-    ] = "learned"
-    hidden: Annotated[
-        tuple[int, ...],
-        Setting(
-            "units of the hidden layers, e.g. 64,64",
-            ("--hidden",),
-            low=1,
-            high=65_536,
-            called="units of a hidden layer",
-        ),
-    ] = (64, 64)
-    action_space: Annotated[
-        ActionSpaceName,
-        Setting(
-            "what the policy chooses from",
-            ("--action-space",),
-            meanings={
-                "all": "the 145 actions",
-                "useful": "the 62 of them that can matter",
-                "cardiff": "the 36 outputs of the challenge's winner",
-            },
-        ),
-    ] = "all"
-    snapshot_every: Annotated[
-        int,
-        Setting(
-            "updates after which the policy is kept each time; 0: only the best and the last",
-            ("--snapshot-every",),
-            low=0,
-            high=_MOST,
-        ),
-    ] = 0
+    n_envs: int = setting(
+        "environments that play side by side",
+        "--n-envs",
+        default=200,
+        basic=True,
+        low=1,
+        high=MAX_ENVS,
+    )
+    update_steps: int | None = setting(
+        "transitions per update, all environments together; at least n_envs",
+        "--update-steps",
+        default=None,
+        low=1,
+        high=_MOST,
+        unset="whole episodes of each",
+    )
+    update_episodes: int = setting(
+        "episodes per environment of an update, where update_steps does not say otherwise",
+        "--update-episodes",
+        default=1,
+        low=1,
+        high=_MOST,
+    )
+    max_episodes: int = setting(
+        "episodes per environment at most",
+        "--max-episodes",
+        default=50,
+        basic=True,
+        low=1,
+        high=_MOST,
+    )
+    min_updates: int = setting(
+        "updates before compliance may end a training, at most max_episodes",
+        *("--min-updates", "--min-episodes"),
+        default=_MIN_UPDATES,
+        basic=True,
+        low=1,
+        high=_MOST,
+        former=("min_episodes",),
+    )
+    compliance_threshold: float = setting(
+        "mean compliance of an update's episodes that ends a training, 0 to 1",
+        "--compliance-threshold",
+        default=0.95,
+        low=0,
+        high=1,
+    )
+    compliance_view: ViewName = setting(
+        "by which view compliance is trained and judged",
+        "--compliance-view",
+        default="observed",
+        meanings={"observed": "what Blue saw", "true": "the truth"},
+    )
+    alignment: AlignmentName = setting(
+        "weight of compliance in the reward",
+        "--alignment",
+        default="adaptive",
+        meanings={"adaptive": "just keeps the threshold"},
+    )
+    alignment_lambda: float = setting(
+        "that weight, in reward per episode; with adaptive its start",
+        "--alignment-lambda",
+        default=30.0,
+        low=0,
+    )
+    stop_at: StopName = setting(
+        "when a training ends",
+        "--stop-at",
+        default="compliance",
+        called="stop rule",
+        meanings={
+            "compliance": "as soon as the threshold is met",
+            "budget": "always after max_episodes",
+        },
+    )
+    replay_rollouts: int = setting(
+        "earlier rollouts kept in each update's batch",
+        "--replay-rollouts",
+        default=0,
+        low=0,
+        high=1_000,
+    )
+    units: str | Groups = setting(
+        "what a workflow orders: types (the five kinds), hosts, subnets, any (to train on: drawn "
+        "for each episode), or a TOML file of groups of hosts",
+        "--units",
+        default="types",
+        read=read_groups,
+        basic=True,
+        metavar="KIND|FILE",
+    )
+    require: tuple[str, ...] = setting(
+        'units that must come before others, such as "op_server > user"; may be given several '
+        "times",
+        "--require",
+        default=(),
+        metavar="UNIT>UNIT",
+        unset="nothing",
+        repeated=True,
+    )
+    removal_bonus: float = setting(
+        "reward at the beginning for a Remove that ends a session of Red's; it falls to 0 over "
+        "the first half of the training",
+        "--removal-bonus",
+        default=0.0,
+        low=0,
+    )
+    conditioned: bool = setting("whether the policy is shown the order", default=True)
+    order_encoding: OrderEncodingName | None = setting(
+        "how the policy is shown the order",
+        "--order-encoding",
+        default=None,
+        unset="onehot with the units types, else ranks+due",
+        meanings={
+            "onehot": "which unit stands where",
+            "ranks": "each host's place",
+            "precedence": "which of two hosts comes first",
+            "due": "which marked hosts are next, told in every step",
+        },
+    )
+    follow: FollowName = setting(
+        "what makes a policy comply",
+        "--follow",
+        default="learned",
+        meanings={
+            "learned": "the reward alone",
+            "shielded": "fixes that would violate the order by Blue's table are masked",
+        },
+    )
+    hidden: tuple[int, ...] = setting(
+        "units of the hidden layers, e.g. 64,64",
+        "--hidden",
+        default=(64, 64),
+        low=1,
+        high=65_536,
+        called="units of a hidden layer",
+    )
+    action_space: ActionSpaceName = setting(
+        "what the policy chooses from",
+        "--action-space",
+        default="all",
+        meanings={
+            "all": "the 145 actions",
+            "useful": "the 62 of them that can matter",
+            "cardiff": "the 36 outputs of the challenge's winner",
+        },
+    )
+    snapshot_every: int = setting(
+        "updates after which the policy is kept each time; 0: only the best and the last",
+        "--snapshot-every",
+        default=0,
+        low=0,
+        high=_MOST,
+    )
 
     def __post_init__(self) -> None:
         """Checks the ranges that depend on other settings."""

@@ -9,12 +9,9 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args
-
-from pydantic import BeforeValidator
+from typing import Any, Final, Literal, get_args
 
 from workflow_rl.config.checks import not_allowed
-from workflow_rl.config.setting import Setting
 from workflow_rl.errors import InvalidInputError
 
 UnitKindName = Literal["types", "hosts", "subnets", "any"]
@@ -66,16 +63,3 @@ def _checked(groups: Mapping[Any, Any], where: str) -> dict[str, tuple[str, ...]
             )
         found[name] = tuple(names)
     return found
-
-
-UnitsSetting = Annotated[
-    str | Groups,
-    BeforeValidator(read_groups),
-    Setting(
-        "what a workflow orders: types (the five kinds), hosts, subnets, any (to train on: drawn "
-        "for each episode), or a TOML file of groups of hosts",
-        ("--units",),
-        basic=True,
-        metavar="KIND|FILE",
-    ),
-]

@@ -1,26 +1,36 @@
-"""The documentation's tables of settings: `python -m workflow_rl.config.document`."""
+"""The pages that are made from the code: `python -m docs.pages settings`, or `commands`."""
 
+import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Final
 
-from workflow_rl.config.backend import BackendConfig
-from workflow_rl.config.comparison import ComparisonConfig
-from workflow_rl.config.execution import Execution
-from workflow_rl.config.experiment import ExperimentConfig
-from workflow_rl.config.game import GameConfig
-from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORMS, PPOConfig
-from workflow_rl.config.presets import DEFAULT_PRESET, PRESETS
-from workflow_rl.config.search import SearchConfig
-from workflow_rl.config.setting import SettingField, setting_fields
-from workflow_rl.config.train import TrainConfig
+from workflow_rl.cli import PROGRAM, build_parser
+from workflow_rl.cli.arguments import Parser
+from workflow_rl.config import (
+    DEFAULT_PPO,
+    DEFAULT_PRESET,
+    PPO_FORMS,
+    PRESETS,
+    BackendConfig,
+    ComparisonConfig,
+    Execution,
+    ExperimentConfig,
+    GameConfig,
+    PPOConfig,
+    SearchConfig,
+    Setting,
+    TrainConfig,
+    setting_fields,
+)
 
-COMMAND: Final = "python -m workflow_rl.config.document > docs/settings.md"
-_INTRODUCTION: Final = f"""# Settings
+COMMAND: Final = "python -m docs.pages {0} > docs/{0}.md"
+_SETTINGS: Final = f"""# Settings
 
 Every setting of a run, as it is declared in `workflow_rl/config/`: the flags, `--help`, the checks
 and the stored configuration come from the same declarations. This page is made by
-`{COMMAND}`.
+`{COMMAND.format("settings")}`.
 
 In Python a run is an `ExperimentConfig` of the sections below; a preset is one of them by name,
 with changes to the settings of any section:
@@ -63,6 +73,16 @@ command depends on beyond its settings stands in a section `plan`: `workflow` of
 presets, which takes nothing else but `red_agent`, `rules` and `episode_length` of `game`, `form`
 and `seed`.
 """
+_COMMANDS: Final = f"""# Commands
+
+Every command with its flags, read from the parser itself: `{PROGRAM} COMMAND --help` shows those
+for everyday use, `--help-all` every one. This page is made by
+`{COMMAND.format("commands")}`; the settings of a run, their ranges and how to give them in Python
+are in [settings.md](settings.md).
+
+Exit codes: 0 done; 1 the work failed (a full disk, a training that diverged, a worker that died); 2
+the request was wrong, nothing was begun; 130 interrupted, a run goes on with `--resume`.
+"""
 _TABLES: Final = (
     ("The game", "game", GameConfig),
     ("Training", "train", TrainConfig),
@@ -75,9 +95,14 @@ _TABLES: Final = (
 )
 
 
-def document() -> str:
-    """Returns the page."""
-    return "\n".join([_INTRODUCTION, *_settings(), *_presets(), *_forms()])
+def page(name: str) -> str:
+    """Returns a page in Markdown: settings or commands."""
+    if name == "settings":
+        return "\n".join([_SETTINGS, *_settings(), *_presets(), *_forms(), ""])
+    return "\n".join((_COMMANDS, *_commands(build_parser())))
+
+
+# --- settings
 
 
 def _settings() -> Iterator[str]:
@@ -89,7 +114,7 @@ def _settings() -> Iterator[str]:
         for field in setting_fields(cls).values():
             yield _row(
                 f"`{field.name}`",
-                ", ".join(f"`{flag}`" for flag in field.setting.flags),
+                ", ".join(f"`{flag}`" for flag in field.flags),
                 _default(field),
                 _allowed(field),
                 _sentence(field),
@@ -135,25 +160,56 @@ def _changes(changes: Mapping[str, Any]) -> str:
     return ", ".join(f"`{name}` {value}" for name, value in changes.items())
 
 
-def _default(field: SettingField) -> str:
+def _default(field: Setting) -> str:
     shown = field.shown(field.default)
     return shown if field.default is None else f"`{shown}`"
 
 
-def _allowed(field: SettingField) -> str:
+def _allowed(field: Setting) -> str:
     if field.choices:
         names = ", ".join(f"`{name}`" for name in field.choices)
         return f"a list of {names}" if field.is_list else names
     return field.allowed_list if field.is_list else field.allowed
 
 
-def _sentence(field: SettingField) -> str:
-    setting = field.setting
-    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in setting.meanings.items())
-    former = f" (formerly `{'`, `'.join(setting.former)}`)" if setting.former else ""
-    text = setting.text[0].upper() + setting.text[1:]
+def _sentence(field: Setting) -> str:
+    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in field.meanings.items())
+    former = f" (formerly `{'`, `'.join(field.former)}`)" if field.former else ""
+    text = field.text[0].upper() + field.text[1:]
     return f"{text}{f' ({meanings})' if meanings else ''}{former}."
 
 
+# --- commands
+
+
+def _commands(parser: Parser) -> Iterator[str]:
+    """Yields the section of each command."""
+    for name, command in parser.commands.items():
+        yield f"## {name}\n"
+        yield f"{command.description}\n"
+        yield "\n".join(("```sh", *command.examples, "```\n"))
+        yield "| flag | what it is |\n|---|---|"
+        yield from (_flag_row(command, action) for action in command.flags)
+        yield ""
+
+
+def _flag_row(parser: Parser, action: argparse.Action) -> str:
+    """Returns the table's row of a flag."""
+    value = action.metavar or ("" if action.nargs == 0 else action.dest.upper())
+    shown = " ".join(value) if isinstance(value, tuple) else value
+    names = ", ".join(f"`{name}`" for name in action.option_strings)
+    flag = f"{names} {shown}".strip() if names else f"`{shown}`"
+    text = (action.help or "") % (vars(action) | {"prog": parser.prog})
+    unsaid = action.default in (None, argparse.SUPPRESS) or isinstance(action.default, bool)
+    if action.option_strings and not unsaid and "(default: " not in text:
+        text += f" (default: {action.default})"
+    return _row(_cell(flag), _cell(text))
+
+
+def _cell(text: str) -> str:
+    """Returns a text as a table's cell holds it."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
 if __name__ == "__main__":
-    print(document())
+    print(page(sys.argv[1]), end="")
