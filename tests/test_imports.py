@@ -53,7 +53,7 @@ ONLY_IN = {
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
     "plotly": {"report/figures", "report/page.py"},
-    "jinja2": {"report/page.py"},
+    "jinja2": {"report/page.py", "playbook/writing.py"},
     "markupsafe": {"report/page.py"},
     "scipy": {"estimates.py", "ordersearch/fitting.py"},
     "safetensors": {"files.py"},

@@ -25,8 +25,8 @@ def test_one_format_goes_where_it_is_said(tmp_path: Path) -> None:
 
 
 def test_units_that_are_not_the_five_types_are_shown_with_their_hosts(tmp_path: Path) -> None:
-    plan = (Unit("crown jewels", FIXABLE[:7]), Unit("the rest", FIXABLE[7:]))
+    plan = (Unit("crown-jewels", FIXABLE[:7]), Unit("the-rest", FIXABLE[7:]))
     write_json(tmp_path / "p.json", written(plan))
     said = run_here("playbook", "--from", "p.json", cwd=tmp_path).splitlines()
-    assert said[0] == "crown jewels > the rest"
-    assert said[2] == "the rest: Op_Server0, User1, User2, User3, User4"
+    assert said[0] == "crown-jewels > the-rest"
+    assert said[2] == "the-rest: Op_Server0, User1, User2, User3, User4"

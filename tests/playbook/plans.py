@@ -10,21 +10,20 @@ from workflow_rl.playbook.plan import Plan, Unit
 from workflow_rl.workflow.units import FIXABLE
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
-NAMES = st.text(
-    st.characters(codec="utf-8", categories=["L", "N", "Pd", "Zs"], include_characters=" _-"),
-    min_size=1,
-    max_size=12,
-).filter(lambda name: name.strip() == name != "" and name.isprintable())
+NAMES = st.from_regex(r"\w([\w-]{0,9}\w)?", fullmatch=True)
 
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     """Two to twelve units of any names, every host in one of them."""
     hosts = draw(st.permutations(FIXABLE))
-    names = draw(st.lists(NAMES, min_size=2, max_size=len(hosts), unique=True))
+    names = draw(st.lists(NAMES, min_size=2, max_size=len(hosts), unique_by=str.casefold))
     cuts = sorted(draw(st.permutations(range(1, len(hosts))))[: len(names) - 1])
     parts = zip([0, *cuts], [*cuts, len(hosts)], strict=True)
-    return tuple(Unit(n, tuple(hosts[a:b])) for n, (a, b) in zip(names, parts, strict=True))
+    return tuple(
+        Unit(name, tuple(sorted(hosts[a:b], key=FIXABLE.index)))
+        for name, (a, b) in zip(names, parts, strict=True)
+    )
 
 
 def written(plan: Plan, **facts: Any) -> dict[str, Any]:

@@ -94,11 +94,13 @@ NONSENSE: dict[str, Callable[[Playbook], Any]] = {
     "is never reached": unit_left_out,
     "do something else": other_command,
     "is in no unit": lambda p: units_of(p)[1]["hosts"].pop(),
-    "is no host that can be fixed": lambda p: units_of(p)[0]["hosts"].append("User0"),
-    "is in defender and in enterprise": lambda p: units_of(p)[1]["hosts"].append("Defender"),
+    "never open to fix": lambda p: units_of(p)[0]["hosts"].append("User0"),
+    "named twice, in defender and in enterprise": lambda p: units_of(p)[1]["hosts"].append(
+        "Defender"
+    ),
     "it has a unit twice": lambda p: units_of(p).append(units_of(p)[0]),
     "has no host": lambda p: units_of(p).append({"name": "laptops", "hosts": []}),
-    "the name of a unit cannot be": lambda p: units_of(p)[0].update(name="a > b"),
+    "cannot name a unit": lambda p: units_of(p)[0].update(name="a > b"),
     "damaged": lambda p: p.update(workflow=[]),
     "or two ways lead to it": lambda p: step(p, "Start").update(on_completion="end--1"),
     "begin with a start step": lambda p: p.update(workflow_start=next(reversed(p["workflow"]))),

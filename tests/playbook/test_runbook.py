@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.playbook.runs import finished, mixed, trained
 from workflow_rl.playbook.handout import handout_of
-from workflow_rl.playbook.runbook import runbook
+from workflow_rl.playbook.writing import runbook
 from workflow_rl.workflow.orders import TYPES
 
 

@@ -14,17 +14,15 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from workflow_rl.files import json_text
-from workflow_rl.playbook.flow import Flow, If, Step, While, action, steps_of
 from workflow_rl.playbook.plan import Plan, Unit, formatted
 
-if TYPE_CHECKING:
-    from workflow_rl.playbook.handout import Handout  # needs what runs need
-
+Step = dict[str, Any]  # of a workflow; until it is linked, a branch is the list of its steps
+Identify = Callable[[str, str], str]  # of the type and the place of an object, its identifier
 SPEC_VERSION: Final = "cacao-2.0"
 _NAMESPACE: Final = uuid.UUID("9d2f6c3e-8a41-5b7e-9c55-1f0a7be4d2c6")  # of our playbooks alone
 EXTENSION: Final = "extension-definition--3b0c2b7e-5d0f-4c0a-8f5a-6f4f0c9a7d21"
@@ -42,17 +40,6 @@ _ACTIVITY: Final = {
 }
 
 
-def cacao_playbook(handout: "Handout") -> dict[str, Any]:
-    """Returns the playbook of a run's order."""
-    game = handout.config.game
-    description = (
-        f"Fix marked hosts in the order {formatted(handout.plan)}: found by the workflow-rl run "
-        f"{handout.run.name} against {game.red_agent}, rules {game.rules}, "
-        f"{game.episode_length} steps an episode."
-    )
-    return playbook_of(handout.plan, description, handout.facts(), handout.created)
-
-
 def playbook_of(
     plan: Plan, description: str, facts: Mapping[str, Any], created: datetime
 ) -> dict[str, Any]:
@@ -60,15 +47,14 @@ def playbook_of(
 
     Args:
         plan: the units, first to be fixed first.
-        description: what it is for, in a sentence.
+        description: its purpose, in a sentence.
         facts: plain data to keep with it: the run, the evidence.
         created: in UTC.
     """
     moment = f"{created:%Y-%m-%dT%H:%M:%S}.{created.microsecond // 1000:03d}Z"
     units = [{"name": u.name, "hosts": list(u.hosts)} for u in sorted(plan, key=lambda u: u.name)]
     kept = json.loads(json_text({"units": units, **facts}))
-    names = [unit.name for unit in plan]
-    content = json.dumps([names, description, kept, moment], sort_keys=True)
+    content = json.dumps([[unit.name for unit in plan], description, kept, moment], sort_keys=True)
     own = uuid.uuid5(_NAMESPACE, content)
 
     def identify(kind: str, place: str) -> str:
@@ -76,7 +62,9 @@ def playbook_of(
         return f"{kind}--{uuid.UUID(bytes=digest[:16], version=4)}"
 
     actors = {name: identify(kind, name) for name, kind in _ACTORS.items()}
-    start, steps = steps_of(flow_of_plan(plan, actors), identify)
+    steps: dict[str, Step] = {}
+    start, first = identify("start", ""), _linked(_steps_of(plan, actors), "0", steps, identify)
+    steps = {start: {"type": "start", "name": "Start", "on_completion": first}, **steps}
     activities = {c["playbook_activity"] for s in steps.values() for c in s.get("commands", ())}
     return {
         "type": "playbook",
@@ -151,10 +139,10 @@ def _definitions(actors: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def variables_of(names: Sequence[str]) -> dict[str, str]:
-    """Returns the stem of each unit's variables: letters and digits, no two alike."""
+def _stems(plan: Plan) -> dict[str, str]:
+    """Returns the stem of each unit's variables by its name: letters and digits, no two alike."""
     stems: dict[str, str] = {}
-    for name in sorted(names):
+    for name in sorted(unit.name for unit in plan):
         plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
         stem = plain if plain[:1].isalpha() else f"unit_{plain}".rstrip("_")
         while stem in stems.values():
@@ -164,7 +152,7 @@ def variables_of(names: Sequence[str]) -> dict[str, str]:
 
 
 def _variables(plan: Plan) -> dict[str, Any]:
-    stems = variables_of([unit.name for unit in plan])
+    stems = _stems(plan)
     variables: dict[str, Any] = {
         _CONSUMER: {
             "type": "string",
@@ -189,32 +177,52 @@ def _variables(plan: Plan) -> dict[str, Any]:
     return variables
 
 
-def flow_of_plan(plan: Plan, actors: Mapping[str, str] | None = None) -> Flow:
-    """Returns what the playbook of a plan does; with the identifiers of who acts, if given."""
-    who = actors or dict.fromkeys(_ACTORS, "")
-    stems = variables_of([unit.name for unit in plan])
-    look = action(_look(plan, who))
-    chain: Flow = ()
+def _steps_of(plan: Plan, actors: Mapping[str, str]) -> list[Step]:
+    """Returns what the playbook of a plan does."""
+    stems = _stems(plan)
+    look = _look(plan, actors)
+    asked: list[Step] = []
     for unit in reversed(plan):
-        chain = (
-            If(
-                f"__{stems[unit.name]}_host__:value != '{_NO_HOST}'",
-                _fixes(unit, stems[unit.name], who),
-                chain,
-                unit.name,
-                {
-                    "name": f"Is a host of {unit.name} marked?",
-                    "step_extensions": {EXTENSION: {"unit": unit.name}},
-                },
-            ),
-        )
-    loop = While(f"{_MARKED}:value > 0", (*chain, look), {"name": "While a host is marked"})
-    return (look, loop)
+        stem = stems[unit.name]
+        asked = [
+            {
+                "type": "if-condition",
+                "name": f"Is a host of {unit.name} marked?",
+                "step_extensions": {EXTENSION: {"unit": unit.name}},
+                "condition": f"__{stem}_host__:value != '{_NO_HOST}'",
+                "on_true": _fixes(unit, stem, actors),
+                "on_false": asked,
+            }
+        ]
+    loop = {
+        "type": "while-condition",
+        "name": "While a host is marked",
+        "condition": f"{_MARKED}:value > 0",
+        "on_true": [*asked, look],
+    }
+    return [look, loop]
 
 
-def _look(plan: Plan, who: Mapping[str, str]) -> Step:
-    filled = [name for name in _variables(plan) if name != _CONSUMER]
+def _linked(branch: list[Step], place: str, steps: dict[str, Step], identify: Identify) -> str:
+    """Adds the steps of a branch and its end step; returns the identifier of the first one.
+
+    A branch of a CACAO workflow ends in an end step of its own, after which the step that branched
+    goes on.
+    """
+    names = [identify(step["type"], f"{place}.{k}") for k, step in enumerate(branch)]
+    names.append(identify("end", place))
+    for k, step in enumerate(branch):
+        steps[names[k]] = linked = {**step, "on_completion": names[k + 1]}
+        for way in ("on_true", "on_false"):
+            if inner := linked.pop(way, None):
+                linked[way] = _linked(inner, f"{place}.{k}.{way[3]}", steps, identify)
+    steps[names[-1]] = {"type": "end", "name": "End"}
+    return names[0]
+
+
+def _look(plan: Plan, actors: Mapping[str, str]) -> Step:
     return {
+        "type": "action",
         "name": "Read the marks",
         "description": "A host is marked if the table says Unknown, User or Privileged of it.",
         "commands": [
@@ -225,21 +233,27 @@ def _look(plan: Plan, who: Mapping[str, str]) -> Step:
                 "playbook_activity": _ACTIVITY["look"],
             }
         ],
-        "agent": who["analyst"],
-        "out_args": filled,
+        "agent": actors["analyst"],
+        "out_args": [name for name in _variables(plan) if name != _CONSUMER],
     }
 
 
-def _fixes(unit: Unit, stem: str, who: Mapping[str, str]) -> Flow:
-    restore = action(_fix("restore", unit, stem, who))
+def _fixes(unit: Unit, stem: str, actors: Mapping[str, str]) -> list[Step]:
+    restore = _fix("restore", unit, stem, actors)
     if not unit.removable:
-        return (restore,)
-    remove = action(_fix("remove", unit, stem, who))
-    step = {"name": f"Is that host of {unit.name} to be removed?"}
-    return (If(f"__{stem}_fix__:value = '{_REMOVE}'", (remove,), (restore,), step=step),)
+        return [restore]
+    return [
+        {
+            "type": "if-condition",
+            "name": f"Is that host of {unit.name} to be removed?",
+            "condition": f"__{stem}_fix__:value = '{_REMOVE}'",
+            "on_true": [_fix("remove", unit, stem, actors)],
+            "on_false": [restore],
+        }
+    ]
 
 
-def _fix(kind: str, unit: Unit, stem: str, who: Mapping[str, str]) -> Step:
+def _fix(kind: str, unit: Unit, stem: str, actors: Mapping[str, str]) -> Step:
     host = f"__{stem}_host__"
     request = {
         "action": _OPENC2[kind],
@@ -248,6 +262,7 @@ def _fix(kind: str, unit: Unit, stem: str, who: Mapping[str, str]) -> Step:
     }
     message = json.dumps({"body": {"openc2": {"request": request}}})
     return {
+        "type": "action",
         "name": f"{kind.capitalize()} the marked host of {unit.name}",
         "commands": [
             {
@@ -259,7 +274,7 @@ def _fix(kind: str, unit: Unit, stem: str, who: Mapping[str, str]) -> Step:
                 "playbook_activity": _ACTIVITY[kind],
             }
         ],
-        "agent": who["orchestrator"],
-        "targets": [who["consumer"]],
+        "agent": actors["orchestrator"],
+        "targets": [actors["consumer"]],
         "in_args": [_CONSUMER, host],
     }

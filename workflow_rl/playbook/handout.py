@@ -1,17 +1,19 @@
 """What a finished run hands over: its order, and what is known of it."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.finding import Finding, PairEffect, conclude
+from workflow_rl.ordersearch.finding import Finding, conclude
 from workflow_rl.playbook.plan import Plan, plan_of
 from workflow_rl.report.findings import Recommended, recommended_of
 from workflow_rl.report.rundata import RunData, read_run, refuse_no_run
 from workflow_rl.runs.store import CONFIG_FILE, SCORES_FILE
+
+_KEPT: Final = ("first", "second", "worth", "is_clear")  # of what is known of a pair
 
 
 @dataclass(frozen=True)
@@ -26,28 +28,14 @@ class Handout:
     finding: Finding  # about orders
 
     @property
-    def pairs(self) -> tuple[PairEffect, ...]:
-        """What the arrangement of two units is worth, the clear effects first."""
-        return self.finding.effects
-
-    @property
     def attackers(self) -> tuple[str, ...]:
         """The red agents that the order was searched against."""
         weights = self.config.game.red_weights
         return tuple(red for red, weight in zip(RED_AGENTS, weights, strict=True) if weight > 0)
 
-    @property
-    def effects(self) -> tuple[tuple[PairEffect, bool], ...]:
-        """The clear effects, and whether the order has them the better way round."""
-        place = {unit.name: k for k, unit in enumerate(self.plan)}
-        return tuple(
-            (pair, place[pair.first] < place[pair.second]) for pair in self.pairs if pair.is_clear
-        )
-
     def facts(self) -> dict[str, Any]:
         """Returns the evidence as plain data."""
-        game, mine = self.config.game, self.recommended
-        seen = self.run.tried
+        game, mine, finding = self.config.game, self.recommended, self.finding
         return {
             "run": {
                 "name": self.run.name,
@@ -59,23 +47,15 @@ class Handout:
                 "episode_length": game.episode_length,
             },
             "evidence": {
-                "trials": len(seen),
-                "compliant_trials": sum(o.is_compliant for o in seen),
+                "trials": finding.tried,
+                "compliant_trials": finding.compliant,
                 "compliance_threshold": self.config.train.compliance_threshold,
                 "is_compliant": mine.is_compliant,
                 "reason": mine.reason,
                 "result": mine.result.as_json(),
                 "by_attacker": [score.as_json() for score in mine.scores],
-                "finding": self.finding.headline,
-                "pairs": [
-                    {
-                        "first": pair.first,
-                        "second": pair.second,
-                        "worth": {"mean": pair.worth.mean, "half_width": pair.worth.half_width},
-                        "is_clear": pair.is_clear,
-                    }
-                    for pair in self.pairs
-                ],
+                "finding": finding.headline,
+                "pairs": [{n: pair[n] for n in _KEPT} for pair in map(asdict, finding.effects)],
             },
         }
 

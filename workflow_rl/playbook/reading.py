@@ -3,20 +3,29 @@
 The order is what the steps do, so steps that were put into another order are read as that order.
 Anything else that was changed about what they do is refused: names, descriptions and the evidence
 may be edited.
+
+A branch of a workflow ends in an end step of its own, so a workflow without jumps is a tree. Two
+workflows do the same if their trees are equal, whatever their steps are called.
 """
 
+import base64
+import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json
-from workflow_rl.playbook.cacao import EXTENSION, SPEC_VERSION, flow_of_plan
-from workflow_rl.playbook.flow import Flow, If, Step, While, flow_of
-from workflow_rl.playbook.plan import Plan, Unit, check_units
+from workflow_rl.playbook.cacao import EXTENSION, SPEC_VERSION, playbook_of
+from workflow_rl.playbook.plan import Plan, plan_of
+from workflow_rl.workflow.orders import Order
+from workflow_rl.workflow.units import units_of
 
-_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError)  # of data of another form
+_LARGEST: Final = 300  # steps of a playbook of ours; twelve units take about a hundred
+_DAMAGE: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)  # of other data
+Node = dict[str, Any]  # what a step does, its branches as lists of such
 
 
 def read_playbook(path: str | Path) -> Plan:
@@ -45,34 +54,74 @@ def read_playbook(path: str | Path) -> Plan:
 
 
 def _plan_of(playbook: Mapping[str, Any], kept: Mapping[str, Any]) -> Plan:
-    units = {unit["name"]: tuple(unit["hosts"]) for unit in kept["units"]}
-    if len(units) != len(kept["units"]):
+    groups = {unit["name"]: tuple(unit["hosts"]) for unit in kept["units"]}
+    if len(groups) != len(kept["units"]):
         raise InvalidInputError("it has a unit twice")
-    check_units(units)
-    flow = flow_of(playbook["workflow"], playbook["workflow_start"], _unit_of)
-    order = _order_of(flow)
-    if sorted(order) != sorted(units):
+    units = units_of(groups)
+    if left := [name for name in units.names if name not in groups]:
+        raise InvalidInputError(f"{', '.join(units.groups[left[0]])} is in no unit")
+    tree = _tree(playbook)
+    order = _order_of(tree)
+    if sorted(order) != sorted(groups):
         raise InvalidInputError(
-            f"its steps name {', '.join(order) or 'nothing'}, its units are {', '.join(units)}"
+            f"its steps name {', '.join(order) or 'nothing'}, its units are {', '.join(groups)}"
         )
-    plan = tuple(Unit(name, units[name]) for name in order)
-    if flow != flow_of_plan(plan):
+    plan = plan_of(Order(order, units))
+    if tree != _tree(playbook_of(plan, "", {}, datetime.fromtimestamp(0, UTC))):
         raise InvalidInputError("its steps do something else than fixing its units in an order")
     return plan
 
 
-def _unit_of(step: Step) -> str | None:
-    unit = step.get("step_extensions", {}).get(EXTENSION, {}).get("unit")
-    if unit is not None and not isinstance(unit, str):
-        raise InvalidInputError(f"{unit!r:.40} is no unit")
-    return unit
-
-
-def _order_of(flow: Flow) -> list[str]:
+def _order_of(tree: list[Node]) -> list[str]:
     """Returns the units in the order in which the loop of a playbook asks about them."""
     order: list[str] = []
-    branch: Flow = next((node.do for node in flow if isinstance(node, While)), ())
-    while branch and isinstance(asked := branch[0], If) and asked.unit is not None:
-        order.append(asked.unit)
-        branch = asked.otherwise
+    branch = next((node["on_true"] for node in tree if node["type"] == "while-condition"), [])
+    while branch and branch[0].get("unit") is not None:
+        order.append(branch[0]["unit"])
+        branch = branch[0]["on_false"]
     return order
+
+
+def _tree(playbook: Mapping[str, Any]) -> list[Node]:
+    """Returns what the workflow of a playbook does, step by step."""
+    left = dict(playbook["workflow"])
+    if len(left) > _LARGEST:
+        raise InvalidInputError(f"it has {len(left)} steps, and at most {_LARGEST} are read")
+    start = left.pop(playbook["workflow_start"])
+    if start["type"] != "start":
+        raise InvalidInputError("it does not begin with a start step")
+    tree = _branch(left, start["on_completion"])
+    if left:
+        raise InvalidInputError(f"the step {next(iter(left))!r:.80} is never reached")
+    return tree
+
+
+def _branch(left: dict[str, Any], at: str) -> list[Node]:
+    """Takes the steps of a branch away, up to its end step."""
+    nodes: list[Node] = []
+    while True:
+        if at not in left:
+            raise InvalidInputError(f"there is no step {at!r:.80}, or two ways lead to it")
+        step = left.pop(at)
+        kind = step["type"]
+        if kind == "end":
+            return nodes
+        if kind not in ("action", "if-condition", "while-condition"):
+            raise InvalidInputError(f"{kind!r:.80} is no type of step that is read")
+        if kind == "action":
+            node: Node = {"type": kind, "commands": [_meaning(c) for c in step["commands"]]}
+        else:
+            node = {"type": kind, "condition": step["condition"]}
+            node["on_true"] = _branch(left, step["on_true"])
+        if kind == "if-condition":
+            node["on_false"] = _branch(left, step["on_false"]) if "on_false" in step else []
+            node["unit"] = step.get("step_extensions", {}).get(EXTENSION, {}).get("unit")
+        nodes.append(node)
+        at = step["on_completion"]
+
+
+def _meaning(command: Mapping[str, Any]) -> dict[str, Any]:
+    told = {name: value for name, value in command.items() if name != "description"}
+    if "content_b64" in told:
+        told["content"] = json.loads(base64.b64decode(told.pop("content_b64"), validate=True))
+    return told

@@ -1,5 +1,7 @@
-"""A run's playbook, written as files."""
+"""The order of a run, written: as a runbook for people (`runbook.md` filled in) and for CACAO."""
 
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -7,16 +9,15 @@ from workflow_rl.config import one_of
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import json_text, named_output, write_named
-from workflow_rl.playbook.cacao import cacao_playbook
+from workflow_rl.ordersearch.finding import PairEffect, listed
+from workflow_rl.playbook.cacao import playbook_of
 from workflow_rl.playbook.handout import Handout, handout_of
-from workflow_rl.playbook.runbook import runbook
+from workflow_rl.playbook.plan import formatted
+from workflow_rl.report import words
+from workflow_rl.scenario import tables
 
-MARKDOWN: Final = "markdown"
-CACAO: Final = "cacao"
 BOTH: Final = "both"
-PLAYBOOK_FORMATS: Final = (MARKDOWN, CACAO, BOTH)
-_SUFFIX: Final = {MARKDOWN: ".md", CACAO: ".json"}
-_STEM: Final = "playbook"
+_SUFFIX: Final = {"markdown": ".md", "cacao": ".json"}
 
 
 def write_playbook(
@@ -37,11 +38,11 @@ def write_playbook(
         InvalidInputError: it is no finished run that recommends an order, or nothing can be written
             there.
     """
-    one_of("format", format, PLAYBOOK_FORMATS)
+    one_of("format", format, (*_SUFFIX, BOTH))
     folder = file_path("a run", run)
-    kinds = (MARKDOWN, CACAO) if format == BOTH else (format,)
+    kinds = tuple(_SUFFIX) if format == BOTH else (format,)
     if output is None:
-        files = [folder / f"{_STEM}{_SUFFIX[kind]}" for kind in kinds]
+        files = [folder / f"playbook{_SUFFIX[kind]}" for kind in kinds]
     else:
         named = file_path("an output", output)
         if not named.name:
@@ -49,13 +50,68 @@ def write_playbook(
         files = [named.with_suffix(_SUFFIX[k]) if format == BOTH else named for k in kinds]
     targets = [named_output(file) for file in files]
     handout = handout_of(folder)
-    contents = [_content(kind, handout) for kind in kinds]
+    contents = [runbook(handout) if kind == "markdown" else cacao(handout) for kind in kinds]
     for target, content in zip(targets, contents, strict=True):
         write_named(target, content.encode())
     return files
 
 
-def _content(kind: str, handout: Handout) -> str:
-    if kind == MARKDOWN:
-        return runbook(handout)
-    return json_text(cacao_playbook(handout), indent=2) + "\n"
+def cacao(handout: Handout) -> str:
+    """Returns the CACAO playbook of a run's order, as JSON."""
+    game = handout.config.game
+    description = (
+        f"Fix marked hosts in the order {formatted(handout.plan)}: found by the workflow-rl run "
+        f"{handout.run.name} against {game.red_agent}, rules {game.rules}, "
+        f"{game.episode_length} steps an episode."
+    )
+    playbook = playbook_of(handout.plan, description, handout.facts(), handout.created)
+    return json_text(playbook, indent=2) + "\n"
+
+
+def runbook(handout: Handout) -> str:
+    """Returns the runbook of a run's order."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(  # Markdown: nothing is escaped, names of runs go through `code`
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "points": words.points,
+        "percent": words.percent,
+        "listed": listed,
+        "code": _code,
+    }
+    return environment.get_template("runbook.md").render(
+        **vars(handout),
+        mine=handout.recommended,
+        attackers=handout.attackers,
+        names=[unit.name for unit in handout.plan],
+        swaps=list(_swaps(handout)),
+        words=words,
+        rules=tables,
+    )
+
+
+def _swaps(handout: Handout) -> Iterator[tuple[str, str, PairEffect]]:
+    """Yields the neighbours in the order whose arrangement has no clear effect, with the effect.
+
+    Those whose other arrangement was tried and never complied with stay as they are.
+    """
+    finding = handout.finding
+    kept = (*finding.clear, *finding.either)
+    unmet = {(pair.first, pair.second) for pair in finding.unmet}
+    unclear = {frozenset((p.first, p.second)): p for p in finding.effects if p not in kept}
+    for first, second in pairwise(unit.name for unit in handout.plan):
+        pair = unclear.get(frozenset((first, second)))
+        if pair is not None and (second, first) not in unmet:
+            yield first, second, pair
+
+
+def _code(text: str) -> str:
+    """Writes any text as code within a line."""
+    plain = "".join(c if c.isprintable() else "?" for c in text).replace("`", "'")
+    return f"`{plain}`"
