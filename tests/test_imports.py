@@ -52,7 +52,7 @@ ONLY_IN = {
     "psutil": {"train/usage.py", "runs"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
-    "plotly": {"report/figures", "report/page.py"},
+    "plotly": {"report/style.py", "report/page.py"},
     "jinja2": {"report/page.py", "playbook/writing.py"},
     "markupsafe": {"report/page.py"},
     "scipy": {"estimates.py", "ordersearch/fitting.py"},

@@ -16,7 +16,7 @@ def test_only_compliant_trials_count_while_there_are_two() -> None:
     assert beliefs is not None
     assert beliefs.only_compliant
     assert beliefs.trials == 2
-    assert beliefs.mean.min() > -20
+    assert beliefs.posterior.mean.min() > -20
     beliefs = fit_orders(TYPES, good[:1] + bad)
     assert beliefs is not None
     assert not beliefs.only_compliant

@@ -13,19 +13,19 @@ def test_before_the_end_there_is_nothing_to_do_yet(tmp_path: Path) -> None:
 
 def test_every_command_is_one_that_can_be_given(tmp_path: Path) -> None:
     run = write_run(tmp_path / "my run", [trial(0, 5, -30.0)], policy=POLICY)
-    *commands, python = next_steps(read_run(run))
+    *commands, python = (text for _, text in next_steps(read_run(run)))
     parser = build_parser()
-    for step in commands:
-        for line in step.text.splitlines():
+    for text in commands:
+        for line in text.splitlines():
             program, *words = shlex.split(line)
             assert program == "workflow-rl"
             parser.parse_args(words)
-    assert str(run) in python.text
-    compile(python.text, "python", "exec")
+    assert str(run) in python
+    compile(python, "python", "exec")
 
 
 def test_the_python_runs(real_run: Path) -> None:
-    python = next_steps(read_run(real_run))[-1]
+    _, python = next_steps(read_run(real_run))[-1]
     names: dict[str, object] = {}
-    exec(python.text, names)
+    exec(python, names)
     assert isinstance(names["reward"], float)

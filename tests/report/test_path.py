@@ -6,7 +6,7 @@ import pytest
 
 from tests.report.runs import pairwise, trial, write_run
 from workflow_rl.files import write_json
-from workflow_rl.report.course import reason_of, search_path
+from workflow_rl.report.findings import reason_of, search_path
 from workflow_rl.report.rundata import read_run
 from workflow_rl.workflow.orders import TYPES
 

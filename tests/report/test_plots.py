@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from workflow_rl.config import UPDATE_STRATEGIES
-from workflow_rl.report.plots import Plot, trace_colour, write_page
+from workflow_rl.report.page import Plot, write_page
+from workflow_rl.report.style import trace_colour
 
 BAR = {"type": "bar", "x": ["a", "b"], "y": [1.5, 2.5]}
 

@@ -107,7 +107,7 @@ def test_every_section_has_a_sentence_even_of_nothing(tmp_path: Path) -> None:
         words.about_pairs(nothing),
         words.about_path(nothing),
         words.about_cost(nothing),
-        words.about_trainings(nothing.run, 0, 0),
+        words.about_trainings(nothing.run, 0),
         words.game_of(nothing.run),
     ):
         assert sentence

@@ -8,7 +8,7 @@ from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, scree
 from tests.studies.comparison.test_summary import RISING, measured
 from tests.studies.landscape.lands import made_up, truth
 from workflow_rl.config import ComparisonConfig, PresetName, SearchConfig
-from workflow_rl.report.plots import write_page
+from workflow_rl.report.page import write_page
 from workflow_rl.studies.comparison import figures as comparison
 from workflow_rl.studies.comparison import summary
 from workflow_rl.studies.comparison.gradient import GradientNoise

@@ -5,7 +5,7 @@ from itertools import count
 from rich.console import Console
 
 from workflow_rl.cli.console import Bars, print_sentence, print_table, print_whole
-from workflow_rl.report.plots import write_page
+from workflow_rl.report.page import write_page
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.studies.landscape.analysis import Analysis, analyse_landscape, answer_of
 from workflow_rl.studies.landscape.figures import landscape_figures

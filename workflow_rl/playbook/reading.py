@@ -75,7 +75,9 @@ def _plan_of(playbook: Mapping[str, Any], kept: Mapping[str, Any]) -> Plan:
 def _order_of(tree: list[Node]) -> list[str]:
     """Returns the units in the order in which the loop of a playbook asks about them."""
     order: list[str] = []
-    branch = next((node["on_true"] for node in tree if node["type"] == "while-condition"), [])
+    branch: list[Node] = next(
+        (node["on_true"] for node in tree if node["type"] == "while-condition"), []
+    )
     while branch and branch[0].get("unit") is not None:
         order.append(branch[0]["unit"])
         branch = branch[0]["on_false"]

@@ -1,26 +1,36 @@
-"""What a run found, derived from what is in its directory."""
+"""What a run found, derived from what is in its directory: the answer, the path, the cost."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.estimates import Estimate, Floats
-from workflow_rl.evaluation.result import Result
+from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.result import UNKNOWN, Result
 from workflow_rl.evaluation.scoring import Score
 from workflow_rl.ordersearch.finding import Finding, conclude
 from workflow_rl.ordersearch.recommend import recommend
-from workflow_rl.ordersearch.strategies import TriedOrder
-from workflow_rl.report.course import Cost, Step, cost_of, search_path
+from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.report.rundata import RunData
 from workflow_rl.report.scores import GameScore, evaluated_scores, known_scores, shipped_scores
 from workflow_rl.runs.trials import Trial, tried_in
 from workflow_rl.workflow.orders import Indices, Orders
 
+if TYPE_CHECKING:
+    from workflow_rl.ordersearch.model import Posterior
+
 _NEEDED: Final = 2  # compliant trials, to learn from them alone
+_PLAIN_REASONS: Final[Mapping[str, str]] = {
+    "design": "one of the first picks, spread out over all orders before anything is fitted",
+    "random": "drawn at random",
+    "round-robin": "next in a list of orders that are far from each other",
+    "exhaustive": "next in the list of all orders",
+    "local": "one swap or insertion from the best order so far",
+    "halving": "one of the better half so far, tried once more; at first one drawn at random",
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,22 @@ class Recommended:
     reason: str
     result: Result  # on fresh games; else of the training's last episodes, drawing its actions
     scores: tuple[Score, ...] = ()  # on fresh games, against each red agent
+
+
+@dataclass(frozen=True)
+class OrderBeliefs:
+    """What the search's Gaussian process believes of every order's value."""
+
+    orders: Indices  # (k,) those believed of: all that are allowed, or if too many those tried
+    posterior: "Posterior"  # of their values
+    trials: int  # it rests on
+    only_compliant: bool  # whether those are the compliant ones; else all trials are used
+
+    def of(self, order: int) -> Estimate:
+        """Returns what is believed of one order."""
+        place = int(np.searchsorted(self.orders, order))
+        mean, deviation = self.posterior.mean[place], self.posterior.deviation[place]
+        return Estimate.from_error(float(mean), float(deviation))
 
 
 @dataclass(frozen=True)
@@ -61,21 +87,44 @@ class OrderRow:
 
 
 @dataclass(frozen=True)
-class OrderBeliefs:
-    """What the search's Gaussian process believes of every order's value."""
+class Step:
+    """One trial on the path of a search."""
 
-    orders: Indices  # (k,) those believed of: all that are allowed, or if too many those tried
-    mean: Floats  # (k,)
-    deviation: Floats  # (k,)
-    noise: float  # standard deviation of a trial around its order's value
-    lengthscale: float  # pairs ordered differently
-    trials: int  # it rests on
-    only_compliant: bool  # whether those are the compliant ones; else all trials are used
+    trial: Trial
+    workflow: str  # the order tried, in words
+    why: str
+    expected: Estimate  # before it was tried; NaN where nothing was fitted
+    best: float  # highest reward of a compliant trial up to here, NaN before the first
+    regret: float  # of the best up to here, by the landscape; NaN if that is not known
 
-    def of(self, order: int) -> Estimate:
-        """Returns what is believed of one order."""
-        place = int(np.searchsorted(self.orders, order))
-        return Estimate.from_error(float(self.mean[place]), float(self.deviation[place]))
+    @property
+    def got(self) -> Estimate:
+        """What it gave; NaN while it is under way."""
+        return UNKNOWN if self.trial.tried is None else self.trial.tried.result.reward
+
+    @property
+    def is_compliant(self) -> bool:
+        """Whether it complied."""
+        return self.trial.tried is not None and self.trial.tried.is_compliant
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A run's updates one after the other; (U,) each."""
+
+    clock: NDArray[np.float64]  # seconds of training up to each update, all processes added up
+    speed: NDArray[np.float64]  # transitions per second of training
+    cpu_percent: NDArray[np.float64]  # of one core
+    rss_mb: NDArray[np.float64]
+    transitions: float  # of all updates
+    simulate_seconds: float
+    infer_seconds: float  # choosing actions and judging them
+    update_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, all processes added up."""
+        return self.simulate_seconds + self.infer_seconds + self.update_seconds
 
 
 @dataclass(frozen=True)
@@ -90,7 +139,7 @@ class Findings:
     positions: NDArray[np.float64] | None  # (unit, position) by the clear pairs, if there are any
     path: list[Step]
     cost: Cost | None
-    scores: list[GameScore]  # to set the recommended policy beside
+    scores: list[GameScore]  # to compare the recommended policy with
 
 
 def find(run: RunData) -> Findings:
@@ -104,14 +153,109 @@ def find(run: RunData) -> Findings:
         recommended=mine,
         beliefs=beliefs,
         orders=_order_rows(run, beliefs, finding),
-        positions=position_effects(run.orders, finding),
+        positions=_position_effects(run.orders, finding),
         path=search_path(run),
         cost=cost_of(run),
         scores=_scores(run, mine),
     )
 
 
-def position_effects(orders: Orders, finding: Finding) -> NDArray[np.float64] | None:
+# --- the answer
+
+
+def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
+    """Returns the recommendation of a search, or of what it has seen so far; None without any."""
+    if not run.is_search:
+        found = run.trained
+        if found is None or found.order is None:
+            return None
+        reason = "the workflow it was trained for"
+        return Recommended(found.order, True, found.is_compliant, reason, found.objective)
+    if not run.tried:
+        return None
+    chosen = recommend(run.orders, run.tried, finding.equals)
+    if run.policy is not None and run.config is not None:
+        result = run.policy.result(run.config.game)
+        complies = result.compliance.mean >= run.config.train.compliance_threshold
+        return Recommended(
+            chosen.order, run.is_finished, complies, chosen.reason, result, run.policy.scores
+        )
+    outcomes = [t.outcome for t in run.trials if t.order == chosen.order and t.outcome is not None]
+    best = max(outcomes, key=lambda outcome: (outcome.is_compliant, outcome.best.reward.mean))
+    return Recommended(
+        chosen.order, run.is_finished, best.is_compliant, chosen.reason, best.objective
+    )
+
+
+def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:
+    """Returns what others score in the run's game, those that played its own games first."""
+    if run.config is None:
+        return []
+    game = run.config.game
+    who, source = "repairing by the order, untrained", "the same fresh games"
+    untrained = [
+        GameScore(who, game.rules, game.episode_length, score.greedy, source)
+        for score in (mine.scores if mine else ())
+        if score.red_agent == game.red_agent
+    ]
+    own = evaluated_scores(run.path, game)
+    return own + untrained + shipped_scores(game) + known_scores(game)
+
+
+# --- all orders
+
+
+def fit_orders(orders: Orders, seen: Sequence[TriedOrder]) -> OrderBeliefs | None:
+    """Fits the Gaussian process of the search to its compliant trials; None without any trial.
+
+    With fewer than two compliant ones it is fitted to all.
+    """
+    if not seen:
+        return None
+    from workflow_rl.ordersearch.model import OrderGP
+
+    compliant = [o for o in seen if o.is_compliant]
+    only_compliant = len(compliant) >= _NEEDED
+    used = compliant if only_compliant else seen
+    at = orders.listed() if orders.is_listable else np.unique([o.order for o in seen])
+    gp = OrderGP(orders, [o.order for o in used], [o.value for o in used])
+    return OrderBeliefs(at, gp.posterior(at), len(used), only_compliant)
+
+
+def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) -> list[OrderRow]:
+    if beliefs is None:
+        return []
+    by_order: dict[int, list[Trial]] = {}
+    for trial in run.trials:
+        by_order.setdefault(trial.order, []).append(trial)
+    equals = set(finding.equals)
+    ranked = beliefs.orders[np.argsort(-beliefs.posterior.mean, kind="stable")].tolist()
+    return [
+        OrderRow(
+            order=order,
+            workflow=run.orders.format(order),
+            rank=rank,
+            believed=beliefs.of(order),
+            tried=tuple(tried_in(by_order.get(order, []))),
+            status=_status(run, by_order.get(order, [])),
+            is_equal=order in equals,
+        )
+        for rank, order in enumerate(ranked, 1)
+    ]
+
+
+def _status(run: RunData, trials: list[Trial]) -> str:
+    """Says in a word or two what became of an order's trials."""
+    if seen := tried_in(trials):
+        return "compliant" if any(one.is_compliant for one in seen) else "below"
+    if not trials:
+        return "untried"
+    if trials[-1].status == "failed":
+        return "failed"
+    return "under way" if run.is_under_way else "interrupted"
+
+
+def _position_effects(orders: Orders, finding: Finding) -> NDArray[np.float64] | None:
     """Returns (unit, position) what the orders with the unit there are worth over the mean of all.
 
     By the clear pairs alone: a place that none of them concerns is worth exactly 0. None without
@@ -131,111 +275,69 @@ def position_effects(orders: Orders, finding: Finding) -> NDArray[np.float64] | 
     return found
 
 
-def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
-    """Returns the recommendation of a search, or of what it has seen so far; None without any."""
-    if not run.is_search:
-        return _trained(run)
-    if not run.tried:
-        return None
-    chosen = recommend(run.orders, run.tried, finding.equals)
-    if run.policy is not None and run.config is not None:
-        result = run.policy.result(run.config.game)
-        complies = result.compliance.mean >= run.config.train.compliance_threshold
-        return Recommended(
-            chosen.order, run.is_finished, complies, chosen.reason, result, run.policy.scores
-        )
-    outcomes = [t.outcome for t in run.trials if t.order == chosen.order and t.outcome is not None]
-    best = max(outcomes, key=lambda outcome: (outcome.is_compliant, outcome.best.reward.mean))
-    return Recommended(
-        chosen.order, run.is_finished, best.is_compliant, chosen.reason, best.objective
-    )
+# --- the path
 
 
-def _trained(run: RunData) -> Recommended | None:
-    """Returns the result of a training of one workflow."""
-    found = run.trained
-    if found is None or found.order is None:
-        return None
-    reason = "the workflow it was trained for"
-    return Recommended(found.order, True, found.is_compliant, reason, found.objective)
-
-
-def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) -> list[OrderRow]:
-    if beliefs is None:
-        return []
-    by_order: dict[int, list[Trial]] = {}
+def search_path(run: RunData) -> list[Step]:
+    """Returns the trials in the order of decisions, each with the state of the search after it."""
+    steps = []
+    best = regret = math.nan
     for trial in run.trials:
-        by_order.setdefault(trial.order, []).append(trial)
-    rows, equals = [], set(finding.equals)
-    for rank, place in enumerate(np.argsort(-beliefs.mean, kind="stable").tolist()):
-        order = int(beliefs.orders[place])
-        tried = by_order.get(order, [])
-        rows.append(
-            OrderRow(
-                order=order,
-                workflow=run.orders.format(order),
-                rank=rank + 1,
-                believed=beliefs.of(order),
-                tried=tuple(tried_in(tried)),
-                status=_status(run, tried),
-                is_equal=order in equals,
+        seen = trial.tried
+        if seen is not None and seen.is_compliant and not seen.value <= best:
+            best = seen.value
+            if run.landscape is not None:
+                regret = float(np.nanmax(run.landscape) - run.landscape[trial.order])
+        steps.append(
+            Step(
+                trial=trial,
+                workflow=run.orders.format(trial.order),
+                why=reason_of(trial.decision),
+                expected=Estimate.from_error(trial.decision.mean, trial.decision.deviation),
+                best=best,
+                regret=regret,
             )
         )
-    return rows
+    return steps
 
 
-def _status(run: RunData, tried: list[Trial]) -> str:
-    """Says in a word or two what became of an order's trials."""
-    if seen := tried_in(tried):
-        return "compliant" if any(one.is_compliant for one in seen) else "below"
-    if not tried:
-        return "untried"
-    if tried[-1].status == "failed":
-        return "failed"
-    return "under way" if run.is_under_way else "interrupted"
+def reason_of(why: Decision) -> str:
+    """Says in words why an order was picked."""
+    if why.reason in _PLAIN_REASONS:
+        return _PLAIN_REASONS[why.reason]
+    chance = ""
+    if not math.isnan(why.compliance_chance):
+        chance = f"; chance to comply {100 * why.compliance_chance:.0f} %"
+    if math.isnan(why.mean):
+        return f"too few trials complied to fit rewards: the one most likely to comply{chance}"
+    meaning = {
+        "exploit": "highest believed reward of all",
+        "explore": "not believed to be the best, but it might be",
+    }.get(why.reason, why.reason)
+    known = f"believed {why.mean:.2f} ± {why.deviation:.2f}, upper bound {why.ucb:.2f}"
+    return f"{meaning} ({known}{chance})"
 
 
-def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:
-    """Returns what others score in the run's game, those that played its own games first."""
-    if run.config is None:
-        return []
-    game = run.config.game
-    untrained = [
-        GameScore(
-            "repairing by the order, untrained",
-            game.rules,
-            game.episode_length,
-            score.greedy,
-            "the same fresh games",
-        )
-        for score in (mine.scores if mine else ())
-        if score.red_agent == game.red_agent
-    ]
-    own = evaluated_scores(run.path, game)
-    return own + untrained + shipped_scores(game) + known_scores(game)
+# --- the cost
 
 
-def fit_orders(orders: Orders, seen: Sequence[TriedOrder]) -> OrderBeliefs | None:
-    """Fits the Gaussian process of the search to its trials; None without any."""
-    used = _worth_learning_from(seen)
-    if not used:
+def cost_of(run: RunData) -> Cost | None:
+    """Returns what a run has cost so far; None before its first update."""
+    if not any(len(curve) for curve in run.curves):
         return None
-    from workflow_rl.ordersearch.model import OrderGP
 
-    at = orders.listed() if orders.is_listable else np.unique([o.order for o in seen])
-    belief = OrderGP(orders, [o.order for o in used], [o.value for o in used]).posterior(at)
-    return OrderBeliefs(
-        orders=at,
-        mean=belief.mean,
-        deviation=belief.deviation,
-        noise=belief.noise,
-        lengthscale=belief.lengthscale,
-        trials=len(used),
-        only_compliant=sum(o.is_compliant for o in seen) >= _NEEDED,
+    def joined(name: str) -> NDArray[np.float64]:
+        return np.concatenate([curve.columns[name] for curve in run.curves])
+
+    seconds = np.concatenate([curve.seconds for curve in run.curves])
+    played = np.concatenate([curve.played for curve in run.curves])
+    return Cost(
+        clock=seconds.cumsum(),
+        speed=np.divide(played, seconds, out=np.full(len(played), np.nan), where=seconds > 0),
+        cpu_percent=joined("cpu_percent"),
+        rss_mb=joined("rss_mb"),
+        transitions=float(played.sum()),
+        simulate_seconds=float(np.nansum(joined("simulate_seconds"))),
+        infer_seconds=float(np.nansum(joined("infer_seconds"))),
+        update_seconds=float(np.nansum(joined("update_seconds"))),
     )
-
-
-def _worth_learning_from(seen: Sequence[TriedOrder]) -> list[TriedOrder]:
-    """Returns the compliant trials, as the search does; with fewer than two of those, all."""
-    compliant = [o for o in seen if o.is_compliant]
-    return compliant if len(compliant) >= _NEEDED else list(seen)

@@ -1,5 +1,8 @@
 """One HTML file that needs nothing else: templates, style and scripts put together.
 
+`render` fills in any template; `write_page` writes a page that opens with an answer in sentences
+and tables, its figures below.
+
 Everything of a run is escaped by the template engine; data for the scripts is JSON in which no tag
 can end. The content-security policy admits the scripts by their hash and no request at all.
 """
@@ -8,15 +11,18 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl import __version__
+from workflow_rl.files import write_atomically
 from workflow_rl.report import words
-from workflow_rl.report.figures.style import dark_forms
+from workflow_rl.report.style import base_figure, dark_forms
 
-PLOTLY: Final = "plotly"
+_PLOTLY: Final = "plotly"
+_HEIGHT: Final = 420
 _HERE: Final = Path(__file__).parent
 _UNSAFE: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in ("<", ">", "&", "\u2028", "\u2029")})
 
@@ -24,31 +30,27 @@ _UNSAFE: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in ("<", ">", "&", "
 def render(
     template: str,
     *,
-    scripts: Sequence[str],
-    styles: Sequence[str],
+    assets: Sequence[str],
     data: Mapping[str, Any],
-    figures: Mapping[str, Any] | None = None,
+    figures: Mapping[str, Any],
     **context: Any,
 ) -> str:
     """Returns a whole page.
 
     Args:
         template: its name.
-        scripts: assets to run, in this order; `PLOTLY` is the plotting library.
-        styles: assets that style it, in this order.
+        assets: styles and scripts, in this order, after those of every page.
         data: plain data for the scripts.
         figures: plotly figures by the id of the element they are drawn in.
         **context: what the template shows.
     """
     from markupsafe import Markup
 
-    code = [_script(name) for name in scripts]
-    style = "\n".join(_asset(name) for name in styles)
-    embedded = {"dark": dark_forms(), **data}
-    text = json.dumps(embedded, allow_nan=False)
-    drawn = ",".join(
-        f"{json.dumps(name)}:{figure.to_json()}" for name, figure in (figures or {}).items()
-    )
+    used = ("page.css", _PLOTLY, "page.js", *assets)
+    code = [_asset(name) for name in used if not name.endswith(".css")]
+    style = "\n".join(_asset(name) for name in used if name.endswith(".css"))
+    text = json.dumps({"dark": dark_forms(), **data}, allow_nan=False)
+    drawn = ",".join(f"{json.dumps(name)}:{fig.to_json()}" for name, fig in figures.items())
     whole = f'{text[:-1]},"figures":{{{drawn}}}}}'
     return str(
         _environment()
@@ -66,13 +68,8 @@ def render(
 
 @cache
 def _asset(name: str) -> str:
-    return (_HERE / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _script(name: str) -> str:
-    if name != PLOTLY:
-        return _asset(name)
+    if name != _PLOTLY:
+        return (_HERE / "assets" / name).read_text(encoding="utf-8")
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
@@ -103,9 +100,60 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["points"] = words.points
-    environment.filters["percent"] = words.percent
-    environment.filters["duration"] = words.duration
-    environment.filters["amount"] = words.amount
-    environment.filters["together"] = words.kept_together
+    for write in (words.points, words.percent, words.kept_together):
+        environment.filters[write.__name__] = write
     return environment
+
+
+# --- a page of figures
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure with what it shows, as plain data in plotly's form."""
+
+    heading: str
+    text: str
+    traces: Sequence[Mapping[str, Any]]
+    layout: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table of a page; the first cell of a row names it."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    heading: str = ""
+
+
+def write_page(
+    path: Path,
+    title: str,
+    plots: Sequence[Plot],
+    *,
+    answer: Sequence[str] = (),
+    tables: Sequence[PageTable] = (),
+) -> None:
+    """Writes a page atomically: sentences that answer, tables, then figures."""
+    figures = {f"figure-{number}": _figure(plot) for number, plot in enumerate(plots)}
+    page = render(
+        "plots.html",
+        assets=("report.css", "plots.js"),
+        data={},
+        figures=figures,
+        heading=title,
+        answer=answer,
+        tables=tables,
+        plots=list(zip(figures, plots, strict=True)),
+    )
+    write_atomically(path, page.encode())
+
+
+def _figure(plot: Plot) -> Any:
+    layout = dict(plot.layout)
+    figure = base_figure(layout.pop("height", _HEIGHT))
+    figure.add_traces([dict(trace) for trace in plot.traces])
+    figure.update_layout(layout)
+    return figure

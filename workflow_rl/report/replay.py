@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +19,9 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
-from workflow_rl.report.figures.timeline import timeline_figure
-from workflow_rl.report.page import PLOTLY, render
+from workflow_rl.report import style
+from workflow_rl.report.page import render
+from workflow_rl.report.style import Figure, base_figure
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_NAMES, NO_HOST
 from workflow_rl.scenario.tables import (
     HOST_NAMES,
@@ -41,6 +43,16 @@ _ORDER_OF_SUBNETS: Final = (Subnet.USER, Subnet.ENTERPRISE, Subnet.OPERATIONAL)
 _DECIMALS: Final = 4  # of a probability
 _SHOWN_CHOICES: Final = 5
 _RED_NAMES: Final = {"bline": "B_line", "meander": "Meander", "sleep": "a sleeping Red"}
+_PARTS: Final = (
+    ("hosts held", style.BAD),
+    ("OT service down", style.WORSE),
+    ("Restores", style.GOOD),
+)
+_FIXES: Final = (
+    ("compliant", style.BETTER, "triangle-up"),
+    ("violation", style.WORSE, "x"),
+    ("does not count", style.MUTED, "circle-open"),
+)
 Choice = tuple[tuple[int, float], ...]  # actions with their probabilities
 
 
@@ -154,21 +166,15 @@ def play_trace(
         episode.act(int(action), np.ascontiguousarray(draws[step]))
     order = None if workflow is None else read_order(workflow, units)
     facts = {"recording": trace.name, "episode": f"{number} of {trace.episodes}"}
-    replay = Replay("A recorded Blue of CybORG", config, episode, order, facts)
-    got = [after.total - before.total for before, after in _pairs(episode)]
-    differs = np.abs(np.array(got) - trace.arrays["reward"][number, :length]) > 1e-6
+    got = np.diff([moment.total for moment in episode.moments])
+    differs = np.abs(got - trace.arrays["reward"][number, :length]) > 1e-6
+    warning = ""
     if differs.any():
-        step = int(differs.argmax()) + 1
         warning = (
-            f"From step {step} on the rewards differ from the recording: was it made under "
-            f"other rules than {rules}?"
+            f"From step {int(differs.argmax()) + 1} on the rewards differ from the recording: was "
+            f"it made under other rules than {rules}?"
         )
-        return replace(replay, warning=warning)
-    return replay
-
-
-def _pairs(episode: Episode) -> list[tuple[Any, Any]]:
-    return list(itertools.pairwise(episode.moments))
+    return Replay("A recorded Blue of CybORG", config, episode, order, facts, warning)
 
 
 def frames_of(replay: Replay) -> list[dict[str, Any]]:
@@ -179,7 +185,7 @@ def frames_of(replay: Replay) -> list[dict[str, Any]]:
         rules=config.rules, observation=config.observation, green_agent=config.green_agent
     )
     frames = [_frame(replay.episode.moments[0].state, 0.0) | _known(belief)]
-    for step, (before, after) in enumerate(_pairs(replay.episode)):
+    for step, (before, after) in enumerate(itertools.pairwise(replay.episode.moments)):
         action = int(after.state["blue_action"])
         belief.update(after.observation, action)
         frame = _frame(after.state, after.total) | _known(belief)
@@ -282,8 +288,7 @@ def replay_html(replay: Replay, written: str | None = None) -> str:
     last = replay.episode.moments[-1]
     return render(
         "replay.html",
-        scripts=(PLOTLY, "page.js", "replay.js"),
-        styles=("page.css", "replay.css"),
+        assets=("replay.css", "replay.js"),
         data={
             "frames": frames,
             "hostNames": HOST_NAMES,
@@ -294,7 +299,7 @@ def replay_html(replay: Replay, written: str | None = None) -> str:
                 if (reveals := it.reveals) is not None
             ],
         },
-        figures={"timeline": timeline_figure(frames)},
+        figures={"timeline": _timeline(frames)},
         replay=replay,
         frames=frames,
         subnets=_subnets(TYPE_UNITS if replay.order is None else replay.order.units),
@@ -329,3 +334,51 @@ def _subnets(units: Units) -> list[dict[str, Any]]:
 def _count_fixes(frames: list[dict[str, Any]]) -> dict[str, int]:
     verdicts = [frame.get("verdict") for frame in frames]
     return {word: verdicts.count(word) for word in ("compliant", "violation")}
+
+
+def _timeline(frames: Sequence[dict[str, Any]]) -> Figure:
+    """Returns the figure of rewards by their parts, the return and the fixes, by step."""
+    steps = np.arange(len(frames))
+    figure = base_figure(300, barmode="relative", bargap=0.15, hovermode="x", hoverdistance=-1)
+    for part, (name, colour) in enumerate(_PARTS):
+        figure.add_bar(
+            x=steps,
+            y=[frame["parts"][part] for frame in frames],
+            marker={"color": colour, "line": {"width": 0}},
+            name=name,
+            hovertemplate="%{y:.1f}",
+        )
+    figure.add_scatter(
+        x=steps,
+        y=[frame["total"] for frame in frames],
+        yaxis="y2",
+        line={"color": style.INK, "width": 1.8},
+        name="return so far (right)",
+        hovertemplate="%{y:.1f}",
+    )
+    for verdict, colour, symbol in _FIXES:
+        when = [step for step, frame in enumerate(frames) if frame.get("verdict") == verdict]
+        if when:
+            line = {"width": 2 if symbol.endswith("open") else 0, "color": colour}
+            figure.add_scatter(
+                x=when,
+                y=[0.0] * len(when),
+                mode="markers",
+                marker={"symbol": symbol, "color": colour, "size": 9, "line": line},
+                name=f"fix: {verdict}",
+                hovertemplate=verdict,
+            )
+    lowest = min(min(frame["reward"] for frame in frames), -1.0)
+    figure.update_layout(
+        xaxis={"title": {"text": "step"}, "range": [-0.7, len(frames) - 0.3], "zeroline": False},
+        yaxis={"title": {"text": "reward of the step"}, "range": [1.08 * lowest, -0.12 * lowest]},
+        yaxis2={
+            "overlaying": "y",
+            "tickmode": "auto",
+            "side": "right",
+            "showgrid": False,
+            "zeroline": False,
+            "automargin": True,
+        },
+    )
+    return figure

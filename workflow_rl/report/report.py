@@ -12,18 +12,10 @@ from typing import Any, Final
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
-from workflow_rl.report import words
-from workflow_rl.report.course import Step
-from workflow_rl.report.figures.compare import effects_figure, paths_figure, rewards_figure
-from workflow_rl.report.figures.history import cost_figure, curves_figure, path_figure
-from workflow_rl.report.figures.orders import (
-    orders_figure,
-    pairs_figure,
-    positions_figure,
-    scores_figure,
-)
-from workflow_rl.report.findings import Findings, find
-from workflow_rl.report.page import PLOTLY, render
+from workflow_rl.report import figures, words
+from workflow_rl.report.findings import Findings, Step, find
+from workflow_rl.report.history import cost_figure, curves_figure, path_figure
+from workflow_rl.report.page import render
 from workflow_rl.report.rundata import Curve, RunData, read_run, refuse_no_run
 from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE
 
@@ -35,28 +27,25 @@ _MOST_POINTS: Final = 24_000  # of curves
 
 
 @dataclass(frozen=True)
-class NextStep:
-    """One thing to do."""
-
-    what: str
-    text: str  # to copy
-
-
-@dataclass(frozen=True)
 class RunPage:
     """What the template shows of one run."""
 
     id: str
-    number: int
     found: Findings
-    sentences: dict[str, Any]
     figures: dict[str, Any]  # by the element's id
-    decisions: list[Step]
-    trainings: list[tuple[str, str]]  # (name, label) of the curves one can highlight
-    settings: list[tuple[str, str, bool]]  # (name, value, whether it is the default)
-    command: str | None
-    steps: list[NextStep]
+    decisions: list[Step]  # the last ones
+    curves: list[Curve]  # of trials, those that one can highlight
     replay: str | None  # relative address of the replay, if there is one
+
+    @property
+    def settings(self) -> list[tuple[str, str, bool]]:
+        """Every setting: name, value, whether it is the default."""
+        return _settings(self.found.run)
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """What to do next, and the text to copy for it."""
+        return next_steps(self.found.run)
 
     def figure_id(self, name: str) -> str | None:
         """Returns the id of one of the run's figures; None if there is nothing to draw."""
@@ -92,23 +81,23 @@ def report_html(runs: Sequence[Findings], folder: Path, written: str | None = No
         folder: where the page will be, for links to the replays.
         written: when, by default now.
     """
-    share = 1 / len(runs)
-    pages = [_run_page(number, found, folder, share) for number, found in enumerate(runs, 1)]
-    figures = {key: figure for page in pages for key, figure in page.figures.items()}
+    pages = [
+        _run_page(f"run{number}", found, folder, 1 / len(runs))
+        for number, found in enumerate(runs, 1)
+    ]
     compared = {}
     if len(runs) > 1:
         made = {
-            "compare-rewards": rewards_figure(list(runs)),
-            "compare-paths": paths_figure(list(runs)),
-            "compare-effects": effects_figure(list(runs)),
+            "compare-rewards": figures.rewards_figure(runs),
+            "compare-paths": figures.paths_figure(runs),
+            "compare-effects": figures.effects_figure(runs),
         }
         compared = {key: figure for key, figure in made.items() if figure is not None}
     return render(
         "report.html",
-        scripts=(PLOTLY, "page.js", "report.js"),
-        styles=("page.css", "report.css"),
+        assets=("report.css", "report.js"),
         data={"highlight": {page.id: _first_highlight(page) for page in pages}},
-        figures=figures | compared,
+        figures=compared | {key: figure for page in pages for key, figure in page.figures.items()},
         pages=pages,
         compared=compared,
         is_comparable=len({words.game_of(found.run) for found in runs}) == 1,
@@ -117,46 +106,31 @@ def report_html(runs: Sequence[Findings], folder: Path, written: str | None = No
     )
 
 
-def _run_page(number: int, found: Findings, folder: Path, share: float) -> RunPage:
+def _run_page(key: str, found: Findings, folder: Path, share: float) -> RunPage:
     """Returns what is shown of a run that may take the given share of the page."""
-    run, key = found.run, f"run{number}"
-    trained = [c for c in run.curves if c.name not in (BASE, POLISH)]
-    trials = _best(trained, int(share * _MOST_CURVES))
+    run = found.run
+    trials = _best(run.trial_curves, int(share * _MOST_CURVES))
     stages = [c for c in run.curves if c.name in (BASE, POLISH)]
     threshold = run.config.train.compliance_threshold if run.config else None
     points = int(share * _MOST_POINTS) // max(len(trials), 1)
     decisions = found.path[-int(share * _MOST_DECISIONS) :]
     made = {
-        "scores": scores_figure(found),
-        "orders": orders_figure(found),
-        "pairs": pairs_figure(found),
-        "positions": positions_figure(found),
+        "scores": figures.scores_figure(found),
+        "orders": figures.orders_figure(found),
+        "pairs": figures.pairs_figure(found),
+        "positions": figures.positions_figure(found),
         "path": path_figure(decisions),
         "curves": curves_figure(trials, threshold, points=points),
         "stages": curves_figure(stages, threshold, named=True),
-        "cost": cost_figure(found),
+        "cost": cost_figure(found.cost),
     }
     replay = run.path / REPLAY_FILE
     return RunPage(
         id=key,
-        number=number,
         found=found,
-        sentences={
-            "finding": words.about_finding(found),
-            "recommendation": words.about_recommendation(found),
-            "scores": words.about_scores(found),
-            "beliefs": words.about_beliefs(found),
-            "pairs": words.about_pairs(found),
-            "path": words.about_path(found),
-            "trainings": words.about_trainings(run, len(trials), len(trained)),
-            "cost": words.about_cost(found),
-        },
         figures={f"{key}-{name}": figure for name, figure in made.items() if figure is not None},
         decisions=decisions,
-        trainings=[(curve.name, curve.label) for curve in trials],
-        settings=_settings(found),
-        command=words.command_of(run.noted),
-        steps=next_steps(run),
+        curves=trials,
         replay=_relative(replay, folder) if replay.exists() else None,
     )
 
@@ -179,7 +153,7 @@ def _first_highlight(page: RunPage) -> str:
     best = max(matching, key=_last_reward, default=None)
     if best is not None:
         return best.name
-    return page.trainings[0][0] if page.trainings else ""
+    return page.curves[0].name if page.curves else ""
 
 
 def _last_reward(curve: Curve) -> float:
@@ -187,11 +161,9 @@ def _last_reward(curve: Curve) -> float:
     return -math.inf if math.isnan(last) else last
 
 
-def _settings(found: Findings) -> list[tuple[str, str, bool]]:
+def _settings(run: RunData) -> list[tuple[str, str, bool]]:
     """Returns every setting of a run, flat, and whether it is what a plain search uses."""
-    config, noted = found.run.config, found.run.noted.get("config")
-    if config is not None:
-        noted = config.as_json()
+    noted = run.noted.get("config") if run.config is None else run.config.as_json()
     if not isinstance(noted, dict):  # of another version: shown as it is
         return []
     default = asdict(ExperimentConfig())
@@ -213,8 +185,8 @@ def _shown(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def next_steps(run: RunData) -> list[NextStep]:
-    """Returns what to do with the policy of a finished search; nothing before its end."""
+def next_steps(run: RunData) -> list[tuple[str, str]]:
+    """Returns what to do with the policy of a finished search, and how; nothing before its end."""
     if run.config is None or not run.is_finished or not run.is_search:
         return []
     path, game = shlex.quote(run.path.as_posix()), run.config.game
@@ -228,25 +200,25 @@ def next_steps(run: RunData) -> list[NextStep]:
         "observation, reward, terminated, truncated, info = env.step(action)"
     )
     return [
-        NextStep(
-            "Score the policy by the challenge's own protocol, beside the leaderboard",
+        (
+            "Score the policy by the challenge's own protocol, next to the leaderboard",
             f"workflow-rl evaluate {path}",
         ),
-        NextStep(
+        (
             "Watch it defend the network, against another attacker and in another game",
             f"workflow-rl replay {path} --red-agent {other} --seed 7 --output replay_{other}.html",
         ),
-        NextStep(
+        (
             "Search for a policy against another attacker, or against all of them",
             f"workflow-rl search --red-agent {other}\nworkflow-rl search --red-agent mixed",
         ),
-        NextStep(
+        (
             "Train every order for several seeds, which tells apart what a search cannot",
             f"workflow-rl landscape --red-agent {game.red_agent}",
         ),
-        NextStep(
+        (
             "Hand the order over: a runbook for people and a security playbook (CACAO)",
             f"workflow-rl playbook {path}",
         ),
-        NextStep("Use the policy in Python", python),
+        ("Use the policy in Python", python),
     ]

@@ -16,8 +16,10 @@ from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.logs import CsvLog
 from workflow_rl.runs.store import (
+    BASE,
     CONFIG_FILE,
     LANDSCAPE_FILE,
+    POLISH,
     SEARCH,
     SUMMARY_FILE,
     TRAINING,
@@ -112,6 +114,11 @@ class RunData:
     def is_under_way(self) -> bool:
         """Whether something is still to come: its report is written while its process is there."""
         return self.is_live and not self.is_finished
+
+    @property
+    def trial_curves(self) -> list[Curve]:
+        """Those of trials: neither the base policy nor the recommended one's further training."""
+        return [curve for curve in self.curves if curve.name not in (BASE, POLISH)]
 
     @property
     def tried(self) -> list[TriedOrder]:

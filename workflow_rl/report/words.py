@@ -176,11 +176,12 @@ def about_beliefs(found: Findings) -> str:
     n = beliefs.trials
     basis = f"the {n} compliant trials" if beliefs.only_compliant else f"all {n} trials"
     caution = "" if beliefs.only_compliant else ", because fewer than two complied"
+    fitted = beliefs.posterior
     return (
         f"A Gaussian process fitted to {basis}{caution} says what to expect of each of the "
         f"{orders.count:,} orders. Orders that agree on most pairs are taken to be alike (length "
-        f"scale {beliefs.lengthscale:.1f} pairs); one trial scatters by ± {beliefs.noise:.2f} "
-        "around its order's value."
+        f"scale {fitted.lengthscale:.1f} pairs); one trial scatters by ± {fitted.noise:.2f} around "
+        "its order's value."
     )
 
 
@@ -242,11 +243,12 @@ def about_cost(found: Findings) -> str:
     )
 
 
-def about_trainings(run: RunData, shown: int, of: int) -> str:
+def about_trainings(run: RunData, shown: int) -> str:
     """Says what the learning curves show, and of how many trainings."""
     if not run.curves:
         return "No update has been made yet."
     view = run.config.train.compliance_view if run.config else "observed"
+    of = len(run.trial_curves)
     left_out = f" The {shown} best of {of} trials are shown." if shown < of else ""
     return (
         "Each line is one training; pick one to highlight it. Trials start from the common base "

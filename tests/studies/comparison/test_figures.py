@@ -2,7 +2,8 @@ import math
 from pathlib import Path
 
 from tests.studies.comparison.test_summary import RISING, measured
-from workflow_rl.report.plots import log_axis, write_page
+from workflow_rl.report.page import write_page
+from workflow_rl.report.style import log_axis
 from workflow_rl.studies.comparison.figures import comparison_figures
 from workflow_rl.studies.comparison.gradient import GradientNoise
 from workflow_rl.studies.comparison.summary import summarise

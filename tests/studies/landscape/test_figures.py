@@ -5,7 +5,7 @@ import pytest
 
 from tests.studies.landscape.lands import made_up, truth
 from workflow_rl.config import SearchConfig
-from workflow_rl.report.plots import write_page
+from workflow_rl.report.page import write_page
 from workflow_rl.studies.landscape.analysis import analyse_landscape, answer_of
 from workflow_rl.studies.landscape.figures import landscape_figures
 from workflow_rl.studies.landscape.tables import ranking_table

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from workflow_rl.report.figures import style
-from workflow_rl.report.plots import Plot, log_axis, named_rows, trace_colour
+from workflow_rl.report import style
+from workflow_rl.report.page import Plot
+from workflow_rl.report.style import log_axis, named_rows, trace_colour
 from workflow_rl.studies.comparison.measured import LearningCurve, Measured
 from workflow_rl.studies.comparison.summary import EARLY_WINDOW, Summary
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from workflow_rl.config import ComparisonConfig
 from workflow_rl.estimates import number_text
-from workflow_rl.report.plots import PageTable
+from workflow_rl.report.page import PageTable
 from workflow_rl.studies.comparison.summary import BLOCK, BLOCKS, EPISODES, Summary, over_seeds
 
 

@@ -4,8 +4,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from workflow_rl.report.figures import style
-from workflow_rl.report.plots import Plot, named_rows, trace_colour
+from workflow_rl.report import style
+from workflow_rl.report.page import Plot
+from workflow_rl.report.style import named_rows, trace_colour
 from workflow_rl.studies.landscape.analysis import Analysis
 from workflow_rl.workflow.short_names import legend, short_order
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from workflow_rl.estimates import Estimate, number_text
-from workflow_rl.report.plots import PageTable
+from workflow_rl.report.page import PageTable
 from workflow_rl.studies.landscape.analysis import Analysis, with_interval
 from workflow_rl.studies.landscape.order_effects import OrderEffect
 from workflow_rl.studies.landscape.played import SEARCHES_ASKED, PlayedSample

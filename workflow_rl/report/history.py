@@ -6,9 +6,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.report.course import Step
-from workflow_rl.report.figures import style
-from workflow_rl.report.figures.style import (
+from workflow_rl.report import style
+from workflow_rl.report.findings import Cost, Step
+from workflow_rl.report.rundata import Curve
+from workflow_rl.report.style import (
     LOG_TICKS,
     Figure,
     add_marks,
@@ -16,8 +17,6 @@ from workflow_rl.report.figures.style import (
     base_figure,
     plain,
 )
-from workflow_rl.report.findings import Findings
-from workflow_rl.report.rundata import Curve
 
 MOST_POINTS: Final = 240  # of a curve at most
 _REASON_MARKS: Final = {
@@ -40,9 +39,7 @@ def path_figure(path: Sequence[Step]) -> Figure | None:
     name = "best compliant so far"
     add_steps(figure, number, best, style.BETTER, told, mode="lines", name=name)
     for reason in dict.fromkeys(step.trial.decision.reason for step in ended):
-        _add_outcomes(
-            figure, reason, [step for step in ended if step.trial.decision.reason == reason]
-        )
+        _add_outcomes(figure, reason, [s for s in ended if s.trial.decision.reason == reason])
     figure.update_xaxes(title_text="trial", range=[0.3, number[-1] + 0.7], zeroline=False)
     figure.update_yaxes(title_text="reward per episode", zeroline=False)
     if has_regret:
@@ -88,15 +85,19 @@ def _add_regret(figure: Figure, number: list[int], regret: NDArray[np.float64]) 
     add_steps(figure, number, regret, style.WORSE, "regret %{y:.2f}", yaxis="y2", name="regret")
     figure.update_layout(
         yaxis={"domain": [0.36, 1]},
-        yaxis2={
-            "domain": [0, 0.28],
-            "title": {"text": "regret", "standoff": 8},
-            "rangemode": "tozero",
-            "gridcolor": style.GRID,
-            "automargin": True,
-        },
+        yaxis2=_lower_axis("regret", 0, 0.28) | {"rangemode": "tozero"},
         xaxis={"anchor": "y2"},
     )
+
+
+def _lower_axis(title: str, low: float, high: float) -> dict[str, Any]:
+    """Returns an axis below the first, in a part of the figure's height."""
+    return {
+        "domain": [low, high],
+        "title": {"text": title, "standoff": 8},
+        "gridcolor": style.GRID,
+        "automargin": True,
+    }
 
 
 def curves_figure(
@@ -129,14 +130,8 @@ def curves_figure(
             "title": {"text": "points lost (log)" if is_log else "reward"},
             "zeroline": False,
         },
-        yaxis2={
-            "domain": [0, 0.46],
-            "title": {"text": "compliance", "standoff": 8},
-            "range": _compliance_range(curves, threshold),
-            "gridcolor": style.GRID,
-            "zeroline": False,
-            "automargin": True,
-        },
+        yaxis2=_lower_axis("compliance", 0, 0.46)
+        | {"range": _compliance_range(curves, threshold), "zeroline": False},
         xaxis={
             "anchor": "y2",
             "title": {"text": "update"},
@@ -153,24 +148,19 @@ def _add_curve(
     figure: Figure, curve: Curve, line: dict[str, Any], *, is_log: bool, named: bool, points: int
 ) -> None:
     """Adds reward (on a log axis: points lost) and, below it, compliance of a training."""
-    import plotly.graph_objects as go
-
-    about = curve.label
     x = thinned(curve.columns["update"], points).astype(np.float32)
     for axis, column in (("y", "env_reward"), ("y2", "compliance_observed")):
         values = thinned(curve.columns[column], points).astype(np.float32)
-        figure.add_trace(
-            go.Scatter(
-                x=x,
-                y=-values if is_log and axis == "y" else values,
-                yaxis=axis,
-                mode="lines" if len(x) > 1 else "markers",
-                line=line,
-                meta=curve.name,
-                name=plain(curve.name),
-                showlegend=named and axis == "y",
-                hovertemplate=f"{plain(about)}<br>update %{{x:.0f}}: %{{y:.3f}}<extra></extra>",
-            )
+        figure.add_scatter(
+            x=x,
+            y=-values if is_log and axis == "y" else values,
+            yaxis=axis,
+            mode="lines" if len(x) > 1 else "markers",
+            line=line,
+            meta=curve.name,
+            name=plain(curve.name),
+            showlegend=named and axis == "y",
+            hovertemplate=f"{plain(curve.label)}<br>update %{{x:.0f}}: %{{y:.3f}}<extra></extra>",
         )
 
 
@@ -183,11 +173,8 @@ def _compliance_range(curves: list[Curve], threshold: float | None) -> list[floa
     return [low - pad, 1 + pad]
 
 
-def cost_figure(found: Findings) -> Figure | None:
+def cost_figure(cost: Cost | None) -> Figure | None:
     """Speed, processor and memory over the run."""
-    import plotly.graph_objects as go
-
-    cost = found.cost
     if cost is None:
         return None
     figure = base_figure(560, showlegend=False)
@@ -197,20 +184,18 @@ def cost_figure(found: Findings) -> Figure | None:
         ("y2", cost.cpu_percent, "% of one core", style.BAD),
         ("y3", cost.rss_mb, "MB", style.OTHER),
     ):
-        figure.add_trace(
-            go.Scatter(
-                x=x,
-                y=thinned(values, 2 * MOST_POINTS).astype(np.float32),
-                yaxis=axis,
-                line={"color": colour, "width": 1.6},
-                hovertemplate=f"%{{y:,.0f}} {unit} after %{{x:.1f}} s<extra></extra>",
-            )
+        figure.add_scatter(
+            x=x,
+            y=thinned(values, 2 * MOST_POINTS).astype(np.float32),
+            yaxis=axis,
+            line={"color": colour, "width": 1.6},
+            hovertemplate=f"%{{y:,.0f}} {unit} after %{{x:.1f}} s<extra></extra>",
         )
-    more = {"gridcolor": style.GRID, "automargin": True, "rangemode": "tozero"}
+    from_zero = {"rangemode": "tozero"}
     figure.update_layout(
-        yaxis={"domain": [0.72, 1], "title": {"text": "transitions/s"}, "rangemode": "tozero"},
-        yaxis2={"domain": [0.36, 0.64], "title": {"text": "CPU, %", "standoff": 8}, **more},
-        yaxis3={"domain": [0, 0.28], "title": {"text": "memory, MB", "standoff": 8}, **more},
+        yaxis={"domain": [0.72, 1], "title": {"text": "transitions/s"}, **from_zero},
+        yaxis2=_lower_axis("CPU, %", 0.36, 0.64) | from_zero,
+        yaxis3=_lower_axis("memory, MB", 0, 0.28) | from_zero,
         xaxis={
             "anchor": "y3",
             "title": {"text": "seconds of training"},

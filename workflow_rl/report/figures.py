@@ -1,0 +1,223 @@
+"""Figures of what was found: the policy among others, all orders, what matters; runs compared."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from workflow_rl.report import style
+from workflow_rl.report.findings import Findings, OrderRow
+from workflow_rl.report.scores import GameScore
+from workflow_rl.report.style import (
+    LOG_TICKS,
+    Figure,
+    add_marks,
+    add_steps,
+    base_figure,
+    heat_map,
+    interval_bar,
+    named_rows,
+    plain,
+    trace_colour,
+)
+
+_MOST_TRIALS: Final = 8  # of one order
+_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
+
+
+def scores_figure(found: Findings) -> Figure | None:
+    """The recommended policy among known scores: points lost per episode, on a log scale."""
+    mine, config = found.recommended, found.run.config
+    if mine is None or config is None or not found.scores or not mine.result.reward.mean < 0:
+        return None
+    game = config.game
+    measured = "fresh games" if mine.scores else "its training's last episodes"
+    own = GameScore("this run's policy", game.rules, game.episode_length, mine.result, measured)
+    others = sorted(found.scores, key=lambda score: -score.result.reward.mean)
+    rows = [own, *(score for score in others if score.result.reward.mean < 0)]
+    figure = base_figure(**named_rows([_score_label(score, score is own) for score in rows]))
+    for place, score in enumerate(rows):
+        look = (style.MUTED, "circle-open", 10)
+        if score is own:
+            look = (style.GOOD, "diamond", 13)
+        elif score.rules == game.rules:
+            look = (style.INK, "circle", 10)
+        reward = score.result.reward
+        add_marks(
+            figure,
+            [-reward.mean],
+            [place],
+            look,
+            f"{plain(score.who)}<br>{reward.mean:.2f}<br>rules {score.rules}<br>"
+            f"{plain(score.source)}",
+            error_x=interval_bar(reward, look[0]),
+            showlegend=False,
+        )
+    figure.update_xaxes(
+        type="log", tickvals=LOG_TICKS, title_text="points lost per episode, log scale"
+    )
+    return figure
+
+
+def _score_label(score: GameScore, is_own: bool) -> str:
+    who = f"<b>{plain(score.who)}</b>" if is_own else plain(score.who)
+    rules = f"<span style='color:{style.MUTED}'>({score.rules})</span>"
+    return f"{who}  {score.result.reward.mean:.1f}  {rules}"
+
+
+def orders_figure(found: Findings) -> Figure | None:
+    """The orders by belief, with their intervals; tried ones marked with what they gave."""
+    rows = found.orders
+    if not rows:
+        return None
+    figure = base_figure(420)
+    half = np.array([row.believed.half_width for row in rows])
+    add_marks(
+        figure,
+        np.array([row.rank for row in rows]),
+        np.array([row.believed.mean for row in rows]),
+        (style.MUTED, "circle", 5),
+        "%{text}",
+        error_y={"array": half, "color": style.BAND, "thickness": 3, "width": 0},
+        marker={"size": 5, "color": style.MUTED},
+        text=[_order_hover(row) for row in rows],
+        name="believed, with its 95 % interval",
+    )
+    for status, name, colour, symbol in (
+        ("compliant", "tried, compliant", style.GOOD, "circle"),
+        ("below", "tried, below the threshold", style.BAD, "circle-open"),
+    ):
+        shown = [(r, v) for r in rows if r.status == status for v in r.rewards[-_MOST_TRIALS:]]
+        add_marks(
+            figure,
+            [row.rank for row, _ in shown],
+            [reward for _, reward in shown],
+            (colour, symbol, 9),
+            "%{text}<br>this trial %{y:.2f}",
+            text=[_order_hover(row) for row, _ in shown],
+            name=name,
+            visible=True if shown else "legendonly",
+            showlegend=bool(shown),
+        )
+    figure.update_xaxes(title_text="rank by believed reward", range=[0, len(rows) + 1])
+    figure.update_yaxes(title_text="reward per episode")
+    return figure
+
+
+def _order_hover(row: OrderRow) -> str:
+    return f"<b>{row.rank}. {plain(row.workflow)}</b><br>believed {row.believed}"
+
+
+def pairs_figure(found: Findings) -> Figure | None:
+    """What each pair is worth, the better way round, with its interval."""
+    effects, either = found.finding.effects, found.finding.either
+    if not effects:
+        return None
+    labels = [f"<b>{pair.first}</b> before {pair.second}" for pair in effects]
+    figure = base_figure(**named_rows(labels))
+    kinds = [0 if e.is_clear else 1 if e in either else 2 for e in effects]
+    for kind, (name, colour) in enumerate(
+        (
+            ("clear effect", style.GOOD),
+            ("one of these matters, which cannot be told", style.BAD),
+            ("no effect that shows", style.MUTED),
+        )
+    ):
+        rows = [i for i, k in enumerate(kinds) if k == kind]
+        half = [effects[i].worth.half_width for i in rows]
+        add_marks(
+            figure,
+            [effects[i].worth.mean for i in rows],
+            rows,
+            (colour, "circle", 11),
+            "%{x:.2f} points",
+            error_x={"array": half, "color": colour, "thickness": 2.5, "width": 5},
+            marker={"size": 11, "color": colour},
+            name=name,
+            showlegend=bool(rows),
+        )
+    figure.add_vline(x=0, line_color=style.MUTED, line_width=1)
+    figure.update_xaxes(title_text="worth in reward per episode")
+    return figure
+
+
+def positions_figure(found: Findings) -> Figure | None:
+    """Which unit is best where, by the clear effects."""
+    worth = found.positions
+    if worth is None:
+        return None
+    places = [f"{n}{_ENDINGS.get(n, 'th')}" for n in range(1, len(worth) + 1)]
+    figure = heat_map(worth, places, list(found.run.orders.units.names), height=340)
+    hover = "%{y} %{x}: %{z:+.2f}<extra></extra>"
+    figure.update_traces(textfont={"size": 13}, hovertemplate=hover)
+    figure.update_xaxes(title_text="place in the order")
+    return figure
+
+
+# --- several runs
+
+
+def rewards_figure(runs: Sequence[Findings]) -> Figure | None:
+    """The recommended policy of each run."""
+    if not any(found.recommended for found in runs):
+        return None
+    labels = [
+        f"<b>{number}</b> {plain(found.run.name)}{'' if found.recommended else ': nothing yet'}"
+        for number, found in enumerate(runs, 1)
+    ]
+    figure = base_figure(**named_rows(labels), showlegend=False)
+    for row, found in enumerate(runs):
+        if (mine := found.recommended) is None:
+            continue
+        reward, colour = mine.result.reward, trace_colour(row)
+        add_marks(
+            figure,
+            [reward.mean],
+            [row],
+            (colour, "circle" if mine.is_compliant else "circle-open", 12),
+            f"{plain(found.run.name)}<br>%{{x:.2f}} ± {reward.half_width:.2f}",
+            error_x=interval_bar(reward, colour),
+        )
+    figure.update_xaxes(title_text="reward of the recommended policy")
+    return figure
+
+
+def paths_figure(runs: Sequence[Findings]) -> Figure | None:
+    """The best compliant reward of each search after each trial."""
+    if not any(not np.isnan(step.best) for found in runs for step in found.path):
+        return None
+    figure = base_figure(380)
+    for row, found in enumerate(runs):
+        add_steps(
+            figure,
+            [step.trial.number + 1 for step in found.path],
+            [step.best for step in found.path],
+            trace_colour(row),
+            f"{plain(found.run.name)}<br>trial %{{x}}: %{{y:.2f}}",
+            mode="lines+markers",
+            marker={"size": 5},
+            name=f"run {row + 1}",
+        )
+    figure.update_xaxes(title_text="trial")
+    figure.update_yaxes(title_text="best compliant reward so far")
+    return figure
+
+
+def effects_figure(runs: Sequence[Findings]) -> Figure | None:
+    """What each pair is worth in each run; runs of different units have no pairs in common."""
+    known = [(number, found) for number, found in enumerate(runs, 1) if found.finding.effects]
+    if not known or len({found.run.orders.units for _, found in known}) > 1:
+        return None
+    orders = known[0][1].run.orders
+    names = [(orders.units.names[a], orders.units.names[b]) for a, b in orders.pairs]
+    worth = np.zeros((len(names), len(known)))
+    for column, (_, found) in enumerate(known):
+        by_pair = {(p.first, p.second): p.worth.mean for p in found.finding.effects}
+        for row, (a, b) in enumerate(names):
+            ahead = by_pair.get((a, b), 0.0)  # 0: it cannot matter
+            worth[row, column] = ahead - by_pair.get((b, a), 0.0)
+    pairs = [f"{a} before<br>{b}" for a, b in names]
+    figure = heat_map(worth, [f"run {number}" for number, _ in known], pairs, height=420)
+    figure.update_traces(hovertemplate="%{y}, %{x}: %{z:+.2f}<extra></extra>")
+    figure.update_xaxes(side="top")
+    return figure
