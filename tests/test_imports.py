@@ -49,7 +49,7 @@ ONLY_IN = {
     "onnx": {"agents/export.py"},
     "stable_baselines3": {"envs/sb3.py", "agents/sb3.py"},
     "CybORG": {"envs/cyborg_import.py"},
-    "psutil": {"train/usage.py", "runs"},
+    "psutil": {"processes.py", "runs"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
     "plotly": {"report/style.py", "report/page.py"},

@@ -1,16 +1,23 @@
-"""Processes and threads: workers that end with their parent, and torch kept to one thread."""
+"""Processes: workers that end with their parent, one thread for torch, time and memory used."""
 
 import fcntl
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 _CHECK_SECONDS: Final = 1.0
+# psutil does not read Linux's peak memory (VmHWM), nor can it reset it.
+_STATUS: Final = Path("/proc/self/status")
+_CLEAR_REFS: Final = Path("/proc/self/clear_refs")
+_RESET_PEAK: Final = "5"
 
 
 @contextmanager
@@ -78,3 +85,38 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class UsageMeter:
+    """Measures this process from one look to the next."""
+
+    def __init__(self) -> None:
+        """Starts the first interval."""
+        import psutil
+
+        self._process = psutil.Process()
+        self._wall = time.perf_counter()
+        self._cpu = time.process_time()
+
+    def look(self) -> dict[str, float]:
+        """Returns the processor use since the last look (% of one core) and the memory now (MB)."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        percent = 100 * (cpu - self._cpu) / max(wall - self._wall, 1e-9)
+        self._wall, self._cpu = wall, cpu
+        memory = self._process.memory_info().rss / 1e6
+        return {"cpu_percent": round(percent, 1), "rss_mb": round(memory, 1)}
+
+
+def reset_peak() -> None:
+    """Sets the peak memory to the present one, where the system can."""
+    with suppress(OSError):
+        _CLEAR_REFS.write_text(_RESET_PEAK, encoding="ascii")
+
+
+def peak_rss_mb() -> float:
+    """Returns the most memory this process has held at once, since `reset_peak`."""
+    if _STATUS.exists():
+        for line in _STATUS.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6

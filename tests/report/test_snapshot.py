@@ -10,7 +10,7 @@ from tests.runs.toy import board_of, tiny
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.report import snapshot
 from workflow_rl.report.snapshot import last_rows, planned_updates, take_snapshot
-from workflow_rl.runs.logs import CsvLog
+from workflow_rl.runs.folder import CsvLog
 from workflow_rl.runs.store import BASE, POLISH
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workflow_rl.runs.logs import CsvLog, EpisodeLog
+from workflow_rl.runs.folder import CsvLog, EpisodeLog
 
 
 class Crash(BaseException):

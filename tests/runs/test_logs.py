@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.runs.logs import CsvLog, EpisodeLog
+from workflow_rl.runs.folder import CsvLog, EpisodeLog
 from workflow_rl.train.episodes import Episodes
 
 ROWS = [

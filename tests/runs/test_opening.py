@@ -9,10 +9,8 @@ import pytest
 from tests.runs.toy import tiny
 from workflow_rl.config import BackendConfig, Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
-from workflow_rl.runs.opening import open_pool, open_run
-from workflow_rl.runs.pool import SerialPool
-from workflow_rl.runs.process_pool import ProcessPool
-from workflow_rl.runs.store import RunDirectory, describe_run, is_held
+from workflow_rl.runs.pool import ProcessPool, SerialPool
+from workflow_rl.runs.store import RunDirectory, describe_run, is_held, open_pool, open_run
 
 
 def test_a_new_run_is_held_as_long_as_it_is_open(tmp_path: Path) -> None:
@@ -128,7 +126,7 @@ def test_neither_ray_nor_the_networks_are_imported_where_they_are_not_asked_for(
         "import sys\n"
         "from workflow_rl.cli import build_parser\n"
         "from workflow_rl.config import Execution\n"
-        "from workflow_rl.runs.opening import open_pool\n"
+        "from workflow_rl.runs.store import open_pool\n"
         "build_parser()\n"
         "with open_pool(Execution('processes'), 2), open_pool(Execution(), 2, fresh=True):\n"
         "    print({'ray', 'torch'} & set(sys.modules))\n"

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runs.toys import NEVER, Deaf, Diverging, Mistaken, Mortal, Toy
+from tests.runs.toys import NEVER, Deaf, Failing, Mortal, Toy
 from tests.runs.work import SideBySide
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.logs import Row
+from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.runs.pool import (
     MAX_LOSSES,
     MAX_TIMEOUTS,
@@ -25,14 +24,18 @@ from workflow_rl.runs.pool import (
     Event,
     Failed,
     Pool,
+    ProcessPool,
     Retried,
     Returned,
+    Row,
     Rows,
     SerialPool,
     Started,
     Task,
 )
-from workflow_rl.runs.process_pool import ProcessPool
+
+WRONG = InvalidInputError("this cannot be")  # somebody's mistake, the same in every process
+DIVERGED = TrainingFailedError("the training diverged")
 
 
 def told(events: Iterator[Event]) -> list[str]:
@@ -102,7 +105,7 @@ def test_a_mistake_ends_everything_with_its_error(pool: Pool) -> None:
     names: list[str] = []
 
     def made() -> Iterator[Task]:
-        for task in (Mistaken("a_0"), Toy("b_1"), Toy("c_2")):
+        for task in (Failing("a_0", WRONG), Toy("b_1"), Toy("c_2")):
             names.append(task.name)
             yield task
 
@@ -112,9 +115,9 @@ def test_a_mistake_ends_everything_with_its_error(pool: Pool) -> None:
 
 
 def test_a_training_that_cannot_go_on_has_failed_and_the_others_go_on() -> None:
-    events = list(SerialPool().events([Diverging("a"), Toy("b", 1)]))
+    events = list(SerialPool().events([Failing("a", DIVERGED), Toy("b", 1)]))
     assert told(iter(events)) == ["+a", ".a", "xa", "+b", ".b", "-b"]
-    assert events[2] == Failed(Diverging("a"), "the training diverged")
+    assert events[2] == Failed(Failing("a", DIVERGED), "the training diverged")
 
 
 @pytest.mark.parametrize("pool", [SerialPool(), SideBySide(2), ProcessPool(2)])
@@ -236,7 +239,7 @@ def test_a_process_is_used_again_outlived_replaced_and_its_errors_are_raised_her
     one: ProcessPool,
 ) -> None:
     """One process after the other: warm for two tasks, dead when idle, met by a mistake."""
-    events = list(one.events([Toy("a"), Toy("b"), Diverging("x"), Deaf("c")]))
+    events = list(one.events([Toy("a"), Toy("b"), Failing("x", DIVERGED), Deaf("c")]))
     assert told(iter(events[:-5])) == ["+a", ".a", ".a", "-a", "+b", ".b", ".b", "-b"]
     assert told(iter(events[-5:])) == ["+x", ".x", "xx", "+c", "-c"]
     found = ended(iter(events))
@@ -244,7 +247,7 @@ def test_a_process_is_used_again_outlived_replaced_and_its_errors_are_raised_her
     assert found["c"]  # Ctrl-C is for the parent to answer
     os.kill(found["a"], signal.SIGKILL)
     with pytest.raises(InvalidInputError, match="this cannot be") as caught:
-        list(one.events([Mistaken("d"), Toy("e")]))
+        list(one.events([Failing("d", WRONG), Toy("e")]))
     assert "in a worker process" in caught.value.__notes__[0]
 
 
@@ -268,7 +271,7 @@ def test_a_task_outlives_its_processes_but_not_any_number_of_them(
 def test_a_straggler_is_begun_anew_once_and_then_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("workflow_rl.runs.process_pool._POLL_SECONDS", 0.05)
+    monkeypatch.setattr("workflow_rl.runs.pool._POLL_SECONDS", 0.05)
     pool = ProcessPool(1, time_limit=0.1)
     try:
         events = list(pool.events([Toy("slow", 1, NEVER)]))
@@ -307,7 +310,7 @@ def test_closing_ends_what_is_running() -> None:
 PARENT = """
 from tests.runs.toys import NEVER, Toy
 from workflow_rl.runs.pool import Rows
-from workflow_rl.runs.process_pool import ProcessPool
+from workflow_rl.runs.pool import ProcessPool
 
 if __name__ == "__main__":
     pool = ProcessPool(1)

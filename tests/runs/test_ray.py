@@ -15,11 +15,10 @@ import pytest
 
 from tests.runs.processes import trainers, wait_until
 from tests.runs.toy import findings, run_search, run_tiny, tiny
-from tests.runs.toys import Mistaken, Mortal, Toy, Writer
+from tests.runs.toys import Failing, Mortal, Toy, Writer
 from workflow_rl.cli import main
 from workflow_rl.config import Execution
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.opening import open_pool
 from workflow_rl.runs.pool import (
     MAX_LOSSES,
     Done,
@@ -29,6 +28,7 @@ from workflow_rl.runs.pool import (
     Rows,
     Started,
 )
+from workflow_rl.runs.store import open_pool
 
 pytestmark = [
     pytest.mark.ray,
@@ -111,7 +111,7 @@ def test_fresh_processes_are_of_one_task_and_a_mistake_is_raised_here() -> None:
         processes = {event.result for event in events if isinstance(event, Done)}
         assert len({os.getpid(), *processes}) == 3
         with pytest.raises(InvalidInputError, match=r"^this cannot be$"):
-            list(pool.events([Mistaken("c")]))
+            list(pool.events([Failing("c", InvalidInputError("this cannot be"))]))
 
 
 @pytest.mark.slow
@@ -135,12 +135,9 @@ def test_a_task_whose_process_dies_runs_again_but_not_any_number_of_times(tmp_pa
 def test_the_disk_of_a_node_is_the_nodes_fault_and_costs_an_attempt() -> None:
     from workflow_rl.runs.ray import RayPool
 
-    def no_room(*job: Any) -> Iterator[Any]:
-        yield [{"update": len(job)}]
-        raise OSError(28, "No space left on device")
-
-    with closing(RayPool(1, work=no_room)) as pool:
-        *events, last = pool.events([Toy("a")])
+    full = OSError(28, "No space left on device")
+    with closing(RayPool(1)) as pool:
+        *events, last = pool.events([Failing("a", full)])
     assert isinstance(last, Failed)
     assert "No space left on device" in last.reason
     assert sum(isinstance(event, Retried) for event in events) == MAX_LOSSES - 1
@@ -223,7 +220,7 @@ def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.Mo
 LISTENING = """
 import contextlib, psutil
 from workflow_rl.config import Execution
-from workflow_rl.runs.opening import open_pool
+from workflow_rl.runs.store import open_pool
 
 with open_pool(Execution("ray"), 1):
     here = psutil.Process()

@@ -9,7 +9,7 @@ import pytest
 from tests.report.runs import log_rows
 from tests.runs.test_logs import episodes
 from tests.runs.toy import board_of, csv_rows, episode_rows, tiny
-from workflow_rl.runs.logs import EpisodeLog
+from workflow_rl.runs.folder import EpisodeLog
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.tables import SCALARS, RunTables, write_episodes
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES

@@ -17,8 +17,7 @@ from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.pool import Done, Returned, Rows
-from workflow_rl.runs.process_pool import ProcessPool
+from workflow_rl.runs.pool import Done, ProcessPool, Returned, Rows
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.training import TrainTask, base_task, job_of, polish_task, trial_task
 from workflow_rl.runs.trials import Trial

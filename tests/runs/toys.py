@@ -7,10 +7,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import write_atomically
-from workflow_rl.runs.logs import Row
-from workflow_rl.runs.pool import Returned
+from workflow_rl.runs.pool import Returned, Row
 
 NEVER = 600.0  # seconds that nobody waits for
 
@@ -59,26 +57,11 @@ class Mortal:
 
 
 @dataclass(frozen=True)
-class Mistaken:
-    """Fails by somebody's mistake, which no other process would do better."""
+class Failing:
+    """Yields a row, then raises."""
 
     name: str
-    folder: Path | None = None
-
-    def stored(self) -> None:
-        pass
-
-    def run(self) -> Generator[Row | Returned]:
-        if self.name:
-            raise InvalidInputError("this cannot be")
-        yield Returned(None)
-
-
-@dataclass(frozen=True)
-class Diverging:
-    """Gives a row, and then cannot go on, wherever it is tried."""
-
-    name: str
+    error: Exception
     folder: Path | None = None
 
     def stored(self) -> None:
@@ -86,9 +69,7 @@ class Diverging:
 
     def run(self) -> Generator[Row | Returned]:
         yield {"training": self.name, "update": 1}
-        if self.name:
-            raise TrainingFailedError("the training diverged")
-        yield Returned(None)
+        raise self.error
 
 
 @dataclass(frozen=True)

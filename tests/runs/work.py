@@ -141,7 +141,7 @@ class SideBySide(ParallelPool):
 def do_without_processes(patch: pytest.MonkeyPatch) -> None:
     """Does here what worker processes would do."""
     patch.setattr(
-        "workflow_rl.runs.opening.ProcessPool", lambda number, limit, fresh: SideBySide(number)
+        "workflow_rl.runs.store.ProcessPool", lambda number, limit, fresh: SideBySide(number)
     )
 
 

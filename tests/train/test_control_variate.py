@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages
-from workflow_rl.train.control_variate import MOST_FIXES, Expectation, without_expected
+from workflow_rl.train.alignment import MOST_FIXES, Expectation, without_expected
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
     NOT_A_FIX,

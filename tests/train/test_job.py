@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from tests.runs.work import outcome
 from tests.train.toys import MODERN, final, job, trained
 from workflow_rl.config import TrainConfig
 from workflow_rl.files import json_text
-from workflow_rl.train.job import TrainOutcome
+from workflow_rl.train.job import COMPLIANT, OUT_OF_BUDGET, TrainOutcome, stop_reason
 from workflow_rl.workflow.orders import TYPES
 
 
@@ -55,3 +56,30 @@ def test_an_outcome_is_shown_in_one_line_and_comes_back_from_its_plain_data() ->
     for lost in ("best", "updates"):
         with pytest.raises(KeyError):
             TrainOutcome.from_json({name: stored[name] for name in stored if name != lost})
+
+
+@pytest.mark.parametrize(
+    ("updates", "compliance", "reason"),
+    [
+        (4, 1.0, None),  # too early
+        (5, 1.0, COMPLIANT),
+        (5, 0.95, COMPLIANT),  # the threshold itself is enough
+        (5, 0.949, None),
+        (49, 0.0, None),
+        (50, 0.0, OUT_OF_BUDGET),
+        (51, 0.0, OUT_OF_BUDGET),
+        (50, 0.97, COMPLIANT),  # compliance in the last update is compliance
+        (5, math.nan, None),  # no episode ended
+        (50, math.nan, OUT_OF_BUDGET),
+    ],
+)
+def test_training_ends_at_compliance_after_enough_updates_or_at_its_budget(
+    updates: int, compliance: float, reason: str | None
+) -> None:
+    assert stop_reason(TrainConfig(), 50, updates, compliance) == reason
+    at_budget = OUT_OF_BUDGET if updates >= 50 else None
+    assert stop_reason(TrainConfig(stop_at="budget"), 50, updates, compliance) == at_budget
+
+
+def test_a_budget_below_the_least_updates_ends_a_training_all_the_same() -> None:
+    assert stop_reason(TrainConfig(), 2, 2, 1.0) == OUT_OF_BUDGET

@@ -29,9 +29,8 @@ from workflow_rl.config import (
     TrainConfig,
 )
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.train.job import TrainJob
+from workflow_rl.train.job import COMPLIANT, OUT_OF_BUDGET, TrainJob
 from workflow_rl.train.loop import Training, removal_bonus
-from workflow_rl.train.stopping import COMPLIANT, OUT_OF_BUDGET
 
 # --- seeds
 

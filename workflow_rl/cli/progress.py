@@ -9,8 +9,7 @@ from rich.console import Console
 from workflow_rl.cli.console import Bars, print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.report.snapshot import planned_updates
-from workflow_rl.runs.logs import Row
-from workflow_rl.runs.pool import Done, Event, Failed, Retried, Rows, Started
+from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started
 from workflow_rl.runs.store import BASE, POLISH, TRAINING
 from workflow_rl.runs.train import workflow_named
 from workflow_rl.runs.training import TrainTask

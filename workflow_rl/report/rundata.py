@@ -13,8 +13,7 @@ from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json
 from workflow_rl.ordersearch.strategies import TriedOrder
-from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.logs import CsvLog
+from workflow_rl.runs.folder import CsvLog, TrainingFolder
 from workflow_rl.runs.store import (
     BASE,
     CONFIG_FILE,

@@ -51,7 +51,7 @@ def connected(address: str | None, number: int) -> Iterator[None]:
 
     Args:
         address: of the cluster to join: host:port, or `auto`; None starts Ray on this machine.
-        number: trainings at a time that a Ray started here has room for.
+        number: tasks at a time that a Ray started here has room for.
 
     Raises:
         InvalidInputError: the cluster cannot be reached, or not be used.
@@ -66,7 +66,10 @@ def connected(address: str | None, number: int) -> Iterator[None]:
         if address is None:
             stack.enter_context(folder_of_trainings())
         with _own_sigterm():
-            _start(number) if address is None else _join(address)
+            if address is None:
+                _start(number)
+            else:
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         stack.callback(ray.shutdown)
         if address is None:
             stack.enter_context(_end_with_ray())
@@ -92,16 +95,8 @@ def _start(number: int) -> None:
         raise InvalidInputError(f"Ray cannot be started on this machine: {error}") from error
 
 
-def _join(address: str) -> None:
-    ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-
-
 def _rehearse(address: str) -> None:
-    """Joins the cluster in a process that can be stopped: Ray itself tries for minutes.
-
-    Raises:
-        InvalidInputError: it cannot be joined.
-    """
+    """Joins the cluster in a process that can be stopped: Ray itself tries for minutes."""
     if address != _AUTO:
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or "/" in host:
@@ -134,11 +129,7 @@ def _rehearse(address: str) -> None:
 
 
 def _check_nodes() -> None:
-    """Asks every node that can train what is installed there.
-
-    Raises:
-        InvalidInputError: a node lacks the package, has another version, or does not answer.
-    """
+    """Asks every node that can train what is installed there, and refuses other versions."""
 
     def ask() -> Installed | str:  # inside a function, so that it travels without the package
         try:

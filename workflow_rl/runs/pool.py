@@ -1,19 +1,28 @@
-"""Tasks and what does them: one iterator of events, whether here or in parallel elsewhere."""
+"""Tasks and the pools that run them, in this process or in others: one iterator of events."""
 
+import contextlib
+import multiprocessing
+import signal
 import time
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from multiprocessing import connection, resource_tracker
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from workflow_rl.errors import TrainingFailedError
-from workflow_rl.runs.logs import Row
+from workflow_rl.processes import end_with_parent, interrupts_blocked
 
 MAX_LOSSES: Final = 3  # workers lost, after which a task has failed
 MAX_TIMEOUTS: Final = 2  # attempts beyond the time limit, after which a task has failed
+_POLL_SECONDS: Final = 1.0  # between looks at the clock
+_STARTED: Final = "started"  # a worker's first message; then the steps of its task, or an exception
+
+Row = Mapping[str, Any]  # of a log: how a task goes
 
 
 class Task(Protocol):
@@ -21,7 +30,7 @@ class Task(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in logs and messages."""
+        """Its name in logs and messages."""
         ...
 
     @property
@@ -34,13 +43,13 @@ class Task(Protocol):
         ...
 
     def run(self) -> "Generator[Row | Returned]":
-        """Does the work: yields rows that tell how it goes, and last the result."""
+        """Does the work: yields rows on the way, and the result last."""
         ...
 
 
 @dataclass(frozen=True)
 class Returned:
-    """What a task gives: the last thing that its work yields."""
+    """The result of a task: the last thing that its work yields."""
 
     value: Any
 
@@ -54,7 +63,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Rows:
-    """A task tells how it goes."""
+    """New rows of a task under way."""
 
     task: Any
     rows: list[Row]
@@ -87,54 +96,24 @@ class Failed:
 Event = Started | Rows | Retried | Done | Failed
 
 
-class Pool(Protocol):
-    """Runs tasks, perhaps several at a time."""
-
-    @property
-    def capacity(self) -> int:
-        """Tasks at the same time."""
-        ...
-
-    def events(self, tasks: Iterable[Task], *, ordered: bool = False) -> Generator[Event]:
-        """Runs tasks and yields what happens, until every one of them is done or has failed.
-
-        Args:
-            tasks: taken one by one when there is room, so that whoever makes them can depend on
-                the events so far.
-            ordered: whether tasks end (Done, Failed) in the order in which they were taken.
-        """
-        ...
-
-    def close(self) -> None:
-        """Ends what is running; what is finished is kept."""
-        ...
-
-
 class SerialPool:
     """Runs one task after the other in this process."""
 
     capacity = 1
 
     def events(self, tasks: Iterable[Task], *, ordered: bool = False) -> Generator[Event]:
-        """Runs tasks one by one; see `Pool`."""
+        """Runs tasks one by one; see `ParallelPool`."""
         for task in tasks:
             yield Started(task)
-            failure = None
             with closing(task.run()) as steps:
-                while True:
-                    try:
-                        step = next(steps, None)
-                    except TrainingFailedError as error:
-                        failure = Failed(task, str(error))
-                        break
-                    if step is None:
-                        break
-                    if isinstance(step, Returned):
-                        yield Done(task, step.value)
-                    else:
-                        yield Rows(task, [step])
-            if failure is not None:
-                yield failure
+                try:
+                    for step in steps:
+                        if isinstance(step, Returned):
+                            yield Done(task, step.value)
+                        else:
+                            yield Rows(task, [step])
+                except TrainingFailedError as error:
+                    yield Failed(task, str(error))
 
     def close(self) -> None:
         """Has nothing to end."""
@@ -166,7 +145,7 @@ class Attempt:
 
 
 class ParallelPool(ABC):
-    """What process and Ray pools share: taking tasks, ending them in order, trying again."""
+    """Runs several tasks at a time: takes them, ends them in order, retries what was lost."""
 
     def __init__(self, capacity: int, time_limit: float | None = None) -> None:
         """Prepares a pool; workers are started when there is work for them.
@@ -194,8 +173,18 @@ class ParallelPool(ABC):
     def _forget(self, attempt: Attempt) -> None:
         """Drops what a lost attempt left, where the next one cannot go on with it."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """Ends what is running; what is finished is kept."""
+
     def events(self, tasks: Iterable[Task], *, ordered: bool = False) -> Generator[Event]:
-        """Runs tasks side by side; see `Pool`."""
+        """Runs tasks and yields what happens, until every one of them is done or has failed.
+
+        Args:
+            tasks: taken one by one when there is room, so that whoever makes them can depend on
+                the events so far.
+            ordered: whether tasks end (Done, Failed) in the order in which they were taken.
+        """
         waiting = iter(tasks)
         running: list[Attempt] = []  # in the order in which they were taken
         while True:
@@ -236,3 +225,117 @@ class ParallelPool(ABC):
             self._forget(attempt)
             yield Retried(attempt.task, reason)  # before new rows, which would count twice
             self._begin(attempt)
+
+
+Pool = SerialPool | ParallelPool
+
+
+# --- processes of this machine
+
+
+def _work(line: "connection.Connection[Any, Any]") -> None:
+    """Runs one task after the other, in a process of its own."""
+    end_with_parent()
+    while True:
+        try:
+            task: Task = line.recv()
+        except EOFError:
+            return
+        line.send(_STARTED)
+        try:
+            for step in task.run():
+                line.send(step)
+        except Exception as error:
+            error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+            line.send(error)
+
+
+class _Worker:
+    """A process and the pipe to it."""
+
+    def __init__(self) -> None:
+        """Starts the process."""
+        context = multiprocessing.get_context("spawn")
+        self.line, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs,))
+        resource_tracker.ensure_running()  # which lets Ctrl-C through again when it starts
+        with interrupts_blocked():
+            self.process.start()
+        theirs.close()
+
+    def end(self, patience: float = 0.0) -> str:
+        """Ends the process, if it does not do so itself in time; returns how it ended."""
+        self.process.join(patience)
+        self.process.kill()
+        self.process.join()
+        self.line.close()
+        code = self.process.exitcode or 0
+        if code < 0:
+            return f"its process was ended by {signal.Signals(-code).name}"
+        return f"its process ended with code {code}"
+
+
+class ProcessPool(ParallelPool):
+    """Runs each task in one of several processes of this machine."""
+
+    def __init__(
+        self, capacity: int, time_limit: float | None = None, *, fresh: bool = False
+    ) -> None:
+        """Prepares a pool; `fresh` gives every task a new process, with memory of its own."""
+        super().__init__(capacity, time_limit)
+        self._fresh = fresh
+        self._idle: list[_Worker] = []
+        self._busy: dict[Attempt, _Worker] = {}
+
+    def _begin(self, attempt: Attempt) -> None:
+        worker = self._idle.pop() if self._idle else _Worker()
+        self._busy[attempt] = worker
+        with contextlib.suppress(OSError):  # it died idle: noticed when its pipe is read
+            worker.line.send(attempt.task)
+
+    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+        ready = connection.wait([self._busy[a].line for a in running], _POLL_SECONDS)
+        for attempt in [a for a in running if self._busy[a].line in ready]:
+            yield from self._take(attempt, self._busy[attempt])
+
+    def _take(self, attempt: Attempt, worker: _Worker) -> Iterator[Event]:
+        """Takes one message of a worker, or notices that it died."""
+        try:
+            message = worker.line.recv()
+        except (EOFError, OSError):
+            how = worker.end(patience=1.0)
+            del self._busy[attempt]
+            yield from self._again(attempt, attempt.after_loss(how), how)
+            return
+        if message == _STARTED:
+            attempt.started = time.monotonic()
+        elif not isinstance(message, (Returned, Exception)):
+            yield Rows(attempt.task, [message])
+        else:
+            del self._busy[attempt]
+            if self._fresh:
+                worker.end()
+            else:
+                self._idle.append(worker)
+            if isinstance(message, TrainingFailedError):
+                attempt.end = Failed(attempt.task, str(message))
+            elif isinstance(message, Exception):
+                raise message
+            else:
+                attempt.end = Done(attempt.task, message.value)
+
+    def _stop(self, attempt: Attempt) -> str:
+        self._busy.pop(attempt).end()
+        return ""
+
+    def _forget(self, attempt: Attempt) -> None:
+        """Keeps the task's folder, whose checkpoint the next attempt goes on from."""
+
+    def close(self) -> None:
+        """Ends the processes, whatever they are doing; what they have written is kept."""
+        workers = [*self._idle, *self._busy.values()]
+        self._idle, self._busy = [], {}
+        for worker in workers:
+            worker.process.kill()
+        for worker in workers:
+            worker.end()

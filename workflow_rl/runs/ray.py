@@ -8,7 +8,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,8 +30,7 @@ from workflow_rl.errors import InvalidInputError, MissingDependencyError, Traini
 from workflow_rl.processes import is_running
 from workflow_rl.provenance import package_versions
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.logs import Row
-from workflow_rl.runs.pool import Attempt, Done, Event, Failed, ParallelPool, Returned, Rows
+from workflow_rl.runs.pool import Attempt, Done, Event, Failed, ParallelPool, Returned, Row, Rows
 
 _POLL_SECONDS: Final = 1.0  # between looks at the clock
 _SEND_EVERY: Final = 0.5  # seconds between messages with rows
@@ -47,12 +46,11 @@ class Begun:
     """A task has begun on a node."""
 
     host: str
-    pid: int
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A task is over: its result, and the files that it has left in its folder."""
+    """A task is over, with its result and the files that it has left in its folder."""
 
     result: Any
     files: dict[str, bytes]
@@ -62,17 +60,15 @@ Message = Begun | list[Row] | Finished
 
 
 def run_remotely(task: Any, asked_by: Installed) -> Iterator[Message]:
-    """Runs a task from its start to its end in a folder of its own, and tells how it goes.
-
-    Args:
-        task: of a pool; if it has a folder, it gets a temporary one here.
-        asked_by: what is installed where the result is wanted.
+    """Runs a task on a node, in a temporary folder, and yields messages on the way.
 
     Raises:
-        InvalidInputError: something else is installed here, so the result could be another.
+        InvalidInputError: something else is installed here than where the result is wanted
+            (`asked_by`), so the result could be another.
     """
-    yield Begun(socket.gethostname(), os.getpid())
-    refuse_others(asked_by)
+    yield Begun(socket.gethostname())
+    if (other := difference(installed(), asked_by)) is not None:
+        raise InvalidInputError(f"the node {socket.gethostname()} {other}")
     with _folder_of_its_own() as path:
         if task.folder is not None:
             task = replace(task, folder=path)
@@ -98,25 +94,20 @@ class RayPool(ParallelPool):
     """
 
     def __init__(
-        self,
-        capacity: int,
-        time_limit: float | None = None,
-        *,
-        fresh: bool = False,
-        work: Callable[..., Iterator[Any]] = run_remotely,
+        self, capacity: int, time_limit: float | None = None, *, fresh: bool = False
     ) -> None:
         """Prepares a pool; `connected` has made the connection.
 
         Args:
-            capacity: tasks at a time; the cluster lets wait what it has no processor for.
+            capacity: tasks at a time; those for which the cluster has no processor wait.
             time_limit: seconds after which an attempt is given up.
             fresh: whether every task gets a new process.
-            work: what runs on a node.
         """
         super().__init__(capacity, time_limit)
         # Attempts are counted here, not by Ray: a second one must not be mistaken for the first.
-        options: dict[str, Any] = {"max_calls": 1} if fresh else {}
-        self._work = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming", **options)(work)
+        options: dict[str, Any] = {"num_cpus": 1, "max_retries": 0, "num_returns": "streaming"}
+        options |= {"max_calls": 1} if fresh else {}
+        self._work = ray.remote(**options)(run_remotely)
         self._streams: dict[Attempt, Any] = {}
         self._hosts: dict[Attempt, str] = {}
 
@@ -145,7 +136,7 @@ class RayPool(ParallelPool):
         try:
             message = ray.get(next(self._streams[attempt]))
         except RayTaskError as error:
-            cause = cause_of(error, host)
+            cause = _cause_of(error, host)
             if isinstance(cause, TrainingFailedError):
                 attempt.end = Failed(attempt.task, str(cause))
                 return
@@ -153,13 +144,13 @@ class RayPool(ParallelPool):
                 raise cause from error
             reason = f"{host} says: {cause}"
         except (RayError, StopIteration) as error:
-            reason = how_lost(error, host)
+            reason = _how_lost(error, host)
         else:
-            yield from self._understand(attempt, message)
+            yield from self._note(attempt, message)
             return
         yield from self._again(attempt, attempt.after_loss(reason), reason)
 
-    def _understand(self, attempt: Attempt, message: Any) -> Iterator[Event]:
+    def _note(self, attempt: Attempt, message: Message) -> Iterator[Event]:
         task = attempt.task
         if isinstance(message, Begun):
             self._hosts[attempt], attempt.started = message.host, time.monotonic()
@@ -184,7 +175,7 @@ class RayPool(ParallelPool):
         self._streams, self._hosts = {}, {}
 
 
-def cause_of(error: RayTaskError, host: str) -> Exception:
+def _cause_of(error: RayTaskError, host: str) -> Exception:
     """Returns what to raise here for an error that was raised on a node."""
     cause: Exception = error.cause
     if isinstance(cause, MissingDependencyError):
@@ -198,7 +189,7 @@ def cause_of(error: RayTaskError, host: str) -> Exception:
     return cause
 
 
-def how_lost(error: Exception, host: str) -> str:
+def _how_lost(error: Exception, host: str) -> str:
     """Returns in words how what ran on a node was lost."""
     if isinstance(error, NodeDiedError):
         return f"the node {host} went away"
@@ -220,15 +211,14 @@ def installed() -> Installed:
     versions = package_versions()
     return {
         "workflow-rl": workflow_rl.__version__,
-        "sources": _sources(Path(workflow_rl.__file__).parent),
+        "sources": _digest_of_sources(),
         "Python": ".".join(platform.python_version_tuple()[:2]),
         **{name: versions[name] for name in _MATTER},
     }
 
 
-def _sources(package: Path) -> str:
-    """Returns a short hash of every source file of the package."""
-    digest = hashlib.sha256()
+def _digest_of_sources() -> str:
+    package, digest = Path(workflow_rl.__file__).parent, hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
         digest.update(path.read_bytes())
@@ -245,17 +235,6 @@ def difference(there: Installed, here: Installed) -> str | None:
             return f"has other sources of workflow-rl {here['workflow-rl']} than this machine"
         return f"has {name} {other}, this machine {version}"
     return None
-
-
-def refuse_others(asked_by: Installed) -> None:
-    """Checks that this machine has what the one has that asks for a result.
-
-    Raises:
-        InvalidInputError: something else is installed here, so the result could be another.
-    """
-    other = difference(installed(), asked_by)
-    if other is not None:
-        raise InvalidInputError(f"the node {socket.gethostname()} {other}")
 
 
 # --- where tasks keep their files

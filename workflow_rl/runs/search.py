@@ -17,8 +17,7 @@ from workflow_rl.ordersearch.finding import Finding, conclude
 from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
 from workflow_rl.processes import one_thread
-from workflow_rl.runs.logs import CsvLog
-from workflow_rl.runs.opening import open_run
+from workflow_rl.runs.folder import CsvLog
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, Rows, SerialPool
 from workflow_rl.runs.store import (
     BASE,
@@ -30,6 +29,7 @@ from workflow_rl.runs.store import (
     SUMMARY_FILE,
     TRAINING_LOG,
     RunDirectory,
+    open_run,
 )
 from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, base_task, check_begun, polish_task, trial_task

@@ -1,27 +1,26 @@
-"""A run on disk: its directory, who may use it, and its file names."""
+"""A run on disk: its file names, its directory, who may use it, and how it is opened."""
 
 import fcntl
 import itertools
 import os
 import platform
 import shutil
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
 from workflow_rl import __version__
-from workflow_rl.config import ExperimentConfig
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import (
-    open_unlinked,
-    read_json,
-    refuse_links_out_of,
-    sweep,
-    write_json,
-)
+from workflow_rl.config import Execution, ExperimentConfig
+from workflow_rl.config.checks import instance
+from workflow_rl.envs.python_world import check_backend
+from workflow_rl.errors import InvalidInputError, explain_missing
+from workflow_rl.files import open_unlinked, read_json, refuse_links_out_of, sweep, write_json
 from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.runs.folder import TrainingFolder
+from workflow_rl.runs.pool import Pool, ProcessPool, SerialPool
 
 # The files of a run, below its directory.
 CONFIG_FILE: Final = "experiment_config.json"
@@ -76,8 +75,8 @@ class RunDirectory:
             config: what the run depends on.
             command: how it was started.
             purpose: the command whose run it is.
-            name: of the directory, when it is a part of a larger run; else it is named after the
-                moment.
+            name: of the directory, if it is a part of a larger run; by default it is named after
+                the moment.
             plan: what the run depends on beyond its configuration, as plain data.
 
         Raises:
@@ -115,13 +114,9 @@ class RunDirectory:
     def open(cls, path: Path, purpose: str = SEARCH) -> Self:
         """Locks an earlier run's directory, and clears away what a killed process left half done.
 
-        Args:
-            path: the directory.
-            purpose: the command whose run it must be.
-
         Raises:
-            InvalidInputError: it is none, it is damaged, a live process holds it, or a link in it
-                leads out of it, where we would write.
+            InvalidInputError: it is no run of that purpose, it is damaged, a live process holds
+                it, or a link in it leads out of it, where we would write.
         """
         config = stored_config(path, purpose)
         refuse_links_out_of(path)
@@ -145,10 +140,6 @@ class RunDirectory:
 def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
     """Returns the configuration that an earlier run was begun with.
 
-    Args:
-        path: the run's directory.
-        purpose: the command whose run it must be.
-
     Raises:
         InvalidInputError: it is no run of that purpose, another version wrote it, or it is damaged.
     """
@@ -170,6 +161,17 @@ def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
     if found != purpose:
         raise InvalidInputError(f"{path} is not of a {purpose}, but of `workflow-rl {found}`")
     return config
+
+
+def describe_run(path: Path) -> dict[str, Any]:
+    """Returns what was noted of a run when it began."""
+    data: dict[str, Any] = read_json(path / CONFIG_FILE)
+    return data
+
+
+def origin_of(noted: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns, of what was noted of a run, how it came about: for files made from it later."""
+    return {key: noted.get(key) for key in _ORIGIN}
 
 
 def _new_directory(parent: Path) -> Path:
@@ -221,12 +223,96 @@ def is_held(path: Path) -> bool:
     return False
 
 
-def describe_run(path: Path) -> dict[str, Any]:
-    """Returns what was noted of a run when it began."""
-    data: dict[str, Any] = read_json(path / CONFIG_FILE)
-    return data
+# --- opening a run: its directory, and the pool that does its work
 
 
-def origin_of(noted: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns, of what was noted of a run, how it came about: for files made from it later."""
-    return {key: noted.get(key) for key in _ORIGIN}
+@contextmanager
+def open_run(
+    config: ExperimentConfig | None = None,
+    *,
+    purpose: str = SEARCH,
+    plan: Mapping[str, Any] | None = None,
+    checkpoint_dir: Path = Path("logs"),
+    resume: Path | None = None,
+    execution: Execution | None = None,
+    parallel: int | None = None,
+    fresh: bool = False,
+) -> Iterator[tuple[RunDirectory, Pool]]:
+    """Gives the directory of a run, locked, and a pool; both are released with the block.
+
+    Whatever can be wrong with a new run shows before its directory is made.
+
+    Args:
+        config: what a new run depends on; by default that of the command line.
+        purpose: the command whose run it is.
+        plan: what a new run depends on beyond its configuration, as plain data.
+        checkpoint_dir: where the directory of a new run is made.
+        resume: the directory of an interrupted run to go on with, whose own configuration holds.
+        execution: where tasks run: here, in processes or on Ray.
+        parallel: tasks at a time; by default the configuration's parallel_workflows.
+        fresh: whether every task gets a new process.
+
+    Raises:
+        InvalidInputError: what is asked for cannot be done, or the run cannot be resumed.
+    """
+    with ExitStack() as stack:
+        directory: RunDirectory | None = None
+        if resume is not None:
+            directory = stack.enter_context(closing(RunDirectory.open(resume, purpose)))
+            config = directory.config
+        else:
+            config = instance("config", config or ExperimentConfig(), ExperimentConfig)
+            check_backend(config.game, config.backend)
+        number = parallel or config.search.parallel_workflows
+        chosen = instance("execution", execution or Execution(), Execution)
+        pool = stack.enter_context(open_pool(chosen, number, fresh=fresh))
+        if directory is None:
+            made = RunDirectory.create(checkpoint_dir, config, sys.argv, purpose, plan=plan)
+            directory = stack.enter_context(closing(made))
+        yield directory, pool
+
+
+@contextmanager
+def open_pool(execution: Execution, number: int, *, fresh: bool = False) -> Iterator[Pool]:
+    """Gives a pool for `number` tasks at a time, and ends its workers with the block.
+
+    Everything that can be wrong with the choice shows here, before any work.
+
+    Raises:
+        InvalidInputError: the executor cannot do it, or the cluster cannot be used.
+        MissingDependencyError: Ray is not installed.
+    """
+    executor = execution.resolve(number)
+    with ExitStack() as stack:
+        pool: Pool
+        if executor == "ray":
+            with explain_missing("the executor ray"), _read_by_ray(execution.ray_address):
+                from workflow_rl.runs.cluster import connected
+                from workflow_rl.runs.ray import RayPool
+            stack.enter_context(connected(execution.ray_address, number))
+            pool = RayPool(number, execution.time_limit, fresh=fresh)
+        elif executor == "processes" or fresh:
+            pool = ProcessPool(number, execution.time_limit, fresh=fresh)
+        else:
+            pool = SerialPool()
+        stack.callback(pool.close)
+        yield pool
+
+
+@contextmanager
+def _read_by_ray(address: str | None) -> Iterator[None]:
+    """Sets, for the block, the variables that Ray reads when it is imported.
+
+    No Ray prints pages on standard output when it loses a node, since we say so. One that is
+    started here listens to this machine only.
+    """
+    wanted = {"RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+    if address is None:
+        wanted["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    missing = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)

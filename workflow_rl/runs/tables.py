@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from workflow_rl.files import open_unlinked, write_atomically
-from workflow_rl.runs.logs import CsvLog, Row, episode_schema
+from workflow_rl.runs.folder import CsvLog, episode_schema
+from workflow_rl.runs.pool import Row
 from workflow_rl.runs.store import EPISODES_FILE, TENSORBOARD, TRAINING_LOG, TRAININGS, RunDirectory
 from workflow_rl.workflow.episode_orders import EpisodeOrders, episode_orders_of
 

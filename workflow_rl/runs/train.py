@@ -16,7 +16,6 @@ from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
 from workflow_rl.files import read_json, write_json
 from workflow_rl.processes import one_thread
-from workflow_rl.runs.opening import open_run
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Rows
 from workflow_rl.runs.store import (
     RECOMMENDED,
@@ -25,6 +24,7 @@ from workflow_rl.runs.store import (
     TRAINING,
     RunDirectory,
     describe_run,
+    open_run,
 )
 from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, job_of

@@ -1,11 +1,8 @@
-"""The trainings of a run: what each is asked for, and how one goes on from what it left.
-
-A training resumes from its folder, and writes its raw logs and its result there.
-"""
+"""The trainings of a run as tasks of a pool, and what each of a search is asked for."""
 
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,15 +19,13 @@ from workflow_rl.config import (
 )
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import load_arrays
-from workflow_rl.processes import one_thread
+from workflow_rl.processes import UsageMeter, one_thread
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.logs import Row, update_row
-from workflow_rl.runs.pool import Returned
+from workflow_rl.runs.pool import Returned, Row
 from workflow_rl.runs.store import BASE, POLISH, RunDirectory
 from workflow_rl.runs.trials import Trial
 from workflow_rl.train.job import TrainJob, TrainOutcome
-from workflow_rl.train.loop import CHECKPOINT_KIND, Training, UpdateRecord
-from workflow_rl.train.usage import UsageMeter
+from workflow_rl.train.loop import CHECKPOINT_KIND, Training
 
 _BASE_SEED: Final = 1  # what the seed of a training is for
 _TRIAL_SEED: Final = 2
@@ -55,14 +50,11 @@ class TrainTask:
         return folder.load_result(self.job)[0] if folder.result.exists() else None
 
     def run(self) -> Generator[Row | Returned]:
-        """Trains to the end, from wherever an earlier attempt left it.
+        """Trains to the end, from wherever an earlier attempt left it; yields a row per update.
 
         After every update its rows are written, then the checkpoint: at most one update is lost
         when the process is killed, and rows that the checkpoint does not know of are dropped on the
         way in. At the end the folder holds the result.
-
-        Yields:
-            Every update's row, then the result.
         """
         folder, job = TrainingFolder(self.folder), self.job
         if (stored := self.stored()) is not None:
@@ -73,27 +65,25 @@ class TrainTask:
             training = Training.load(folder.checkpoint, job) if begun else Training(job)
             with closing(training):
                 if begun:
-                    _check_rows(folder, training.updates_made, int(training.episodes_played.sum()))
-                _drop_rows_after(folder, training.updates_made)
-                meter = UsageMeter()
+                    folder.check_rows(training.updates_made, int(training.episodes_played.sum()))
+                folder.drop_rows_after(training.updates_made)
+                meter, every = UsageMeter(), job.train.snapshot_every
                 workflow = str(job.workflow or "all")
                 for record, episodes in training.updates():
-                    row = update_row(self.name, workflow, record, meter.look())
+                    row = {"training": self.name, "workflow": workflow} | asdict(record)
+                    row |= row.pop("stats") | meter.look()
                     folder.episodes.append(record.update, episodes)
                     folder.updates.append(row)
-                    if job.train.snapshot_every and record.update % job.train.snapshot_every == 0:
-                        _keep_snapshot(folder, training, record)
+                    if every and record.update % every == 0:
+                        weights = training.learner.network.weights()
+                        policy = job.policy(weights, update=record.update)
+                        policy.save(folder.snapshot(record.update))
                     training.save(folder.checkpoint)
                     yield row
                 result = training.outcome()
                 folder.save_result(job, result, training.best)
         folder.checkpoint.unlink(missing_ok=True)
         yield Returned(result)
-
-
-def _keep_snapshot(folder: TrainingFolder, training: Training, record: UpdateRecord) -> None:
-    policy = training.job.policy(training.learner.network.weights(), update=record.update)
-    policy.save(folder.snapshot(record.update))
 
 
 def check_begun(folder: TrainingFolder) -> None:
@@ -111,28 +101,7 @@ def check_begun(folder: TrainingFolder) -> None:
             raise InvalidInputError(
                 f"{folder.checkpoint} is not a checkpoint of this version"
             ) from error
-        _check_rows(folder, updates, episodes)
-
-
-def _check_rows(folder: TrainingFolder, updates: int, episodes: int) -> None:
-    """Checks that a row for each of so many updates is there, and for each of their episodes."""
-    numbers = [row.get("update") for row in folder.updates.rows()]
-    kept = folder.episodes.read()["update"].to_numpy()
-    for path, held, expected in (
-        (folder.updates.path, sum(str(u) in numbers for u in range(1, updates + 1)), updates),
-        (folder.episodes.path, int((kept <= updates).sum()), episodes),
-    ):
-        if held != expected:
-            raise InvalidInputError(
-                f"{path} is damaged: it holds {held} of {expected} rows; {folder.remedy(path)}"
-            )
-
-
-def _drop_rows_after(folder: TrainingFolder, update: int) -> None:
-    if folder.updates.path.exists():
-        rows = folder.updates.rows()
-        folder.updates.rewrite(row for row in rows if int(row["update"]) <= update)
-    folder.episodes.keep_up_to(update)
+        folder.check_rows(updates, episodes)
 
 
 # --- those of a search: the seed, the budget and the start of each

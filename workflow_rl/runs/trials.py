@@ -20,7 +20,7 @@ from workflow_rl.ordersearch.finding import Finding
 from workflow_rl.ordersearch.recommend import Recommendation
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.logs import Row
+from workflow_rl.runs.pool import Row
 from workflow_rl.runs.store import SCORES_FILE, TRAININGS, TRIALS_FILE
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import TYPES, Orders, orders_of

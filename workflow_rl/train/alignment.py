@@ -1,11 +1,14 @@
-"""The weight of the alignment reward: what complying is worth beside the environment's reward."""
+"""The alignment reward: the weight of compliance against reward, and its control variate."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import TrainConfig
+from workflow_rl.jit import kernel
+from workflow_rl.ppo.returns import discounted_returns
+from workflow_rl.workflow.compliance import Shares, Tally
 from workflow_rl.workflow.episode_orders import EpisodeOrders
 from workflow_rl.workflow.orders import TYPES, Orders
 
@@ -21,6 +24,8 @@ _LARGEST_CHANGE_OF_ALL: Final = 0.3
 HIGHEST_WEIGHT_OF_ALL: Final = 50.0
 _MOST_WEIGHTS: Final = 720  # orders that have a weight each; of more none is met often enough
 
+MOST_FIXES: Final = 40  # steps after more counted fixes than this are taken together
+
 
 class AlignmentWeight:
     """What an episode's compliance is worth, in units of reward; one for each order trained.
@@ -35,13 +40,7 @@ class AlignmentWeight:
     def __init__(
         self, config: TrainConfig, order: int | None, orders: EpisodeOrders = TYPES
     ) -> None:
-        """Starts at the configured weight.
-
-        Args:
-            config: says how.
-            order: the one that is trained; None: all of them.
-            orders: those that episodes are drawn from.
-        """
+        """Starts at the configured weight; `order` None trains all of `orders` at once."""
         number = orders.total if isinstance(orders, Orders) and order is None else 1
         self.values = np.full(number if number <= _MOST_WEIGHTS else 1, config.alignment_lambda)
         self._start = config.alignment_lambda
@@ -77,3 +76,116 @@ class AlignmentWeight:
         change = np.clip(speed * missing, -largest, largest)
         highest = max(highest, self._start)
         self.values = np.clip(self.values * np.exp(change), LOWEST_WEIGHT, highest)
+
+
+# --- a control variate of it
+#
+# The running compliance rate jumps at an episode's first fixes and hardly moves at its last ones,
+# and neither the policy nor the critic sees how many fixes there were. The return of a step is
+# therefore mostly made of where in its episode the step lies, not of what was done in it. The count
+# of fixes and the running rate *before* a step do not depend on the step's action, so the return
+# that they predict can be subtracted from the step's without changing the gradient's mean.
+
+
+@kernel()
+def _fit(
+    returns: NDArray[Any], counted: NDArray[Any], rate: NDArray[Any], lines: NDArray[Any]
+) -> None:
+    steps, envs = returns.shape
+    sums = np.zeros((len(lines), 5))
+    for t in range(steps):
+        for b in range(envs):
+            x, y = rate[t, b], returns[t, b]
+            row = sums[min(counted[t, b], MOST_FIXES)]
+            row[0] += 1
+            row[1] += x
+            row[2] += y
+            row[3] += x * x
+            row[4] += x * y
+    for k in range(len(sums)):
+        row = sums[k]
+        if row[0]:
+            mean_x, mean_y = row[1] / row[0], row[2] / row[0]
+            spread = row[3] / row[0] - mean_x * mean_x
+            slope = (row[4] / row[0] - mean_x * mean_y) / spread if spread > 1e-9 else 0.0
+            lines[k, 0] = slope
+            lines[k, 1] = mean_y - slope * mean_x
+        elif k:  # nobody acted after so many fixes
+            lines[k] = lines[k - 1]
+
+
+@kernel()
+def _evaluate(
+    lines: NDArray[Any], counted: NDArray[Any], rate: NDArray[Any], out: NDArray[Any]
+) -> None:
+    steps, envs = out.shape
+    for t in range(steps):
+        for b in range(envs):
+            line = lines[min(counted[t, b], MOST_FIXES)]
+            out[t, b] = line[1] + line[0] * rate[t, b]
+
+
+class Expectation:
+    """The return of a step that the count of fixes and the rate before it predict."""
+
+    def __init__(
+        self, returns: NDArray[np.float32], counted: NDArray[np.int32], rate: NDArray[np.float32]
+    ) -> None:
+        """Fits, for each count of fixes, the straight line in the rate that fits returns best.
+
+        Args:
+            returns: (T, B) discounted sums of alignment shares from each step on.
+            counted: (T, B) fixes of the episode that counted before the step.
+            rate: (T, B) its compliance rate before the step.
+        """
+        self._lines = np.zeros((MOST_FIXES + 1, 2))  # slope, intercept
+        _fit(returns, counted, rate, self._lines)
+
+    def at(self, counted: NDArray[np.int32], rate: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns (T, B) the returns expected after so many fixes, at such a rate."""
+        out = np.empty(rate.shape, np.float32)
+        _evaluate(self._lines, counted, rate, out)
+        return out
+
+    def after(self, tally: Tally) -> NDArray[np.float32]:
+        """Returns (B,) the returns expected of episodes that go on."""
+        rate = tally.compliant / np.maximum(tally.counted, 1)
+        expected: NDArray[np.float32] = self.at(tally.counted[None], rate.astype(np.float32)[None])
+        return expected.ravel()
+
+
+def without_expected(
+    scored: Shares, ends: NDArray[np.bool_], gamma: float, going_on: Tally | None = None
+) -> NDArray[np.float32]:
+    """Returns (T, B) shares whose discounted returns are those given minus the expected ones.
+
+    It is potential-based shaping, r + gamma * e(s') - e(s), with the expectation e as potential,
+    which is 0 after an episode's end. A critic of the shaped reward estimates V - e where one of
+    the plain reward estimates V. What holds at the end of a batch depends on the returns:
+
+    - Returns that are cut there (Monte-Carlo): e after the batch is 0, and every return loses
+      exactly e(s), which does not depend on its action. The gradient's mean stays as it is.
+    - Returns that go on by the critic's value (generalised advantages): e after the batch is that
+      of the state reached. Every temporal difference is then that of the plain reward, whatever
+      lambda is: r + gamma * e' - e + gamma * (V' - e') - (V - e) = r + gamma * V' - V. With 0 it
+      would lack gamma * e', which earlier actions have brought about: the gradient would be biased.
+
+    Where every episode ends with the batch, both are the same.
+
+    Args:
+        scored: the shares of the alignment reward, with counts and rates before each step.
+        ends: (T, B) whether the step was its episode's last.
+        gamma: discount.
+        going_on: counts after the last step, of episodes whose returns go on after the batch; None
+            if returns are cut there.
+    """
+    shares, _, counted, rate = scored
+    expectation = Expectation(discounted_returns(shares, ends, gamma), counted, rate)
+    expected = expectation.at(counted, rate)
+    following = np.zeros_like(expected)
+    following[:-1] = expected[1:]
+    if going_on is not None:
+        following[-1] = expectation.after(going_on)
+    following[ends] = 0.0
+    shaped: NDArray[np.float32] = shares - expected + np.float32(gamma) * following
+    return shaped

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from workflow_rl.config import VIEWS, PPOConfig, ViewName
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
-from workflow_rl.train.control_variate import without_expected
+from workflow_rl.train.alignment import without_expected
 from workflow_rl.workflow.compliance import NOT_A_FIX, Tally, compliance_shares
 
 
@@ -80,8 +80,8 @@ class Scorekeeper:
             rollout: what was played.
             weight: of the alignment reward, or (T, B) one for each step, by its order.
             view: by which compliance is trained.
-            ppo: says whether what the alignment reward brings anyway is taken out of the reward
-                (`control_variate.py`), and for which returns; None leaves it in.
+            ppo: whether the expected alignment reward is subtracted (`without_expected`), and for
+                which returns; None subtracts nothing.
             removal_bonus: for each Remove that ended a session of Red's.
 
         Returns:

@@ -1,8 +1,8 @@
-"""What a training is asked for and what it gave; needs no networks."""
+"""What a training is asked for, when it ends, and what it gave; needs no networks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from workflow_rl.agents.policy import Policy, Weights
 from workflow_rl.config import (
@@ -16,6 +16,9 @@ from workflow_rl.config import (
 from workflow_rl.evaluation.result import Result
 from workflow_rl.files import digest_of
 from workflow_rl.workflow.orders import Order, orders_of
+
+COMPLIANT: Final = "compliant"  # why a training ended
+OUT_OF_BUDGET: Final = "budget used"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,23 @@ class TrainJob:
             "base": base,
             "backend": stored(self.backend),
         }
+
+
+def stop_reason(
+    config: TrainConfig, max_updates: int, updates: int, compliance: float
+) -> str | None:
+    """Returns why a training ends now, or None if it goes on.
+
+    Args:
+        config: of the training.
+        max_updates: its budget.
+        updates: made so far.
+        compliance: mean over the last update's episodes; NaN if none ended in it.
+    """
+    complies = updates >= config.min_updates and compliance >= config.compliance_threshold
+    if complies and config.stop_at == "compliance":
+        return COMPLIANT
+    return OUT_OF_BUDGET if updates >= max_updates else None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -24,8 +24,7 @@ from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
-from workflow_rl.train.job import TrainJob, TrainOutcome
-from workflow_rl.train.stopping import COMPLIANT, StopRule
+from workflow_rl.train.job import COMPLIANT, TrainJob, TrainOutcome, stop_reason
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.episode_orders import episode_orders_of
 from workflow_rl.workflow.orders import Orders
@@ -60,7 +59,7 @@ class Training:
         """Builds environments, networks and optimiser."""
         self.job = job
         length = job.game.episode_length
-        self.rule = StopRule.of(job.train, length)
+        self.max_updates = job.train.max_updates(length)
         self.steps = job.train.rollout_steps(length)
         orders = episode_orders_of(job.train)
         units = orders.units if isinstance(orders, Orders) else None
@@ -97,7 +96,7 @@ class Training:
         if not self.updates_made:
             return None
         fresh = self.compliance if self._is_fresh else math.nan
-        return self.rule.reason(self.updates_made, fresh)
+        return stop_reason(self.job.train, self.max_updates, self.updates_made, fresh)
 
     def updates(self) -> Iterator[tuple[UpdateRecord, Episodes]]:
         """Trains to the end: yields each update with the episodes that ended in it.
@@ -111,7 +110,7 @@ class Training:
         """Plays a rollout, learns from it and returns what is to be logged."""
         train, network = self.job.train, self.learner.network
         start = time.perf_counter()
-        progress = self.updates_made / self.rule.max_updates
+        progress = self.updates_made / self.max_updates
         rollout = self.player.collect(
             network,
             self.steps,
@@ -152,11 +151,7 @@ class Training:
         return record, episodes
 
     def _check_finite(self, stats: UpdateStats) -> None:
-        """Checks that the network still computes something.
-
-        Raises:
-            TrainingFailedError: its losses or weights are not finite any more.
-        """
+        """Raises TrainingFailedError if losses or weights are not finite any more."""
         weights = (p.detach().numpy() for p in self.learner.network.parameters())
         losses = (stats.policy_loss, stats.value_loss)
         if not (np.isfinite(losses).all() and all(np.isfinite(w).all() for w in weights)):
@@ -171,29 +166,21 @@ class Training:
             self._is_fresh = False
             return
         self._is_fresh = True
-        view = self.job.train.compliance_view
-        told = np.stack([episodes.env_reward, episodes.compliance(view), episodes.compliance_true])
-        for i, env in enumerate(episodes.env):
-            self.last[:, self.episodes_played[env] % OBJECTIVE_EPISODES, env] = told[:, i]
+        compliance = episodes.compliance(self.job.train.compliance_view)
+        values = (episodes.env_reward, compliance, episodes.compliance_true)
+        for env, *mine in zip(episodes.env, *values, strict=True):
+            self.last[:, self.episodes_played[env] % OBJECTIVE_EPISODES, env] = mine
             self.episodes_played[env] += 1
-        self.compliance = _mean(episodes.compliance(view))
+        self.compliance = _mean(compliance)
         self.compliance_true = _mean(episodes.compliance_true)
-        reward_mean = _mean(episodes.env_reward)
-        if self._meets() or not self.job.train.conditioned:  # without an order only reward counts
-            score = (1.0, reward_mean)
-        else:
-            score = (self.compliance - 1.0, reward_mean)
+        # Compliance first, then reward; without an order only the reward counts.
+        meets = self._meets() or not self.job.train.conditioned
+        score = (1.0 if meets else self.compliance - 1.0, _mean(episodes.env_reward))
         if score > self.best_score:
             self.best_score = score
             self.best = self.learner.network.weights()
-            self.best_result = Result(
-                self.job.game.red_agent,
-                len(episodes),
-                _estimate(episodes.env_reward),
-                _estimate(episodes.compliance(view)),
-                _estimate(episodes.compliance_true),
-            )
-        self.weight.adapt(episodes.order, episodes.compliance(view))
+            self.best_result = self._result(*values)
+        self.weight.adapt(episodes.order, compliance)
 
     def _meets(self) -> bool:
         """Returns whether the last episodes comply; a mean over all orders must leave a margin."""
@@ -202,19 +189,22 @@ class Training:
             needed = self.weight.target
         return self.compliance >= needed
 
+    def _result(self, reward: NDArray[Any], compliance: NDArray[Any], true: NDArray[Any]) -> Result:
+        """Returns the result of episodes, one value of each for every episode."""
+        estimates = (_estimate(values) for values in (reward, compliance, true))
+        return Result(self.job.game.red_agent, len(reward), *estimates)
+
     def outcome(self) -> TrainOutcome:
         """Returns what was found."""
-        last, kept, kept_true = self.last[:, ~np.isnan(self.last[0])]
+        objective = self._result(*self.last[:, ~np.isnan(self.last[0])])
         # What ended by its budget is judged by the episodes of its objective, not by the last
         # update alone; what ended by complying complied in that one.
-        by_update = self.stop_reason == COMPLIANT
-        objective = Result(
-            self.job.game.red_agent,
-            len(last),
-            _estimate(last),
-            Estimate(self.compliance) if by_update else _estimate(kept),
-            Estimate(self.compliance_true) if by_update else _estimate(kept_true),
-        )
+        if self.stop_reason == COMPLIANT:
+            objective = replace(
+                objective,
+                compliance=Estimate(self.compliance),
+                compliance_true=Estimate(self.compliance_true),
+            )
         workflow = self.job.workflow
         return TrainOutcome(
             order=self.job.order,
@@ -235,7 +225,6 @@ class Training:
 
     def save(self, path: Path) -> None:
         """Writes a checkpoint from which the training goes on exactly."""
-        arrays = self._arrays()
         numbers = {
             "updates": self.updates_made,
             "transitions": self.transitions,
@@ -245,27 +234,26 @@ class Training:
             "best_score": list(self.best_score),
             "best": self.best_result.as_json(),
         }
-        save_arrays(
-            path,
-            CHECKPOINT_KIND,
-            arrays,
-            {"job": self.job.identity(), "numbers": numbers},
-        )
+        description = {"job": self.job.identity(), "numbers": numbers}
+        save_arrays(path, CHECKPOINT_KIND, self._arrays(), description)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """Returns the arrays of a checkpoint."""
-        arrays: dict[str, NDArray[Any]] = {"last": self.last}
-        arrays["episodes_played"] = self.episodes_played
-        arrays["alignment_weights"] = self.weight.values
-        arrays |= {f"network.{k}": v for k, v in self.learner.network.weights().items()}
-        arrays |= {f"best.{k}": v for k, v in self.best.items()}
-        arrays |= {f"adam.{k}": v for k, v in self.learner.state().items()}
-        arrays |= {f"keeper.{k}": v for k, v in self.keeper.state().items()}
-        arrays |= {f"player.{k}": v for k, v in self.player.state().items()}
+        groups: dict[str, dict[str, NDArray[Any]]] = {
+            "network": self.learner.network.weights(),
+            "best": self.best,
+            "adam": self.learner.state(),
+            "keeper": self.keeper.state(),
+            "player": self.player.state(),
+        }
         for i, (rollout, reward) in enumerate(self._earlier):
-            arrays |= {f"earlier.{i}.{k}": v for k, v in rollout.arrays().items()}
-            arrays[f"earlier.{i}.reward"] = reward
-        return arrays
+            groups[f"earlier.{i}"] = rollout.arrays() | {"reward": reward}
+        return {
+            "last": self.last,
+            "episodes_played": self.episodes_played,
+            "alignment_weights": self.weight.values,
+            **{f"{name}.{k}": v for name, group in groups.items() for k, v in group.items()},
+        }
 
     @classmethod
     def load(cls, path: Path, job: TrainJob) -> Self:

@@ -9,4 +9,4 @@ def make_quick(patch: pytest.MonkeyPatch) -> None:
     """Measures the noise of gradients by a short training and few samples; workers are no more."""
     patch.setattr("workflow_rl.studies.comparison.gradient.SNAPSHOT_UPDATES", 2)
     patch.setattr("workflow_rl.studies.comparison.gradient._SAMPLES", 2_000)
-    patch.setattr("workflow_rl.runs.opening.ProcessPool", lambda number, limit, fresh: SerialPool())
+    patch.setattr("workflow_rl.runs.store.ProcessPool", lambda number, limit, fresh: SerialPool())

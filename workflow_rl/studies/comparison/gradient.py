@@ -23,8 +23,7 @@ from workflow_rl.ppo.rollout import Player
 from workflow_rl.ppo.samples import samples_of
 from workflow_rl.ppo.update import Learner
 from workflow_rl.processes import one_thread
-from workflow_rl.runs.logs import Row
-from workflow_rl.runs.pool import Returned
+from workflow_rl.runs.pool import Returned, Row
 from workflow_rl.studies.comparison.measured import job_of
 from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.train.job import TrainJob

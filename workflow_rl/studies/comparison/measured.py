@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import ComparisonConfig, PresetName
 from workflow_rl.estimates import Floats
-from workflow_rl.processes import one_thread
-from workflow_rl.runs.logs import Row
-from workflow_rl.runs.pool import Returned
+from workflow_rl.processes import UsageMeter, one_thread, peak_rss_mb, reset_peak
+from workflow_rl.runs.pool import Returned, Row
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
-from workflow_rl.train.usage import UsageMeter, peak_rss_mb, reset_peak
 
 _POINT: Final = 10  # episodes of a point of the curve, at least
 _TELL_EVERY: Final = 0.5  # seconds between news
@@ -201,7 +199,7 @@ class MeasureTask:
         job = self.job
         with one_thread():
             _warm_up(job)
-            before = UsageMeter().look().rss_mb
+            before = UsageMeter().look()["rss_mb"]
             reset_peak()
             training = Training(job)
             recorder = CurveRecorder(_POINT)

@@ -8,9 +8,8 @@ from typing import Any, Final, TypeVar
 from workflow_rl.config import PPO_FORMS, ComparisonConfig, Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import read_json, write_json
-from workflow_rl.runs.opening import open_run
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Task
-from workflow_rl.runs.store import TRAININGS, RunDirectory, describe_run, origin_of
+from workflow_rl.runs.store import TRAININGS, RunDirectory, describe_run, open_run, origin_of
 from workflow_rl.studies.comparison.gradient import GradientNoise, NoiseTask
 from workflow_rl.studies.comparison.measured import Measured, MeasureTask, job_of
 from workflow_rl.studies.comparison.summary import Summary, as_json, refusal_of_large_updates

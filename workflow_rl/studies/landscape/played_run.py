@@ -13,8 +13,7 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.result import Result
 from workflow_rl.files import append, digest_of, json_text, write_atomically
 from workflow_rl.ordersearch.strategies import TriedOrder
-from workflow_rl.runs.opening import open_run
-from workflow_rl.runs.store import CONFIG_FILE, RunDirectory, describe_run, stored_config
+from workflow_rl.runs.store import CONFIG_FILE, RunDirectory, describe_run, open_run, stored_config
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.played import (
     OrderPlayer,

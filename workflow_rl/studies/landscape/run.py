@@ -9,7 +9,6 @@ from typing import Any, Final
 from workflow_rl.config import Execution, ExperimentConfig, whole_number
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import write_json
-from workflow_rl.runs.opening import open_run
 from workflow_rl.runs.pool import Event, Pool
 from workflow_rl.runs.search import Search
 from workflow_rl.runs.store import (
@@ -18,6 +17,7 @@ from workflow_rl.runs.store import (
     SUMMARY_FILE,
     RunDirectory,
     describe_run,
+    open_run,
     origin_of,
 )
 from workflow_rl.runs.trials import Trial, TrialFile, tried_in, with_status
