@@ -18,6 +18,7 @@ import pytest
 from tests.envs.toys import END, EXIT, HOLD, KILL, NAP, QUIT, RAISE, SLEEP, SPEAK, Troubled
 from tests.refused import refused
 from workflow_rl.envs.shared import START_METHODS, SharedMemoryVectorEnv
+from workflow_rl.envs.shared_worker import Worker
 from workflow_rl.envs.spaces import derived_seed, env_seeds
 from workflow_rl.errors import (
     EnvironmentFailedError,
@@ -262,9 +263,8 @@ def test_a_step_that_was_interrupted_does_not_block_the_next_reset(
 ) -> None:
     with make() as env:
         env.reset()
-        pool = env._exchange.pool
         with monkeypatch.context() as patch:  # Ctrl-C comes just before the workers are woken
-            patch.setattr(type(pool), "wake", lambda self, w: signal.raise_signal(signal.SIGINT))
+            patch.setattr(Worker, "wake", lambda worker: signal.raise_signal(signal.SIGINT))
             with pytest.raises(KeyboardInterrupt):
                 env.step(QUIET)
         env.reset()
@@ -276,7 +276,7 @@ def test_what_a_worker_prints_does_not_pile_up() -> None:
         env.reset()
         for _ in range(1_010):
             env.step(np.array([SPEAK if env.np_random.random() < 0.02 else 0]))
-        output = env._exchange.pool._workers[0].output
+        output = env._pool.workers[0].output
         assert os.fstat(output.descriptor).st_size < 3_000_000
 
 

@@ -12,7 +12,7 @@ from workflow_rl.config import VECTORS, BackendConfig, GameConfig, one_of
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
-from workflow_rl.envs.shared_pool import EnvFn
+from workflow_rl.envs.shared_worker import EnvFn
 from workflow_rl.envs.spaces import derived_seed, env_seeds
 from workflow_rl.envs.world import Arrays, SimulatorWorld, World
 from workflow_rl.errors import InvalidInputError

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, Self
 
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from workflow_rl.config import MAX_ENVS, one_of, positive, whole_number
 from workflow_rl.config.checks import several
 from workflow_rl.envs.shared_block import Field, InfoArrays, array_of, info_fields
-from workflow_rl.envs.shared_exchange import ALL, Exchange, Infos, StepResult
-from workflow_rl.envs.shared_pool import EnvFn
+from workflow_rl.envs.shared_pool import ALL, Infos, StepResult, WorkerPool
+from workflow_rl.envs.shared_worker import EnvFn
 from workflow_rl.envs.spaces import checked_seed, env_seeds
 from workflow_rl.errors import EnvironmentFailedError, InvalidInputError, NotResetError
 
@@ -89,23 +90,25 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         )
         workers = usable_cores() if num_workers is None else num_workers
         workers = min(whole_number("num_workers", workers, 1, MAX_ENVS), self.num_envs)
-        _check_settings(start_method, timeout, start_timeout, max_restarts)
-        example = env_fns[0]()
-        try:
+        whole_number("max_restarts", max_restarts, 0, _MAX_RESTARTS)
+        if start_method is not None:
+            one_of("start method", start_method, START_METHODS)
+        for name, value in (("timeout", timeout), ("start_timeout", start_timeout)):
+            if value is not None:
+                positive(name, value)
+        with closing(env_fns[0]()) as example:
             infos = self._describe(example, info_arrays)
-        finally:
-            example.close()
         self._was_reset = False
-        self._exchange = Exchange(
+        self._pool = WorkerPool(
             env_fns,
             workers,
             (self.single_observation_space, self.single_action_space),
             infos,
-            timeout=timeout,
-            copy=copy,
             start_method=start_method,
+            timeout=timeout,
             start_timeout=start_timeout,
             max_restarts=max_restarts,
+            copy=copy,
         )
         self.closed = False
 
@@ -124,12 +127,12 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
     @property
     def restarts(self) -> int:
         """How many workers have been replaced."""
-        return self._exchange.pool.restarts
+        return self._pool.restarts
 
     @property
     def worker_pids(self) -> list[int]:
         """The process ids of the workers."""
-        return self._exchange.pool.pids
+        return [worker.process.pid for worker in self._pool.workers]
 
     def reset(
         self,
@@ -150,20 +153,20 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         Raises:
             InvalidInputError: a seed or an option is not allowed; and what `step` raises.
         """
-        exchange = self._open()
+        pool = self._open()
         seeds = _checked_seeds(seed, self.num_envs)
         if options and "reset_mask" in options:
             raise InvalidInputError(
                 "reset_mask is no option here: the next episode starts when one has ended"
             )
-        exchange.wait(exchange.under_way())
-        exchange.discard()
+        pool.wait(pool.under_way())
+        pool.discard()
         self._was_reset = False
-        exchange.begin_reset(seeds, options)
-        exchange.wait(self.num_envs)
-        exchange.raise_failure()
+        pool.begin_reset(seeds, options)
+        pool.wait(self.num_envs)
+        pool.raise_failure()
         self._was_reset = True
-        observation, _, _, _, infos = exchange.take(ALL)
+        observation, _, _, _, infos = pool.take(ALL)
         for name in ("final_obs", "_final_obs", "final_info", "_final_info"):
             infos.pop(name, None)
         return observation, infos
@@ -186,7 +189,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         """
         self.send(actions)
         self._wait(self.num_envs)
-        return self._exchange.take(ALL)
+        return self._pool.take(ALL)
 
     def send(
         self, actions: NDArray[Any], env_ids: Sequence[int] | NDArray[Any] | None = None
@@ -201,17 +204,17 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             NotResetError: there was no `reset` yet, or none since an environment failed.
             InvalidInputError: the actions or the environments are not allowed; nothing was begun.
         """
-        exchange = self._open()
+        pool = self._open()
         if not self._was_reset:
             raise NotResetError("call reset() before step() or send()")
         rows = ALL if env_ids is None else _checked_ids(env_ids, self.num_envs)
         size = self.num_envs if isinstance(rows, slice) else len(rows)
         actions = _checked_actions(actions, size, self._action)
-        if under_way := exchange.under_way(rows):
+        if under_way := pool.under_way(rows):
             raise InvalidInputError(
                 f"{under_way} of these environments are under way: recv() them first"
             )
-        exchange.begin_step(rows, actions)
+        pool.begin_step(rows, actions)
 
     def recv(self, min_envs: int = 1) -> StepResult:
         """Returns the results of finished steps, after waiting for some of them.
@@ -229,15 +232,15 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         if not under_way:
             raise InvalidInputError("no environment is under way: send() comes before recv()")
         self._wait(whole_number("min_envs", min_envs, 1, under_way))
-        ids = self._exchange.finished()
-        given = self._exchange.take(ids)
+        ids = self._pool.finished()
+        given = self._pool.take(ids)
         given[-1]["env_ids"] = ids
         return given
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Calls a method of every environment, or reads an attribute, and returns the results."""
-        command = ("call", name, args, kwargs)
-        results = self._idle().request([command] * len(self._exchange.pool.envs))
+        pool = self._idle()
+        results = pool.request([("call", name, args, kwargs)] * len(pool.workers))
         return tuple(ForkingPickler.loads(result) for result in results)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -250,21 +253,17 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             values = [values] * self.num_envs
         if len(values) != self.num_envs:
             raise InvalidInputError(f"{name} needs {self.num_envs} values, not {len(values)}")
-        slices = [values[envs.start : envs.stop] for envs in self._idle().pool.envs]
-        self._exchange.request([("set_attr", name, part) for part in slices])
+        pool = self._idle()
+        pool.request([("set_attr", name, values[worker.rows]) for worker in pool.workers])
 
     def render(self) -> tuple[Any, ...]:
         """Returns what every environment renders."""
         return self.call("render")
 
     def close_extras(self, timeout: float = _CLOSE_SECONDS) -> None:
-        """Ends the workers.
-
-        Args:
-            timeout: seconds after which a worker is killed.
-        """
+        """Ends the workers; one that takes longer than `timeout` seconds is killed."""
         if os.getpid() == self._owner:  # not in a fork, which does not own the workers
-            self._exchange.close(timeout)
+            self._pool.close(timeout)
 
     def __enter__(self) -> Self:
         """Returns itself; leaving the block closes it."""
@@ -279,23 +278,23 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         if not getattr(self, "closed", True):
             self.close(timeout=0)
 
-    def _open(self) -> Exchange:
-        """Returns the exchange, if the environment is open."""
+    def _open(self) -> WorkerPool:
+        """Returns the pool, if the environment is open."""
         if self.closed:
             raise NotResetError("the vector environment is closed")
-        return self._exchange
+        return self._pool
 
-    def _idle(self) -> Exchange:
-        """Returns the exchange, if no environment is under way."""
+    def _idle(self) -> WorkerPool:
+        """Returns the pool, if no environment is under way."""
         if under_way := self._open().under_way():
             raise InvalidInputError(f"{under_way} environments are under way: recv() them first")
-        return self._exchange
+        return self._pool
 
     def _wait(self, count: int) -> None:
         """Waits until so many environments have finished; raises if one of them failed."""
-        self._exchange.wait(count)
+        self._pool.wait(count)
         try:
-            self._exchange.raise_failure()
+            self._pool.raise_failure()
         except EnvironmentFailedError:
             self._was_reset = False
             raise
@@ -305,21 +304,6 @@ def usable_cores() -> int:
     """Returns how many cores this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # not every system has it
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def _check_settings(
-    start_method: str | None,
-    timeout: float | None,
-    start_timeout: float | None,
-    max_restarts: int,
-) -> None:
-    """Raises InvalidInputError if one of the settings is not allowed."""
-    whole_number("max_restarts", max_restarts, 0, _MAX_RESTARTS)
-    if start_method is not None:
-        one_of("start method", start_method, START_METHODS)
-    for name, value in (("timeout", timeout), ("start_timeout", start_timeout)):
-        if value is not None:
-            positive(name, value)
 
 
 def _checked_seeds(seed: object, num_envs: int) -> Sequence[int | None]:

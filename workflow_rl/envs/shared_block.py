@@ -61,20 +61,19 @@ class Field(NamedTuple):
 class AnonymousFile:
     """A file without a name: it is gone when the last process that has it open is gone."""
 
-    def __init__(self) -> None:
-        if hasattr(os, "memfd_create"):
+    def __init__(self, sent: Any = None) -> None:
+        """Makes a file, or receives one that another process has sent."""
+        if sent is not None:
+            self.descriptor: int = sent.detach()
+        elif hasattr(os, "memfd_create"):
             self.descriptor = os.memfd_create("workflow-rl")
         else:
             with tempfile.TemporaryFile() as file:
                 self.descriptor = os.dup(file.fileno())
 
-    def __getstate__(self) -> Any:
-        """Returns the descriptor, duplicated for a process that is being started."""
-        return DupFd(self.descriptor)
-
-    def __setstate__(self, state: Any) -> None:
-        """Receives the descriptor in the new process."""
-        self.descriptor = state.detach()
+    def __reduce__(self) -> Any:
+        """Duplicates the descriptor for a process that is being started."""
+        return AnonymousFile, (DupFd(self.descriptor),)
 
     def close(self) -> None:
         """Closes this process's descriptor."""
@@ -86,36 +85,28 @@ class AnonymousFile:
 class SharedBlock:
     """Named arrays in one anonymous file, mapped by every process that is given the block."""
 
-    def __init__(self, fields: Sequence[Field]) -> None:
-        """Makes the block, all zeros."""
-        self._fields = tuple(fields)
-        self._file = AnonymousFile()
-        self.arrays: dict[str, NDArray[Any]] = {}
-        self._map()
-
-    def _map(self) -> None:
+    def __init__(self, fields: Sequence[Field], file: AnonymousFile | None = None) -> None:
+        """Makes the block, all zeros, or maps the one in a file."""
+        self._fields, self._file = fields, file or AnonymousFile()
         offsets = [0]
-        for field in self._fields:
+        for field in fields:
             size = field.dtype.itemsize * int(np.prod(field.shape))
             offsets.append(offsets[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
-        self.nbytes = max(offsets[-1], _ALIGNMENT)
-        os.ftruncate(self._file.descriptor, self.nbytes)
-        memory = mmap.mmap(self._file.descriptor, self.nbytes)
-        for field, offset in zip(self._fields, offsets, strict=False):
-            self.arrays[field.name] = np.ndarray(field.shape, field.dtype, memory, offset)
+        nbytes = max(offsets[-1], _ALIGNMENT)  # nothing cannot be mapped
+        os.ftruncate(self._file.descriptor, nbytes)
+        memory = mmap.mmap(self._file.descriptor, nbytes)
+        self.arrays: dict[str, NDArray[Any]] = {
+            field.name: np.ndarray(field.shape, field.dtype, memory, offset)
+            for field, offset in zip(fields, offsets, strict=False)
+        }
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Returns an array; all processes see the same one."""
         return self.arrays[name]
 
-    def __getstate__(self) -> Any:
-        """Returns what a started process maps again; a forked one has the map already."""
-        return {"_fields": self._fields, "_file": self._file}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Maps the file in the new process."""
-        self.__dict__.update(state, arrays={})
-        self._map()
+    def __reduce__(self) -> Any:
+        """Maps the file again in a process that is being started; a forked one has the map."""
+        return SharedBlock, (self._fields, self._file)
 
     def close(self) -> None:
         """Closes the file; arrays that are still in use stay mapped until they are dropped."""

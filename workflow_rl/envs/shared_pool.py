@@ -1,262 +1,229 @@
-"""The worker processes as their parent sees them: started, woken, replaced when they die, ended."""
+"""The parent's side of the worker processes: asked, waited for, replaced when they die, ended."""
 
+import itertools
 import logging
+import math
 import multiprocessing
 import os
 import select
-import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from multiprocessing import connection
-from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from gymnasium import Env, Space
-from gymnasium.vector.utils import CloudpickleWrapper, clear_mpi_env_vars
+import numpy as np
+from gymnasium import Space
+from gymnasium.vector.utils import CloudpickleWrapper
+from numpy.typing import NDArray
 
-from workflow_rl.envs.shared_block import NO_ENV, AnonymousFile, Field, SharedBlock
-from workflow_rl.envs.shared_worker import (
-    FAILURE,
-    OK,
-    WAKE_COMMAND,
-    WAKE_PLAY,
-    Job,
-    Message,
-    WorkerTask,
-    run_worker,
+from workflow_rl.envs.shared_block import (
+    DONE,
+    FAILED,
+    IDLE,
+    NO_ENV,
+    RESET,
+    STEP,
+    Fence,
+    Field,
+    SharedBlock,
+    fields_of,
 )
-from workflow_rl.errors import (
-    EnvironmentFailedError,
-    EnvironmentTimeoutError,
-    InvalidInputError,
-    WorkerDiedError,
-)
-from workflow_rl.processes import interrupts_blocked
+from workflow_rl.envs.shared_worker import Command, EnvFn, Task, Worker
+from workflow_rl.envs.spaces import derived_seed
+from workflow_rl.errors import EnvironmentTimeoutError, WorkerDiedError
 
 _LOG: Final = logging.getLogger(__name__)
-POLL_SECONDS: Final = 0.02  # between checks for what no descriptor signals
-_TAIL: Final = 4_000  # bytes of a dead worker's output that are shown
-_SIGNALS: Final = {signal_.value: signal_.name for signal_ in signal.Signals}
+_POLL_SECONDS: Final = 0.02  # between checks for what no descriptor signals
+ALL: Final = slice(None)
 
-EnvFn = Callable[[], Env[Any, Any]]
-
-
-class WorkerProcess:
-    """One worker process and the parent's ends of its pipes."""
-
-    def __init__(
-        self,
-        context: Any,
-        task: WorkerTask,
-        notify: Connection,
-        seeds: Sequence[int] | None,
-        parent_ends: Sequence[Connection],
-    ) -> None:
-        """Starts the process.
-
-        Args:
-            context: of multiprocessing.
-            task: which environments it makes.
-            notify: the pipe by which it wakes the parent.
-            seeds: of a replacement, which starts all its episodes anew.
-            parent_ends: of other pipes, which a forked process inherits and closes.
-        """
-        self.envs = range(task.first, task.first + len(task.env_fns))
-        self.is_starting = True
-        self.started_at = time.monotonic()
-        self._is_closed = False
-        wake, self._wake = context.Pipe(duplex=False)
-        commands, self.commands = context.Pipe()
-        self.output = AnonymousFile()
-        is_forked = context.get_start_method() == "fork"
-        inherited = [*parent_ends, self._wake, self.commands] if is_forked else []
-        job = Job(task, wake, commands, notify, self.output, seeds, inherited)
-        self.process = context.Process(
-            target=run_worker, args=(job,), name=f"workflow-rl {self}", daemon=True
-        )
-        with interrupts_blocked(), clear_mpi_env_vars():
-            self.process.start()
-        wake.close()
-        commands.close()
-        os.set_blocking(self._wake.fileno(), False)
-
-    def __str__(self) -> str:
-        """Returns "environment 3" or "environments 3 to 5"."""
-        first, last = self.envs[0], self.envs[-1]
-        return f"environment {first}" if first == last else f"environments {first} to {last}"
-
-    @property
-    def ends(self) -> list[Connection]:
-        """The parent's ends of its pipes."""
-        return [] if self._is_closed else [self._wake, self.commands]
-
-    def wake(self, reason: bytes = WAKE_PLAY) -> None:
-        """Wakes the process; if it is dead, the pool finds out."""
-        # Broken: it is dead. Blocking: it has wake-ups enough to read.
-        with suppress(BrokenPipeError, BlockingIOError):
-            os.write(self._wake.fileno(), reason)
-
-    def send_command(self, command: Message) -> None:
-        """Sends a command and wakes the process; if it is dead, the pool finds out."""
-        with suppress(OSError):
-            self.commands.send(command)
-            self.wake(WAKE_COMMAND)
-
-    def exit_reason(self) -> str:
-        """Says how the process, which has ended, ended: by its exit code or by a signal."""
-        self.process.join(1)
-        code = self.process.exitcode
-        how = f"ended with code {code}"
-        if code is not None and code < 0:
-            how = f"was killed by {_SIGNALS.get(-code, f'signal {-code}')}"
-        return f"the worker of {self} {how}"
-
-    def last_output(self) -> str:
-        """Returns the end of what the process printed, as the end of an error's sentence."""
-        size = os.fstat(self.output.descriptor).st_size
-        kept = os.pread(self.output.descriptor, _TAIL, max(0, size - _TAIL))
-        text = kept.decode(errors="replace").strip()
-        return f"; its last output:\n{text}" if text else "; it had printed nothing"
-
-    def kill(self) -> None:
-        """Kills the process, if it runs, and closes its pipes."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self.process.kill()
-        self.process.join()
-        self.process.close()
-        for end in (self._wake, self.commands, self.output):
-            end.close()
+Infos = dict[str, Any]
+Rows = slice | NDArray[np.intp]
+StepResult = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
 
 
 class WorkerPool:
-    """Worker processes, each with a contiguous slice of the environments."""
+    """Worker processes, each with a contiguous slice of the environments, and the shared block.
+
+    The caller has checked every argument.
+    """
 
     def __init__(
         self,
         env_fns: Sequence[EnvFn],
         num_workers: int,
-        block: SharedBlock,
         spaces: tuple[Space[Any], Space[Any]],
         infos: Sequence[Field],
         *,
         start_method: str | None,
+        timeout: float | None,
         start_timeout: float | None,
         max_restarts: int,
-        on_worker_died: Callable[[range], Sequence[int]],
+        copy: bool,
     ) -> None:
         """Starts the workers and returns when all environments are made.
 
-        Args:
-            env_fns: make the environments.
-            num_workers: how many processes.
-            block: the memory shared with them.
-            spaces: the observation and action space that every environment must have.
-            infos: the info arrays of the block.
-            start_method: fork, spawn or forkserver; None takes multiprocessing's default.
-            start_timeout: seconds to make all environments; None waits for ever.
-            max_restarts: so many dead workers are replaced.
-            on_worker_died: called with the environments of a dead worker; returns the seeds with
-                which its replacement starts them.
+        The arguments are those of `SharedMemoryVectorEnv`, with the spaces that every environment
+        must have and the info arrays of the block.
         """
+        n = len(env_fns)
         self._context: Any = multiprocessing.get_context(start_method)
         self._env_fns = [CloudpickleWrapper(env_fn) for env_fn in env_fns]
-        self._block, self._spaces, self._infos = block, spaces, infos
-        self._start_timeout, self._max_restarts = start_timeout, max_restarts
-        self._on_worker_died = on_worker_died
+        self._spaces, self._infos = spaces, infos
+        self._timeout = math.inf if timeout is None else timeout
+        self._start_timeout = math.inf if start_timeout is None else start_timeout
+        self._max_restarts, self._copy = max_restarts, copy
         self.restarts = 0
-        self._has_started_once = False  # a worker that dies before is not replaced
+        self._has_started = False  # a worker that dies before is not replaced
+        self._has_options = False
+        self._polled_at = 0.0  # when the workers were last checked
+        self._seeds: list[int] = np.random.SeedSequence().generate_state(n, np.uint64).tolist()
+        self._restarts = np.zeros(n, np.int64)  # of each environment's worker
+        self._restarted = np.zeros(n, np.bool_)  # and no row returned has said so yet
+        self._fence = Fence()
+        self._block = SharedBlock(fields_of(n, num_workers, *spaces, infos))
+        self._status, self._wanted = self._block["status"], self._block["wanted"]
         self._notify_reader, self._notify_writer = self._context.Pipe(duplex=False)
         os.set_blocking(self._notify_reader.fileno(), False)
-        self._workers: list[WorkerProcess] = []
-        n = len(env_fns)
+        self.workers: list[Worker] = []
+        bounds = [n * w // num_workers for w in range(num_workers + 1)]
+        self._worker_of = np.repeat(np.arange(num_workers), np.diff(bounds))
         try:
-            for w in range(num_workers):
-                envs = range(n * w // num_workers, n * (w + 1) // num_workers)
-                self._workers.append(self._start(w, envs, None))
+            for w, (first, end) in enumerate(itertools.pairwise(bounds)):
+                self.workers.append(self._start(w, range(first, end), None))
             self._poll = self._make_poll()
-            while self.is_starting:
-                self.wait(POLL_SECONDS)
+            self._wait_for_starting()
         except BaseException:
             self.close(0)
             raise
-        self._has_started_once = True
+        self._has_started = True
 
-    @property
-    def envs(self) -> list[range]:
-        """The environments of each worker."""
-        return [worker.envs for worker in self._workers]
+    # --- what is asked of the environments, and what they give
 
-    @property
-    def pids(self) -> list[int]:
-        """The process id of each worker."""
-        return [worker.process.pid for worker in self._workers]
+    def under_way(self, rows: Rows = ALL) -> int:
+        """Returns how many of these environments were sent something and not taken since."""
+        return int(np.count_nonzero(self._status[rows]))
 
-    @property
-    def is_starting(self) -> bool:
-        """Whether a worker is still making its environments."""
-        return any(worker.is_starting for worker in self._workers)
+    def begin_reset(self, seeds: Sequence[int | None], options: dict[str, Any] | None) -> None:
+        """Asks every environment for a new episode; none may be under way."""
+        self._block["has_seed"][:] = [seed is not None for seed in seeds]
+        self._block["seed"][:] = [seed or 0 for seed in seeds]
+        self._seeds = [
+            old if new is None else new for new, old in zip(seeds, self._seeds, strict=True)
+        ]
+        if options is not None or self._has_options:
+            for worker in self.workers:
+                worker.send(("options", options))
+        self._has_options = options is not None
+        self._restarted[:] = False
+        self._status[:] = RESET
+        self._wake(range(len(self.workers)))
 
-    def wake(self, w: int) -> None:
-        """Wakes a worker to play its environments; one that is starting has none to play."""
-        worker = self._workers[w]
-        if not worker.is_starting:
-            worker.wake()
+    def begin_step(self, rows: Rows, actions: NDArray[Any]) -> None:
+        """Asks environments that are not under way for a step; a restarted one plays none."""
+        self._block["action"][rows] = actions
+        self._fence()
+        self._status[rows] = np.where(self._restarted[rows], DONE, STEP)
+        if isinstance(rows, slice):
+            self._wake(range(len(self.workers)))
+        else:
+            self._wake(np.flatnonzero(np.bincount(self._worker_of[rows])).tolist())
 
-    def wake_all(self) -> None:
-        """Wakes all workers."""
-        for w in range(len(self._workers)):
-            self.wake(w)
-
-    def wait(self, seconds: float) -> list[range]:
-        """Waits until a worker notifies, dies or has started; replaces those that died.
-
-        Args:
-            seconds: the longest to wait.
-
-        Returns:
-            The environments of each worker that has started since.
-
-        Raises:
-            WorkerDiedError: more workers died than are to be replaced.
-            EnvironmentFailedError: an environment of a replacement could not be made.
-        """
-        ready = {descriptor for descriptor, _ in self._poll.poll(1000 * seconds)}
-        if self._notify_reader.fileno() in ready:
-            os.read(self._notify_reader.fileno(), 4096)
-        started = []
-        for w, worker in enumerate(tuple(self._workers)):
-            if worker.is_starting and worker.commands.fileno() in ready:
-                if self._has_started(worker):
-                    started.append(worker.envs)
-                else:
-                    self._replace(w)
-            elif worker.process.sentinel in ready or not (ready or worker.process.is_alive()):
-                self._replace(w)
-            elif worker.is_starting and self._is_late(worker):
-                raise EnvironmentTimeoutError(
-                    f"{worker} could not be made within {self._start_timeout:g} s (start_timeout)"
-                )
-        return started
-
-    def broadcast(self, command: str, *arguments: Any) -> None:
-        """Sends every worker a command that has no answer."""
-        for worker in self._workers:
-            worker.send_command((command, *arguments))
-
-    def request(self, commands: Mapping[int, Message]) -> list[Any]:
-        """Sends some workers a command each and returns their answers, in the same order.
+    def wait(self, count: int) -> None:
+        """Waits until so many environments have finished.
 
         Raises:
-            WorkerDiedError: a worker died before it answered.
+            EnvironmentTimeoutError: they have not within the timeout.
+            WorkerDiedError: more workers died than are replaced.
         """
+        start = checked = time.monotonic()
+        if start - self._polled_at > _POLL_SECONDS:  # even if there is never anything to wait for
+            self._poll_workers(0.0)
+        self._wanted[0] = count
+        try:
+            while True:
+                self._fence()
+                if np.count_nonzero(self._status >= DONE) >= count:
+                    self._fence()
+                    return
+                now = time.monotonic()
+                if self._is_starting:
+                    start = now  # the clock stands still while a replacement starts
+                if now - checked > _POLL_SECONDS:
+                    checked = now
+                    self._wake_idle_workers()
+                    if now - start > self._timeout:
+                        raise EnvironmentTimeoutError(self._timeout_message())
+                self._poll_workers(_POLL_SECONDS)
+        finally:
+            self._wanted[0] = 0
+
+    def finished(self) -> NDArray[np.intp]:
+        """Returns which environments have finished."""
+        return np.flatnonzero(self._status >= DONE)
+
+    def raise_failure(self) -> None:
+        """Raises EnvironmentFailedError if an environment that finished raised an exception."""
+        failed = np.flatnonzero(self._status == FAILED)
+        if len(failed):
+            env = int(failed[0])
+            (failures,) = self._answers({int(self._worker_of[env]): ("failures",)})
+            raise failures[env]
+
+    def discard(self) -> None:
+        """Discards the results of finished environments."""
+        self._status[:] = IDLE
+
+    def take(self, rows: Rows) -> StepResult:
+        """Returns the results of environments that have finished, which are then idle again."""
+        observation, reward = self._rows_of("observation", rows), self._rows_of("reward", rows)
+        terminated, truncated = self._rows_of("terminated", rows), self._rows_of("truncated", rows)
+        restarted = self._restarted[rows].copy()
+        if restarted.any():
+            truncated |= restarted
+            self._block["final_obs"][rows] = observation
+            self._restarted[rows] = False
+        infos = self._infos_of("info", rows)
+        infos["restarted"] = restarted
+        infos["_restarted"] = np.ones(len(restarted), np.bool_)
+        ended = terminated | truncated
+        if ended.any():
+            infos["final_obs"] = self._rows_of("final_obs", rows)
+            infos["final_info"] = self._infos_of("final_info", rows)
+            infos["_final_obs"] = infos["_final_info"] = ended & ~restarted
+        self._status[rows] = IDLE
+        return observation, reward, terminated, truncated, infos
+
+    def request(self, commands: Sequence[Command]) -> list[bytes]:
+        """Sends each worker its command and returns the results of all environments.
+
+        Raises:
+            EnvironmentFailedError: an environment raised an exception.
+        """
+        self._wait_for_starting()
+        results: list[bytes] = []
+        for answer in self._answers(dict(enumerate(commands))):
+            if isinstance(answer, Exception):
+                raise answer
+            results += answer
+        return results
+
+    def _rows_of(self, name: str, rows: Rows) -> NDArray[Any]:
+        array = self._block[name][rows]
+        return array.copy() if self._copy and isinstance(rows, slice) else array
+
+    def _infos_of(self, prefix: str, rows: Rows) -> Infos:
+        return {
+            name: self._rows_of(f"{prefix}.{name}", rows)
+            for info in self._infos
+            for name in (info.name, f"_{info.name}")
+        }
+
+    def _answers(self, commands: Mapping[int, Command]) -> list[Any]:
+        """Sends some workers a command each and returns their answers, in the same order."""
         for w, command in commands.items():
-            self._workers[w].send_command(command)
+            self.workers[w].send(command)
         answers = []
-        for w in commands:
-            worker = self._workers[w]
+        for worker in (self.workers[w] for w in commands):
             connection.wait([worker.commands, worker.process.sentinel])
             try:
                 answers.append(worker.commands.recv())
@@ -266,59 +233,100 @@ class WorkerPool:
                 ) from None
         return answers
 
+    # --- the processes
+
     def close(self, timeout: float) -> None:
-        """Lets the workers close their environments and end, and kills those that do not."""
-        for worker in self._workers:
-            if not worker.is_starting:
-                worker.send_command(("close",))
+        """Lets the workers close their environments and end, kills those that do not."""
+        running = [worker for worker in self.workers if not worker.is_starting]
+        for worker in running:
+            worker.send(("close",))
         deadline = time.monotonic() + timeout
-        for worker in self._workers:
-            if not worker.is_starting:
-                worker.process.join(max(0.0, deadline - time.monotonic()))
+        for worker in running:
+            worker.process.join(max(0.0, deadline - time.monotonic()))
+        for worker in self.workers:
             worker.kill()
-        self._workers.clear()
+        self.workers.clear()
         self._notify_reader.close()
         self._notify_writer.close()
+        self._block.close()
 
-    def _start(self, w: int, envs: range, seeds: Sequence[int] | None) -> WorkerProcess:
+    def _start(self, w: int, envs: range, seeds: Sequence[int] | None) -> Worker:
         self._block["playing"][w] = NO_ENV
-        env_fns = self._env_fns[envs.start : envs.stop]
-        task = WorkerTask(w, envs.start, env_fns, self._spaces, self._infos, self._block)
-        ends = [self._notify_reader, *(end for worker in self._workers for end in worker.ends)]
-        return WorkerProcess(self._context, task, self._notify_writer, seeds, ends)
+        parent_ends = [self._notify_reader, *(end for one in self.workers for end in one.ends)]
+        task = Task(
+            w,
+            envs.start,
+            self._env_fns[envs.start : envs.stop],
+            self._spaces,
+            self._infos,
+            self._block,
+            self._notify_writer,
+            seeds,
+        )
+        return Worker(self._context, task, parent_ends)
 
-    def _has_started(self, worker: WorkerProcess) -> bool:
-        """Receives the first message of a worker that was starting; False if it died.
+    @property
+    def _is_starting(self) -> bool:
+        return any(worker.is_starting for worker in self.workers)
+
+    def _wait_for_starting(self) -> None:
+        while self._is_starting:
+            self._poll_workers(_POLL_SECONDS)
+
+    def _wake(self, numbers: Sequence[int]) -> None:
+        """Wakes workers to play their environments; one that is starting has none to play."""
+        for w in numbers:
+            if not self.workers[w].is_starting:
+                self.workers[w].wake()
+
+    def _poll_workers(self, seconds: float) -> None:
+        """Waits until a worker notifies, dies or has started; replaces those that died.
 
         Raises:
+            WorkerDiedError: more workers died than are replaced.
+            EnvironmentTimeoutError: a worker takes too long to start.
             EnvironmentFailedError: an environment could not be made.
             InvalidInputError: an environment has other spaces.
         """
+        self._polled_at = time.monotonic()
+        ready = {descriptor for descriptor, _ in self._poll.poll(1000 * seconds)}
+        if self._notify_reader.fileno() in ready:
+            os.read(self._notify_reader.fileno(), 4096)
+        for w, worker in enumerate(tuple(self.workers)):
+            if worker.is_starting and worker.commands.fileno() in ready:
+                self._take_over(w)
+            elif worker.process.sentinel in ready or not (ready or worker.process.is_alive()):
+                self._replace(w)
+            elif worker.is_starting and self._polled_at - worker.started_at > self._start_timeout:
+                raise EnvironmentTimeoutError(
+                    f"{worker} could not be made within {self._start_timeout:g} s (start_timeout)"
+                )
+
+    def _take_over(self, w: int) -> None:
+        """Receives the first answer of a worker: what it was asked for is done, rows are marked."""
+        worker = self.workers[w]
         try:
-            kind, *rest = worker.commands.recv()
+            error = worker.commands.recv()
         except (EOFError, OSError):
-            return False
-        if kind == FAILURE:
-            raise failure(*rest)
-        if kind != OK:
-            env, observation, action = rest
-            raise InvalidInputError(
-                f"all environments must have the spaces of the first one; environment {env} has "
-                f"{observation} and {action}"
-            )
+            self._replace(w)
+            return
+        if error is not None:
+            raise error
         worker.is_starting = False
         self._poll = self._make_poll()
-        return True
-
-    def _is_late(self, worker: WorkerProcess) -> bool:
-        limit = self._start_timeout
-        return limit is not None and time.monotonic() - worker.started_at > limit
+        self._restarted[worker.rows] = True
+        status = self._status[worker.rows]
+        status[status != IDLE] = DONE
 
     def _replace(self, w: int) -> None:
-        """Starts a new worker in the place of one that died, if that is still allowed."""
-        worker = self._workers[w]
+        """Starts a new worker in the place of one that died, if that is still allowed.
+
+        Rows that it had finished are unfinished again: the replacement writes them anew, from
+        seeds derived of (seed, environment, restarts).
+        """
+        worker = self.workers[w]
         reason, output = worker.exit_reason(), worker.last_output()
-        if not self._has_started_once:
+        if not self._has_started:
             raise WorkerDiedError(f"{reason} while it made its environments{output}")
         if self.restarts >= self._max_restarts:
             raise WorkerDiedError(
@@ -332,21 +340,43 @@ class WorkerPool:
             self.restarts,
             self._max_restarts,
         )
-        envs = worker.envs
         worker.kill()
-        self._workers[w] = self._start(w, envs, self._on_worker_died(envs))
+        status = self._status[worker.rows]
+        status[status >= DONE] = STEP
+        self._restarts[worker.rows] += 1
+        seeds = [derived_seed(self._seeds[k], k, int(self._restarts[k])) for k in worker.envs]
+        self.workers[w] = self._start(w, worker.envs, seeds)
         self._poll = self._make_poll()
 
     def _make_poll(self) -> Any:
         poll = select.poll()
         poll.register(self._notify_reader.fileno(), select.POLLIN)
-        for worker in self._workers:
+        for worker in self.workers:
             poll.register(worker.process.sentinel, select.POLLIN)
             if worker.is_starting:
                 poll.register(worker.commands.fileno(), select.POLLIN)
         return poll
 
+    # --- workers that have something to play and do not, or for too long
 
-def failure(env: int, text: str) -> EnvironmentFailedError:
-    """Returns the error that shows an environment's exception, given its traceback."""
-    return EnvironmentFailedError(f"environment {env} raised an exception:\n{text.strip()}")
+    def _asked(self) -> list[tuple[int, int]]:
+        """Returns by worker how many of its environments are to be played, and which it is in."""
+        is_asked = (self._status == STEP) | (self._status == RESET)
+        asked = [int(np.count_nonzero(is_asked[worker.rows])) for worker in self.workers]
+        return list(zip(asked, self._block["playing"].tolist(), strict=True))
+
+    def _wake_idle_workers(self) -> None:
+        """Wakes workers that have environments to play and do not: a wake-up was interrupted."""
+        state = enumerate(self._asked())
+        self._wake([w for w, (asked, playing) in state if asked and playing == NO_ENV])
+
+    def _timeout_message(self) -> str:
+        """Says which environments have not finished in time."""
+        late = []
+        for asked, env in self._asked():
+            if asked and env != NO_ENV:
+                behind = f", and {asked - 1} more wait behind it" if asked > 1 else ""
+                late.append(f"environment {env} has not finished{behind}")
+            elif asked:
+                late.append(f"the worker of {asked} environments does nothing")
+        return f"after {self._timeout:g} s (timeout) " + "; ".join(late)

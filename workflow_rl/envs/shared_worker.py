@@ -1,18 +1,24 @@
-"""A worker process: it steps and resets its slice of the environments whenever it is woken."""
+"""A worker process: as its parent holds it, and what runs in it.
+
+It steps and resets its slice of the environments whenever it is woken.
+"""
 
 import faulthandler
 import gc
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from gymnasium import Env, Space
+from gymnasium.vector.utils import clear_mpi_env_vars
 from numpy.typing import NDArray
 
 from workflow_rl.envs.shared_block import (
@@ -27,16 +33,19 @@ from workflow_rl.envs.shared_block import (
     Field,
     SharedBlock,
 )
-from workflow_rl.processes import end_with_parent, leave_interrupts_to_parent
+from workflow_rl.errors import EnvironmentFailedError, InvalidInputError
+from workflow_rl.processes import (
+    end_with_parent,
+    interrupts_blocked,
+    leave_interrupts_to_parent,
+)
 
 # What the parent writes into a worker's wake pipe; a worker whose wake pipe is closed ends.
-WAKE_PLAY: Final = b"p"  # some environments may be STEP or RESET
-WAKE_COMMAND: Final = b"c"  # a command waits in the command pipe
+_WAKE_PLAY: Final = b"p"  # some environments may be STEP or RESET
+_WAKE_COMMAND: Final = b"c"  # a command waits in the command pipe
 
-OK: Final = "ok"
-MISMATCH: Final = "mismatch"
-FAILURE: Final = "failure"
-
+_TAIL: Final = 4_000  # bytes of a dead worker's output that are shown
+_SIGNALS: Final = {signal_.value: signal_.name for signal_ in signal.Signals}
 _NOTIFY_SECONDS: Final = 100e-6  # of play between two checks whether the parent waits for it
 # Objects of many environments outlive the collector's young generations by waiting for their turn;
 # with Python's threshold of 700 it goes through all of them again and again.
@@ -45,7 +54,8 @@ _OUTPUT_LIMIT: Final = 1 << 20  # bytes
 _OUTPUT_KEPT: Final = 1 << 16  # bytes
 _TRUNCATE_EVERY: Final = 1_000  # wake-ups
 
-Message = tuple[Any, ...]
+EnvFn = Callable[[], Env[Any, Any]]
+Command = tuple[Any, ...]  # its name and its arguments
 _InfoRows = list[tuple[str, NDArray[Any], Any]]  # name, values, whether they are given
 
 
@@ -55,55 +65,132 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(_GC_THRESHOLD)
 
 
-class WorkerTask(NamedTuple):
-    """Which worker it is and which environments it makes."""
+class Task(NamedTuple):
+    """What a worker is started for."""
 
     number: int  # of the worker
     first: int  # its first environment
-    env_fns: Sequence[Callable[[], Env[Any, Any]]]
-    spaces: tuple[Space[Any], Space[Any]]
+    env_fns: Sequence[EnvFn]
+    spaces: tuple[Space[Any], Space[Any]]  # of observations and actions, of every environment
     infos: Sequence[Field]
     block: SharedBlock
-
-
-class Job(NamedTuple):
-    """A task, and the worker's ends of the pipes to its parent."""
-
-    task: WorkerTask
-    wake: Connection  # read: wakes the worker
-    commands: Connection  # both ways: commands and their answers
-    notify: Connection  # write: wakes the parent
-    output: AnonymousFile  # what the worker prints
+    notify: Connection  # written to: wakes the parent
     seeds: Sequence[int] | None  # of a replacement, which starts all its episodes anew
-    inherited: Sequence[Connection]  # the parent's ends, which a forked process closes
 
 
-def run_worker(job: Job) -> None:
-    """Runs a worker process: makes the environments, then plays until the parent closes it."""
-    for connection in job.inherited:
-        connection.close()
-    _redirect_output(job.output)
+class Worker:
+    """One worker process and the parent's ends of its pipes."""
+
+    def __init__(self, context: Any, task: Task, parent_ends: Sequence[Connection]) -> None:
+        """Starts the process; one that is forked closes the parent's ends that it inherits."""
+        self.envs = range(task.first, task.first + len(task.env_fns))
+        self.rows = slice(self.envs.start, self.envs.stop)
+        self.is_starting = True
+        self.started_at = time.monotonic()
+        wake, self._wake = context.Pipe(duplex=False)
+        commands, self.commands = context.Pipe()
+        self.ends: list[Connection] = [self._wake, self.commands]
+        self.output = AnonymousFile()
+        is_forked = context.get_start_method() == "fork"
+        inherited = [end for end in (*parent_ends, *self.ends) if is_forked and not end.closed]
+        given = (task, wake, commands, self.output, inherited)
+        self.process = context.Process(
+            target=_run, args=given, name=f"workflow-rl {self}", daemon=True
+        )
+        with interrupts_blocked(), clear_mpi_env_vars():
+            self.process.start()
+        wake.close()
+        commands.close()
+        os.set_blocking(self._wake.fileno(), False)
+
+    def __str__(self) -> str:
+        """Returns "environment 3" or "environments 3 to 5"."""
+        first, last = self.envs[0], self.envs[-1]
+        return f"environment {first}" if first == last else f"environments {first} to {last}"
+
+    def wake(self, reason: bytes = _WAKE_PLAY) -> None:
+        """Wakes the process; if it is dead, the pool finds out."""
+        # Broken: it is dead. Blocking: it has wake-ups enough to read.
+        with suppress(BrokenPipeError, BlockingIOError):
+            os.write(self._wake.fileno(), reason)
+
+    def send(self, command: Command) -> None:
+        """Sends a command and wakes the process; if it is dead, the pool finds out."""
+        with suppress(OSError):
+            self.commands.send(command)
+            self.wake(_WAKE_COMMAND)
+
+    def exit_reason(self) -> str:
+        """Says how the process, which has ended, ended: by its exit code or by a signal."""
+        self.process.join(1)
+        code = self.process.exitcode
+        how = f"ended with code {code}"
+        if code is not None and code < 0:
+            how = f"was killed by {_SIGNALS.get(-code, f'signal {-code}')}"
+        return f"the worker of {self} {how}"
+
+    def last_output(self) -> str:
+        """Returns the end of what the process printed, as the end of an error's sentence."""
+        size = os.fstat(self.output.descriptor).st_size
+        kept = os.pread(self.output.descriptor, _TAIL, max(0, size - _TAIL))
+        text = kept.decode(errors="replace").strip()
+        return f"; its last output:\n{text}" if text else "; it had printed nothing"
+
+    def kill(self) -> None:
+        """Kills the process, if it runs, and closes its pipes."""
+        if self.commands.closed:
+            return
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        for end in (self._wake, self.commands, self.output):
+            end.close()
+
+
+def _run(
+    task: Task,
+    wake: Connection,
+    commands: Connection,
+    output: AnonymousFile,
+    inherited: Sequence[Connection],
+) -> None:
+    """Runs a worker process: makes the environments, then plays until the parent closes it.
+
+    Its first answer is None, or the error that kept it from making its environments.
+    """
+    for end in inherited:
+        end.close()
+    _redirect_output(output)
     leave_interrupts_to_parent()
     end_with_parent()
     collect_garbage_rarely()
-    task = job.task
-    player = _Player(job)
+    player = _Player(task, commands)
     current = task.first
     try:
         for current, make in enumerate(task.env_fns, task.first):
             env = make()
-            found = (env.observation_space, env.action_space)
-            if found != task.spaces:
-                job.commands.send((MISMATCH, current, *map(str, found)))
+            if (env.observation_space, env.action_space) != task.spaces:
+                sentence = (
+                    "all environments must have the spaces of the first one; environment "
+                    f"{current} has {env.observation_space} and {env.action_space}"
+                )
+                commands.send(InvalidInputError(sentence))
                 return
             player.envs.append(env)
-        for current, seed in enumerate(job.seeds or (), task.first):
+        for current, seed in enumerate(task.seeds or (), task.first):
             player.reset(current - task.first, seed)
     except BaseException:
-        job.commands.send((FAILURE, current, traceback.format_exc()))
+        commands.send(_failure(current))
         return
-    job.commands.send((OK,))
-    _serve(job, player)
+    commands.send(None)
+    wake_ups = 0
+    while received := os.read(wake.fileno(), 4096):
+        if _WAKE_COMMAND in received and not player.execute(commands.recv()):
+            break
+        player.play()
+        wake_ups += 1
+        if wake_ups % _TRUNCATE_EVERY == 0:
+            _truncate_output(output.descriptor)
     for env in player.envs:
         env.close()
 
@@ -115,18 +202,6 @@ def _redirect_output(output: AnonymousFile) -> None:
         stream = open(descriptor, "w", buffering=1, closefd=False, errors="replace")  # noqa: SIM115
         setattr(sys, name, stream)
     faulthandler.enable(2)
-
-
-def _serve(job: Job, player: "_Player") -> None:
-    """Executes commands and plays at every wake-up, until told to close or the pipe is closed."""
-    wake_ups = 0
-    while received := os.read(job.wake.fileno(), 4096):
-        if WAKE_COMMAND in received and not player.execute(job.commands.recv()):
-            return
-        player.play()
-        wake_ups += 1
-        if wake_ups % _TRUNCATE_EVERY == 0:
-            _truncate_output(job.output.descriptor)
 
 
 def _truncate_output(descriptor: int) -> None:
@@ -142,15 +217,14 @@ def _truncate_output(descriptor: int) -> None:
 class _Player:
     """Steps and resets the environments of the slice; k counts from the slice's first."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, task: Task, commands: Connection) -> None:
         self.envs: list[Env[Any, Any]] = []
-        task = job.task
         self._first = task.first
         self._fence = Fence()
         self._options: dict[str, Any] | None = None
-        self._failures: dict[int, str] = {}
-        self._notify = job.notify.fileno()
-        self._commands = job.commands
+        self._failures: dict[int, EnvironmentFailedError] = {}
+        self._notify = task.notify.fileno()
+        self._commands = commands
         self._all_status = task.block["status"]
         self._wanted = _values(task.block["wanted"])
         self._playing = _values(task.block["playing"][task.number : task.number + 1])
@@ -183,7 +257,7 @@ class _Player:
                     self.reset(k, self._seed[k] if self._has_seed[k] else None)
                 outcome = DONE
             except BaseException:
-                self._failures[first + k] = traceback.format_exc()
+                self._failures[first + k] = _failure(first + k)
                 outcome = FAILED
             if STORES_REORDER:
                 self._fence()
@@ -225,22 +299,22 @@ class _Player:
         if wanted and np.count_nonzero(self._all_status >= DONE) >= wanted:
             os.write(self._notify, b"\0")
 
-    def execute(self, command: Message) -> bool:
+    def execute(self, command: Command) -> bool:
         """Executes a command of the parent's; returns False for the one that closes the worker."""
         name, *arguments = command
-        if name == "close":
-            return False
         if name == "options":
             (self._options,) = arguments
         elif name == "failures":
             self._commands.send(self._failures)
             self._failures = {}
-        else:
+        elif name != "close":
             self._commands.send(self._in_every_env(name, *arguments))
-        return True
+        return bool(name != "close")
 
-    def _in_every_env(self, command: str, name: str, *arguments: Any) -> Message:
-        """Calls a method or reads an attribute, or sets one, in each environment."""
+    def _in_every_env(
+        self, command: str, name: str, *arguments: Any
+    ) -> list[bytes] | EnvironmentFailedError:
+        """Calls a method or reads an attribute, or sets one; returns the results, pickled."""
         results = []
         for k, env in enumerate(self.envs):
             try:
@@ -251,8 +325,14 @@ class _Player:
                 result = found(*arguments[0], **arguments[1]) if callable(found) else found
                 results.append(ForkingPickler.dumps(result).tobytes())
             except BaseException:
-                return FAILURE, self._first + k, traceback.format_exc()
-        return OK, results
+                return _failure(self._first + k)
+        return results
+
+
+def _failure(env: int) -> EnvironmentFailedError:
+    """Returns the error that shows the exception which an environment has just raised."""
+    text = traceback.format_exc().strip()
+    return EnvironmentFailedError(f"environment {env} raised an exception:\n{text}")
 
 
 def _values(array: NDArray[Any]) -> Any:
