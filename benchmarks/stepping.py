@@ -17,9 +17,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from benchmarks.measure import Rounds, Row, memory_bytes
 from workflow_rl.envs.cyborg import CyborgEnv
-from workflow_rl.envs.python_world import make_vector
 from workflow_rl.envs.shared import SharedMemoryVectorEnv, usable_cores
 from workflow_rl.envs.shared_worker import collect_garbage_rarely
+from workflow_rl.envs.world import make_vector
 from workflow_rl.errors import MissingDependencyError, WorkerDiedError
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.observe import CHALLENGE_SIZE

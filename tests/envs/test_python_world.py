@@ -9,16 +9,16 @@ import pytest
 from tests.envs.played import MortalEnv, PlayedEnv
 from tests.refused import refused
 from workflow_rl.config import BackendConfig, GameConfig
-from workflow_rl.envs.python_world import (
+from workflow_rl.envs.single import Cage2Env
+from workflow_rl.envs.spaces import env_seeds
+from workflow_rl.envs.world import (
     INFO_ARRAYS,
     PythonWorld,
+    SimulatorWorld,
     check_backend,
     make_vector,
     make_world,
 )
-from workflow_rl.envs.single import Cage2Env
-from workflow_rl.envs.spaces import env_seeds
-from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.bits import packed_rows

@@ -8,8 +8,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from tests.refused import refused
 from workflow_rl import Cage2Env
 from workflow_rl.config import VECTORS
-from workflow_rl.envs.python_world import make_vector
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
+from workflow_rl.envs.world import make_vector
 
 
 @pytest.mark.parametrize(

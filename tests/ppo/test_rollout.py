@@ -9,8 +9,7 @@ from tests.envs.played import PlayedEnv
 from tests.ppo.rollouts import new_network, new_player, outputs_of, played
 from tests.workflow.reference import judge_by_marks, judge_by_truth
 from workflow_rl.config import GameConfig, OrderEncodingName, PPOConfig, TrainConfig
-from workflow_rl.envs.python_world import INFO_ARRAYS, PythonWorld, make_vector
-from workflow_rl.envs.world import SimulatorWorld
+from workflow_rl.envs.world import INFO_ARRAYS, PythonWorld, SimulatorWorld, make_vector
 from workflow_rl.ppo.acting import Networks
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.samples import samples_of
@@ -294,12 +293,10 @@ class Fragile(SimulatorWorld):
 
     def __init__(self, batch: Batch, at: tuple[int, ...]) -> None:
         super().__init__(batch)
-        self._play = self.step
-        self.step = self._step
         self._at, self._played = at, 0
 
-    def _step(self, *arguments: Any, **named: Any) -> int:
-        ended = self._play(*arguments, **named)
+    def step(self, actions: Any) -> int:
+        ended = super().step(actions)
         self.lost = None
         if self._played in self._at:
             self.lost = np.array([False, True, False])

@@ -141,7 +141,7 @@ def experiment_config(args: argparse.Namespace, **defaults: Mapping[str, Any]) -
             raise
         raise InvalidInputError(f"{error} (with the settings of {file.path})") from None
     if config.backend.name != "cage2":
-        from workflow_rl.envs.python_world import check_backend
+        from workflow_rl.envs.world import check_backend
 
         check_backend(config.game, config.backend)
     return config

@@ -17,17 +17,8 @@ from workflow_rl.envs.cyborg_state import (
     write_decoy_mask,
 )
 from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, make_tracker
-from workflow_rl.envs.spaces import (
-    SingleEnv,
-    action_meanings,
-    action_space,
-    checked_action,
-    checked_render_mode,
-    checked_seed,
-    observation_space,
-    reset_seed,
-)
-from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.envs.spaces import SingleEnv
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, ActionKind
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
 from workflow_rl.sim.memory import BEGIN
@@ -76,21 +67,15 @@ class CyborgEnv(SingleEnv):
             MissingDependencyError: CybORG, or a module it needs, is not installed.
             InvalidInputError: an argument is not allowed.
         """
-        self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
-        self.config = GameConfig.of(game, settings)
+        super().__init__(game, seed, render_mode, settings)
         if OBSERVATIONS[self.config.observation].is_privileged:
             raise InvalidInputError(
                 f"the observation {self.config.observation!r} is the simulator's: not CybORG's"
             )
-        self._first_seed = checked_seed(seed)
-        self.observation_space = observation_space(self.config)
-        self.action_space = action_space()
         self._random = _SwappedGenerator()
         with self._random:
             self._build(cyborg_path)
         self._tracker = make_tracker(1, self.config)
-        self._was_reset = False
-        self._step = self.config.episode_length  # no step before a reset
 
     def _build(self, path: str | Path | None) -> None:
         """Makes CybORG and checks that it has our actions and plays our rules."""
@@ -137,8 +122,7 @@ class CyborgEnv(SingleEnv):
         Returns:
             The first observation and the info.
         """
-        seed = reset_seed(seed, options, self._first_seed, self._was_reset)
-        super().reset(seed=seed)
+        seed = self._begin(seed, options)
         if seed is not None:
             self._random.seed(seed)
         red = self.config.red_agent
@@ -147,7 +131,6 @@ class CyborgEnv(SingleEnv):
         self.controller.agent_interfaces["Red"].agent = self._red_agents[red]
         with self._random:
             result = self._table.reset("Blue")
-        self._was_reset = True
         self._step = 0
         self._mask[:] = self._first_mask
         self._scans = np.zeros(len(SCAN_SLOTS), np.int8)
@@ -168,13 +151,7 @@ class CyborgEnv(SingleEnv):
             NotResetError: there was no `reset` yet, or none since the episode ended.
             InvalidInputError: the action is not allowed; nothing was played.
         """
-        if self._step >= self.config.episode_length:
-            raise NotResetError(
-                "the episode has ended: call reset() before step()"
-                if self._was_reset
-                else "call reset() before step()"
-            )
-        index = checked_action(action)
+        index = self._checked_action(action)
         controller = self.controller
         # The calculators look for the OT service in an episode's first step, and everywhere.
         controller.INFO_DICT["True"] = (
@@ -186,6 +163,7 @@ class CyborgEnv(SingleEnv):
         finally:
             controller.INFO_DICT["True"] = self._whole_true_state
         self._step += 1
+        self._ended = self._step >= self.config.episode_length
         if _CHANGES_DECOYS[index] and self._mask[index]:
             write_decoy_mask(controller.state, self._actions, ACTION_HOST[index], self._mask)
         reward = float(result.reward)
@@ -195,19 +173,11 @@ class CyborgEnv(SingleEnv):
             [round(10 * part) for part in reward_parts(controller)], np.int16
         )
         observation = self._observation(result.observation, index)
-        return observation, reward, False, self._step >= self.config.episode_length, info
+        return observation, reward, False, self._ended, info
 
-    def render(self) -> str | None:
-        """Returns CybORG's tables of what Blue sees and of the truth, or None without a mode."""
-        if self.render_mode is None:
-            return None
-        if not self._was_reset:
-            raise NotResetError("call reset() before render()")
+    def _rendered(self) -> str:
+        """Returns CybORG's tables of what Blue sees and of the truth."""
         return f"{self._table.get_table()}\n{self._table.get_table('true_table')}"
-
-    def get_action_meanings(self) -> list[str]:
-        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
-        return action_meanings()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""

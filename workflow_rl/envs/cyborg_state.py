@@ -11,13 +11,38 @@ from numpy.typing import NDArray
 from workflow_rl.envs.cyborg_import import Cyborg
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_NAMES, DECOY_ACTIONS
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, OP_SERVER0
+from workflow_rl.scenario.tables import (
+    DECOY_NAMES,
+    HOST_NAMES,
+    NUM_HOSTS,
+    NUM_SUBNETS,
+    OP_SERVER0,
+    PORTS,
+    Subnet,
+)
+
+Fields = dict[str, Any]  # by the names of a trace's arrays (docs/parity.md)
 
 HOST_INDEX: Final = {name: host for host, name in enumerate(HOST_NAMES)}
 RED_SERVER: Final = 0  # the session on User0 through which Red acts, and which remembers ports
-_BLUE_SERVER = 0  # the session on Defender that remembers suspicious process ids
-_DECOY_SSHD_USER3 = ACTION_NAMES.index("DecoySSHD User3")
-_PRIVILEGED_USERS = frozenset(("root", "SYSTEM"))
+_BLUE_SERVER: Final = 0  # the session on Defender that remembers suspicious process ids
+_DECOY_SSHD_USER3: Final = ACTION_NAMES.index("DecoySSHD User3")
+_PRIVILEGED_USERS: Final = frozenset(("root", "SYSTEM"))
+_OT_SERVICE: Final = "OTService"
+_MALWARE_DENSITY: Final = 0.9
+_DECOY_OF_PROCESS: Final = {  # what a decoy's process is called
+    "apache2": DECOY_NAMES.index("DecoyApache"),
+    "femitter": DECOY_NAMES.index("DecoyFemitter"),
+    "haraka": DECOY_NAMES.index("DecoyHarakaSMPT"),
+    "Smss.exe": DECOY_NAMES.index("DecoySmss"),
+    "Sshd.exe": DECOY_NAMES.index("DecoySSHD"),
+    "Svchost.exe": DECOY_NAMES.index("DecoySvchost"),
+    "Tomcat.exe": DECOY_NAMES.index("DecoyTomcat"),
+    "vsftpd": DECOY_NAMES.index("DecoyVsftpd"),
+}
+
+
+# --- Red's sessions and Blue's suspicions
 
 
 def is_privileged(session: Any) -> bool:
@@ -32,7 +57,7 @@ def suspicious_processes(state: Any) -> dict[str, list[int]]:
 
 
 def is_removable(state: Any, session: Any) -> bool:
-    """Says whether Remove would end it."""
+    """Says whether Remove would end a session."""
     suspicious = suspicious_processes(state).get(session.host, ())
     return session.pid in suspicious and not is_privileged(session)
 
@@ -48,14 +73,51 @@ def red_presence(state: Any) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
     return np.array(access, np.int8), np.array(removable, np.bool_)
 
 
-def reward_parts(controller: Any) -> tuple[float, float, float]:
-    """Returns the last reward's parts, each <= 0: confidentiality, availability, action cost."""
-    calculator = controller.agent_interfaces["Blue"].reward_calculator
-    return (
-        sum(calculator.confidentiality_calculator.compromised_hosts.values()),
-        sum(calculator.availability_calculator.impacted_hosts.values()),
-        controller.action["Blue"].cost,
-    )
+def _session_kinds(state: Any) -> NDArray[np.int64]:
+    """Returns (13, 4) sessions of Red's: removable, undetected, by SSH, privileged."""
+    kinds = np.zeros((NUM_HOSTS, 4), np.int64)
+    for session in state.sessions["Red"].values():
+        if is_privileged(session):
+            kind = 3
+        elif is_removable(state, session):
+            kind = 0
+        else:
+            kind = 2 if session.session_type.name == "SSH" else 1
+        kinds[HOST_INDEX[session.host], kind] += 1
+    return kinds
+
+
+# --- addresses, ports and decoys
+
+
+def addresses_of(state: Any) -> dict[Any, int]:
+    """Returns the host of each address; they are drawn anew for every episode."""
+    return {address: HOST_INDEX[name] for address, name in state.ip_addresses.items()}
+
+
+def subnets_of(state: Any) -> dict[Any, int]:
+    """Returns the number of each subnet, by its block of addresses."""
+    blocks = state.subnet_name_to_cidr.items()
+    return {block: int(Subnet[name.upper()]) for name, block in blocks}
+
+
+def _ports_of(process: Any) -> list[int]:
+    """Returns the ports on which a process listens."""
+    return [c["local_port"] for c in process.connections if "remote_port" not in c]
+
+
+def _port_set(ports: list[int]) -> int:
+    """Returns ports as a bit mask, bits as in tables.PORTS."""
+    return sum({1 << PORTS.index(port) for port in ports})
+
+
+def live_decoys(machine: Any) -> list[tuple[int, list[int]]]:
+    """Returns each decoy's type and ports, in the order in which Red meets them."""
+    return [
+        (_DECOY_OF_PROCESS[process.name], _ports_of(process))
+        for process in machine.processes
+        if process.decoy_type
+    ]
 
 
 def write_decoy_mask(state: Any, actions: list[Any], host: int, mask: NDArray[np.bool_]) -> None:
@@ -64,6 +126,19 @@ def write_decoy_mask(state: Any, actions: list[Any], host: int, mask: NDArray[np
     for index in DECOY_ACTIONS[host]:
         candidates = actions[index].candidate_decoys
         mask[index] = any(candidate.is_host_compatible(machine) for candidate in candidates)
+
+
+# --- the reward
+
+
+def reward_parts(controller: Any) -> tuple[float, float, float]:
+    """Returns the last reward's parts, each <= 0: confidentiality, availability, action cost."""
+    calculator = controller.agent_interfaces["Blue"].reward_calculator
+    return (
+        sum(calculator.confidentiality_calculator.compromised_hosts.values()),
+        sum(calculator.availability_calculator.impacted_hosts.values()),
+        controller.action["Blue"].cost,
+    )
 
 
 def short_true_state() -> dict[str, dict[str, Any]]:
@@ -77,6 +152,57 @@ def short_true_state() -> dict[str, dict[str, Any]]:
     }
     request[HOST_NAMES[OP_SERVER0]]["Processes"] = ["All"]
     return request
+
+
+# --- a whole moment
+
+
+def moment_fields(controller: Any, red_agent: Any) -> Fields:
+    """Returns what is true now and what Red knows and plans, given the agent that plays Red."""
+    state = controller.state
+    space = controller.agent_interfaces["Red"].action_space
+    memory = state.sessions["Red"][RED_SERVER]
+    addresses = addresses_of(state)
+    machines = [state.hosts[name] for name in HOST_NAMES]
+    listening = [[p for process in m.processes for p in _ports_of(process)] for m in machines]
+    running = [p.pid for p in machines[OP_SERVER0].processes if p.name == _OT_SERVICE]
+    service = machines[OP_SERVER0].services[_OT_SERVICE]
+    remembered = {addresses[address]: _port_set(seen) for address, seen in memory.ports.items()}
+
+    def planned(name: str, index: dict[Any, int]) -> list[bool]:
+        return _flags(dict.fromkeys(getattr(red_agent, name, ()), True), index)
+
+    return {
+        "red_access": red_presence(state)[0],
+        "red_session_kinds": _session_kinds(state),
+        "malware": [any(file.density >= _MALWARE_DENSITY for file in m.files) for m in machines],
+        "decoys": [sum({1 << decoy for decoy, _ in live_decoys(m)}) for m in machines],
+        "open_ports": [_port_set(ports) for ports in listening],
+        "ot_down": not running,
+        "ot_stoppable": bool(service["active"]) and service["process"] in running,
+        "ot_known": memory.ot_service is not None,
+        "red_ip_known": _flags(space.ip_address, addresses),
+        "red_host_known": _flags(space.hostname, HOST_INDEX),
+        "red_subnet_known": _flags(space.subnet, subnets_of(state), NUM_SUBNETS),
+        "red_scanned": [host in remembered for host in range(NUM_HOSTS)],
+        "red_ports": [remembered.get(host, 0) for host in range(NUM_HOSTS)],
+        "bline_state": getattr(red_agent, "action", -1),
+        "meander_scanned": planned("scanned_ips", addresses),
+        "meander_exploited": planned("exploited_ips", addresses),
+        "meander_escalated": planned("escalated_hosts", HOST_INDEX),
+    }
+
+
+def _flags(known: dict[Any, bool], index: dict[Any, int], size: int = NUM_HOSTS) -> list[bool]:
+    """Turns a dictionary of what is known into flags by our numbers."""
+    flags = [False] * size
+    for key, value in known.items():
+        if key in index:
+            flags[index[key]] = value
+    return flags
+
+
+# --- its rules
 
 
 def played_rules(cyborg: Cyborg, controller: Any, actions: list[Any]) -> str:

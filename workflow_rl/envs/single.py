@@ -9,17 +9,7 @@ from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.picture import frame_image
 from workflow_rl.envs.render import frame_text
-from workflow_rl.envs.spaces import (
-    SingleEnv,
-    action_meanings,
-    action_space,
-    checked_action,
-    checked_render_mode,
-    checked_seed,
-    observation_space,
-    reset_seed,
-)
-from workflow_rl.errors import NotResetError
+from workflow_rl.envs.spaces import SingleEnv
 
 Info = dict[str, Any]
 
@@ -69,16 +59,10 @@ class Cage2Env(SingleEnv):
         Raises:
             InvalidInputError: an argument is not allowed.
         """
-        self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
-        self.config = GameConfig.of(game, settings)
-        self._first_seed = checked_seed(seed)
+        super().__init__(game, seed, render_mode, settings)
         self.batch = make_batch(1, self.config, autoreset=False)
-        self.observation_space = observation_space(self.config)
-        self.action_space = action_space()
         self._action = np.zeros(1, np.int64)
         self._look_up_rows()
-        self._was_reset = False
-        self._ended = True
         self._total = 0.0
 
     def _look_up_rows(self) -> None:
@@ -106,11 +90,7 @@ class Cage2Env(SingleEnv):
         Returns:
             The first observation and the info.
         """
-        seed = reset_seed(seed, options, self._first_seed, self._was_reset)
-        super().reset(seed=seed)
-        self.batch.reset(seed)
-        self._was_reset = True
-        self._ended = False
+        self.batch.reset(self._begin(seed, options))
         self._total = 0.0
         return self._observation.copy(), self._info()
 
@@ -129,13 +109,7 @@ class Cage2Env(SingleEnv):
             NotResetError: there was no `reset` yet, or none since the episode ended.
             InvalidInputError: the action is not allowed; nothing was played.
         """
-        if self._ended:
-            raise NotResetError(
-                "the episode has ended: call reset() before step()"
-                if self._was_reset
-                else "call reset() before step()"
-            )
-        self._action[0] = checked_action(action)
+        self._action[0] = self._checked_action(action)
         self._ended = self.batch.step(self._action) > 0
         reward = self._reward.item()
         self._total += reward
@@ -144,22 +118,10 @@ class Cage2Env(SingleEnv):
         info["reward_tenths"] = self._reward_tenths.copy()
         return self._observation.copy(), reward, False, self._ended, info
 
-    def render(self) -> str | NDArray[np.uint8] | None:
-        """Returns the last step, Blue's table and the truth, or None without a mode.
-
-        Returns:
-            Text with `ansi`; with `rgb_array` an image, (640, 960, 3).
-        """
-        if self.render_mode is None:
-            return None
-        if not self._was_reset:
-            raise NotResetError("call reset() before render()")
+    def _rendered(self) -> str | NDArray[np.uint8]:
+        """Returns the last step, Blue's table and the truth: text or an image, (640, 960, 3)."""
         show = frame_text if self.render_mode == "ansi" else frame_image
         return show(self.batch.state[0], self.config, self._total)
-
-    def get_action_meanings(self) -> list[str]:
-        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
-        return action_meanings()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""

@@ -10,15 +10,9 @@ from numpy.typing import NDArray
 from workflow_rl.arrays import checked_array
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import make_batch
-from workflow_rl.envs.spaces import (
-    action_meanings,
-    action_space,
-    checked_seed,
-    observation_space,
-    reset_seed,
-)
+from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, reset_seed
 from workflow_rl.errors import InvalidInputError, NotResetError
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS
 
 Infos = dict[str, Any]
 _ALL: Final = (0, NUM_ACTIONS - 1)
@@ -157,7 +151,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
 
     def get_action_meanings(self) -> list[str]:
         """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
-        return action_meanings()
+        return list(ACTION_NAMES)
 
     def _infos(self) -> Infos:
         return {

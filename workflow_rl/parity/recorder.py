@@ -13,19 +13,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.envs.cyborg import CyborgEnv
-from workflow_rl.envs.cyborg_state import HOST_INDEX, reward_parts, suspicious_processes
-from workflow_rl.parity.cyborg_fields import Fields, fields_of
-from workflow_rl.parity.cyborg_red import Before, Choice, red_fields, success_of
-from workflow_rl.parity.trace import INPUTS, OUTPUTS, Trace, checked_trace
+from workflow_rl.envs.cyborg_state import (
+    HOST_INDEX,
+    RED_SERVER,
+    Fields,
+    addresses_of,
+    live_decoys,
+    moment_fields,
+    red_presence,
+    reward_parts,
+    subnets_of,
+    suspicious_processes,
+)
+from workflow_rl.parity.trace import INPUTS, OUTPUTS, TRACE_EXPLOIT_NAMES, Trace, checked_trace
 from workflow_rl.scenario.actions import ACTION_HOST
+from workflow_rl.scenario.tables import (
+    ENTERPRISE_FOOTHOLDS,
+    EXPLOITS,
+    HOST_NAMES,
+    HOSTS,
+    OPERATIONAL_HOSTS,
+)
 from workflow_rl.sim.observe import CHALLENGE_SIZE
-from workflow_rl.sim.state import NOBODY
+from workflow_rl.sim.state import NOBODY, Access, Outcome, RedAction, Success
 
 # What Blue does in an episode, given an observation, the action mask and the step.
 Act = Callable[[NDArray[np.int8], NDArray[np.bool_], int], int]
 Begin = Callable[[int], Act]  # begins an episode of a seed
+_Choice = tuple[list[float], float]  # the weights chosen from, and the one taken
 
 _DTYPES: Final = dict.fromkeys(("reward", "conf_penalty", "avail_penalty"), np.float64)
+_RED_ACTIONS: Final = {
+    "Sleep": RedAction.SLEEP,
+    "DiscoverRemoteSystems": RedAction.DISCOVER_REMOTE_SYSTEMS,
+    "DiscoverNetworkServices": RedAction.DISCOVER_NETWORK_SERVICES,
+    "ExploitRemoteService": RedAction.EXPLOIT,
+    "PrivilegeEscalate": RedAction.PRIVILEGE_ESCALATE,
+    "Impact": RedAction.IMPACT,
+}
+_EXPLOIT_OF_WEIGHT: Final = {  # CybORG names the candidates of a choice by their weights
+    7.0: "FTPDirectoryTraversal",
+    6.0: "HarakaRCE",
+    5.0: "SQLInjection",
+    4.0: "HTTPSRFI",
+    3.0: "HTTPRFI",
+    2.0: "EternalBlue",
+    1.0: "BlueKeep",
+    0.1: "SSHBruteForce",
+}
+_PORT_OF_EXPLOIT: Final = {exploit.name: exploit.port for exploit in EXPLOITS}
+_FOOTHOLDS: Final = [host for host in range(len(HOSTS)) if ENTERPRISE_FOOTHOLDS >> host & 1]
 
 
 def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Trace:
@@ -56,6 +93,7 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Tra
 
 
 def _episode(env: CyborgEnv, seed: int, act: Act) -> Iterator[Fields]:
+    """Plays an episode; yields the arrays' values at each step."""
     observation, info = env.reset(seed=seed)
     controller = env.controller
     interface = controller.agent_interfaces["Red"]
@@ -72,14 +110,14 @@ def _episode(env: CyborgEnv, seed: int, act: Act) -> Iterator[Fields]:
         confidentiality, availability, _ = reward_parts(controller)
         yield {
             "blue_action": action,
-            "blue_success": success_of(controller, "Blue"),
+            "blue_success": _success(controller, "Blue"),
             **_observations(env, action, observation),
             "reward": reward,
             "conf_penalty": confidentiality,
             "avail_penalty": availability,
-            **_green(controller.action["Green"]),
-            **red_fields(controller, red.before, choices),
-            **fields_of(controller, red.agent),
+            **_green_fields(controller.action["Green"]),
+            **_red_fields(controller, red, choices),
+            **moment_fields(controller, red.agent),
         }
 
 
@@ -91,7 +129,11 @@ def _process_ids(state: Any) -> tuple[set[tuple[str, int]], set[tuple[str, int]]
 
 
 class _RecordedRed:
-    """Red's agent; `before` is the moment at which it last chose."""
+    """Red's agent, and what was true when it last chose: after Blue and Green had acted."""
+
+    access: NDArray[np.int8]  # (13,) Red's
+    scanned: frozenset[Any]  # addresses of which Red remembered ports
+    suspicious: dict[str, int]  # host -> how many suspicious processes Blue's monitor knew
 
     def __init__(self, agent: Any, controller: Any) -> None:
         self.agent = agent
@@ -99,7 +141,10 @@ class _RecordedRed:
 
     def get_action(self, observation: Any, action_space: Any) -> Any:
         """Records the moment and returns the agent's choice."""
-        self.before = Before.of(self._controller.state)
+        state = self._controller.state
+        self.access = red_presence(state)[0]
+        self.scanned = frozenset(state.sessions["Red"][RED_SERVER].ports)
+        self.suspicious = {host: len(pids) for host, pids in suspicious_processes(state).items()}
         return self.agent.get_action(observation, action_space)
 
     def __getattr__(self, name: str) -> Any:
@@ -108,9 +153,9 @@ class _RecordedRed:
 
 
 @contextmanager
-def _recorded_choices() -> Iterator[list[Choice]]:
+def _recorded_choices() -> Iterator[list[_Choice]]:
     """Yields a list of what `random.choices` chooses from and takes: exploits but the favourite."""
-    recorded: list[Choice] = []
+    recorded: list[_Choice] = []
     original = random.choices
 
     def choices(population: Any, *args: Any, **kwargs: Any) -> Any:
@@ -125,6 +170,11 @@ def _recorded_choices() -> Iterator[list[Choice]]:
         random.choices = original
 
 
+def _success(controller: Any, agent: str) -> int:
+    """Returns the Success of an agent's last action."""
+    return Success[controller.observation[agent].data["success"].name]
+
+
 def _observations(env: CyborgEnv, action: int, observation: NDArray[np.int8]) -> Fields:
     official = observation[:CHALLENGE_SIZE].copy()
     cardiff = official.copy()
@@ -134,9 +184,107 @@ def _observations(env: CyborgEnv, action: int, observation: NDArray[np.int8]) ->
     return {"obs": official, "obs_cw2": cardiff}
 
 
-def _green(action: Any) -> Fields:
+def _green_fields(action: Any) -> Fields:
     scans = type(action).__name__ == "GreenPortScan"
     return {
         "green_type": int(scans),
         "green_target": HOST_INDEX[action.hostname] if scans else NOBODY,
     }
+
+
+# --- what Red did, what it drew and how it ended
+
+
+def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -> Fields:
+    action, state = controller.action["Red"], controller.state
+    kind = _RED_ACTIONS[type(action).__name__]
+    target = _target(state, kind, action)
+    success = _success(controller, "Red")
+    exploit = None
+    if kind is RedAction.EXPLOIT and action.ip_address in before.scanned:
+        exploit = type(action.sub_action).__name__
+    saw_something = len(controller.observation["Red"].data) > 1
+    decoy = NOBODY
+    if exploit and success == Success.FALSE and saw_something:
+        decoys = live_decoys(state.hosts[HOST_NAMES[target]])
+        port = _PORT_OF_EXPLOIT[exploit]
+        decoy = next((decoy for decoy, ports in decoys if port in ports), NOBODY)
+    if kind is RedAction.SLEEP:
+        outcome = Outcome.NOTHING
+    elif kind is RedAction.DISCOVER_NETWORK_SERVICES:  # it reports success in any case
+        outcome = Outcome.SUCCESS if saw_something else Outcome.NO_ROUTE
+    elif success == Success.TRUE:
+        held = before.access[target] == Access.PRIVILEGED
+        escalated_before = kind is RedAction.PRIVILEGE_ESCALATE and held
+        outcome = Outcome.ALREADY_PRIVILEGED if escalated_before else Outcome.SUCCESS
+    elif kind is RedAction.EXPLOIT:
+        outcome = _failed_exploit(target, exploit, decoy, saw_something, before)
+    elif kind is RedAction.DISCOVER_REMOTE_SYSTEMS:
+        outcome = Outcome.NO_ROUTE
+    else:
+        knows_too_little = kind is RedAction.IMPACT and before.access[target]
+        outcome = Outcome.OT_UNKNOWN if knows_too_little else Outcome.NO_SESSION
+    technique = exploit
+    if kind is RedAction.PRIVILEGE_ESCALATE and outcome is Outcome.SUCCESS:
+        technique = "JuicyPotato" if HOSTS[target].windows else "V4L2KernelExploit"
+    return {
+        "red_type": kind,
+        "red_target": target,
+        "red_success": success,
+        "red_outcome": outcome,
+        "red_decoy_hit": decoy,
+        "red_concrete": TRACE_EXPLOIT_NAMES.index(technique),
+        **_exploit_draws(exploit, choices),
+        "exploit_detected": _detection(state, target, exploit, outcome, before),
+    }
+
+
+def _target(state: Any, kind: RedAction, action: Any) -> int:
+    if kind is RedAction.SLEEP:
+        return NOBODY
+    if kind is RedAction.DISCOVER_REMOTE_SYSTEMS:
+        return subnets_of(state)[action.subnet]
+    if kind in (RedAction.PRIVILEGE_ESCALATE, RedAction.IMPACT):
+        return HOST_INDEX[action.hostname]
+    return addresses_of(state)[action.ip_address]
+
+
+def _failed_exploit(
+    target: int, exploit: str | None, decoy: int, saw_something: bool, before: _RecordedRed
+) -> Outcome:
+    """Names why an exploit failed."""
+    if exploit is None:
+        return Outcome.NOT_SCANNED
+    if OPERATIONAL_HOSTS >> target & 1 and not before.access[_FOOTHOLDS].any():
+        return Outcome.NO_ROUTE
+    if not saw_something:
+        return Outcome.SERVICE_ABSENT
+    if decoy != NOBODY:
+        return Outcome.HIT_DECOY
+    return Outcome.NO_ACCOUNT if exploit == "SSHBruteForce" else Outcome.BROKEN_SERVICE
+
+
+def _exploit_draws(exploit: str | None, choices: list[_Choice]) -> Fields:
+    """Returns how the choice between exploits fell; with fewer than two there is none."""
+    options, top, other = 1 if exploit else -1, -1, -1
+    if choices:
+        others, weight = choices[0]
+        options = len(others) + 1
+        second = _EXPLOIT_OF_WEIGHT[weight]
+        top = int(exploit != second)
+        other = TRACE_EXPLOIT_NAMES.index(second)
+    return {"exploit_n_options": options, "exploit_took_top": top, "exploit_other": other}
+
+
+def _detection(
+    state: Any, target: int, exploit: str | None, outcome: Outcome, before: _RecordedRed
+) -> int:
+    """Returns 1 if Blue's monitor has seen the new reverse shell, 0 if not, -1 without a shell.
+
+    A shell that was seen is one suspicious process more.
+    """
+    if exploit in (None, "SSHBruteForce") or outcome is not Outcome.SUCCESS:
+        return -1
+    host = HOST_NAMES[target]
+    known = len(suspicious_processes(state).get(host, ()))
+    return int(known > before.suspicious.get(host, 0))

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final, Self
 from workflow_rl import __version__
 from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.config.checks import instance
-from workflow_rl.envs.python_world import check_backend
+from workflow_rl.envs.world import check_backend
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.files import open_unlinked, read_json, refuse_links_out_of, sweep, write_json
 from workflow_rl.provenance import git_revision, package_versions

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from workflow_rl.agents.action_space import ACTION_SPACES
 from workflow_rl.agents.policy import Weights
 from workflow_rl.config import TrainConfig
-from workflow_rl.envs.python_world import make_world
+from workflow_rl.envs.world import make_world
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import UNKNOWN, Result
