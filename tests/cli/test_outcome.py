@@ -10,8 +10,7 @@ from tests.runs.toy import tiny
 from workflow_rl.cli.outcome import print_outcome, print_phases
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.evaluation.scoring import Score
-from workflow_rl.ordersearch.finding import conclude
-from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.finding import conclude, recommend
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial, tried_in
 from workflow_rl.workflow.orders import ORDERS, TYPES

@@ -27,7 +27,7 @@ def finding(
     equal_orders: int = 1_260,
     unmet: tuple[UnmetPair, ...] = (),
 ) -> Finding:
-    return Finding(24, compliant, effects, either, idle, (), equal_orders, 0.8, unmet)
+    return Finding(24, compliant, idle, (), equal_orders, effects, either, 0.8, unmet)
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,9 @@ from scipy import stats
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.ordersearch.quick import HOSTS
-from workflow_rl.ordersearch import fitting
-from workflow_rl.ordersearch.fitting import (
-    Hyperparameters,
-    Points,
-    _likelihood,
-    _loss,
-    _prior,
-    fitted,
-    typical,
-)
+from workflow_rl.ordersearch import fitting, kernel
+from workflow_rl.ordersearch.fitting import Fits, Points, _likelihood, _loss, fitted
+from workflow_rl.ordersearch.kernel import Hyperparameters, log_prior, typical
 from workflow_rl.workflow.orders import TYPES, Orders
 
 ORDERS = [3, 3, 3, 17, 60, 60, 99, 118, 7, 17]
@@ -109,11 +102,10 @@ def test_the_loss_is_the_negative_log_posterior_of_each_trial(orders: Orders) ->
     rng = np.random.default_rng(4)
     indices = orders.draw(rng, 9).tolist() * 2
     points, y = Points.of(orders, indices, values(18)), values(18)
-    pairs = len(orders.pairs)
-    start = logs_of(typical(pairs))
+    start = logs_of(typical(len(orders.pairs)))
     others = start + rng.normal(scale=0.7, size=(4, len(start)))
     for at in others:
-        difference = _loss(at, points, pairs / 10)[0] - _loss(start, points, pairs / 10)[0]
+        difference = _loss(at, points)[0] - _loss(start, points)[0]
         expected = log_posterior(start, orders, indices, y) - log_posterior(at, orders, indices, y)
         assert difference == pytest.approx(expected / 18, rel=1e-9)
         likelihood = log_likelihood(at, orders, indices, y)
@@ -121,12 +113,12 @@ def test_the_loss_is_the_negative_log_posterior_of_each_trial(orders: Orders) ->
 
 
 def test_priors_of_any_shape_are_those_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "_OUTPUT_SCALE_PRIOR", (3.5, 0.7))
-    monkeypatch.setattr(fitting, "_NOISE_PRIOR", (-1.0, 0.6))
+    monkeypatch.setattr(kernel, "_OUTPUT_SCALE_PRIOR", (3.5, 0.7))
+    monkeypatch.setattr(kernel, "_NOISE_PRIOR", (-1.0, 0.6))
     output, noise = stats.gamma(3.5, scale=1 / 0.7), stats.lognorm(0.6, scale=math.exp(-1.0))
 
     def ours(by_output: float, by_noise: float) -> float:
-        return _prior(np.full(10, 5.0), 2.2 * math.exp(by_output), 0.4 * math.exp(by_noise))[0]
+        return log_prior(np.full(10, 5.0), 2.2 * math.exp(by_output), 0.4 * math.exp(by_noise))[0]
 
     def theirs(by_output: float, by_noise: float) -> float:
         return float(
@@ -134,7 +126,7 @@ def test_priors_of_any_shape_are_those_of_scipy(monkeypatch: pytest.MonkeyPatch)
         )
 
     assert ours(1.3, -0.7) - ours(0, 0) == pytest.approx(theirs(1.3, -0.7) - theirs(0, 0))
-    slope = _prior(np.full(10, 5.0), 2.2, 0.4)[1]
+    slope = log_prior(np.full(10, 5.0), 2.2, 0.4)[1]
     assert slope[-2] == pytest.approx((theirs(1e-5, 0) - theirs(-1e-5, 0)) / 2e-5)
     assert slope[-1] == pytest.approx((theirs(0, 1e-5) - theirs(0, -1e-5)) / 2e-5)
 
@@ -145,11 +137,11 @@ def test_the_gradient_is_that_of_numeric_differentiation(orders: Orders) -> None
     indices = orders.draw(rng, 12).tolist()
     points = Points.of(orders, indices + indices[:3], values(15))
     at = np.concatenate([rng.normal(1.5, 0.3, len(orders.pairs)), [0.2, -1.0, 0.3]])
-    _, gradient = _loss(at, points, 1.7)
+    _, gradient = _loss(at, points)
     for k in [*range(0, len(at) - 3, len(at) // 13), -3, -2, -1]:
         step = np.zeros(len(at))
         step[k] = 1e-6
-        above, below = _loss(at + step, points, 1.7)[0], _loss(at - step, points, 1.7)[0]
+        above, below = _loss(at + step, points)[0], _loss(at - step, points)[0]
         assert gradient[k] == pytest.approx((above - below) / 2e-6, abs=1e-7)
 
 
@@ -229,6 +221,58 @@ def test_a_fit_keeps_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (during, threads()) == ([{1}], {2})
 
 
+@pytest.fixture
+def fitted_to(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The orders that fits are made to, one after the other; none is found."""
+    made: list[tuple[int, ...]] = []
+
+    def notes(*given: object, args: tuple[Points], **options: object) -> None:
+        made.append(args[0].indices)
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr(fitting, "minimize", notes)
+    return made
+
+
+def observed(number: int, seed: int = 0) -> Points:
+    """The first of 300 different orders of hosts."""
+    indices = np.random.default_rng(0).choice(HOSTS.total, 300, replace=False)[:number]
+    return Points.of(HOSTS, indices.tolist(), np.random.default_rng(seed).normal(size=number))
+
+
+@pytest.mark.parametrize("number", [2, 127, 128])
+def test_up_to_128_orders_every_look_fits_to_all(
+    number: int, fitted_to: list[tuple[int, ...]]
+) -> None:
+    fits, points = Fits(), observed(number)
+    fits.of(points)
+    fits.of(points)
+    assert fitted_to == [points.indices] * 2
+
+
+def test_beyond_them_a_fit_holds_until_there_are_a_tenth_more(
+    fitted_to: list[tuple[int, ...]],
+) -> None:
+    fits = Fits()
+    found = [fits.of(observed(number)) for number in (129, 140, 141, 155, 156, 157)]
+    every = observed(300).indices
+    assert fitted_to == [every[:128], every[:141], every[:156]]
+    assert found[0] is found[1] is not found[2] is found[3] is not found[4] is found[5]
+
+
+def test_a_fit_to_many_is_to_256_of_them_evenly_taken(fitted_to: list[tuple[int, ...]]) -> None:
+    points = observed(285)  # 282 is a step of a tenth
+    Fits().of(points)
+    assert fitted_to == [tuple(points.indices[k * 281 // 255] for k in range(256))]
+
+
+def test_a_fit_to_other_values_is_another(fitted_to: list[tuple[int, ...]]) -> None:
+    fits, some, others = Fits(), observed(130, seed=1), observed(130, seed=2)
+    for points in (some, some, others, others, some, others):
+        fits.of(points)
+    assert len(fitted_to) == 4
+
+
 @pytest.mark.slow
 def test_the_fit_is_as_good_as_botorch_s() -> None:
     """BoTorch's own model of the same priors, fitted by its own optimiser, on all trials."""
@@ -247,13 +291,13 @@ def test_the_fit_is_as_good_as_botorch_s() -> None:
         indices = TYPES.draw(rng, 25).tolist()
         y = TYPES.precedence(indices) @ rng.normal(size=10) + 0.5 * rng.normal(size=25)
         y = (y - y.mean()) / y.std(ddof=1)
-        kernel = CategoricalKernel(
+        categorical = CategoricalKernel(
             ard_num_dims=10, lengthscale_constraint=Interval(0.05, 5.0).double()
         )
-        kernel.register_prior(
+        categorical.register_prior(
             "lengthscale_prior", GammaPrior(3.0, 0.5), lambda it: 10 * it.lengthscale
         )
-        scaled = ScaleKernel(kernel, outputscale_prior=GammaPrior(2.0, 1.5))
+        scaled = ScaleKernel(categorical, outputscale_prior=GammaPrior(2.0, 1.5))
         likelihood = GaussianLikelihood(
             noise_prior=LogNormalPrior(-2.0, 1.0), noise_constraint=Interval(1e-4, 2.0)
         )
@@ -264,16 +308,16 @@ def test_the_fit_is_as_good_as_botorch_s() -> None:
             covar_module=scaled,
             outcome_transform=None,
         )
-        kernel.lengthscale, scaled.outputscale, likelihood.noise = 0.5, 1.0, 0.1
+        categorical.lengthscale, scaled.outputscale, likelihood.noise = 0.5, 1.0, 0.1
         fit_gpytorch_mll(ExactMarginalLogLikelihood(likelihood, model), max_attempts=1)
     points = Points.of(TYPES, indices, y)
     theirs = np.concatenate(
         [
-            np.log(10 * kernel.lengthscale.detach().numpy()[0]),
+            np.log(10 * categorical.lengthscale.detach().numpy()[0]),
             [math.log(scaled.outputscale.item()), math.log(likelihood.noise.item())],
             [model.mean_module.constant.item()],
         ]
     )
     at = logs_of(fitted(points))
-    assert _loss(at, points, 1.0)[0] <= _loss(theirs, points, 1.0)[0] + 1e-5
+    assert _loss(at, points)[0] <= _loss(theirs, points)[0] + 1e-5
     np.testing.assert_allclose(at, theirs, atol=0.05)

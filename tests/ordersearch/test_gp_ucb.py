@@ -1,42 +1,68 @@
-"""GP-UCB at its edges; what it picks and why is tested in `test_strategies.py`."""
+"""What GP-UCB picks and why, and its acquisition function."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.ordersearch.quick import HOSTS, SUBNETS, complied, failed, trials_of
-from tests.refused import refused
+from tests.ordersearch.quick import (
+    EVERY,
+    HOSTS,
+    PAIRS,
+    PRECEDENCE,
+    SUBNETS,
+    complied,
+    failed,
+    trials_of,
+)
 from workflow_rl.ordersearch.candidates import spread_out
-from workflow_rl.ordersearch.gp_ucb import GpUcb
-from workflow_rl.ordersearch.model import OrderGP
-from workflow_rl.ordersearch.strategies import Decision
-from workflow_rl.workflow.orders import TYPES, Orders
+from workflow_rl.ordersearch.gp_ucb import (
+    GpUcb,
+    compliance_chance,
+    compliance_margin,
+    constrained_improvement,
+    upper_confidence_bound,
+)
+from workflow_rl.ordersearch.model import OrderGP, Posterior
+from workflow_rl.ordersearch.strategies import Decision, TriedOrder
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders
+
+WORTH = np.array([3.0, -1.0, 2.0, 0.5, 1.5, -2.0, 1.0, 0.3, -0.7, 2.5])
 
 
-def made(orders: Orders, beta: float = 2.0, design: int = 0) -> GpUcb:
-    return GpUcb(orders, beta, threshold=0.95, design=design, seed=0)
+def made(orders: Orders = TYPES, beta: float = 2.0, design: int = 0, seed: int = 0) -> GpUcb:
+    return GpUcb(orders, beta, threshold=0.95, design=design, seed=seed)
 
 
-def test_a_design_has_at_most_120_orders_and_no_more_than_there_are() -> None:
+def good_trials(orders: list[int]) -> list[TriedOrder]:
+    return trials_of(orders, -30 + PRECEDENCE[orders] @ WORTH)
+
+
+def believed(trials: list[TriedOrder]) -> Posterior:
+    return OrderGP(TYPES, [o.order for o in trials], [o.value for o in trials]).posterior(EVERY)
+
+
+def test_a_design_has_no_more_orders_than_there_are() -> None:
     strategy = made(SUBNETS, design=120)
     row = spread_out(SUBNETS, 6, 0)
     assert [strategy.pick([], row[:k]).order for k in range(6)] == row
     assert strategy.pick([], row).reason == "explore"
-    refused("from 0 to 120, not 121", made, SUBNETS, design=121)
 
 
 def test_an_order_of_the_design_that_is_tried_once_more_is_not_next_again() -> None:
     design = spread_out(TYPES, 4, 0)
     seen = [complied(design[0])]
-    assert made(TYPES, design=4).pick(seen, design[:1]) == Decision(design[1], "design")
-    assert made(TYPES, design=2).pick(seen, design[1:2]).reason != "design"
+    assert made(design=4).pick(seen, design[:1]) == Decision(design[1], "design")
+    assert made(design=2).pick(seen, design[1:2]).reason != "design"
 
 
 def test_values_are_believed_from_the_second_order_that_complied_on() -> None:
     seen = [failed(0, 0.5), complied(60, -20.0), complied(119, -25.0)]
-    one, two = made(TYPES).pick(seen[:2], []), made(TYPES).pick(seen, [])
+    one, two = made().pick(seen[:2], []), made().pick(seen, [])
     assert math.isnan(one.ucb)
     assert one.score == one.compliance_chance
     assert two.ucb > two.mean
@@ -44,7 +70,7 @@ def test_values_are_believed_from_the_second_order_that_complied_on() -> None:
 
 
 def test_while_too_few_complied_the_best_three_are_those_most_likely_to() -> None:
-    decision = made(TYPES).pick([failed(o, 0.6 + o / 500) for o in (0, 17, 60, 99)], [])
+    decision = made().pick([failed(o, 0.6 + o / 500) for o in (0, 17, 60, 99)], [])
     assert decision.top[0] == (decision.order, decision.score)
     chances = [chance for _, chance in decision.top]
     assert chances == sorted(chances, reverse=True)
@@ -94,3 +120,182 @@ def test_looks_fall_with_the_square_of_the_orders_tried(tried: int, looks: int) 
 
 def test_the_first_order_of_too_many_to_list_is_any_of_them() -> None:
     assert HOSTS.holds(made(HOSTS).pick([], []).order)
+
+
+def test_the_design_comes_first_whatever_is_seen_or_under_way() -> None:
+    design = spread_out(TYPES, 4, 0)
+    strategy = made(design=4)
+    assert strategy.pick([], []) == Decision(design[0], "design")
+    assert strategy.pick([], design[:2]) == Decision(design[2], "design")
+    assert strategy.pick([failed(design[0])], [design[1]]) == Decision(design[2], "design")
+    assert strategy.pick([complied(design[3], 0.0)], [design[0]]) == Decision(design[1], "design")
+    assert strategy.pick(good_trials(design), []).reason != "design"
+
+
+def test_without_a_design_the_first_picks_spread_out_by_themselves() -> None:
+    strategy = made(design=0)
+    picks: list[int] = []
+    for _ in range(4):
+        picks.append(strategy.pick([], picks).order)
+    assert len(set(picks)) == 4
+    assert TYPES.distance(picks[0], picks[1]) == len(PAIRS)
+    assert min(TYPES.distance(a, b) for a, b in itertools.combinations(picks, 2)) >= 4
+
+
+def test_the_pick_has_the_highest_bound_of_all_120() -> None:
+    trials = good_trials([0, 23, 57, 88, 119])
+    decision = made(beta=1.5).pick(trials, [])
+    belief = believed(trials)
+    bound = belief.mean + 1.5 * belief.deviation
+    assert decision.order == int(np.argmax(bound))
+    assert decision.ucb == pytest.approx(bound.max())
+    assert decision.mean == pytest.approx(belief.mean[decision.order])
+    assert decision.deviation == pytest.approx(belief.deviation[decision.order])
+    assert decision.compliance_chance == 1.0
+
+
+@pytest.mark.parametrize("beta", [0.0, 2.0])
+def test_the_score_is_the_chance_times_the_promise_beyond_the_best_that_complied(
+    beta: float,
+) -> None:
+    good = good_trials([0, 23, 57, 88])
+    decision = made(beta=beta).pick([*good, failed(119)], [44])
+    best = believed(good).mean[[o.order for o in good]].max()
+    assert decision.ucb == pytest.approx(decision.mean + beta * decision.deviation)
+    assert 0 < decision.compliance_chance < 1
+    assert decision.score == pytest.approx(decision.compliance_chance * (decision.ucb - best))
+    assert decision.top[0] == (decision.order, decision.score)
+    scores = [score for _, score in decision.top]
+    assert scores == sorted(scores, reverse=True)
+    assert len({order for order, _ in decision.top}) == 3
+
+
+def test_a_greedy_search_exploits_and_a_curious_one_explores() -> None:
+    trials = good_trials([0, 23, 57, 88, 119, 40, 71])
+    assert made(beta=0.0).pick(trials, []).reason == "exploit"
+    assert made(beta=50.0).pick(trials, []).reason == "explore"
+
+
+def test_to_explore_is_to_pick_any_other_than_the_one_believed_best() -> None:
+    trials = good_trials([0, 6, 12, 18, 24, 30, 1, 2, 3])
+    decision = made(beta=0.5).pick(trials, [])
+    assert 0.01 < believed(trials).mean.max() - decision.mean < 0.9
+    assert decision.reason == "explore"
+
+
+def test_ties_break_by_the_lowest_index() -> None:
+    # All values equal: the bound is highest where the deviation is, at equals far from the tried.
+    trials = [complied(0, -20.0), complied(119, -20.0)]
+    belief = believed(trials)
+    equals = np.flatnonzero(np.isclose(belief.deviation, belief.deviation.max(), rtol=1e-12))
+    assert len(equals) > 1
+    picks = {made(seed=seed, design=2).pick(trials, []).order for seed in range(5)}
+    assert picks == {int(equals[0])}
+
+
+@pytest.mark.parametrize("orders", [TYPES, HOSTS], ids=["types", "hosts"])
+def test_orders_under_way_are_not_picked_again(orders: Orders) -> None:
+    strategy, tried = made(orders=orders), spread_out(orders, 6, 0)
+    trials = trials_of(tried, np.random.default_rng(0).normal(size=6))
+    pending: list[int] = []
+    for _ in range(4):
+        pending.append(strategy.pick(trials, pending).order)
+    assert len(set(pending)) == 4
+
+
+def test_orders_that_failed_do_not_enter_the_model_of_the_value() -> None:
+    trials = good_trials([0, 23, 57, 88, 119])
+    with_failures = [
+        made().pick([*trials, failed(60, value=value), failed(61, value=value)], [])
+        for value in (-1e6, 1e6)
+    ]
+    assert with_failures[0] == with_failures[1]
+    alone = believed(trials).mean[with_failures[0].order]
+    assert with_failures[0].mean == pytest.approx(alone)
+
+
+def test_a_failure_lowers_the_chance_of_its_neighbours() -> None:
+    trials = [*good_trials([0, 23, 30]), failed(119, 0.3), failed(118, 0.35)]
+    strategy = made()
+    chance = compliance_chance(strategy._margin(strategy._compliance(trials), EVERY))
+    assert chance.shape == (NUM_ORDERS,)
+    assert ((chance > 0) & (chance < 1)).all()
+    near = [o for o in range(NUM_ORDERS) if TYPES.distance(o, 119) == 2]
+    far = [o for o in range(NUM_ORDERS) if TYPES.distance(o, 119) == 8]
+    assert chance[near].max() < chance[far].min()
+    assert chance[119] < 0.1
+    assert (
+        compliance_chance(strategy._margin(strategy._compliance(trials[:3]), EVERY)) == 1.0
+    ).all()
+
+
+def test_while_everything_fails_it_goes_on_with_untried_orders() -> None:
+    strategy = made(design=4)
+    trials: list[TriedOrder] = []
+    for number in range(25):
+        decision = strategy.pick(trials, [])
+        assert decision.order not in {o.order for o in trials}
+        assert decision.reason == ("design" if number < 4 else "explore")
+        trials.append(failed(decision.order, 0.5 + 0.01 * (number % 7)))
+    assert math.isnan(decision.ucb)
+    assert 0 <= decision.compliance_chance < 0.5
+    assert len(decision.top) == 3
+
+
+def test_far_from_compliance_it_still_knows_which_way_is_up() -> None:
+    # The chance is 0 to rounding everywhere; near order 0 compliance is better all the same.
+    trials = [failed(o, 0.5 - 0.01 * TYPES.distance(o, 0)) for o in spread_out(TYPES, 30, 1)]
+    decision = made().pick(trials, [])
+    assert decision.compliance_chance < 1e-12
+    assert TYPES.distance(decision.order, 0) <= 3
+    everything = [failed(order, 0.9 if order == 33 else 0.1) for order in range(NUM_ORDERS)]
+    assert TYPES.distance(made().pick(everything, []).order, 33) <= 1
+
+
+def test_a_first_success_leads_to_its_surroundings() -> None:
+    trials = [failed(o, 0.2) for o in spread_out(TYPES, 12, 0) if o != 60] + [complied(60, -20.0)]
+    decision = made().pick(trials, [])
+    assert decision.reason == "explore"
+    assert 0 < TYPES.distance(decision.order, 60) <= 2
+
+
+def belief(mean: list[float], deviation: list[float], noise: float = 0.0) -> Posterior:
+    return Posterior(np.array(mean), np.array(deviation), noise, 5.0)
+
+
+def test_the_bound_is_as_many_deviations_above_the_mean_as_asked_for() -> None:
+    value = belief([-10.0, -12.0, -9.0], [1.0, 3.0, 0.0])
+    assert upper_confidence_bound(value, 2.0).tolist() == [-8.0, -6.0, -9.0]
+    assert upper_confidence_bound(value, 0.0).tolist() == [-10.0, -12.0, -9.0]
+
+
+def test_the_chance_weighs_what_is_promised_and_only_that() -> None:
+    bound, chance = np.array([-8.0, -6.0, -10.0, -13.0]), np.array([0.5, 0.0, 0.5, 0.1])
+    assert constrained_improvement(bound, -10.0, chance).tolist() == [1.0, 0.0, 0.0, -3.0]
+    little, chance = np.array([-9.5, -10.5]), np.array([0.5, 0.5])
+    assert constrained_improvement(little, -10.0, chance).tolist() == [0.25, -0.5]
+
+
+@given(
+    st.lists(st.integers(-500, 500), min_size=3, max_size=20, unique=True),
+    st.integers(-500, 500),
+    st.floats(0.01, 1.0),
+)
+def test_with_equal_chances_the_ranking_is_that_of_the_bound(
+    bounds: list[int], best: int, chance: float
+) -> None:
+    bound = np.array(bounds, float)
+    score = constrained_improvement(bound, float(best), np.full(len(bounds), chance))
+    assert np.argsort(score).tolist() == np.argsort(bound).tolist()
+
+
+def test_the_margin_counts_deviations_of_an_observation_from_one_deviation_above_the_mean() -> None:
+    compliance = belief([0.9, 0.95, 0.5], [0.03, 0.0, 0.3], noise=0.04)
+    assert compliance_margin(compliance, 0.95) == pytest.approx(
+        [(0.93 - 0.95) / 0.05, 0.0, (0.8 - 0.95) / np.hypot(0.3, 0.04)]
+    )
+
+
+def test_the_chance_is_the_normal_distribution_function() -> None:
+    margin = np.array([-np.inf, -1.959964, 0.0, 1.959964, np.inf])
+    np.testing.assert_allclose(compliance_chance(margin), [0.0, 0.025, 0.5, 0.975, 1.0], atol=1e-6)

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from tests.ordersearch.quick import EVERY, HOSTS, PRECEDENCE
 from workflow_rl.ordersearch.fitting import features_of
-from workflow_rl.ordersearch.kernel import LONGEST, SHORTEST, covariance, scale_of
+from workflow_rl.ordersearch.kernel import covariance, typical
 from workflow_rl.workflow.orders import TYPES, Orders
+
+SHORTEST, LONGEST = 0.5, 50.0
 
 
 def covariances(lengthscales: Any, orders: Orders = TYPES, at: Any = EVERY) -> NDArray[np.float64]:
@@ -48,15 +50,9 @@ def test_no_covariance_is_beyond_the_variance_by_rounding() -> None:
         assert covariances(rng.uniform(SHORTEST, 1.0, size=10)).max() <= 1.0
 
 
-def test_lengthscales_grow_with_the_number_of_pairs_from_those_of_five_units_on() -> None:
-    assert scale_of(len(TYPES.pairs)) == 1.0
-    assert scale_of(len(HOSTS.pairs)) == pytest.approx(6.6)
-    assert scale_of(3) == pytest.approx(0.3)
-
-
 def test_orders_of_twelve_units_have_a_covariance() -> None:
     at = HOSTS.draw(np.random.default_rng(0), 60)
-    given = covariances(scale_of(66) * 5.0, HOSTS, at)
+    given = covariances(typical(66).lengthscales, HOSTS, at)
     assert np.linalg.eigvalsh(given).min() > 0
     # Two orders drawn at random are as alike as two of five units are, on average.
     apart = given[np.triu_indices(60, 1)].mean()

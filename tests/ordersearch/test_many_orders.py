@@ -8,7 +8,7 @@ from tests.ordersearch.quick import FEW, HOSTS, complied, made, tried
 from tests.refused import refused
 from workflow_rl.config import STRATEGIES, TrainConfig
 from workflow_rl.ordersearch.candidates import promising, spread_out
-from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.finding import recommend
 from workflow_rl.ordersearch.strategies import TriedOrder, by_merit
 from workflow_rl.workflow.orders import TYPES, Orders, orders_of
 

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tests.ordersearch.quick import EVERY, HOSTS, PAIRS, PRECEDENCE
-from tests.refused import refused
-from workflow_rl.ordersearch import fitting
-from workflow_rl.ordersearch.fitting import Hyperparameters, Points, fitted, typical
-from workflow_rl.ordersearch.model import Fits, OrderGP
+from workflow_rl.ordersearch.fitting import Fits, Points, fitted
+from workflow_rl.ordersearch.kernel import Hyperparameters, typical
+from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 DIFFERENT = PRECEDENCE[:, None] != PRECEDENCE[None]  # (120, 120, 10)
@@ -175,21 +174,6 @@ def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
     np.testing.assert_array_equal(first.deviation, second.deviation)
 
 
-def test_where_nothing_can_be_fitted_the_typical_values_stay(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fails(*given: object, **options: object) -> None:
-        raise RuntimeError("singular")
-
-    monkeypatch.setattr(fitting, "minimize", fails)
-    orders, values = sample(8, 10, 0.5)
-    gp = OrderGP(TYPES, orders, values)
-    assert gp.hyperparameters.lengthscales == pytest.approx(typical(len(PAIRS)).lengthscales)
-    mean, deviation = dense(gp, orders, values)
-    np.testing.assert_allclose(gp.posterior(EVERY).mean, mean, rtol=1e-6)
-    np.testing.assert_allclose(gp.posterior(EVERY).deviation, deviation, rtol=1e-4)
-
-
 def test_an_order_s_belief_does_not_depend_on_what_is_asked_beside_it() -> None:
     gp = OrderGP(TYPES, *sample(9, 12, 0.5))
     some = gp.posterior([5, 77], [3])
@@ -210,73 +194,3 @@ def test_orders_of_twelve_units_are_told_apart_by_the_pairs_that_matter() -> Non
     assert np.corrcoef(belief.mean, values[150:])[0, 1] > 0.95
     lengthscales = gp.hyperparameters.lengthscales
     assert set(np.argsort(lengthscales)[:2].tolist()) == {3, 40}
-
-
-@pytest.fixture
-def fitted_to(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The orders that fits are made to, one after the other; none is found."""
-    made: list[tuple[int, ...]] = []
-
-    def notes(*given: object, args: tuple[Points, float], **options: object) -> None:
-        made.append(args[0].indices)
-        raise RuntimeError("enough")
-
-    monkeypatch.setattr(fitting, "minimize", notes)
-    return made
-
-
-def observed(number: int, seed: int = 0) -> Points:
-    """The first of 300 different orders of hosts."""
-    indices = np.random.default_rng(0).choice(HOSTS.total, 300, replace=False)[:number]
-    return Points.of(HOSTS, indices.tolist(), np.random.default_rng(seed).normal(size=number))
-
-
-@pytest.mark.parametrize("number", [2, 127, 128])
-def test_up_to_128_orders_every_look_fits_to_all(
-    number: int, fitted_to: list[tuple[int, ...]]
-) -> None:
-    fits, points = Fits(), observed(number)
-    fits.of(points)
-    fits.of(points)
-    assert fitted_to == [points.indices] * 2
-
-
-def test_beyond_them_a_fit_holds_until_there_are_a_tenth_more(
-    fitted_to: list[tuple[int, ...]],
-) -> None:
-    fits = Fits()
-    found = [fits.of(observed(number)) for number in (129, 140, 141, 155, 156, 157)]
-    every = observed(300).indices
-    assert fitted_to == [every[:128], every[:141], every[:156]]
-    assert found[0] is found[1] is not found[2] is found[3] is not found[4] is found[5]
-
-
-def test_a_fit_to_many_is_to_256_of_them_evenly_taken(fitted_to: list[tuple[int, ...]]) -> None:
-    points = observed(285)  # 282 is a step of a tenth
-    Fits().of(points)
-    assert fitted_to == [tuple(points.indices[k * 281 // 255] for k in range(256))]
-
-
-def test_a_fit_to_other_values_is_another(fitted_to: list[tuple[int, ...]]) -> None:
-    fits, some, others = Fits(), observed(130, seed=1), observed(130, seed=2)
-    for points in (some, some, others, others, some, others):
-        fits.of(points)
-    assert len(fitted_to) == 4
-
-
-@pytest.mark.parametrize(
-    ("orders", "values", "complaint"),
-    [
-        ([1, 2], [0.0, float("nan")], "the value of order 2 must be a number, not nan"),
-        ([1, 2], [float("-inf"), 0.0], "the value of order 1 must be a number, not -inf"),
-        ([1, 120], [0.0, 1.0], "an observed order must be a whole number from 0 to 119, not 120"),
-        ([-1, 2], [0.0, 1.0], "an observed order must be a whole number from 0 to 119, not -1"),
-        ([], [], "not 0 values for 0 orders"),
-        ([1, 2], [0.0], "not 1 values for 2 orders"),
-        ([1], [0.0, 1.0], "not 2 values for 1 orders"),
-    ],
-)
-def test_what_cannot_be_observed_is_refused(
-    orders: list[int], values: list[float], complaint: str
-) -> None:
-    refused(complaint, OrderGP, TYPES, orders, values)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from tests.ordersearch.quick import EVERY, PRECEDENCE, complied, failed, trials_of
-from tests.refused import refused
+from workflow_rl.ordersearch.finding import Recommendation, recommend
 from workflow_rl.ordersearch.model import OrderGP
-from workflow_rl.ordersearch.recommend import Recommendation, recommend
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 
@@ -81,7 +80,3 @@ def test_of_better_orders_it_is_one_if_one_of_them_complied() -> None:
     seen.append(failed(7, 0.4, -1.0))
     assert recommend(TYPES, seen, among={50, 100, 7}).order == 50
     assert recommend(TYPES, seen, among={7, 8}).order == recommend(TYPES, seen).order == 3
-
-
-def test_nothing_tried_is_refused() -> None:
-    refused("nothing was tried", recommend, TYPES, [])

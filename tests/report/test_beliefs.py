@@ -2,7 +2,7 @@ import pytest
 
 from tests.ordersearch.quick import quick_search, tried
 from tests.report.runs import pairwise
-from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.finding import recommend
 from workflow_rl.report.findings import fit_orders
 from workflow_rl.workflow.orders import TYPES
 

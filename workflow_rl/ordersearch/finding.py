@@ -1,15 +1,15 @@
-"""What a search found: which pairs matter, what cannot be told apart, and which orders are equal.
+"""What a search found: which pairs matter, which orders are equal, and which one to hand over.
 
 One computation, which the terminal, `summary.json` and the report tell in the same words.
 """
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Estimate, Floats
@@ -66,12 +66,12 @@ class Finding:
 
     tried: int  # trials
     compliant: int  # of them; the rest of what is found is about these
-    effects: tuple[PairEffect, ...]  # of every pair that can matter, the clear ones first
-    either: tuple[PairEffect, ...]  # at least one of these matters, the trials cannot tell which
     idle: tuple[str, ...]  # units whose places make no difference by the rules of the game
     equals: tuple[int, ...]  # orders that are best and equal, none of `unmet`: all, or if ...
     equal_orders: int  # ... these are too many to list, those tried
-    explained: float  # share of the trials' variance that the pairs explain, NaN if unknown
+    effects: tuple[PairEffect, ...] = ()  # of every pair that can matter, the clear ones first
+    either: tuple[PairEffect, ...] = ()  # at least one matters, the trials cannot tell which
+    explained: float = math.nan  # share of the trials' variance that the pairs explain, if known
     unmet: tuple[UnmetPair, ...] = ()  # that were tried, and never complied with
 
     @property
@@ -139,68 +139,53 @@ class Finding:
 
 
 def conclude(orders: Orders, seen: Sequence[TriedOrder], red_agent: str) -> Finding:
-    """Tells what trials against a red agent have found; only those that complied count.
-
-    Args:
-        orders: those that were searched.
-        seen: the trials.
-        red_agent: who attacked.
-    """
+    """Tells what trials against a red agent have found; only those that complied count."""
     used = [o for o in seen if o.is_compliant]
-    able = _pairs_that_can_matter(orders, red_agent)
-    idle = tuple(orders.units.names[unit] for unit in orders.idle_units(red_agent))
+    names, idle = orders.units.names, orders.idle_units(red_agent)
+    # Only pairs that may be arranged either way, of units whose places can matter.
+    able = [
+        pair
+        for pair, units in enumerate(orders.pairs)
+        if not set(units) & set(idle) and orders.is_free(*units)
+    ]
     values = np.array([o.value for o in used])
     unmet = _unmet(orders, seen, able)
-    known = _without(orders, unmet)
-    all_equal = _best_by(known, {}, used)
-    nothing = Finding(len(seen), len(used), (), (), idle, *all_equal, math.nan, unmet)
-    if len(used) < FEWEST or not values.std() > 0 or not len(able):
-        return nothing
+    known = _requiring(orders, [(pair.second, pair.first) for pair in unmet])
+    equals, number = _best_by(known, {}, used)
+    cannot_matter = tuple(names[unit] for unit in idle)
+    finding = Finding(len(seen), len(used), cannot_matter, equals, number, unmet=unmet)
+    if len(used) < FEWEST or not values.std() > 0 or not able:
+        return finding
     features = orders.precedence([o.order for o in used])[:, able] / 2.0
     weights = weigh_pairs(features, values)
     clear = clear_pairs(weights)
     either = alternatives(weights, clear)
     if len(either) > _MOST_ALTERNATIVES:
         either = []
-    effects = {
-        k: _effect(
-            [orders.units.names[unit] for unit in orders.pairs[able[k]]],
+    effects = [
+        _effect(
+            [names[unit] for unit in orders.pairs[pair]],
             weights.estimate(k),
-            float(p),
+            float(weights.probability[k]),
             k in clear,
             features[:, k],
         )
-        for k, p in enumerate(weights.probability)
-    }
-    by_size = sorted(effects, key=lambda k: (k not in clear, -effects[k].worth.mean, k))
-    decisive = {int(able[k]): float(weights.worth[k]) for k in (*clear, *either)}
+        for k, pair in enumerate(able)
+    ]
+    decisive = {able[k]: float(weights.worth[k]) for k in (*clear, *either)}
     equals, number = _best_by(known, decisive, used)
-    return Finding(
-        tried=len(seen),
-        compliant=len(used),
-        effects=tuple(effects[k] for k in by_size),
-        either=tuple(effects[k] for k in either),
-        idle=idle,
+    return replace(
+        finding,
         equals=equals,
         equal_orders=number,
+        effects=tuple(sorted(effects, key=lambda e: (not e.is_clear, -e.worth.mean))),
+        either=tuple(effects[k] for k in either),
         explained=weights.explained,
-        unmet=unmet,
     )
 
 
-def _pairs_that_can_matter(orders: Orders, red_agent: str) -> NDArray[np.int64]:
-    """Returns the pairs that may be arranged either way, of units whose places can matter."""
-    idle = orders.idle_units(red_agent)
-    free = [
-        pair
-        for pair, units in enumerate(orders.pairs)
-        if not set(units) & set(idle) and orders.is_free(*units)
-    ]
-    return np.array(free, np.int64)
-
-
 def _unmet(
-    orders: Orders, seen: Sequence[TriedOrder], able: NDArray[np.int64]
+    orders: Orders, seen: Sequence[TriedOrder], able: Sequence[int]
 ) -> tuple[UnmetPair, ...]:
     """Returns the pairs that only trials which did not comply have; none if they are many."""
     complied, failed = (
@@ -217,12 +202,9 @@ def _unmet(
     return tuple(found) if len(complied) and len(found) <= _MOST_ALTERNATIVES else ()
 
 
-def _without(orders: Orders, unmet: Sequence[UnmetPair]) -> Orders:
-    """Returns the orders without those of which only is known that none complied."""
-    if not unmet:
-        return orders
-    met = [(pair.second, pair.first) for pair in unmet]
-    return Orders(orders.units, Requirements.of([*orders.required.pairs, *met], orders.units))
+def _requiring(orders: Orders, pairs: Sequence[tuple[str, str]]) -> Orders:
+    """Returns the orders that also have the first unit of each pair before the second."""
+    return Orders(orders.units, Requirements.of([*orders.required.pairs, *pairs], orders.units))
 
 
 def _best_by(
@@ -238,20 +220,16 @@ def _best_by(
         worth: of pairs, the first before the second over the reverse.
         used: trials of some of them.
     """
-    pairs, values = list(worth), np.array(list(worth.values()))
     candidates = orders.listed() if orders.is_listable else np.unique([o.order for o in used])
-    value = orders.precedence(candidates)[:, pairs] @ values
+    value = orders.precedence(candidates)[:, list(worth)] @ np.array(list(worth.values()))
     best = candidates[value >= value.max(initial=-np.inf) - _ROUNDING].tolist()
-    if orders.is_listable:
-        return tuple(best), len(best)
-    names = orders.units.names
-    ways = [orders.pairs[pair][:: 1 if worth[pair] >= 0 else -1] for pair in pairs]
-    told = [(names[first], names[second]) for first, second in ways]
-    try:
-        required = Requirements.of([*orders.required.pairs, *told], orders.units)
-    except InvalidInputError:  # no order has all of them
-        return tuple(best), len(best)
-    return tuple(best), Orders(orders.units, required).count
+    number = len(best)
+    if not orders.is_listable:
+        names = orders.units.names
+        ways = [orders.pairs[pair][:: 1 if by >= 0 else -1] for pair, by in worth.items()]
+        with contextlib.suppress(InvalidInputError):  # no order has all of them
+            number = _requiring(orders, [(names[a], names[b]) for a, b in ways]).count
+    return tuple(best), number
 
 
 def _effect(
@@ -285,3 +263,80 @@ def _complied(number: int) -> str:
 
 def _points(worth: Estimate) -> str:
     return f"{worth.mean:.1f} points an episode ({worth.low:.1f} to {worth.high:.1f})"
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The order to hand over, and why."""
+
+    tried: tuple[TriedOrder, ...]  # its trials, those that complied if it did; at least one
+    mean: float  # believed value of the order: luck of a single trial is taken out
+    deviation: float  # of that belief; NaN if it rests on trials of this order alone
+    reason: str
+
+    @property
+    def order(self) -> int:
+        """The order."""
+        return self.tried[0].order
+
+    @property
+    def is_compliant(self) -> bool:
+        """Whether it complied."""
+        return self.tried[0].is_compliant
+
+    @property
+    def observed(self) -> float:
+        """Mean of the values observed."""
+        return math.fsum(one.value for one in self.tried) / len(self.tried)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the recommendation as plain data."""
+        return {
+            "order": self.order,
+            "is_compliant": self.is_compliant,
+            "mean": self.mean,
+            "deviation": self.deviation,
+            "observed": self.observed,
+            "trials": len(self.tried),
+            "reason": self.reason,
+        }
+
+
+def recommend(
+    orders: Orders, seen: Sequence[TriedOrder], among: Collection[int] = ()
+) -> Recommendation:
+    """Returns the compliant tried order with the highest believed value.
+
+    With fewer than two compliant trials there is nothing to believe beyond what was observed; if
+    no order complied, it is the one that came closest.
+
+    Args:
+        orders: those there are.
+        seen: the trials, at least one.
+        among: orders that are better than others, as far as is known; if one of them complied, it
+            is one of them.
+    """
+    compliant = [o for o in seen if o.is_compliant]
+    if not compliant:
+        closest = max(seen, key=lambda o: (o.compliance, o.value, -o.order))
+        return _alone(closest, "no order complied; this one came closest")
+    if len(compliant) < 2:
+        return _alone(compliant[0], "the only one that complied")
+    from workflow_rl.ordersearch.model import OrderGP
+
+    tried = list(dict.fromkeys(o.order for o in compliant))
+    gp = OrderGP(orders, [o.order for o in compliant], [o.value for o in compliant])
+    belief = gp.posterior(tried)
+    place = {order: k for k, order in enumerate(tried)}
+    preferred = [order for order in tried if order in among] or tried
+    best = max(preferred, key=lambda order: (round(float(belief.mean[place[order]]), 9), -order))
+    return Recommendation(
+        tuple(o for o in compliant if o.order == best),
+        float(belief.mean[place[best]]),
+        float(belief.deviation[place[best]]),
+        "highest believed value of those that complied",
+    )
+
+
+def _alone(only: TriedOrder, reason: str) -> Recommendation:
+    return Recommendation((only,), only.value, math.nan, reason)

@@ -1,5 +1,9 @@
 """Fitting a Gaussian process over orders: the posterior of its hyper-parameters, maximised.
 
+Trials of one order are one point: their mean, as noisy as so many trials leave it, and their
+scatter, which tells of the noise. Nothing is lost by that (the likelihood is the same), and the
+cost grows with the orders tried, not with the trials.
+
 Likelihood and gradient are written out: with features of +1 and -1 every part of them is a matrix
 product, so that sixty-six lengthscales cost what ten do.
 """
@@ -12,44 +16,23 @@ from typing import Any, Final, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
-from workflow_rl.ordersearch.kernel import LONGEST, SHORTEST, covariance, scale_of
+from workflow_rl.estimates import Floats
+from workflow_rl.ordersearch.kernel import (
+    Hyperparameters,
+    covariance,
+    log_prior,
+    log_ranges,
+    typical,
+)
 from workflow_rl.workflow.orders import Indices, Orders
 
-# What the priors hold typical, values standardised: where a fit starts and, should it fail, stays.
-_LENGTHSCALE: Final = 5.0  # in pairs, of five units
-_OUTPUT_SCALE: Final = 1.0  # variance of orders
-_NOISE: Final = 0.1  # variance of an observation
-_NOISES: Final = (1e-4, 2.0)  # its range
-_OUTPUT_SCALES: Final = (1e-4, 1e4)
-# Gamma priors (shape, rate) of lengthscales and output scale, a log-normal one of the noise.
-_LENGTHSCALE_PRIOR: Final = (3.0, 0.5)
-_OUTPUT_SCALE_PRIOR: Final = (2.0, 1.5)
-_NOISE_PRIOR: Final = (-2.0, 1.0)
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Hyperparameters:
-    """What is fitted."""
-
-    lengthscales: Floats  # of each pair, in pairs ordered differently
-    mean: float  # of the values of all orders
-    deviation: float  # standard deviation of the value of an order before it is observed
-    noise: float  # standard deviation of an observation around the value
-
-    @property
-    def lengthscale(self) -> float:
-        """Pairs ordered differently over which the covariance falls by a factor of e, on average.
-
-        That is the harmonic mean: what adds up over pairs is the inverse of their lengthscales.
-        """
-        return float(1 / np.mean(1 / self.lengthscales))
+_ALWAYS: Final = 128  # points up to which every look fits anew
+_GROWTH: Final = 1.1  # beyond them a fit is made when there are so many times more points ...
+_MOST: Final = 256  # ... on so many of them, evenly taken
 
 
 @dataclass(frozen=True)
@@ -74,13 +57,8 @@ class Points:
         counts = np.bincount(where).astype(np.float64)
         means = np.bincount(where, values) / counts
         scatter = np.bincount(where, (values - means[where]) ** 2)
-        return cls(
-            tuple(place),
-            features_of(orders, tuple(place)),
-            torch.from_numpy(counts),
-            torch.from_numpy(means),
-            torch.from_numpy(scatter),
-        )
+        rows = map(torch.from_numpy, (counts, means, scatter))
+        return cls(tuple(place), features_of(orders, tuple(place)), *rows)
 
     def some(self, places: Indices) -> Self:
         """Returns the points at some places."""
@@ -93,12 +71,13 @@ class Points:
         counts = dict(zip(self.indices, self.counts.tolist(), strict=True))
         for index in indices:
             counts[int(index)] = counts.get(int(index), 0.0) + 1.0
-        new = tuple(index for index in counts if index not in set(self.indices))
+        everyone = tuple(counts)  # the observed ones come first
+        new = everyone[len(self) :]
         nothing = torch.zeros(len(new), dtype=torch.float64)
         return type(self)(
-            self.indices + new,
+            everyone,
             torch.cat([self.features, features_of(orders, new)]),
-            torch.tensor([counts[index] for index in (*self.indices, *new)], dtype=torch.float64),
+            torch.tensor(list(counts.values()), dtype=torch.float64),
             torch.cat([self.means, nothing]),
             torch.cat([self.scatter, nothing]),
         )
@@ -114,10 +93,29 @@ def features_of(orders: Orders, indices: Sequence[int] | Indices) -> Tensor:
     return torch.from_numpy(orders.precedence(indices).astype(np.float64))
 
 
-def typical(pairs: int) -> Hyperparameters:
-    """Returns what the priors hold typical."""
-    lengthscales = np.full(pairs, scale_of(pairs) * _LENGTHSCALE)
-    return Hyperparameters(lengthscales, 0.0, math.sqrt(_OUTPUT_SCALE), math.sqrt(_NOISE))
+class Fits:
+    """Hyper-parameters for a growing set of points: fitted seldom where points are many.
+
+    What is fitted depends on the points alone, not on what was asked before.
+    """
+
+    def __init__(self) -> None:
+        """Starts without any."""
+        self._last: tuple[bytes, Hyperparameters] | None = None
+
+    def of(self, points: Points) -> Hyperparameters:
+        """Returns the hyper-parameters for points in the order of their first trials."""
+        if len(points) <= _ALWAYS:
+            return fitted(points)
+        number = _ALWAYS
+        while number * _GROWTH < len(points):
+            number = math.ceil(number * _GROWTH)
+        places = np.unique(np.linspace(0, number - 1, min(number, _MOST)).astype(np.int64))
+        part = points.some(places)
+        key = part.key()
+        if self._last is None or self._last[0] != key:
+            self._last = key, fitted(part)
+        return self._last[1]
 
 
 def fitted(points: Points) -> Hyperparameters:
@@ -127,19 +125,17 @@ def fitted(points: Points) -> Hyperparameters:
         points: with standardised values.
     """
     pairs = points.features.shape[1]
-    start, scale = typical(pairs), scale_of(pairs)
-    lengths = (scale * SHORTEST, scale * LONGEST)
-    ranges = np.log([lengths] * pairs + [_OUTPUT_SCALES, _NOISES])
-    logs = np.log([*start.lengthscales, _OUTPUT_SCALE, _NOISE])
+    start = typical(pairs)
+    logs = np.log([*start.lengthscales, start.deviation**2, start.noise**2])
     try:
-        with _one_blas_thread():
+        with _blas().limit(limits=1, user_api="blas"):  # waiting for threads costs ten times a fit
             found: Any = minimize(
                 _loss,
                 np.append(logs, start.mean),
-                args=(points, scale),
+                args=(points,),
                 jac=True,
                 method="L-BFGS-B",
-                bounds=[*map(tuple, ranges), (None, None)],
+                bounds=[*map(tuple, log_ranges(pairs)), (None, None)],
             )
     except (ArithmeticError, RuntimeError):  # no Cholesky root, say
         return start
@@ -150,28 +146,22 @@ def fitted(points: Points) -> Hyperparameters:
     return Hyperparameters(np.exp(x[:-3]), float(x[-1]), deviation, noise)
 
 
-def _one_blas_thread() -> Any:
-    """Keeps scipy's small matrices to one thread: waiting for others costs ten times the fit."""
-    return _blas().limit(limits=1, user_api="blas")
-
-
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _loss(x: Floats, points: Points, scale: float) -> tuple[float, Floats]:
+def _loss(x: Floats, points: Points) -> tuple[float, Floats]:
     """Returns the negative log posterior per observation, and its gradient.
 
     Args:
         x: logarithms of the lengthscales, of the output scale and of the noise's variance; mean.
         points: what was observed.
-        scale: of the lengthscales.
     """
     lengthscales, output, noise = np.exp(x[:-3]), math.exp(x[-3]), math.exp(x[-2])
     observations = float(points.counts.sum())
     value, slope = _likelihood(points, lengthscales, output, noise, float(x[-1]))
-    value_prior, slope_prior = _prior(lengthscales / scale, output, noise)
+    value_prior, slope_prior = log_prior(lengthscales, output, noise)
     gradient = np.append(slope[:-1] + slope_prior, slope[-1])
     return -(value + value_prior) / observations, -gradient / observations
 
@@ -208,18 +198,3 @@ def _likelihood(
     by_noise += scatter / (2 * noise) - repeats / 2
     slope = np.concatenate([by_lengthscale, [everywhere / 2, by_noise, float(weights.sum())]])
     return value, slope
-
-
-def _prior(lengthscales: Floats, output: float, noise: float) -> tuple[float, Floats]:
-    """Returns the log density of the priors, and its gradient by the logarithms."""
-    shape, rate = _LENGTHSCALE_PRIOR
-    value = float(((shape - 1) * np.log(lengthscales) - rate * lengthscales).sum())
-    by_lengthscale = (shape - 1) - rate * lengthscales
-    shape, rate = _OUTPUT_SCALE_PRIOR
-    value += (shape - 1) * math.log(output) - rate * output
-    by_output = (shape - 1) - rate * output
-    centre, width = _NOISE_PRIOR
-    distance = (math.log(noise) - centre) / width
-    value += -math.log(noise) - distance**2 / 2
-    by_noise = -1 - distance / width
-    return value, np.concatenate([by_lengthscale, [by_output, by_noise]])

@@ -6,30 +6,57 @@ from typing import Final
 
 import numpy as np
 
-from workflow_rl.config import fraction, whole_number
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.acquisition import (
-    compliance_chance,
-    compliance_margin,
-    constrained_improvement,
-    upper_confidence_bound,
-)
-from workflow_rl.ordersearch.candidates import (
-    DECIMALS,
-    Floats,
-    Scorer,
-    promising,
-    ranked,
-    spread_out,
-)
-from workflow_rl.ordersearch.model import Fits, OrderGP
+from workflow_rl.estimates import Floats
+from workflow_rl.ordersearch.candidates import DECIMALS, Scorer, promising, ranked, spread_out
+from workflow_rl.ordersearch.fitting import Fits
+from workflow_rl.ordersearch.model import OrderGP, Posterior
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.workflow.orders import Indices, Orders
 
 _TOP: Final = 3
-_LARGEST_DESIGN: Final = 120
 _MOST_LOOKS: Final = 4_000  # orders whose score is asked for, where they cannot be listed ...
 _WORK: Final = 2e9  # ... as long as they times the square of the orders tried are no more
+
+
+# --- acquisition: how much a trial of each order promises
+
+
+def upper_confidence_bound(value: Posterior, beta: float) -> Floats:
+    """Returns (k,) the value each order may be hoped to have."""
+    return value.mean + beta * value.deviation
+
+
+def constrained_improvement(bound: Floats, best: float, chance: Floats) -> Floats:
+    """Returns (k,) what a bound promises beyond the best value, times the chance of compliance.
+
+    Where it promises nothing, the chance cannot help. With equal chances the ranking is that of
+    the bound.
+
+    Args:
+        bound: (k,) on the value of each order.
+        best: believed value of the best order that complied.
+        chance: (k,) of compliance.
+    """
+    promise = bound - best
+    return np.where(promise > 0, chance * promise, promise)
+
+
+def compliance_margin(compliance: Posterior, threshold: float) -> Floats:
+    """Returns (k,) by how many standard deviations each order may be hoped to comply.
+
+    Hope, as in the upper confidence bound: compliance is taken one deviation higher than expected,
+    or a search that has found some compliant orders would never leave them.
+    """
+    spread = np.hypot(compliance.deviation, compliance.noise)
+    return (compliance.mean + compliance.deviation - threshold) / spread
+
+
+def compliance_chance(margin: Floats) -> Floats:
+    """Returns the chance of compliance: the standard normal distribution function of the margin."""
+    return np.array([0.5 * (1 + math.erf(x / math.sqrt(2))) for x in margin])
+
+
+# --- the strategy
 
 
 class GpUcb:
@@ -38,18 +65,11 @@ class GpUcb:
     def __init__(
         self, orders: Orders, beta: float, threshold: float, design: int, seed: int
     ) -> None:
-        """Plans the initial design; nothing is fitted before it is through.
-
-        Raises:
-            InvalidInputError: a number is out of range.
-        """
-        if not (math.isfinite(beta) and beta >= 0):
-            raise InvalidInputError(f"beta must be a number of 0 or more, not {beta}")
+        """Plans the initial design; nothing is fitted before it is through."""
         self._orders = orders
         self._beta = beta
-        self._threshold = fraction("the compliance threshold", threshold)
-        whole_number("the initial design", design, 0, _LARGEST_DESIGN)
-        self._design = spread_out(orders, min(design, orders.count), seed)
+        self._threshold = threshold
+        self._design = spread_out(orders, design, seed)
         self._seed = seed
         self._values, self._compliances = Fits(), Fits()
 
@@ -71,27 +91,27 @@ class GpUcb:
         best_known = float(known.mean.max())
 
         def score(candidates: Indices) -> Floats:
-            belief = gp.posterior(candidates, pending)
-            ucb = upper_confidence_bound(belief, self._beta)
+            ucb = upper_confidence_bound(gp.posterior(candidates, pending), self._beta)
             chance = compliance_chance(self._margin(compliance, candidates))
             return constrained_improvement(ucb, best_known, chance)
 
         starts = np.unique(tried)[np.argsort(-known.mean, kind="stable")].tolist()
         candidates, scores = self._promising(score, starts, len(seen), len(taken))
-        ranking = ranked(self._orders, candidates, scores)
-        best = candidates[ranking[:1]]
+        ranking = ranked(self._orders, candidates, scores)[:_TOP]
+        top, scores = candidates[ranking], scores[ranking]
+        best = top[:1]
         belief = gp.posterior(best, pending)
         highest = gp.posterior(candidates).mean.max() if self._orders.is_listable else best_known
         exploits = belief.mean[0] >= highest - 10.0**-DECIMALS
         return Decision(
             order=int(best[0]),
             reason="exploit" if exploits else "explore",
-            score=float(scores[ranking[0]]),
+            score=float(scores[0]),
             ucb=float(upper_confidence_bound(belief, self._beta)[0]),
             mean=float(belief.mean[0]),
             deviation=float(belief.deviation[0]),
             compliance_chance=float(compliance_chance(self._margin(compliance, best))[0]),
-            top=_top(candidates, ranking, scores),
+            top=_paired(top, scores),
         )
 
     def _promising(
@@ -122,13 +142,16 @@ class GpUcb:
             return np.where(np.isin(candidates, taken) & is_any_new, -np.inf, margin)
 
         candidates, scores = self._promising(score, taken, len(taken), len(taken))
-        ranking = ranked(self._orders, candidates, scores, taken)
-        chances = compliance_chance(self._margin(compliance, candidates[ranking[:_TOP]]))
-        best = int(candidates[ranking[0]])
-        top = zip(candidates[ranking[:_TOP]].tolist(), chances.tolist(), strict=True)
-        chance = float(chances[0])
-        return Decision(best, "explore", score=chance, compliance_chance=chance, top=tuple(top))
+        top = candidates[ranked(self._orders, candidates, scores, taken)[:_TOP]]
+        chances = compliance_chance(self._margin(compliance, top))
+        return Decision(
+            int(top[0]),
+            "explore",
+            score=float(chances[0]),
+            compliance_chance=float(chances[0]),
+            top=_paired(top, chances),
+        )
 
 
-def _top(candidates: Indices, ranking: Indices, scores: Floats) -> tuple[tuple[int, float], ...]:
-    return tuple((int(candidates[k]), float(scores[k])) for k in ranking[:_TOP])
+def _paired(orders: Indices, scores: Floats) -> tuple[tuple[int, float], ...]:
+    return tuple(zip(orders.tolist(), scores.tolist(), strict=True))

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol, Self
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Decision:
     mean: float = math.nan
     deviation: float = math.nan
     compliance_chance: float = math.nan
-    top: tuple[tuple[int, float], ...] = field(default=())  # the best three orders and their score
+    top: tuple[tuple[int, float], ...] = ()  # the best three orders and their score
 
 
 class Strategy(Protocol):
@@ -69,72 +69,69 @@ class Strategy(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class Listed:
     """Goes through a list of orders, again from its start when it is through."""
 
-    def __init__(self, orders: Sequence[int], reason: str) -> None:
-        """Notes the list."""
-        self._orders = list(orders)
-        self._reason = reason
+    orders: Sequence[int]
+    reason: str
 
     def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns the next order of the list."""
-        return Decision(self._orders[(len(seen) + len(pending)) % len(self._orders)], self._reason)
+        return Decision(self.orders[(len(seen) + len(pending)) % len(self.orders)], self.reason)
 
 
+@dataclass(frozen=True)
 class Drawn:
     """Draws orders of which there are too many to list."""
 
-    def __init__(self, orders: Orders, seed: int) -> None:
-        """Notes what to draw from."""
-        self._orders = orders
-        self._seed = seed
+    orders: Orders
+    seed: int
 
     def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns an order that depends on the number of picks before alone."""
         number = len(seen) + len(pending)
-        return Decision(drawn(self._orders, (), [self._seed, 121, number]), "random")
+        return Decision(drawn(self.orders, (), [self.seed, 121, number]), "random")
 
 
+@dataclass(frozen=True)
 class Farthest:
     """Picks an order far from all before, where there are many."""
 
-    def __init__(self, orders: Orders, seed: int) -> None:
-        """Notes what to pick from."""
-        self._orders = orders
-        self._seed = seed
+    orders: Orders
+    seed: int
 
     def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns the next order."""
         taken = [*(o.order for o in seen), *pending]
         if not taken:
-            return Decision(spread_out(self._orders, 1, self._seed)[0], "round-robin")
-        return Decision(farthest(self._orders, taken, self._seed), "round-robin")
+            return Decision(spread_out(self.orders, 1, self.seed)[0], "round-robin")
+        return Decision(farthest(self.orders, taken, self.seed), "round-robin")
 
 
+@dataclass(frozen=True)
 class Local:
     """Climbs from the best order so far to its neighbours, after a spread-out design."""
 
-    def __init__(self, orders: Orders, design: int, seed: int) -> None:
-        """Plans the design."""
-        self._orders = orders
-        self._design = spread_out(orders, design, seed)
-        self._seed = seed
+    orders: Orders
+    design: Sequence[int]
+    seed: int
 
     def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns an untried order one swap or insertion from the best; else any untried one."""
         number = len(seen) + len(pending)
-        if number < len(self._design):
-            return Decision(self._design[number], "design")
+        if number < len(self.design):
+            return Decision(self.design[number], "design")
         taken = {o.order for o in seen} | set(pending)
-        rng = np.random.default_rng([self._seed, 126, number])
+        rng = np.random.default_rng([self.seed, 126, number])
         for best in by_merit(seen)[:1]:
-            near = np.setdiff1d(self._orders.neighbours(best), list(taken))
+            near = np.setdiff1d(self.orders.neighbours(best), list(taken))
             if len(near):
                 return Decision(int(rng.choice(near)), "local")
-        return Decision(drawn(self._orders, taken, [self._seed, 127, number]), "random")
+        return Decision(drawn(self.orders, taken, [self.seed, 127, number]), "random")
 
 
+@dataclass(frozen=True)
 class Halving:
     """Successive halving over trials.
 
@@ -143,24 +140,19 @@ class Halving:
     other: what is cheap at first is that an order has but one.
     """
 
-    def __init__(self, orders: Orders, trials: int, seed: int) -> None:
-        """Plans the rounds.
+    first: Sequence[int]  # the orders of the first round
 
-        Args:
-            orders: to draw from.
-            trials: of the whole search.
-            seed: of the draw.
-        """
-        first = min(max(1, math.ceil(trials / 2)), orders.count)
-        drawn_first: list[int] = []
-        while len(drawn_first) < first:
-            number = len(drawn_first)
-            drawn_first.append(drawn(orders, drawn_first, [seed, 128, number]))
-        self._first = drawn_first
+    @classmethod
+    def planned(cls, orders: Orders, trials: int, seed: int) -> Self:
+        """Draws the orders of a search of so many trials."""
+        first: list[int] = []
+        for number in range(min(max(1, math.ceil(trials / 2)), orders.count)):
+            first.append(drawn(orders, first, [seed, 128, number]))
+        return cls(first)
 
     def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
         """Returns the next order of the round that is under way."""
-        number, arms, level = len(seen) + len(pending), self._first, 1
+        number, arms, level = len(seen) + len(pending), self.first, 1
         while number >= len(arms) > 1:
             number -= len(arms)
             told = [o for order in arms for o in [o for o in seen if o.order == order][:level]]
@@ -215,31 +207,30 @@ def make_strategy(
         trials: halving: of the whole search.
 
     Raises:
-        InvalidInputError: there is none of that name, a number is out of range, or the orders are
-            too many to try all.
+        InvalidInputError: there is none of that name, or the orders are too many to try all.
     """
     if name == "gp-ucb":
         from workflow_rl.ordersearch.gp_ucb import GpUcb  # the networks' library takes seconds
 
         return GpUcb(orders, beta, threshold, design, seed)
     if name == "local":
-        return Local(orders, design, seed)
+        return Local(orders, spread_out(orders, design, seed), seed)
     if name == "halving":
-        return Halving(orders, trials, seed)
-    if name == "random" and not orders.is_listable:
-        return Drawn(orders, seed)
-    if name == "round-robin" and orders.count > _SPREAD_AT_ONCE:
-        return Farthest(orders, seed)
+        return Halving.planned(orders, trials, seed)
     if name == "random":
+        if not orders.is_listable:
+            return Drawn(orders, seed)
         places = np.random.default_rng([seed, 121]).permutation(orders.count)
         return Listed(orders.listed()[places].tolist(), name)
     if name == "round-robin":  # one after the other, each as far as possible from the last ones
+        if orders.count > _SPREAD_AT_ONCE:
+            return Farthest(orders, seed)
         return Listed(spread_out(orders, orders.count, seed), name)
-    if name == "exhaustive" and not orders.is_listable:
-        raise InvalidInputError(
-            f"the strategy exhaustive tries at most {LISTABLE:,} orders, not {orders.count:,}: "
-            "choose another strategy, or require more"
-        )
     if name == "exhaustive":
+        if not orders.is_listable:
+            raise InvalidInputError(
+                f"the strategy exhaustive tries at most {LISTABLE:,} orders, not "
+                f"{orders.count:,}: choose another strategy, or require more"
+            )
         return Listed(orders.listed().tolist(), name)
     raise InvalidInputError(f"unknown strategy {name!r}: choose one of {', '.join(STRATEGIES)}")

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import UNKNOWN, Result
 from workflow_rl.evaluation.scoring import Score
-from workflow_rl.ordersearch.finding import Finding, conclude
-from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.finding import Finding, conclude, recommend
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.report.rundata import RunData
 from workflow_rl.report.scores import GameScore, evaluated_scores, known_scores, shipped_scores

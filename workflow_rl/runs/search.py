@@ -13,8 +13,7 @@ from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.scoring import choose, score_policy
 from workflow_rl.files import write_json
-from workflow_rl.ordersearch.finding import Finding, conclude
-from workflow_rl.ordersearch.recommend import Recommendation, recommend
+from workflow_rl.ordersearch.finding import Finding, Recommendation, conclude, recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.folder import CsvLog

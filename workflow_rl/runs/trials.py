@@ -16,8 +16,7 @@ from workflow_rl.estimates import between_and_within
 from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.scoring import Score
 from workflow_rl.files import json_text, read_json, write_atomically, write_json
-from workflow_rl.ordersearch.finding import Finding
-from workflow_rl.ordersearch.recommend import Recommendation
+from workflow_rl.ordersearch.finding import Finding, Recommendation
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Row

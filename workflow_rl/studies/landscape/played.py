@@ -16,8 +16,7 @@ from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import GameConfig, SearchConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch
-from workflow_rl.ordersearch.finding import Finding, conclude
-from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.finding import Finding, conclude, recommend
 from workflow_rl.ordersearch.strategies import TriedOrder, make_strategy
 from workflow_rl.studies.landscape.regret import searched
 from workflow_rl.workflow.orders import Orders

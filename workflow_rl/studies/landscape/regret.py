@@ -14,7 +14,7 @@ import numpy as np
 from workflow_rl.config import SearchConfig
 from workflow_rl.estimates import Estimate, Floats, half_widths
 from workflow_rl.evaluation.result import Result
-from workflow_rl.ordersearch.recommend import recommend
+from workflow_rl.ordersearch.finding import recommend
 from workflow_rl.ordersearch.strategies import Strategy, TriedOrder, make_strategy
 from workflow_rl.studies.landscape.landscape import Landscape
 from workflow_rl.studies.landscape.ranking import shrink_means
