@@ -14,7 +14,6 @@ from workflow_rl.ordersearch.finding import conclude, recommend
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial, tried_in
 from workflow_rl.workflow.orders import ORDERS, TYPES
-from workflow_rl.workflow.short_names import legend, short_order
 
 
 def score(red_agent: str, reward: float, untrained: float) -> Score:
@@ -48,7 +47,7 @@ def test_the_compliant_are_ranked_first_and_then_by_reward(tmp_path: Path) -> No
     # Only the one that did not comply has op_server before enterprise and before user.
     below, second, first = trial(7, -1.0, good=False), trial(3, -20.0), trial(90, -10.0)
     shown = told([below, second, first], tmp_path)
-    places = [shown.index(short_order(TYPES[t.order])) for t in (first, second, below)]
+    places = [shown.index(TYPES[t.order].short) for t in (first, second, below)]
     assert places == sorted(places)
     assert "2 of 3 workflows compliant." in shown
     assert "found: Only 2 trials complied: too few to tell orders apart." in shown
@@ -102,7 +101,7 @@ def test_the_phases_and_what_each_is_for_are_told_at_the_start() -> None:
         "4. score:",
     ]
     assert max(map(len, lines)) <= 80
-    assert lines[-1] == f"short: {legend(TYPES.units)}"
+    assert lines[-1] == f"short: {TYPES.units.legend}"
 
 
 def test_with_equals_among_the_trials_the_order_is_told_from_noise(tmp_path: Path) -> None:

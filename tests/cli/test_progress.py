@@ -16,7 +16,6 @@ from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trials import Trial
 from workflow_rl.workflow.orders import TYPES
-from workflow_rl.workflow.short_names import short_order
 
 TRIAL = TrainTask("order_7", job(7), Path("nowhere"))
 ROW: dict[str, Any] = {
@@ -74,13 +73,13 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(
     lines = shown(screen)
     assert lines[:3] == [
         "workflows 1/3: best -9.0",
-        f"1/3 {short_order(TYPES[5])}: -9.00 ± 0.49, compliance 1.000",
-        f"order_7: {short_order(TYPES[7])}",
+        f"1/3 {TYPES[5].short}: -9.00 ± 0.49, compliance 1.000",
+        f"order_7: {TYPES[7].short}",
     ]
     assert lines[3].startswith("order_7 3/3: reward -20.0 compliance 0.500 ")
     assert lines[3].endswith(" steps/s")
     assert lines[4] == "order_7 is done again: it rained"
-    assert lines[-1] == f"2/3 {short_order(TYPES[7])}: -3.00 ± 0.49, compliance 0.500, too low"
+    assert lines[-1] == f"2/3 {TYPES[7].short}: -3.00 ± 0.49, compliance 0.500, too low"
     assert max(map(len, lines)) <= 80
 
 

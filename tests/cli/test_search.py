@@ -16,7 +16,6 @@ from tests.runs.toy import assert_same, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.workflow.orders import TYPES
-from workflow_rl.workflow.short_names import legend, short_order
 
 SCRIPT = Path(workflow_rl.__file__).parent / "parallel_train_workflow_rl.py"
 TOY = flags(  # the third pick is the Gaussian process's
@@ -72,7 +71,7 @@ def test_away_from_a_terminal_progress_is_plain_lines(by_script: tuple[Path, str
     assert phases == ["1. base", "2. trials", "3. polish", "4. score"]
     trials = json.loads((run / "summary.json").read_text())["trials"]
     for number, trial in enumerate(trials):
-        short = short_order(TYPES.read(trial["workflow"]))
+        short = TYPES.read(trial["workflow"]).short
         assert f"trial_{number:03d}: {short}" in lines
         assert any(line.startswith(f"{number + 1}/3 {short}: -") for line in lines)
 
@@ -90,7 +89,7 @@ def test_the_end_is_a_ranking_a_recommendation_and_where_everything_is(
     ranked = sorted(summary["trials"], key=lambda t: (not t["is_compliant"], -reward(t)))
     for rank, (line, trial) in enumerate(zip(table[2:5], ranked, strict=True), 1):
         assert line.split()[0] == str(rank)
-        assert short_order(TYPES.read(trial["workflow"])) in line
+        assert TYPES.read(trial["workflow"]).short in line
         assert f"{reward(trial):.2f} ± " in line
     assert f"found: {summary['finding']['headline']}." in " ".join(out.split())
     assert f"recommended: {summary['recommended']}" in out
@@ -165,5 +164,5 @@ def test_a_narrow_terminal_shows_bars_and_whole_workflows(
     table = shown[shown.index("workflows tried:") :]
     assert "…" not in table
     for trial in json.loads((the_run(tmp_path) / "summary.json").read_text())["trials"]:
-        assert short_order(TYPES.read(trial["workflow"])) in table
-    assert legend(TYPES.units) in " ".join(table.split())
+        assert TYPES.read(trial["workflow"]).short in table
+    assert TYPES.units.legend in " ".join(table.split())

@@ -18,7 +18,6 @@ from workflow_rl.studies.landscape.analysis import analyse_landscape, answer_of
 from workflow_rl.studies.landscape.figures import landscape_figures
 from workflow_rl.studies.landscape.tables import ranking_table
 from workflow_rl.workflow.orders import TYPES
-from workflow_rl.workflow.short_names import short_order
 
 PRESETS: tuple[PresetName, ...] = ("parallel25", "standard")
 
@@ -79,7 +78,7 @@ def test_the_orders_of_a_landscape_are_named_without_hovering(landscape: Opened)
     ticks = landscape.page.locator("#figure-0 .ytick text").all_text_contents()
     named = {tick.partition(". ")[2] for tick in ticks}
     assert len(named) == len(ticks) == 20
-    assert named <= {short_order(TYPES[order]) for order in range(120)}
+    assert named <= {TYPES[order].short for order in range(120)}
     table = landscape.page.locator("table").first.inner_text()
     assert all(TYPES.format(order) in table for order in range(120))
 

@@ -2,11 +2,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.refused import refused
 from workflow_rl.config import TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.workflow.orders import TYPES, Orders
 from workflow_rl.workflow.units import FIXABLE, TYPE_UNITS, Units, units_of
 
 JEWELS = {"crown_jewels": ("Op_Server0", "Enterprise2"), "Laptops": ("user1", "User2")}
@@ -110,3 +113,33 @@ def test_a_file_that_names_no_groups_is_one_sentence(
 @pytest.mark.parametrize("value", ["typs", "no/such/file.toml", 5, None])
 def test_what_stands_for_no_units_says_what_does(value: object) -> None:
     refused("types, hosts, subnets, any", TrainConfig, units=value)
+
+
+def test_the_five_types_are_told_by_their_beginnings() -> None:
+    order = TYPES.read("op_server > enterprise > op_host > user > defender")
+    assert order.short == "op_s > ent > op_h > user > def"
+    assert TYPES.units.legend == "def defender, ent enterprise, op_s op_server, op_h op_host"
+
+
+def test_an_order_of_twelve_hosts_fits_a_table_of_80_columns() -> None:
+    orders = Orders(units_of("hosts"))
+    order = orders.read(" > ".join(FIXABLE))
+    assert order.short == "D>E0>E1>E2>H0>H1>H2>S0>U1>U2>U3>U4"
+    told = dict(pair.split(" ") for pair in orders.units.legend.split(", "))
+    assert [told[short] for short in order.short.split(">")] == list(FIXABLE)
+
+
+def test_more_letters_are_taken_where_initials_do_not_tell() -> None:
+    groups = {"servers": "Op_Server0", "switches": "Enterprise0", "shops": "User1"}
+    others = {f"somebody_else_{k}": f"User{k}" for k in (2, 3, 4)}
+    units = units_of({name: [host] for name, host in (groups | others).items()})
+    short = units.short_names
+    assert [short[name] for name in groups] == ["se", "sw", "sh"]
+    assert (short["somebody_else_2"], short["rest"]) == ("el2", "re")
+
+
+@given(st.lists(st.text("abA_-01", min_size=1, max_size=12), min_size=2, max_size=12, unique=True))
+def test_no_two_units_are_told_alike(names: list[str]) -> None:
+    short = Units(tuple(names), (0,) * len(names), "groups").short_names
+    assert len(set(short.values())) == len(names)
+    assert all(short.values())

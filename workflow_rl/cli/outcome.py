@@ -10,7 +10,6 @@ from workflow_rl.config.units import ANY
 from workflow_rl.runs.store import RECOMMENDED, RunDirectory
 from workflow_rl.runs.trials import SearchOutcome, spread_of, tried_in
 from workflow_rl.workflow.orders import Orders, orders_of
-from workflow_rl.workflow.short_names import legend, short_order
 from workflow_rl.workflow.units import TYPE_UNITS, units_of
 
 
@@ -57,7 +56,7 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
     )
     for number, phase in enumerate(phases, 1):
         print_sentence(console, f"{number}. {phase}", indent="   ")
-    if short := legend(orders_of(config.train).units):
+    if short := orders_of(config.train).units.legend:
         print_whole(console, f"short: {short}")
 
 
@@ -65,7 +64,7 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     """Prints the ranking, what was found, one order and where everything is."""
     config = directory.config
     game, orders = config.game, orders_of(config.train)
-    short = legend(orders.units)
+    short = orders.units.legend
     console.print(
         _ranking(outcome, orders, f"workflows tried: red {game.red_agent}, rules {game.rules}")
     )
@@ -155,7 +154,7 @@ def _ranking(outcome: SearchOutcome, orders: Orders, title: str) -> Table:
         result = found.objective
         table.add_row(
             str(rank),
-            short_order(orders[order]),
+            orders[order].short,
             str(result.reward),
             f"{result.compliance.mean:.3f}" + ("" if found.is_compliant else " no"),
             f"{result.compliance_true.mean:.3f}",

@@ -16,7 +16,6 @@ from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trials import Trial
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import orders_of
-from workflow_rl.workflow.short_names import short_order
 
 _WORKFLOWS = "workflows"
 
@@ -107,7 +106,7 @@ class SearchProgress(Bars):
         order = task.job.order
         named = workflow_named(self._config, order)
         if order is not None and task.name != TRAINING:
-            named = short_order(orders_of(self._config.train)[order])
+            named = orders_of(self._config.train)[order].short
         print_whole(self.console, f"{task.name}: {named}")
 
     def _follow(self, name: str, total: int, news: str = "") -> None:
@@ -137,7 +136,7 @@ class SearchProgress(Bars):
         self.move(
             _WORKFLOWS, self._done, f"best {self._best:.1f}" if found else "none compliant yet"
         )
-        workflow = short_order(orders_of(self._config.train)[order])
+        workflow = orders_of(self._config.train)[order].short
         print_whole(
             self.console,
             f"{self._done}/{self._config.search.n_workflows} {workflow}: "

@@ -161,13 +161,11 @@ def _trials(shot: "Snapshot") -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from workflow_rl.workflow.short_names import legend, short_order
-
     table = Table(
         box=None,
         padding=(0, 1, 0, 0),
         header_style="underline",
-        caption=Text(legend(shot.run.orders.units)),
+        caption=Text(shot.run.orders.units.legend),
         caption_justify="left",
     )
     for heading in ("trial", "workflow", "why", "reward", "compliance"):
@@ -177,7 +175,7 @@ def _trials(shot: "Snapshot") -> Any:
         is_best = trial is shot.best
         table.add_row(
             str(trial.number + 1),
-            short_order(shot.run.orders[trial.order]),
+            shot.run.orders[trial.order].short,
             Text(trial.decision.reason),
             Text(f"{tried.value:.2f}" + (" best" if is_best else "")),
             f"{tried.compliance:.3f}" + ("" if tried.is_compliant else " below"),

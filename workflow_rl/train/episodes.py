@@ -1,6 +1,6 @@
 """Score-keeping: the training reward of a rollout, and a row for each episode that ended in it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -122,7 +122,7 @@ class Scorekeeper:
         """Returns what must be kept to go on later."""
         arrays = {"running_reward": self.running_reward, "running_fixes": self.running_fixes}
         for view, tally in self.tallies.items():
-            arrays |= {f"{view}.{f.name}": getattr(tally, f.name) for f in fields(tally)}
+            arrays |= {f"{view}.{name}": array for name, array in tally._asdict().items()}
         return {name: array.copy() for name, array in arrays.items()}
 
     @classmethod
@@ -132,6 +132,6 @@ class Scorekeeper:
         keeper.running_reward[:] = arrays["running_reward"]
         keeper.running_fixes[:] = arrays["running_fixes"]
         for view, tally in keeper.tallies.items():
-            for f in fields(tally):
-                getattr(tally, f.name)[:] = arrays[f"{view}.{f.name}"]
+            for name, array in tally._asdict().items():
+                array[:] = arrays[f"{view}.{name}"]
         return keeper

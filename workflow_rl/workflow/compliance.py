@@ -14,8 +14,7 @@ The true rate is bounded: nobody sees 5 % of the reverse shells, so no policy ca
 they weigh most where `user` comes early in the order.
 """
 
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,8 +190,7 @@ def _empty(n: int) -> Judgement:
     return Judgement(np.empty(n, np.bool_), np.empty(n, np.int8))
 
 
-@dataclass
-class Tally:
+class Tally(NamedTuple):
     """Each environment's counts in its running episode, in one view."""
 
     compliant: NDArray[np.int32]  # (B,)
@@ -200,11 +198,9 @@ class Tally:
     ever_open: NDArray[np.bool_]  # (B,)
 
     @classmethod
-    def zeros(cls, num_envs: int) -> "Tally":
+    def zeros(cls, num_envs: int) -> Self:
         """Returns the tally of environments whose episode has just begun."""
-        return cls(
-            np.zeros(num_envs, np.int32), np.zeros(num_envs, np.int32), np.zeros(num_envs, np.bool_)
-        )
+        return cls(*(np.zeros(num_envs, dtype) for dtype in (np.int32, np.int32, np.bool_)))
 
 
 class Shares(NamedTuple):
@@ -217,25 +213,17 @@ class Shares(NamedTuple):
 
 
 @kernel()
-def _shares(
-    verdict: NDArray[Any],
-    any_open: NDArray[Any],
-    ends: NDArray[Any],
-    compliant: NDArray[Any],
-    counted: NDArray[Any],
-    ever_open: NDArray[Any],
-    out: NDArray[Any],
-    rates: NDArray[Any],
-    counted_before: NDArray[Any],
-    rate_before: NDArray[Any],
+def _write_shares(
+    verdict: NDArray[Any], any_open: NDArray[Any], ends: NDArray[Any], tally: Tally, out: Shares
 ) -> None:
+    compliant, counted, ever_open = tally
     for b in range(verdict.shape[1]):
         for t in range(verdict.shape[0]):
             ever_open[b] |= any_open[t, b]
             share = 0.0
             before = compliant[b] / counted[b] if counted[b] else 0.0
-            counted_before[t, b] = counted[b]
-            rate_before[t, b] = before
+            out.counted_before[t, b] = counted[b]
+            out.rate_before[t, b] = before
             if verdict[t, b] >= VIOLATION:
                 counted[b] += 1
                 compliant[b] += verdict[t, b] == COMPLIANT
@@ -245,18 +233,15 @@ def _shares(
                 if counted[b] == 0 and not ever_open[b]:
                     rate = 1.0
                     share = 1.0
-                rates[t, b] = rate
+                out.rates[t, b] = rate
                 compliant[b] = 0
                 counted[b] = 0
                 ever_open[b] = False
-            out[t, b] = share
+            out.shares[t, b] = share
 
 
 def compliance_shares(
-    verdict: NDArray[np.int8],
-    any_open: NDArray[np.bool_],
-    ends: NDArray[np.bool_],
-    tally: Tally,
+    verdict: NDArray[np.int8], any_open: NDArray[np.bool_], ends: NDArray[np.bool_], tally: Tally
 ) -> Shares:
     """Spreads each episode's compliance over its steps.
 
@@ -278,5 +263,5 @@ def compliance_shares(
         counted_before=np.zeros(shape, np.int32),
         rate_before=np.zeros(shape, np.float32),
     )
-    _shares(verdict, any_open, ends, tally.compliant, tally.counted, tally.ever_open, *shares)
+    _write_shares(verdict, any_open, ends, tally, shares)
     return shares

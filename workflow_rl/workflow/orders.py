@@ -20,7 +20,7 @@ from workflow_rl.config import TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.tables import HOST_NAMES, host_set
 from workflow_rl.workflow.precedence import NOTHING, Requirements
-from workflow_rl.workflow.units import TYPE_UNITS, Units, units_of
+from workflow_rl.workflow.units import SHORT_ORDER, TYPE_UNITS, Units, units_of
 
 LISTABLE: Final = 5_040  # orders that are listed rather than searched: those of seven units
 _TABLED: Final = 720  # orders whose host ranks are looked up
@@ -48,6 +48,13 @@ class Order(tuple[str, ...]):
     def __str__(self) -> str:
         """Returns it as `op_server > enterprise > ...`."""
         return " > ".join(self)
+
+    @property
+    def short(self) -> str:
+        """The order in a table: as `op_s > ent > ...`, or of many units as `S0>E0>...`."""
+        names = [self.units.short_names[unit] for unit in self]
+        text = " > ".join(names)
+        return text if len(text) <= SHORT_ORDER else ">".join(names)
 
     @property
     def host_ranks(self) -> NDArray[np.int8]:
@@ -236,9 +243,11 @@ class Orders:
             red_agent: who attacks.
             indices: the orders; by default all that are allowed.
         """
-        idle = self.idle_units(red_agent)
-        rest = [unit for unit in range(self.n) if unit not in idle]
-        return self._classes(rest, self.listed() if indices is None else indices)
+        sequences = self.sequences(self.listed() if indices is None else indices)
+        matters = ~np.isin(sequences, self.idle_units(red_agent))
+        numbers: dict[bytes, int] = {}
+        rows = (row[kept].tobytes() for row, kept in zip(sequences, matters, strict=True))
+        return np.array([numbers.setdefault(row, len(numbers)) for row in rows])
 
     def idle_units(self, red_agent: str) -> tuple[int, ...]:
         """Returns the units whose places can make no difference against a red agent."""
@@ -255,12 +264,6 @@ class Orders:
             names[u] for pair, same in zip(self.pairs, agreed, strict=True) if same for u in pair
         }
         return tuple(name for name in self[indices[0]] if name in alike)
-
-    def _classes(self, rest: list[int], indices: Sequence[int] | Indices) -> NDArray[np.int64]:
-        sequences = self.sequences(indices)
-        kept = sequences[np.isin(sequences, rest)].reshape(len(sequences), len(rest))
-        numbers: dict[bytes, int] = {}
-        return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in kept])
 
     def _ranks(self, indices: Sequence[int] | Indices) -> NDArray[np.int8]:
         return self.positions(indices)[:, self.units.unit_of]

@@ -28,6 +28,10 @@ FIXABLE: Final = tuple(name for name in HOST_NAMES if name != HOST_NAMES[USER0])
 FIXABLE_HOSTS: Final = np.array([HOST_NAMES.index(name) for name in FIXABLE])
 STANDS_FOR_USER0: Final = HOST_NAMES.index("User1")
 
+SHORT_ORDER: Final = 34  # columns of an order in a table of 80
+_WHOLE: Final = 4  # letters of a name that is not worth shortening
+_LEAST: Final = 3  # letters of a short name, where there is room for them
+_PART: Final = re.compile(r"\d+|[^\W\d_]+")  # of a name: letters, or a number
 _FIXABLE_SET: Final = host_set(FIXABLE)
 _BY_NAME: Final = {name.casefold(): name for name in HOST_NAMES}
 _NAME: Final = re.compile(r"\w([\w-]*\w)?")  # so that an order of such names can be read
@@ -68,11 +72,51 @@ class Units:
         """What a configuration or a policy's description stores to have them back."""
         return self.groups if self.kind == "groups" else self.kind
 
+    @cached_property
+    def short_names(self) -> dict[str, str]:
+        """The short name of each unit: its beginning, as long as it takes to be told.
+
+        Where that leaves no room for an order it is the first letters of its last word, `H0` for
+        Op_Host0, or of all its words, as few as tell all of the units.
+        """
+        names = {unit: _beginning(unit, self.names) for unit in self.names}
+        if len(" > ".join(names.values())) <= SHORT_ORDER:
+            return names
+        for letters in range(1, max(map(len, self.names))):
+            for whole in (False, True):
+                tight = {unit: _initials(unit, letters, whole) for unit in self.names}
+                if all(tight.values()) and len(set(tight.values())) == len(self):
+                    return tight
+        return names
+
+    @property
+    def legend(self) -> str:
+        """Which short name stands for which unit, of those that are shortened."""
+        shortened = [(short, unit) for unit, short in self.short_names.items() if short != unit]
+        return ", ".join(f"{short} {unit}" for short, unit in shortened)
+
     def __str__(self) -> str:
         """Returns the kind, or which hosts are in which group."""
         if self.kind != "groups":
             return self.kind
         return "; ".join(f"{name}: {', '.join(hosts)}" for name, hosts in self.groups.items())
+
+
+def _beginning(unit: str, units: tuple[str, ...]) -> str:
+    if len(unit) <= _WHOLE:
+        return unit
+    others = [other for other in units if other != unit]
+    lengths = range(_LEAST, len(unit))
+    return next(
+        (unit[:n] for n in lengths if not any(o.startswith(unit[:n]) for o in others)), unit
+    )
+
+
+def _initials(unit: str, letters: int, whole: bool) -> str:
+    parts = _PART.findall(unit)
+    words = [part for part in parts if not part.isdigit()]
+    kept = parts if whole else [part for part in parts if part not in words[:-1]]
+    return "".join(part if part.isdigit() else part[:letters] for part in kept)
 
 
 def _fixable(hosts: int) -> int:

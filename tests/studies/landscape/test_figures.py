@@ -10,7 +10,6 @@ from workflow_rl.studies.landscape.analysis import analyse_landscape, answer_of
 from workflow_rl.studies.landscape.figures import landscape_figures
 from workflow_rl.studies.landscape.tables import ranking_table
 from workflow_rl.workflow.orders import TYPES
-from workflow_rl.workflow.short_names import short_order
 
 
 @pytest.mark.parametrize(("seeds", "replays", "number"), [(3, 1, 6), (2, 0, 3), (1, 0, 2)])
@@ -35,7 +34,7 @@ def test_the_page_opens_with_the_answer_and_names_every_order(tmp_path: Path) ->
     assert all(text.count(f". {TYPES.format(order)}<") == 1 for order in range(120))
     ends = plots[0].layout["yaxis"]["ticktext"]
     assert len(ends) == 20
-    assert ends[0] == f"1. {short_order(TYPES[analysis.standings[0].order])}"
+    assert ends[0] == f"1. {TYPES[analysis.standings[0].order].short}"
 
 
 def test_the_ranking_shows_every_training_of_every_order() -> None:

@@ -8,7 +8,6 @@ from workflow_rl.report import style
 from workflow_rl.report.page import Plot
 from workflow_rl.report.style import named_rows, trace_colour
 from workflow_rl.studies.landscape.analysis import Analysis
-from workflow_rl.workflow.short_names import legend, short_order
 
 _ENDS: Final = 10  # orders from each end of the ranking that are named
 _REGRETS: Final = {
@@ -53,10 +52,10 @@ def _ends(analysis: Analysis) -> Plot:
         "error_x": {"array": widths, "thickness": 2} if known else {"visible": False},
         "marker": {"size": 9, "color": style.INK, "symbol": "diamond"},
     }
-    layout = named_rows([f"{place}. {short_order(land.order(s.order))}" for place, s in shown])
+    layout = named_rows([f"{place}. {land.order(s.order).short}" for place, s in shown])
     return Plot(
         "The best and the worst orders",
-        f"The first {_ENDS} and the last {_ENDS} of the ranking; {legend(land.orders.units)}.",
+        f"The first {_ENDS} and the last {_ENDS} of the ranking; {land.orders.units.legend}.",
         [*traces, means],
         layout | {"xaxis": {"title": {"text": "reward"}, "zeroline": False}},
     )

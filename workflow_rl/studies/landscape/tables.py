@@ -10,7 +10,6 @@ from workflow_rl.report.page import PageTable
 from workflow_rl.studies.landscape.analysis import Analysis, with_interval
 from workflow_rl.studies.landscape.order_effects import OrderEffect
 from workflow_rl.studies.landscape.played import SEARCHES_ASKED, PlayedSample
-from workflow_rl.workflow.short_names import legend, short_order
 
 _MOST_SEEDS: Final = 4  # with a column of their own: more do not fit a terminal
 _MOST_CLASSES: Final = 30
@@ -32,12 +31,12 @@ def landscape_tables(analysis: Analysis) -> list[PageTable]:
 def ranking_table(analysis: Analysis, *, short: bool = False) -> PageTable:
     """Returns every order with its reward, the interval of its rank and its compliance."""
     land = analysis.landscape
-    units = legend(land.orders.units) if short else ""
+    units = land.orders.units.legend if short else ""
     return PageTable(
         ("order", "reward, 95 %", "rank, 95 %", "follow", "true", "seeds"),
         [
             (
-                f"{place}. {short_order(land.order(s.order)) if short else land.format(s.order)}",
+                f"{place}. {land.order(s.order).short if short else land.format(s.order)}",
                 with_interval(s.reward),
                 f"{s.rank_low} to {s.rank_high}",
                 f"{land.compliance[:, s.order].mean():.3f}",
@@ -140,14 +139,14 @@ def sample_tables(sample: PlayedSample) -> list[PageTable]:
             ("order", "reward, 95 %", "follow", "true"),
             [
                 (
-                    f"{place}. {short_order(orders[one.order])}",
+                    f"{place}. {orders[one.order].short}",
                     str(one.result.reward),
                     f"{one.compliance:.3f}",
                     f"{one.result.compliance_true.mean:.3f}",
                 )
                 for place, one in enumerate(ranked, 1)
             ],
-            legend(orders.units),
+            orders.units.legend,
             f"{len(ranked)} orders of {orders.count:,}, by mean reward",
         )
     ]
