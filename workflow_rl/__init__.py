@@ -7,42 +7,24 @@ from workflow_rl.envs.registration import register
 from workflow_rl.errors import explain_missing
 
 if TYPE_CHECKING:
-    from workflow_rl.agents.agent import BlueAgent
-    from workflow_rl.agents.export import export_policy
-    from workflow_rl.agents.policy import Policy, load_policy
-    from workflow_rl.api import search
-    from workflow_rl.belief.belief import Belief
-    from workflow_rl.config import Execution, ExperimentConfig
-    from workflow_rl.envs.cyborg import CyborgEnv
-    from workflow_rl.envs.shared import SharedMemoryVectorEnv
-    from workflow_rl.envs.single import Cage2Env
-    from workflow_rl.envs.vector import Cage2VectorEnv
-    from workflow_rl.evaluation.protocol import evaluate
-    from workflow_rl.playbook.reading import read_playbook
-    from workflow_rl.playbook.writing import write_playbook
-    from workflow_rl.runs.train import train_workflow
+    from workflow_rl.agents.agent import BlueAgent as BlueAgent
+    from workflow_rl.agents.export import export_policy as export_policy
+    from workflow_rl.agents.policy import Policy as Policy
+    from workflow_rl.agents.policy import load_policy as load_policy
+    from workflow_rl.api import search as search
+    from workflow_rl.belief.belief import Belief as Belief
+    from workflow_rl.config import Execution as Execution
+    from workflow_rl.config import ExperimentConfig as ExperimentConfig
+    from workflow_rl.envs.cyborg import CyborgEnv as CyborgEnv
+    from workflow_rl.envs.shared import SharedMemoryVectorEnv as SharedMemoryVectorEnv
+    from workflow_rl.envs.single import Cage2Env as Cage2Env
+    from workflow_rl.envs.vector import Cage2VectorEnv as Cage2VectorEnv
+    from workflow_rl.evaluation.protocol import evaluate as evaluate
+    from workflow_rl.playbook.reading import read_playbook as read_playbook
+    from workflow_rl.playbook.writing import write_playbook as write_playbook
+    from workflow_rl.runs.train import train_workflow as train_workflow
 
 __version__ = "0.1.0"
-__all__ = [
-    "Belief",
-    "BlueAgent",
-    "Cage2Env",
-    "Cage2VectorEnv",
-    "CyborgEnv",
-    "Execution",
-    "ExperimentConfig",
-    "Policy",
-    "SharedMemoryVectorEnv",
-    "__version__",
-    "evaluate",
-    "export_policy",
-    "load_policy",
-    "read_playbook",
-    "search",
-    "train_workflow",
-    "write_playbook",
-]
-
 _HOMES = {
     "Belief": "workflow_rl.belief.belief",
     "BlueAgent": "workflow_rl.agents.agent",
@@ -61,6 +43,7 @@ _HOMES = {
     "train_workflow": "workflow_rl.runs.train",
     "write_playbook": "workflow_rl.playbook.writing",
 }
+__all__ = ["__version__", *_HOMES]
 
 register()
 

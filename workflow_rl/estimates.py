@@ -106,9 +106,7 @@ def t_probability(values: Floats, freedom: float) -> Floats:
 def between_and_within(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Returns the standard deviation of the groups' means, and the pooled one inside groups.
 
-    Args:
-        groups: the values of each; the first is NaN with one group, the second if every group has
-            one value.
+    The first is NaN with one group, the second if every group has one value.
     """
     means = np.array([np.mean(values) for values in groups])
     freedom = sum(len(values) - 1 for values in groups)
@@ -195,16 +193,10 @@ def deviation_of(variance: float) -> float:
 
 def rank_correlation(a: Floats, b: Floats) -> float:
     """Returns Spearman's correlation of two rows of values, NaN where one of them is constant."""
-    ranks = np.array([_ranks(values) for values in (a, b)])
-    if (np.ptp(ranks, axis=1) == 0).any():
-        return math.nan
-    return float(np.corrcoef(ranks)[0, 1])
+    from scipy.stats import rankdata
 
-
-def _ranks(values: Floats) -> Floats:
-    """Returns the rank of each value, that of ties their mean."""
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[group], np.float64)
+    ranks = rankdata([a, b], axis=1)
+    return math.nan if (np.ptp(ranks, axis=1) == 0).any() else float(np.corrcoef(ranks)[0, 1])
 
 
 def number_text(value: float, decimals: int = 2) -> str:

@@ -8,21 +8,20 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from workflow_rl.estimates import Floats
 from workflow_rl.workflow.orders import Indices, Orders
 
 DECIMALS: Final = 9  # scores that agree to so many are ties
 _POOL: Final = 256  # orders drawn, where they cannot be listed, to begin with
 _STARTS: Final = 6  # it climbs, one after the other, from the best of these and of those known
 
-Floats = NDArray[np.float64]
 Scorer = Callable[[Indices], Floats]
 
 
 def ranked(
     orders: Orders, candidates: Indices, score: Floats, far_from: Sequence[int] = ()
-) -> NDArray[np.int64]:
+) -> Indices:
     """Returns the places of candidates by falling score; ties by distance, then by number.
 
     Args:
@@ -67,7 +66,7 @@ def promising(
     Args:
         orders: those there are.
         score: of orders (k,), the higher the better.
-        known: orders to start from beside those drawn, the best first.
+        known: orders to start from besides those drawn, the best first.
         seed: of the draws.
         most: orders to look at, where they cannot be listed.
     """

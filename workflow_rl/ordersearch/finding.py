@@ -204,7 +204,7 @@ def _unmet(
 
 def _requiring(orders: Orders, pairs: Sequence[tuple[str, str]]) -> Orders:
     """Returns the orders that also have the first unit of each pair before the second."""
-    return Orders(orders.units, Requirements.of([*orders.required.pairs, *pairs], orders.units))
+    return Orders(orders.units, Requirements.of([*orders.required.pairs, *pairs]))
 
 
 def _best_by(

@@ -200,7 +200,8 @@ class Tally(NamedTuple):
     @classmethod
     def zeros(cls, num_envs: int) -> Self:
         """Returns the tally of environments whose episode has just begun."""
-        return cls(*(np.zeros(num_envs, dtype) for dtype in (np.int32, np.int32, np.bool_)))
+        compliant, counted = np.zeros((2, num_envs), np.int32)
+        return cls(compliant, counted, np.zeros(num_envs, np.bool_))
 
 
 class Shares(NamedTuple):

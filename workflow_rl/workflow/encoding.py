@@ -36,12 +36,7 @@ class OrderEncoding:
     """The bits of an order: some that hold for an episode, then some that hold for a step."""
 
     def __init__(self, name: OrderEncodingName, units: Units | None) -> None:
-        """Makes the encoding of a name.
-
-        Args:
-            name: what is shown.
-            units: with `onehot`, those whose orders are told.
-        """
+        """Makes the encoding of a name, with `onehot` of the orders of some units."""
         self.name = name
         self.parts = tuple(name.split(_SEPARATOR))
         self._units = units

@@ -7,7 +7,6 @@ import numpy as np
 
 from workflow_rl.scenario.actions import ACTION_HOST
 from workflow_rl.scenario.tables import HOST_NAMES, USER0
-from workflow_rl.sim.table import read_table
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
     NOT_A_FIX,
@@ -15,6 +14,7 @@ from workflow_rl.workflow.compliance import (
     VIOLATION,
     judge_observed,
     judge_true,
+    open_by_table,
 )
 from workflow_rl.workflow.orders import Order
 
@@ -42,17 +42,10 @@ class Explanation:
 
 
 def explain_observed(table: int, action: int, order: Order) -> Explanation:
-    """Judges an action by what Blue's table showed before it.
-
-    Args:
-        table: Blue's table, packed as `State.table`.
-        action: Blue's action.
-        order: the workflow.
-    """
+    """Judges an action by what Blue's table, packed as `State.table`, showed before it."""
     judged = judge_observed(np.array([table], np.int64), _one(action), order.host_ranks[None])
-    marked = sum(1 << h for h, (_, m) in enumerate(read_table(table)) if m and h != USER0)
     words = ("marked in Blue's table", "it is already marked Unknown, so removing it is a repeat")
-    return _explained(int(judged.verdict[0]), marked, action, order, words)
+    return _explained(int(judged.verdict[0]), open_by_table(table), action, order, words)
 
 
 def explain_true(held: int, removable: int, action: int, order: Order) -> Explanation:
@@ -64,12 +57,8 @@ def explain_true(held: int, removable: int, action: int, order: Order) -> Explan
         action: Blue's action.
         order: the workflow.
     """
-    judged = judge_true(
-        np.array([held], np.int16),
-        np.array([removable], np.int16),
-        _one(action),
-        order.host_ranks[None],
-    )
+    sets = np.array([held], np.int16), np.array([removable], np.int16)
+    judged = judge_true(*sets, _one(action), order.host_ranks[None])
     words = ("held by Red", "there is no session that Remove would kill")
     return _explained(int(judged.verdict[0]), held & ~(1 << USER0), action, order, words)
 

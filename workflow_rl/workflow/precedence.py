@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 import numpy as np
@@ -49,34 +50,26 @@ class Requirements:
                 )
             chain = [name for name in names if name is not None]
             pairs += itertools.pairwise(chain)
-        return cls.of(pairs, units)
+        return cls.of(pairs)
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[str, str]], units: Units) -> "Requirements":
+    def of(cls, pairs: Sequence[tuple[str, str]]) -> "Requirements":
         """Returns what pairs of units require.
 
         Raises:
             InvalidInputError: they contradict each other; the sentence names the cycle.
         """
-        found = cls(tuple(dict.fromkeys(pairs)))
-        cycle = found._cycle(units.names)
-        if cycle:
+        before: dict[str, list[str]] = {}
+        for first, second in pairs:
+            before.setdefault(second, []).append(first)
+        try:
+            TopologicalSorter(before).prepare()
+        except CycleError as error:
+            cycle = " > ".join(error.args[1])
             raise InvalidInputError(
-                f"what is required contradicts itself: {' > '.join(cycle)}, so no order agrees"
-            )
-        return found
-
-    def _cycle(self, names: Sequence[str]) -> list[str]:
-        """Returns units each of which must come before the next, the first again last; or none."""
-        left = set(names)
-        while ready := {u for u in left if not any(b == u and a in left for a, b in self.pairs)}:
-            left -= ready
-        if not left:
-            return []
-        path = [next(name for name in names if name in left)]
-        while path[-1] not in path[:-1]:  # backwards: everyone left waits for someone left
-            path.append(next(a for a, b in self.pairs if b == path[-1] and a in left))
-        return path[path.index(path[-1]) :][::-1]
+                f"what is required contradicts itself: {cycle}, so no order agrees"
+            ) from None
+        return cls(tuple(dict.fromkeys(pairs)))
 
     def check(self, names: Sequence[str]) -> None:
         """Checks that an order agrees.
@@ -115,13 +108,7 @@ class Requirements:
     def sequences(
         self, names: Sequence[str], ways: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> NDArray[np.int8]:
-        """Returns (k, n) the orders at some places of the list of those that agree.
-
-        Args:
-            names: of the units.
-            ways: as counted by `ways`.
-            numbers: (k,) places, from 0.
-        """
+        """Returns (k, n) the orders at places (k,), from 0, of the list of those that agree."""
         n, before = len(names), np.array(self.before(names))
         left, placed = np.array(numbers, np.int64), np.zeros(len(numbers), np.int64)
         out = np.empty((len(left), n), np.int8)
