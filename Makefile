@@ -13,7 +13,7 @@ INTERPRETED := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --hypothesis-profile=
   -m "not slow and not cyborg and not compiled"
 INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   tests/parity/test_replay.py::test_the_recordings_replay_without_a_mismatch \
-  $(addprefix tests/agents/test_,action_space.py distinct.py elementary.py greedy.py mlp.py sampling.py) \
+  $(addprefix tests/agents/test_,action_space.py distinct.py elementary.py mlp.py sampling.py scripts.py) \
   $(addprefix tests/ppo/test_,acting.py loss.py network.py returns.py) tests/ppo/fused \
   tests/ppo/test_engines.py::test_loss_terms_and_gradients_are_the_textbooks \
   $(addprefix tests/train/test_,control_variate.py episodes.py)

@@ -1,9 +1,18 @@
 import subprocess
 import sys
+from typing import Any, Final
 
 import numpy as np
+import pytest
 
-from workflow_rl.agents.agent import uniforms
+from tests.refused import refusal
+from workflow_rl import Cage2Env, evaluate
+from workflow_rl.agents.agent import as_agent, uniforms
+from workflow_rl.agents.scripts import GreedyAgent
+from workflow_rl.scenario.actions import FIRST_RESTORE, SLEEP
+from workflow_rl.workflow.orders import ORDERS
+
+FEW: dict[str, Any] = {"episodes": 6, "steps": [12, 30], "red_agents": ["bline", "meander"]}
 
 
 def test_a_draw_depends_on_seed_step_and_number_alone() -> None:
@@ -35,3 +44,110 @@ for name in ("sleep", "random", "react-restore", "greedy"):
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == ["sleep", "random", "react-restore", "greedy"]
+
+
+# --- agents written for CybORG
+
+
+class Forgetful:
+    """Written for CybORG: restores the first marked host, a whole number of any kind."""
+
+    def get_action(self, observation: Any, action_space: Any) -> Any:
+        assert (observation.shape, action_space) == ((52,), 145)
+        for host in range(13):
+            if observation[4 * host + 2] or observation[4 * host + 3]:
+                return np.int32(FIRST_RESTORE + host)
+        return SLEEP
+
+
+class Counting(Forgetful):
+    """Restores only in the first ten steps of an episode."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def get_action(self, observation: Any, action_space: Any) -> Any:
+        self.steps += 1
+        return super().get_action(observation, action_space) if self.steps <= 10 else SLEEP
+
+    def end_episode(self) -> None:
+        self.steps = 0
+
+
+class SameForMany:
+    """The same, as an agent of ours, which plays all episodes side by side."""
+
+    name: Final = "same"
+    observation: Final = "challenge"
+    order: Final = None
+
+    def __init__(self, steps: int = 1000) -> None:
+        self._steps = steps
+
+    def begin(self, num_envs: int, seed: int) -> None:
+        pass
+
+    def act(self, observation: Any, action_mask: Any, step: int) -> Any:
+        marked = observation.reshape(-1, 13, 4)[:, :, 2:].any(axis=2)
+        first = np.where(marked.any(axis=1), FIRST_RESTORE + marked.argmax(axis=1), SLEEP)
+        return first if step < self._steps else np.full(len(first), SLEEP)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [(Forgetful(), 1000), (Counting(), 10)])
+def test_it_plays_the_games_that_every_other_agent_meets(theirs: Any, ours: int) -> None:
+    found = evaluate(theirs, workflow=ORDERS[7], logged_episodes=4, **FEW)
+    expected = evaluate(SameForMany(ours), workflow=ORDERS[7], logged_episodes=4, **FEW)
+    assert found.agent == type(theirs).__name__
+    for cell, same in zip(found.cells, expected.cells, strict=True):
+        assert cell.returns.tolist() == same.returns.tolist()
+        assert cell.returns.std() > 0
+        for view in ("observed", "true"):
+            np.testing.assert_array_equal(cell.compliance[view], same.compliance[view])
+        assert (cell.log.blue == same.log.blue).all()
+        assert (cell.log.red == same.log.red).all()
+
+
+def test_every_evaluation_starts_with_nothing_remembered_and_tells_of_every_episode() -> None:
+    agent, played = Counting(), list[int]()
+    first, again = (evaluate(agent, on_episodes=played.append, **FEW) for _ in range(2))
+    assert [c.returns.tolist() for c in again.cells] == [c.returns.tolist() for c in first.cells]
+    assert played == [1] * 48
+
+
+def test_it_plays_on_other_environments_too() -> None:
+    found = evaluate(Forgetful(), make_env=Cage2Env, **FEW)
+    assert all(cell.mean < 0 for cell in found.cells)
+
+
+def test_an_agent_of_ours_stays_what_it_is() -> None:
+    agent = GreedyAgent()
+    assert as_agent(agent) is agent
+
+
+class Half:
+    name = "half"
+
+    def begin(self, num_envs: int, seed: int) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (3, "this int lacks get_action and, of a BlueAgent, name, observation, order,"),
+        (Half(), "this Half lacks get_action and, of a BlueAgent, observation, order, act"),
+        (None, "this NoneType lacks get_action"),
+        (Forgetful, "Forgetful is a class: give an agent, such as Forgetful()"),
+    ],
+)
+def test_an_object_that_is_no_agent_is_told_what_it_lacks(wrong: Any, text: str) -> None:
+    assert text in refusal(evaluate, wrong, **FEW)
+
+
+@pytest.mark.parametrize("wrong", [145, -1, "Sleep", None, 1.0])
+def test_an_action_that_is_none_is_told(wrong: Any) -> None:
+    class Wrong:
+        def get_action(self, observation: Any, action_space: Any) -> Any:
+            return wrong
+
+    assert "Wrong.get_action: action must be a whole" in refusal(evaluate, Wrong(), **FEW)

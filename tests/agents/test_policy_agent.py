@@ -5,17 +5,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.agents.policies import ORDER, new_policy
-from tests.agents.table import named, play
+from tests.agents.table import named, play, seen
 from tests.refused import refusal
 from workflow_rl.agents.policy import Policy
-from workflow_rl.agents.policy_agent import PolicyAgent, ProbabilityTable
-from workflow_rl.config import GameConfig
-from workflow_rl.workflow.orders import ORDERS
+from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent, ScanCount
+from workflow_rl.agents.scripts import RandomAgent
+from workflow_rl.config import GameConfig, ObservationName
+from workflow_rl.workflow.orders import ORDERS, Order
 
 SEEN = np.random.default_rng(0).integers(0, 2, (40, 52)).astype(np.int8)
 ALLOWED = np.ones((40, 145), np.bool_)
+BLINES, MEANDERS = 2, 3  # Analyse Defender and Analyse Enterprise0: they change nothing
 
 
 def act(policy: Policy, order: Any = None, *, allowed: Any = ALLOWED, **how: Any) -> Any:
@@ -103,23 +106,71 @@ def test_the_winners_kind_begins_with_its_three_decoys_and_repeats_none_that_sta
         ]
 
 
-# --- what a policy would do, computed once for each distinct observation
+# --- one agent for each attacker
 
 
-def test_the_policy_is_asked_once_for_each_observation_however_many_there_are() -> None:
-    policy, asked = new_policy(), []
+class Constant:
+    """Takes one action for ever, or any action in the first three steps."""
 
-    def probabilities(rows: Any) -> Any:
-        asked.append(len(rows))
-        return policy.probabilities(rows)
+    name = "constant"
+    order: Order | None = None
 
-    table = ProbabilityTable(probabilities, 52, 145)
-    many = np.random.default_rng(1).integers(0, 2, (3000, 52)).astype(np.int8)
-    for rows in (many[:20], many[:20], np.concatenate([many, many[::-1]])):
-        ids, found = table.look_up(rows)
-        np.testing.assert_array_equal(found[ids], policy.probabilities(rows))
-    assert asked == [20, 2980]
-    assert len(found) == 3000
+    def __init__(self, action: int, observation: ObservationName, *, wild: bool = False) -> None:
+        self.action = action
+        self.observation = observation
+        self._wild = RandomAgent() if wild else None
+
+    def begin(self, num_envs: int, seed: int) -> None:
+        if self._wild:
+            self._wild.begin(num_envs, seed)
+
+    def act(
+        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
+    ) -> NDArray[np.int64]:
+        if self._wild and step < 3:
+            return self._wild.act(observation, action_mask, step)
+        return np.full(len(observation), self.action)
+
+
+@pytest.mark.parametrize("observation", ["challenge", "cardiff"])
+@pytest.mark.parametrize(
+    ("red", "played"), [("bline", BLINES), ("meander", MEANDERS), ("sleep", 0)]
+)
+@pytest.mark.parametrize("rules", ["main", "competition"])
+@pytest.mark.parametrize("wild", [False, True])
+def test_three_steps_always_tell_who_attacks(
+    observation: ObservationName, red: str, played: int, rules: str, wild: bool
+) -> None:
+    agent = FingerprintAgent(
+        Constant(BLINES, observation, wild=wild), Constant(MEANDERS, observation)
+    )
+    assert agent.observation == observation
+    _, actions = play(agent, n=2000, steps=6, red_agent=red, rules=rules)
+    if not wild:
+        assert (np.stack(actions[:3]) == BLINES).all()
+    assert (np.stack(actions[3:]) == played).all()
+
+
+def test_every_episode_is_told_apart_by_itself() -> None:
+    agent = FingerprintAgent(Constant(BLINES, "challenge"), Constant(MEANDERS, "challenge"))
+    batch, actions = play(agent, n=300, steps=5, red_agent="mixed")
+    expected = np.array([BLINES, MEANDERS, 0])[batch.state["red_agent"]]
+    assert len(set(expected)) == 3
+    assert (actions[4] == expected).all()
+
+
+def test_only_the_first_scan_of_a_step_counts_and_op_hosts_do_not() -> None:
+    scans = ScanCount(1)
+    assert scans.add(seen(Op_Host0="scan")).tolist() == [0]
+    assert scans.add(seen(User1="scan", Enterprise2="scan")).tolist() == [1]
+    assert scans.add(seen(Enterprise2="scan")).tolist() == [1]
+    assert scans.add(seen(User1="exploit")).tolist() == [1]
+    assert scans.add(seen(User1="scan")).tolist() == [2]
+
+
+def test_policies_that_see_different_things_are_refused() -> None:
+    said = refusal(FingerprintAgent, Constant(0, "challenge"), Constant(0, "cardiff"))
+    assert "needs the observation challenge" in said
 
 
 # --- threads

@@ -9,7 +9,7 @@ from tests.runs.test_trials import tried as trial
 from tests.runs.toy import tiny
 from workflow_rl.cli.outcome import print_outcome, print_phases
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.evaluation.scoring import Score
+from workflow_rl.evaluation.selection import Score
 from workflow_rl.ordersearch.finding import conclude, recommend
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial, tried_in

@@ -2,7 +2,7 @@
 
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import Result
-from workflow_rl.evaluation.scoring import Score
+from workflow_rl.evaluation.selection import Score
 
 
 def scored(

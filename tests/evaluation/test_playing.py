@@ -8,10 +8,8 @@ from tests.agents.policies import ORDER, new_policy
 from tests.evaluation.slow import play_slowly
 from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.agents.fingerprint import FingerprintAgent
-from workflow_rl.agents.greedy import GreedyAgent
-from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.agents.simple import RandomAgent, SleepAgent
+from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
+from workflow_rl.agents.scripts import GreedyAgent, RandomAgent, SleepAgent
 from workflow_rl.config import GameConfig, red_agent_name
 from workflow_rl.evaluation.playing import (
     RED_NAMES,

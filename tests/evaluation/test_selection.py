@@ -1,26 +1,99 @@
+"""Which policy is handed over, and what it is worth."""
+
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.agents.policies import new_policy, policy_file
-from workflow_rl.agents.policy import load_policy
+from tests.agents.policies import config_of, new_policy, policy_file
+from tests.refused import refusal
+from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.agents.scripts import GreedyAgent
 from workflow_rl.config import GameConfig
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.evaluation.selection import (
+    SCORING_SEED,
     SELECTION_SEED,
     Candidate,
     Ranking,
+    Score,
+    choose,
+    score_policy,
     select,
     snapshots_of,
 )
-from workflow_rl.workflow.orders import TYPES
+from workflow_rl.scenario.actions import parse_action
+from workflow_rl.workflow.orders import ORDERS
 
-ORDER = TYPES.index("enterprise > op_server > op_host > user > defender")
+GAME = GameConfig(red_agent="meander", episode_length=30)
+ORDER = 31
+FOLLOWED = ORDERS[ORDER]
+
+
+def always(action: str, *, order: int | None = None) -> Policy:
+    """A policy that always does the same."""
+    bias = np.zeros(145, np.float32)
+    bias[parse_action(action)] = 50
+    weights = {"actor.0.weight": np.zeros((145, 52), np.float32), "actor.0.bias": bias}
+    return Policy(weights, config_of(order=order))
+
+
+def test_a_score_is_that_of_fresh_games_against_each_red_agent() -> None:
+    scores = list(score_policy(always("Sleep", order=ORDER), GAME, 40))
+    assert [score.red_agent for score in scores] == ["bline", "meander", "sleep"]
+    for score in scores:
+        game = GAME.changed(red_agent=score.red_agent)
+        greedy = play_batch(GreedyAgent(FOLLOWED), game, SCORING_SEED, 40, FOLLOWED)
+        assert score.greedy == greedy.result
+        assert score.deterministic == score.sampled  # it always sleeps
+    assert scores[2].deterministic.reward.mean == 0.0
+
+
+def test_a_policy_worse_than_repairing_without_training_is_called_unfit() -> None:
+    bline, meander, sleep = score_policy(always("Sleep"), GAME, 200)
+    assert bline.is_unfit
+    assert meander.is_unfit
+    assert not sleep.is_unfit
+
+
+def test_the_better_policy_is_chosen_whatever_its_place() -> None:
+    sleeping, restoring = always("Sleep"), always("Restore User0")  # which costs 1 a step
+    assert choose([restoring, sleeping], GAME, 0.9, 20) == 1
+    assert choose([sleeping, restoring], GAME, 0.9, 20) == 0
+    assert choose([sleeping, sleeping], GAME, 0.9, 20) == 0
+
+
+def test_a_policy_that_does_not_comply_is_chosen_last() -> None:
+    """Sleeping costs less than restoring all the time, but fixes nothing."""
+    order = next(i for i, units in enumerate(ORDERS) if units[0] == "user")
+    fixing, idle = always("Restore User1", order=order), always("Sleep", order=order)
+    game = GameConfig(red_agent="bline", episode_length=12)
+    found = [
+        play_batch(PolicyAgent(policy, "p"), game, 5, 60, policy.order).result
+        for policy in (fixing, idle)
+    ]
+    complied = [result.compliance.mean for result in found]
+    assert complied[0] > complied[1]
+    assert found[0].reward.mean < found[1].reward.mean
+    assert choose([idle, fixing], game, 0.6 * complied[0], 60) == 1
+    assert choose([idle, fixing], game, 0.0, 60) == 0
+
+
+def test_a_score_comes_back_from_its_plain_data() -> None:
+    for score in score_policy(always("Sleep"), GAME, 5):
+        again = Score.from_json(score.as_json())
+        assert again.deterministic.reward == score.deterministic.reward
+        assert again.greedy.reward == score.greedy.reward
+        assert math.isnan(again.sampled.compliance.mean)
+    with pytest.raises(KeyError):
+        Score.from_json({"red_agent": "bline"})
+
+
+# --- among the policies that a training kept
 
 
 def kept(folder: Path, number: int, **policy: object) -> list[Path]:
@@ -34,22 +107,16 @@ def kept(folder: Path, number: int, **policy: object) -> list[Path]:
     return paths
 
 
-def ranked(
-    paths: list[Path], *, episodes: int, threshold: float | None = None, **changes: object
-) -> tuple[Candidate, ...]:
-    *_, last = select(paths, changes, episodes=episodes, threshold=threshold)
+def ranked(paths: list[Path], *, episodes: int, **changes: object) -> tuple[Candidate, ...]:
+    *_, last = select(paths, changes, episodes=episodes)
     assert isinstance(last, Ranking)
     return last.candidates
 
 
 def test_the_policies_kept_by_a_run_are_found_in_their_order(tmp_path: Path) -> None:
+    assert "--snapshot-every" in refusal(snapshots_of, tmp_path)
     paths = kept(tmp_path, 3)
     assert snapshots_of(tmp_path) == paths
-
-
-def test_a_run_without_any_says_how_to_keep_some(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="--snapshot-every"):
-        snapshots_of(tmp_path)
 
 
 def test_the_best_is_the_one_an_evaluation_finds_best(tmp_path: Path) -> None:
@@ -75,14 +142,14 @@ def test_the_episodes_told_of_are_those_that_were_played(tmp_path: Path) -> None
 
 
 def test_who_does_not_comply_comes_last_whatever_the_reward(tmp_path: Path) -> None:
-    paths = kept(tmp_path, 8, conditioned=True, order=ORDER)
-    easy = ranked(paths, episode_length=30, episodes=100, threshold=0.0)
-    rewards = [c.result.reward.mean for c in easy]
-    assert rewards == sorted(rewards, reverse=True)
-    strict = ranked(paths, episode_length=30, episodes=100, threshold=1.1)
-    compliances = [c.result.compliance.mean for c in strict]
-    assert compliances == sorted(compliances, reverse=True)
-    assert not np.isnan(compliances).any()
+    for threshold, sorted_by in ((0.0, "reward"), (1.0, "compliance")):
+        described = {"compliance_threshold": threshold, "conditioned": True, "order": ORDER}
+        paths = kept(tmp_path / sorted_by, 8, **described)
+        found = ranked(paths, episode_length=30, episodes=100)
+        means = [getattr(candidate.result, sorted_by).mean for candidate in found]
+        assert means == sorted(means, reverse=True)
+        assert not np.isnan(means).any()
+        assert max(candidate.result.compliance.mean for candidate in found) < 1
 
 
 def test_whom_it_faces_may_be_another_than_in_training(tmp_path: Path) -> None:

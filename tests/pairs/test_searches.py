@@ -13,7 +13,7 @@ from workflow_rl import evaluate, export_policy, load_policy, search, write_play
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.evaluation.playing import play_batch
-from workflow_rl.evaluation.scoring import SCORING_SEED
+from workflow_rl.evaluation.selection import SCORING_SEED
 from workflow_rl.runs.search import checked_search, open_search
 
 # What a search combines with its own settings; pairs among these are those of trainings.

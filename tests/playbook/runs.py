@@ -9,7 +9,7 @@ from tests.evaluation.scores import scored
 from tests.report.runs import POLICY, pairwise, trial, write_outcome, write_run
 from tests.runs.work import outcome
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
-from workflow_rl.evaluation.scoring import Score
+from workflow_rl.evaluation.selection import Score
 from workflow_rl.runs.trials import HandedOver
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import TYPES

@@ -127,22 +127,17 @@ def test_the_weights_are_those_at_its_creation(way: str) -> None:
     np.testing.assert_allclose(policy.values_of(inputs), values, atol=1e-5)
 
 
-def test_a_table_grows_and_runs_the_networks_on_new_inputs_only() -> None:
+def test_a_table_holds_each_input_once_as_it_was_first_met() -> None:
     network = uneven_network()
     table = PolicyTable(network, WIDTH, capacity=1)
     inputs = (np.arange(3_000)[:, None] >> np.arange(WIDTH) & 1).astype(np.int8)
-    table.number(inputs[:3])
-    table.probabilities[:3] = table.values[:3] = -1  # would be overwritten by another evaluation
     ids = np.concatenate([table.number(part) for part in np.array_split(inputs, 7)])
     assert ids.tolist() == list(range(3_000))
-    assert (table.probabilities[:3] == -1).all()
-    assert (table.values[:3] == -1).all()
-    probabilities, values = outputs_of(network, inputs)
-    np.testing.assert_allclose(table.probabilities[3:3_000], probabilities[3:], atol=1e-6)
-    np.testing.assert_allclose(table.values[3:3_000], values[3:], atol=1e-5)
     np.testing.assert_array_equal(table.rows, inputs)
-    table.number(inputs[:997])
-    assert table.distinct_share == 3_000 / 4_000
+    np.testing.assert_allclose(
+        table.values_of(inputs[:997]), outputs_of(network, inputs[:997])[1], atol=1e-5
+    )
+    assert table.distinct_share == 3_000 / 3_997
 
 
 def test_a_plain_policy_keeps_inputs_as_they_came_an_environments_one_after_the_other() -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tests.report.test_report import visible
 from workflow_rl.cli.outcome import print_outcome
-from workflow_rl.evaluation.scoring import Score
+from workflow_rl.evaluation.selection import Score
 from workflow_rl.files import read_json
 from workflow_rl.report.report import write_report
 from workflow_rl.runs.search import open_search

@@ -11,7 +11,7 @@ import pytest
 from tests.runs.toy import board_of, csv_rows, episode_rows, run_search, run_tiny
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig, stored
-from workflow_rl.evaluation.scoring import Score, choose, score_policy
+from workflow_rl.evaluation.selection import Score, choose, score_policy
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.tables import SCALARS, SPEED
 from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial

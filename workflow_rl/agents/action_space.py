@@ -6,7 +6,7 @@ Training, evaluation, replays and single policies choose and act through here.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +28,24 @@ from workflow_rl.scenario.cardiff import (
 )
 
 
-class Acting(Protocol):
-    """An action space at work in n environments: it remembers what an output's meaning needs."""
+class Acting:
+    """An action space at work in n environments; here an output is an action of a list.
+
+    A subclass remembers what the meaning of its outputs depends on.
+    """
+
+    def __init__(self, listed: NDArray[np.int64]) -> None:
+        """Acts by the actions listed, in any number of environments."""
+        self._listed = listed
 
     @property
     def is_fixed(self) -> bool:
         """Whether the next actions do not depend on the policy, in any environment."""
-        ...
+        return False
 
     def meanings(self) -> NDArray[np.int64]:
         """Returns (n or 1, size) the action that each output would be now."""
-        ...
+        return self._listed[None]
 
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns (n, size) the outputs that would do something.
@@ -46,11 +53,12 @@ class Acting(Protocol):
         Args:
             action_mask: (n, 145) False for a decoy that would be refused now.
         """
-        ...
+        everything = len(self._listed) == NUM_ACTIONS  # in the order of the mask
+        return action_mask if everything else action_mask[:, self._listed]
 
     def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Plays a step: returns (n,) the actions of chosen outputs (n,)."""
-        ...
+        return self._listed[outputs]
 
     def best_actions(
         self,
@@ -62,75 +70,20 @@ class Acting(Protocol):
 
         Args:
             best: (n,) the output with the highest score.
-            scores: (u, size) of each output; of distinct inputs, say.
+            scores: (u, size) of each output, for distinct inputs.
             rows: (n,) which row of the scores is an environment's.
         """
-        ...
+        return self._listed[best]
 
     def end(self, ended: NDArray[np.bool_]) -> None:
         """Begins new episodes where one has ended, (n,)."""
-        ...
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns what must be kept to go on later."""
-        ...
-
-    def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Goes on from a kept state."""
-        ...
-
-
-class ListedActions:
-    """An output is an action of a list, and nothing is to be remembered."""
-
-    is_fixed = False
-
-    def __init__(self, num_envs: int, listed: NDArray[np.int64] = USEFUL_ACTIONS) -> None:
-        """Acts by the actions listed, in any number of environments."""
-        self._actions = listed
-
-    def meanings(self) -> NDArray[np.int64]:
-        """Returns the list."""
-        return self._actions[None]
-
-    def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Returns the mask of the actions listed."""
-        return action_mask[:, self._actions]
-
-    def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the actions of outputs."""
-        return self._actions[outputs]
-
-    def best_actions(
-        self,
-        best: NDArray[np.int64],
-        scores: NDArray[np.floating[Any]],
-        rows: NDArray[np.integer[Any]],
-    ) -> NDArray[np.int64]:
-        """Returns the actions of the best outputs: every action is accepted."""
-        return self._actions[best]
-
-    def end(self, ended: NDArray[np.bool_]) -> None:
-        """Has nothing to forget."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Returns nothing."""
         return {}
 
     def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Has nothing to load."""
-
-
-class AllActions(ListedActions):
-    """An output is an action."""
-
-    def __init__(self, num_envs: int) -> None:
-        """Acts by all actions."""
-        super().__init__(num_envs, np.arange(NUM_ACTIONS))
-
-    def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Returns the mask itself."""
-        return action_mask
+        """Goes on from a kept state."""
 
 
 @kernel()
@@ -161,7 +114,7 @@ def _perform_best(
         step[k] += 1
 
 
-class CardiffActions:
+class CardiffActing(Acting):
     """27 plain actions and 9 decoy lists; every episode begins with three fixed decoys.
 
     In training a macro whose list is used up repeats its first decoy, and the policy's own outputs
@@ -182,10 +135,7 @@ class CardiffActions:
     def meanings(self) -> NDArray[np.int64]:
         """Returns what each output would be, by how far the episodes and their lists are."""
         n = len(self._step)
-        step, placed = (
-            np.repeat(self._step, NUM_OUTPUTS),
-            np.repeat(self._placed, NUM_OUTPUTS, axis=0),
-        )
+        step, placed = (np.repeat(kept, NUM_OUTPUTS, axis=0) for kept in (self._step, self._placed))
         actions = np.empty(n * NUM_OUTPUTS, np.int64)
         _perform(np.tile(np.arange(NUM_OUTPUTS), n), step, placed, actions)
         return actions.reshape(n, NUM_OUTPUTS)
@@ -248,17 +198,20 @@ class ActionSpace:
         return len(self.outputs)
 
 
-ALL: Final = ActionSpace("all", ACTION_NAMES, AllActions)
-USEFUL: Final = ActionSpace(
-    "useful", tuple(ACTION_NAMES[action] for action in USEFUL_ACTIONS), ListedActions
-)
+def _of_list(name: ActionSpaceName, listed: NDArray[np.int64]) -> ActionSpace:
+    outputs = tuple(ACTION_NAMES[action] for action in listed)
+    return ActionSpace(name, outputs, lambda num_envs: Acting(listed))
+
+
+ALL: Final = _of_list("all", np.arange(NUM_ACTIONS))
+USEFUL: Final = _of_list("useful", USEFUL_ACTIONS)
 CARDIFF: Final = ActionSpace(
     "cardiff",
     (
         *(ACTION_NAMES[action] for action in PLAIN_ACTIONS),
         *("next of " + ", ".join(ACTION_NAMES[a] for a in part) for part in MACRO_LISTS),
     ),
-    CardiffActions,
+    CardiffActing,
     is_direct=False,
 )
 ACTION_SPACES: Final[dict[ActionSpaceName, ActionSpace]] = {

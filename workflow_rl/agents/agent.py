@@ -1,21 +1,29 @@
-"""What a Blue agent is here: it plays many episodes of one game side by side."""
+"""What a Blue agent is here: it plays many episodes of one game at once.
 
-from typing import Protocol, runtime_checkable
+Agents written for CybORG play as well, one episode at a time (`CyborgAgent`).
+"""
+
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import ObservationName
+from workflow_rl.envs.spaces import checked_action
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.workflow.orders import Order
 
 _WORD = 2**64
+_OURS: Final = ("name", "observation", "order", "begin", "act")  # what a BlueAgent has
+_THEIRS: Final = "get_action"
 
 
 class BlueAgent(Protocol):
     """Defends n environments at once; their episodes begin together and go in step.
 
     The choice for one environment depends on that environment's own past and on (seed, its number)
-    alone, so an episode is the same however many are played beside it.
+    alone, so an episode is the same however many others are played with it.
     """
 
     @property
@@ -61,3 +69,66 @@ class TellingAgent(BlueAgent, Protocol):
 def uniforms(seed: int, step: int, n: int) -> NDArray[np.float64]:
     """Returns (n,) numbers in [0, 1); number k depends on (seed, step, k) alone."""
     return np.random.Generator(np.random.Philox(key=[seed % _WORD, step])).random(n)
+
+
+class CyborgStyleAgent(Protocol):
+    """What CAGE-2's own evaluation asks of a Blue agent; `end_episode()` may be there, too."""
+
+    def get_action(self, observation: NDArray[Any], action_space: int) -> int:
+        """Returns the action for an observation; `action_space` is the number of actions."""
+        ...
+
+
+class CyborgAgent:
+    """An agent written for CybORG, in one environment.
+
+    It sees the challenge's 52 bits. Its `end_episode`, if it has one, is called before every
+    episode, so that none begins with what it remembers of another. It is given no seed.
+    """
+
+    observation: Final = "challenge"
+    order: Final = None
+
+    def __init__(self, agent: CyborgStyleAgent) -> None:
+        """Adapts an agent; its class names it."""
+        self.name = type(agent).__name__
+        self._agent = agent
+
+    def begin(self, num_envs: int, seed: int) -> None:
+        """Begins a new episode."""
+        assert num_envs == 1, "such an agent plays one episode at a time"
+        end_episode = getattr(self._agent, "end_episode", None)
+        if end_episode is not None:
+            end_episode()
+
+    def act(
+        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
+    ) -> NDArray[np.int64]:
+        """Returns (1,) what the agent does; InvalidInputError if that is no action."""
+        action = self._agent.get_action(observation[0].copy(), NUM_ACTIONS)
+        try:
+            return np.array([checked_action(action)])
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{self.name}.get_action: {error}") from None
+
+
+def as_agent(what: Any) -> BlueAgent:
+    """Returns an object as an agent: a `BlueAgent` itself, one written for CybORG adapted.
+
+    Raises:
+        InvalidInputError: it is neither; the message says what it lacks.
+    """
+    kind = what.__name__ if isinstance(what, type) else type(what).__name__
+    missing = [name for name in _OURS if not hasattr(what, name)]
+    if isinstance(what, type) and (not missing or hasattr(what, _THEIRS)):
+        raise InvalidInputError(f"{kind} is a class: give an agent, such as {kind}()")
+    if not missing:
+        agent: BlueAgent = what
+        return agent
+    if callable(getattr(what, _THEIRS, None)):
+        return CyborgAgent(what)
+    raise InvalidInputError(
+        f"an agent must be a name, a path, a policy, a BlueAgent or an object with {_THEIRS}("
+        f"observation, action_space), as agents of CybORG have; this {kind} lacks {_THEIRS} and, "
+        f"of a BlueAgent, {', '.join(missing)}"
+    )

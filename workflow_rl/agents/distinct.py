@@ -1,9 +1,10 @@
-"""The distinct inputs of a rollout.
+"""Distinct rows, and what a function gives for each of them.
 
 Blue's observations are a few dozen bits and repeat heavily: 20,000 transitions hold a few hundred
 to a few thousand different ones. While the policy does not change, each needs the networks once.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,21 @@ from workflow_rl.jit import kernel, rule
 
 _EMPTY = -1
 _LOAD = 2  # hash slots per stored row, at least
-_WORD = 8  # bytes compared at a time
+_WORD = 8  # bytes
+
+
+def in_words(rows: NDArray[np.int8]) -> NDArray[np.uint64]:
+    """Returns a copy of rows (n, width) as whole words (n, words), with 0 behind each row."""
+    n, width = rows.shape
+    words = np.zeros((n, -(-width // _WORD)), np.uint64)
+    words.view(np.int8)[:, :width] = rows
+    return words
+
+
+def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+    larger = np.empty((size, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
 
 
 @rule
@@ -76,14 +91,18 @@ class DistinctRows:
         """
         capacity = 1 << max(capacity - 1, 1).bit_length()
         self._width = width
-        self._words = -(-width // _WORD)
-        self._stored = np.empty((capacity, self._words), np.uint64)
+        self._stored = np.empty((capacity, -(-width // _WORD)), np.uint64)
         self._slots = np.full(_LOAD * capacity, _EMPTY, np.int32)
         self._size = 0
 
     def __len__(self) -> int:
         """Returns the number of distinct rows."""
         return self._size
+
+    @property
+    def capacity(self) -> int:
+        """Rows that there is room for."""
+        return len(self._stored)
 
     @property
     def rows(self) -> NDArray[np.int8]:
@@ -94,19 +113,48 @@ class DistinctRows:
         """Returns (n,) the number of each row, adding those that are new."""
         self._reserve(self._size + len(rows))
         ids = np.empty(len(rows), np.int32)
-        words = np.zeros((len(rows), self._words), np.uint64)
-        words.view(np.int8)[:, : self._width] = rows
-        self._size = _insert(words, self._stored, self._slots, self._size, ids)
+        self._size = _insert(in_words(rows), self._stored, self._slots, self._size, ids)
         return ids
 
     def _reserve(self, size: int) -> None:
-        capacity = len(self._stored)
-        if size <= capacity:
+        if size <= self.capacity:
             return
-        while capacity < size:
-            capacity *= 2
-        stored = np.empty((capacity, self._words), np.uint64)
-        stored[: self._size] = self._stored[: self._size]
-        self._stored = stored
-        self._slots = np.full(_LOAD * capacity, _EMPTY, np.int32)
+        self._stored = _grown(self._stored, 1 << (size - 1).bit_length())
+        self._slots = np.full(_LOAD * self.capacity, _EMPTY, np.int32)
         _rebuild(self._stored, self._slots, self._size)
+
+
+class Lookup:
+    """What a function gives for each distinct row met so far; it is asked about new rows only."""
+
+    def __init__(
+        self,
+        function: Callable[[NDArray[np.int8]], Sequence[NDArray[Any]]],
+        width: int,
+        capacity: int = 1024,
+    ) -> None:
+        """Starts without any row.
+
+        Args:
+            function: of rows (u, width): arrays (u, ...), what it gives for each.
+            width: values of a row.
+            capacity: rows to make room for at first.
+        """
+        self._function = function
+        self.distinct = DistinctRows(width, capacity)
+        self.results: list[NDArray[Any]] = []  # what the function gave, by the number of a row
+
+    def number(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
+        """Returns (n,) the number of each row (n, width) among the results."""
+        before = len(self.distinct)
+        ids = self.distinct.number(rows)
+        size = len(self.distinct)
+        if size > before:
+            new = self._function(self.distinct.rows[before:])
+            kept = self.results or [array[:0] for array in new]
+            if len(kept[0]) < size:
+                kept = [_grown(array, self.distinct.capacity) for array in kept]
+            for array, values in zip(kept, new, strict=True):
+                array[before:size] = values
+            self.results = kept
+        return ids

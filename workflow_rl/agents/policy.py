@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import ACTION_SPACES, Acting
 from workflow_rl.agents.mlp import Floats, read_mlp
-from workflow_rl.agents.sampling import sample
+from workflow_rl.agents.sampling import sample, softmax
 from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
 from workflow_rl.arrays import checked_array
 from workflow_rl.config import RULE_SETS, PolicyConfig, one_of, restored, stored
@@ -69,7 +69,7 @@ class Policy:
         self.order: Order | None = None if config.order is None else self.read_order(config.order)
         self.is_masked = config.ppo.mask_actions  # it was trained with masks
         self.is_shielded = config.train.follow == "shielded"
-        self._actor = read_mlp(weights, "actor", config.ppo.activation)
+        self.actor = read_mlp(weights, "actor", config.ppo.activation)
         self._check_size()
         self._rng = np.random.default_rng(0)
         self._acting: Acting | None = None  # of the episode that get_action plays
@@ -81,7 +81,7 @@ class Policy:
             follows = repr(str(self.order))
         else:
             follows = "any order it is told" if self.is_conditioned else "no order"
-        units = " x ".join(map(str, self._actor.hidden))
+        units = " x ".join(map(str, self.actor.hidden))
         game = self.config.game
         return (
             f"Policy(order: {follows}, {self.observation.name}: {self.observation.size} values -> "
@@ -100,8 +100,11 @@ class Policy:
         """Returns (n, outputs) the logits for observations (n, size) under one order."""
         rows = np.asarray(observation)
         if self.encoding is not None:
-            rows = np.hstack([rows, self._order_bits(rows, order).astype(rows.dtype)])
-        return self._actor.forward(rows)
+            ranks = self._ranks(order, len(rows))
+            lasting = np.tile(self.encoding.order_bits(ranks[:1]), (len(rows), 1))
+            due = self.encoding.step_bits(packed_tables(rows), ranks)
+            rows = np.hstack([rows, lasting, due])
+        return self.actor.forward(rows)
 
     def probabilities(
         self, observation: NDArray[Any], order: Sequence[str] | str | None = None
@@ -228,12 +231,9 @@ class Policy:
             observation: (52 or more,) or (n, 52 or more).
             order: the workflow to follow; by default the one it was trained for.
         """
-        rows = np.atleast_2d(self._numbers(observation))
-        if rows.ndim != 2 or rows.shape[1] < CHALLENGE_SIZE:
-            raise self._other_size(rows)
+        rows = np.atleast_2d(observation)
         mask = checked_array("an action mask", action_mask, (len(rows), NUM_ACTIONS), np.bool_)
-        ranks = np.tile(self._followed(order).host_ranks, (len(rows), 1))
-        return without_violations(mask, packed_tables(rows), ranks)
+        return without_violations(mask, packed_tables(rows), self._ranks(order, len(rows)))
 
     def read_order(self, workflow: Sequence[str] | str, units: Units | None = None) -> Order:
         """Returns the order of a workflow, as far as it can be told to this policy.
@@ -252,15 +252,6 @@ class Policy:
                 f"this policy can be told orders of the units {self.units}, not of {order.units}"
             )
         return order
-
-    def _order_bits(
-        self, rows: NDArray[Any], order: Sequence[str] | str | None
-    ) -> NDArray[np.int8]:
-        """Returns (n, size of the encoding) what the network is shown of an order."""
-        assert self.encoding is not None
-        ranks = np.tile(self._followed(order).host_ranks, (len(rows), 1))
-        lasting = np.tile(self.encoding.order_bits(ranks[:1]), (len(rows), 1))
-        return np.hstack([lasting, self.encoding.step_bits(packed_tables(rows), ranks)])
 
     def _mask(self, rows: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         """Returns (n, 145) what may be chosen: as given, or as far as observations tell."""
@@ -288,30 +279,24 @@ class Policy:
             f"{seen.shape}"
         )
 
-    def _followed(self, order: Sequence[str] | str | None) -> Order:
-        if order is not None:
-            return self.read_order(order)
-        if self.order is None:
+    def _ranks(self, order: Sequence[str] | str | None, n: int) -> NDArray[np.int8]:
+        """Returns (n, 13) the rank of each host in an order, by default the policy's own."""
+        followed = self.order if order is None else self.read_order(order)
+        if followed is None:
             raise InvalidInputError("this policy follows any order: say which one")
-        return self.order
+        return np.tile(followed.host_ranks, (n, 1))
 
     def _check_size(self) -> None:
         """Checks that the network has an input for all that it is shown, and its outputs."""
         of_order = 0 if self.encoding is None else self.encoding.size
         expected = self.observation.size + of_order, self.action_space.size
-        if (self._actor.inputs, self._actor.outputs) != expected:
+        if (self.actor.inputs, self.actor.outputs) != expected:
             raise InvalidInputError(
-                f"a policy of {self._actor.inputs} inputs and {self._actor.outputs} outputs does "
+                f"a policy of {self.actor.inputs} inputs and {self.actor.outputs} outputs does "
                 f"not fit the observation {self.observation.name} of {self.observation.size} "
                 f"values, an order of {of_order} and the action space {self.action_space.name} of "
                 f"{self.action_space.size}"
             )
-
-
-def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Returns the probabilities of rows of logits; none of them is quite 0."""
-    p = np.exp((logits - logits.max(axis=1, keepdims=True)).astype(np.float64))
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 def load_policy(path: str | Path, *, rules: str = "main") -> Policy:

@@ -1,63 +1,37 @@
-"""A trained policy as an agent.
+"""Trained policies as agents: one policy, or one for each red agent."""
 
-Where observations repeat it is asked once for each distinct one.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import Acting
-from workflow_rl.agents.agent import uniforms
-from workflow_rl.agents.distinct import DistinctRows
-from workflow_rl.agents.policy import Policy, softmax
-from workflow_rl.agents.sampling import sample
+from workflow_rl.agents.agent import BlueAgent, TellingAgent, uniforms
+from workflow_rl.agents.distinct import Lookup
+from workflow_rl.agents.policy import Policy
+from workflow_rl.agents.sampling import sample, softmax
+from workflow_rl.agents.scripts import SleepAgent
+from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.observe import SCAN_SLOTS
+from workflow_rl.sim.state import Activity
 from workflow_rl.sim.table import packed_tables
-from workflow_rl.workflow.compliance import without_violations
+from workflow_rl.workflow.orders import Order
 from workflow_rl.workflow.units import Units
 
 SEES_THE_TRUTH: Final = "sees the truth"  # how tables name a policy that does
-Probabilities = Callable[[NDArray[np.int8]], NDArray[np.float64]]
-
-
-class ProbabilityTable:
-    """A policy's probabilities for each distinct observation met so far."""
-
-    def __init__(self, probabilities: Probabilities, width: int, outputs: int) -> None:
-        """Starts an empty table.
-
-        Args:
-            probabilities: of a policy: observations (u, width) to (u, outputs).
-            width: values of an observation.
-            outputs: what the policy chooses from.
-        """
-        self._probabilities = probabilities
-        self._inputs = DistinctRows(width)
-        self._rows = np.empty((1024, outputs))
-
-    def look_up(
-        self, observation: NDArray[np.int8]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Returns (n,) the row of each observation, and (u, outputs) the rows.
-
-        The policy is asked about new observations only.
-        """
-        before = len(self._inputs)
-        ids = self._inputs.number(np.ascontiguousarray(observation, np.int8))
-        size = len(self._inputs)
-        while len(self._rows) < size:
-            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-        if size > before:
-            self._rows[before:size] = self._probabilities(self._inputs.rows[before:])
-        return ids, self._rows[:size]
+DECIDES_AT: Final = 3  # steps played before it is known who attacks
+_SCAN: Final = int(Activity.SCAN)
 
 
 class PolicyAgent:
-    """Takes what a policy finds most probable, or samples, in the policy's action space."""
+    """Takes what a policy finds most probable, or samples, in the policy's action space.
+
+    Where observations repeat, the policy is asked once for each distinct one.
+    """
 
     def __init__(
         self,
@@ -94,17 +68,16 @@ class PolicyAgent:
         self.keeps_chances = False
         self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
         self._sampled = sampled
+        size = policy.observation.size
         self._table = (
-            ProbabilityTable(self._ask, policy.observation.size, policy.action_space.size)
-            if policy.observation.repeats
-            else None
+            Lookup(lambda rows: [self._ask(rows)], size) if policy.observation.repeats else None
         )
         self.begin(0, 0)
 
     def begin(self, num_envs: int, seed: int) -> None:
         """Begins new episodes."""
         self._seed = seed
-        self._acting: Acting = self.policy.action_space.begin(num_envs)
+        self._acting = self.policy.action_space.begin(num_envs)
 
     def act(
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
@@ -114,10 +87,15 @@ class PolicyAgent:
         if self._acting.is_fixed and not self.keeps_chances:  # the policy need not be asked
             return self._acting.actions(np.zeros(n, np.int64))
         if self._table is not None:
-            ids, rows = self._table.look_up(observation)
+            ids = self._table.number(observation)
+            rows = self._table.results[0]
         else:
             ids, rows = np.arange(n, dtype=np.int32), self._ask(observation)
-        allowed = self._allowed(observation, action_mask)
+        allowed = None
+        if self.policy.is_masked:
+            if self.policy.is_shielded:
+                action_mask = self.policy.shield(action_mask, observation, self.order)
+            allowed = self._acting.allowed(action_mask)
         if self.keeps_chances:
             found = rows[ids]
             self.chances = _by_action(found if allowed is None else found * allowed, self._acting)
@@ -130,17 +108,6 @@ class PolicyAgent:
     def _ask(self, observation: NDArray[np.int8]) -> NDArray[np.float64]:
         return softmax(self.policy.logits(observation, self.order))
 
-    def _allowed(
-        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_]
-    ) -> NDArray[np.bool_] | None:
-        """Returns (n, outputs) what may be chosen; None: everything."""
-        if not self.policy.is_masked:
-            return None
-        if self.policy.is_shielded and self.order is not None:
-            ranks = np.tile(self.order.host_ranks, (len(observation), 1))
-            action_mask = without_violations(action_mask, packed_tables(observation), ranks)
-        return self._acting.allowed(action_mask)
-
 
 def _by_action(rows: NDArray[np.float64], acting: Acting) -> NDArray[np.float64]:
     """Returns (n, 145) the probability of each action, from those of outputs (n, size)."""
@@ -149,3 +116,84 @@ def _by_action(rows: NDArray[np.float64], acting: Acting) -> NDArray[np.float64]
     meanings = np.broadcast_to(acting.meanings(), rows.shape)
     np.add.at(chances, (np.arange(n)[:, None], meanings), rows)
     return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+class ScanCount:
+    """How many hosts have shown a scan as the first of their step, (n,).
+
+    The first host, in the order of the table and Op hosts aside, that shows a scan counts.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        """Starts with none."""
+        self._seen = np.zeros((num_envs, len(SCAN_SLOTS)), np.bool_)
+
+    def add(self, observation: NDArray[np.int8]) -> NDArray[np.int64]:
+        """Notes the observations (n, 52 or more) of a step and returns the counts so far."""
+        shown = packed_tables(observation)[:, None] >> 4 * SCAN_SLOTS.astype(np.int64) & 0b11
+        scanned = shown == _SCAN
+        hit = np.flatnonzero(scanned.any(axis=1))
+        self._seen[hit, scanned[hit].argmax(axis=1)] = True
+        return np.asarray(self._seen.sum(axis=1))
+
+
+class FingerprintAgent:
+    """Hands each episode to the agent trained for the red agent it turns out to face.
+
+    It is the winner's way to tell who attacks: B_line shows one scanned host in its first three
+    steps, Meander two and a sleeping Red none, whatever Blue does. Until then the agent for B_line
+    plays; both see every step, and an agent must take what was played in the first three steps for
+    its own, as the winner's policies do with their fixed start.
+    """
+
+    def __init__(self, bline: BlueAgent, meander: BlueAgent, name: str = "fingerprint") -> None:
+        """Makes the agent of two others; against a sleeping Red it sleeps.
+
+        Raises:
+            InvalidInputError: the two need different observations.
+        """
+        if bline.observation != meander.observation:
+            raise InvalidInputError(
+                f"the two policies see different things: the one for bline needs the observation "
+                f"{bline.observation}, the one for meander {meander.observation}"
+            )
+        self._agents: tuple[BlueAgent, ...] = (SleepAgent(), bline, meander)  # by hosts scanned
+        self.name = name
+        self.observation = bline.observation
+        self.order: Order | None = bline.order if bline.order == meander.order else None
+        self.keeps_chances = False
+        self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
+        known, other = (getattr(agent, "game", None) for agent in (bline, meander))
+        alike = known and other and replace(known, red_agent=other.red_agent) == other
+        self.game: GameConfig | None = known if alike else None  # in which they were trained
+
+    def begin(self, num_envs: int, seed: int) -> None:
+        """Begins new episodes."""
+        self._scans = ScanCount(num_envs)
+        self._chosen = np.full(num_envs, 1)
+        for agent in self._agents:
+            agent.begin(num_envs, seed)
+
+    def act(
+        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
+    ) -> NDArray[np.int64]:
+        """Returns each environment's action by the agent in charge of it."""
+        if step <= DECIDES_AT:
+            scanned = self._scans.add(observation)
+            if step == DECIDES_AT:
+                self._chosen = np.where(scanned <= 2, scanned, 0)
+        for agent in self._agents:
+            if isinstance(agent, TellingAgent):
+                agent.keeps_chances = self.keeps_chances
+        played = np.array([agent.act(observation, action_mask, step) for agent in self._agents])
+        everybody = np.arange(len(observation))
+        if self.keeps_chances:
+            each = [_chances(a, p) for a, p in zip(self._agents, played, strict=True)]
+            self.chances = np.array(each)[self._chosen, everybody]
+        return np.asarray(played[self._chosen, everybody])
+
+
+def _chances(agent: BlueAgent, played: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns (n, 145) an agent's probabilities; one that has none was certain of its action."""
+    chances = agent.chances if isinstance(agent, TellingAgent) else None
+    return np.eye(NUM_ACTIONS)[played] if chances is None else chances

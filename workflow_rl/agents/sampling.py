@@ -1,13 +1,60 @@
-"""Drawing an output by its probability: the one sampler of training and evaluation."""
+"""From logits to a chosen output: the masked softmax, and the one sampler."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.jit import kernel, rule
+from workflow_rl.agents.elementary import exp32
+from workflow_rl.jit import formula, kernel, rule
 
-_LEAST_MASS = 1e-30  # so that nothing is divided by zero where allowed outputs are impossible
+NO_MASKS: Final = np.empty((0, 0), np.bool_)  # everything is allowed
+_LEAST: Final = np.float32(-1e30)  # a logit of what is not allowed
+_LEAST_MASS: Final = 1e-30  # not 0, which nothing can be divided by
+_ZERO: Final = np.float32(0)
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Returns the probabilities of rows of logits; none of them is quite 0."""
+    p = np.exp((logits - logits.max(axis=1, keepdims=True)).astype(np.float64))
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+@formula
+def write_powers(
+    row: NDArray[Any], powers: NDArray[Any], masks: NDArray[Any], sample: int
+) -> tuple[Any, Any]:
+    """Takes the highest logit that is allowed from a row and writes e to the power of the rest.
+
+    Args:
+        row: (outputs,) the logits.
+        powers: (outputs,) what is written; 0 for what is not allowed.
+        masks: (n, outputs) what is allowed, or `NO_MASKS`.
+        sample: whose logits these are.
+
+    Returns:
+        The sum of the powers, and that of the powers times what they are the powers of.
+    """
+    is_masked = len(masks) > 0
+    if is_masked:
+        allowed = masks[sample]
+        for j in range(len(row)):
+            row[j] = row[j] if allowed[j] else _LEAST
+    highest = row[0]
+    for j in range(len(row)):
+        highest = max(highest, row[j])
+    for j in range(len(row)):
+        row[j] -= highest
+        powers[j] = exp32(row[j])
+    if is_masked:
+        allowed = masks[sample]
+        for j in range(len(row)):
+            powers[j] = powers[j] if allowed[j] else _ZERO
+    total, weighted = _ZERO, _ZERO
+    for j in range(len(row)):
+        total += powers[j]
+        weighted += powers[j] * row[j]
+    return total, weighted
 
 
 @rule
@@ -22,6 +69,31 @@ def pick(weights: NDArray[Any], threshold: float) -> int:
             if running > threshold:
                 break
     return chosen
+
+
+@kernel(reorder=True)
+def draw(
+    logits: NDArray[Any],
+    masks: NDArray[Any],
+    uniforms: NDArray[Any],
+    outputs: NDArray[Any],
+    probability: NDArray[Any],
+) -> None:
+    """Draws an output for each row of logits (n, outputs), which are overwritten.
+
+    Args:
+        logits: of each input.
+        masks: (n, outputs) what is allowed, or `NO_MASKS`.
+        uniforms: (n,) numbers in [0, 1).
+        outputs: (n,) what was drawn.
+        probability: (n,) of it, among what is allowed.
+    """
+    powers = np.empty(logits.shape[1], np.float32)
+    for k in range(len(logits)):
+        total, _ = write_powers(logits[k], powers, masks, k)
+        output = pick(powers, uniforms[k] * total)
+        outputs[k] = output
+        probability[k] = powers[output] / total
 
 
 @kernel()

@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.agents.cyborg_style import CyborgAgent, CyborgStyleAgent, as_agent
+from workflow_rl.agents.agent import BlueAgent, CyborgAgent, CyborgStyleAgent, as_agent
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
-from workflow_rl.agents.simple import RandomAgent
+from workflow_rl.agents.scripts import RandomAgent
 from workflow_rl.config import (
     BACKENDS,
     MAX_EPISODE_LENGTH,

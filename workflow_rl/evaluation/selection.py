@@ -1,27 +1,94 @@
-"""Choosing among the policies a training kept: by games that no result is reported of."""
+"""Which policy is handed over, and what it is worth: by games that nothing else is reported of.
+
+A training's own numbers are means over its last updates, of weights that went on changing, and the
+best of many such numbers is too good. So a policy is chosen on games of their own (`choose` among
+few, `select` among the many that a training kept), and what was chosen is scored on others.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.config import GameConfig, whole_number
+from workflow_rl.agents.scripts import DEFAULT_ORDER, GreedyAgent
+from workflow_rl.config import RED_AGENTS, GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Result
 from workflow_rl.workflow.orders import TYPES, Order, Orders
 from workflow_rl.workflow.units import units_of
 
-FIRST_EPISODES: Final = 200  # of each candidate in the first round
-_KEPT: Final = 4  # one in so many goes on to a round of four times the episodes
-DRAWN_ORDERS: Final = 20  # under which one that follows any order plays
-# Games of the selection: no evaluation asked for by a user has this seed.
+# No evaluation that a user asks for has these seeds.
 SELECTION_SEED: Final = 2**40 + 7
+CHOOSING_SEED: Final = 2**41 + 7
+SCORING_SEED: Final = 2**42 + 7
+FIRST_EPISODES: Final = 200  # of each candidate in the first round of a selection
+DRAWN_ORDERS: Final = 20  # under which one that follows any order plays
+_KEPT: Final = 4  # one in so many goes on to a round of four times the episodes
+
+
+@dataclass(frozen=True)
+class Score:
+    """A policy's fresh games against one red agent."""
+
+    deterministic: Result  # the most probable action taken
+    sampled: Result  # actions drawn by their probability, as in training
+    greedy: Result  # of the untrained greedy agent under the same order, in the same games
+
+    @property
+    def red_agent(self) -> str:
+        """Who attacked."""
+        return self.deterministic.red_agent
+
+    @property
+    def is_unfit(self) -> bool:
+        """Whether repairing by the order without having learnt anything would be better."""
+        return self.deterministic.reward.high < self.greedy.reward.low
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the score as plain data."""
+        return {
+            "red_agent": self.red_agent,
+            "deterministic": self.deterministic.as_json(),
+            "sampled": self.sampled.as_json(),
+            "greedy": self.greedy.as_json(),
+            "is_unfit": self.is_unfit,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Returns the score that `as_json` gave; raises as `Result.from_json`."""
+        return cls(*(Result.from_json(data[n]) for n in ("deterministic", "sampled", "greedy")))
+
+
+def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games: int) -> int:
+    """Returns which policy is best in a game: it complies, then by reward.
+
+    All play the same games, so many. Of equals the first is taken.
+    """
+    ranks = []
+    for policy in policies:
+        found = _play(policy, game, CHOOSING_SEED, games)
+        complies = policy.order is None or found.compliance.mean >= threshold
+        ranks.append((complies, found.reward.mean if complies else found.compliance.mean))
+    return max(range(len(policies)), key=lambda i: ranks[i])
+
+
+def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score]:
+    """Yields a policy's score against each red agent, in so many fresh games each."""
+    greedy = GreedyAgent(policy.order or DEFAULT_ORDER)
+    for red_agent in RED_AGENTS:
+        against = game.changed(red_agent=red_agent)
+        yield Score(
+            deterministic=_play(policy, against, SCORING_SEED, games),
+            sampled=_play(policy, against, SCORING_SEED, games, sampled=True),
+            greedy=play_batch(greedy, against, SCORING_SEED, games, policy.order).result,
+        )
 
 
 @dataclass(frozen=True)
@@ -58,20 +125,18 @@ def select(
     changes: Mapping[str, Any] = MappingProxyType({}),
     *,
     episodes: int = 6_400,
-    threshold: float | None = None,
 ) -> Iterator[Candidate | Ranking]:
     """Plays rounds of ever more episodes, and yields what happens as it happens.
 
     Each policy plays the game that it was trained on. Each round leaves the best quarter, until one
-    has been played with at least `episodes`. Policies that do not comply come last. One that
-    follows any order plays under several, the same for all of them.
+    has been played with at least `episodes`. Policies that do not reach the compliance asked for in
+    their training come last. One that follows any order plays under several, the same for all of
+    them.
 
     Args:
         paths: policy files.
         changes: fields of `GameConfig` in which the game differs from that of the training.
         episodes: of each candidate in the last round, at least.
-        threshold: compliance that a policy with a workflow must reach; by default that of its
-            training.
 
     Yields:
         Each candidate as it has played a round; the ranking at last.
@@ -79,19 +144,26 @@ def select(
     whole_number("episodes", episodes, 1, 10**7)
     policies = {path: load_policy(path) for path in paths}
     games = {path: policy.config.game.changed(**changes) for path, policy in policies.items()}
-    needed = {path: _threshold(policy, threshold) for path, policy in policies.items()}
     left, number = list(paths), min(FIRST_EPISODES, episodes)
     while True:
         played = []
         for path in left:
-            played.append(Candidate(path, _play(policies[path], games[path], number)))
+            found = _play(policies[path], games[path], SELECTION_SEED + number, number)
+            played.append(Candidate(path, found))
             yield played[-1]
-        played.sort(key=lambda c: _rank(c, needed[c.path]), reverse=True)
+        played.sort(key=lambda c: _rank(c.result, policies[c.path]), reverse=True)
         if number >= episodes:
             yield Ranking(tuple(played))
             return
         left = [c.path for c in played[: max(1, len(played) // _KEPT)]]
         number = min(4 * number, episodes)
+
+
+def _rank(result: Result, policy: Policy) -> tuple[float, float]:
+    compliance, reward = result.compliance.mean, result.reward.mean
+    if np.isnan(compliance) or compliance >= policy.config.train.compliance_threshold:
+        return 1.0, reward
+    return compliance - 1.0, reward
 
 
 def orders_played(policy: Policy) -> list[Order | None]:
@@ -107,26 +179,14 @@ def orders_played(policy: Policy) -> list[Order | None]:
     ]
 
 
-def _threshold(policy: Policy, given: float | None) -> float:
-    if given is not None:
-        return given
-    return policy.config.train.compliance_threshold
-
-
-def _play(policy: Policy, game: GameConfig, episodes: int) -> Result:
-    """Plays at least so many episodes, as many under each order."""
+def _play(
+    policy: Policy, game: GameConfig, seed: int, games: int, *, sampled: bool = False
+) -> Result:
+    """Plays at least so many games, as many under each order."""
     orders = orders_played(policy)
-    each = -(-episodes // len(orders))
-    seed = SELECTION_SEED + episodes
-    results = [
-        play_batch(PolicyAgent(policy, "policy", order), game, seed, each, order).result
-        for order in orders
-    ]
+    each = -(-games // len(orders))
+    results = []
+    for order in orders:
+        agent = PolicyAgent(policy, "policy", order, sampled=sampled)
+        results.append(play_batch(agent, game, seed, each, order).result)
     return Result.pooled(results, [1 / len(orders)] * len(orders), game.red_agent)
-
-
-def _rank(candidate: Candidate, threshold: float) -> tuple[float, float]:
-    compliance, reward = candidate.result.compliance.mean, candidate.result.reward.mean
-    if np.isnan(compliance) or compliance >= threshold:
-        return 1.0, reward
-    return compliance - 1.0, reward

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from workflow_rl.agents.greedy import REMOVE_CAN_HELP
+from workflow_rl.agents.scripts import REMOVE_CAN_HELP
 from workflow_rl.scenario.tables import HOST_NAMES, HOSTS
 from workflow_rl.workflow.orders import ORDERS, Order
 

@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.agents.distinct import DistinctRows
-from workflow_rl.agents.sampling import sample
+from workflow_rl.agents.distinct import DistinctRows, Lookup
+from workflow_rl.agents.sampling import NO_MASKS, draw, sample
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.ppo.softmax import NO_MASKS, draw
 
 
 class Choice(NamedTuple):
@@ -40,7 +39,6 @@ class Networks:
     def __init__(self, network: ActorCritic) -> None:
         """Copies the weights."""
         self._actor, self._critic = network.mlps()
-        self.outputs = self._actor.outputs
 
     def forward(self, inputs: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Returns logits (n, actions) and values (n,)."""
@@ -54,28 +52,24 @@ class PolicyTable:
     """
 
     def __init__(self, network: ActorCritic, width: int, capacity: int = 1024) -> None:
-        """Starts an empty table of the network's present weights.
-
-        Args:
-            network: actor and critic.
-            width: of an input.
-            capacity: distinct inputs to make room for at first.
-        """
+        """Starts an empty table of the network's present weights, with room for some inputs."""
         self._networks = Networks(network)
-        self.inputs = DistinctRows(width, capacity)
-        self.asked = 0  # inputs so far, repeated ones too
-        self.probabilities = np.empty((capacity, self._networks.outputs), np.float32)
-        self.values = np.empty(capacity, np.float32)
+        self._table = Lookup(self._outputs, width, capacity)
+        self._asked = 0  # inputs so far, repeated ones too
+
+    def _outputs(self, inputs: NDArray[np.int8]) -> list[NDArray[np.float32]]:
+        logits, values = self._networks.forward(inputs)
+        return [torch.softmax(torch.from_numpy(logits), -1).numpy(), values]
 
     @property
     def rows(self) -> NDArray[np.int8]:
         """(u, width) the inputs that choices point to."""
-        return self.inputs.rows
+        return self._table.distinct.rows
 
     @property
     def distinct_share(self) -> float:
         """The share of inputs that were met for the first time."""
-        return len(self.inputs) / self.asked
+        return len(self.rows) / self._asked
 
     def choose(
         self,
@@ -85,46 +79,30 @@ class PolicyTable:
     ) -> Choice:
         """Draws an action for each input (n, width), among those allowed (n, actions)."""
         rows = self.number(inputs)
-        actions, mass = sample(rows, self.probabilities, uniforms, masks)
-        probability = self.probabilities[rows, actions]
+        probabilities, values = self._table.results
+        actions, mass = sample(rows, probabilities, uniforms, masks)
+        probability = probabilities[rows, actions]
         if mass is not None:
             probability = np.divide(probability, mass.astype(np.float32))
-        return Choice(rows, actions, probability, self.values[rows])
+        return Choice(rows, actions, probability, values[rows])
 
     def values_of(self, inputs: NDArray[np.int8]) -> NDArray[np.float32]:
         """Returns (n,) the critic's values."""
-        rows = self.number(inputs)  # may make room for more values
-        return self.values[rows]
+        rows = self.number(inputs)
+        values: NDArray[np.float32] = self._table.results[1][rows]
+        return values
 
     def number(self, inputs: NDArray[np.int8]) -> NDArray[np.int32]:
         """Returns (n,) the table row of each input, running the networks on new ones only."""
-        before = len(self.inputs)
-        self.asked += len(inputs)
-        ids = self.inputs.number(inputs)
-        size = len(self.inputs)
-        if size > before:
-            while len(self.values) < size:
-                self.probabilities = np.concatenate([self.probabilities] * 2)
-                self.values = np.concatenate([self.values] * 2)
-            logits, values = self._networks.forward(self.inputs.rows[before:])
-            new = torch.from_numpy(self.probabilities[before:size])
-            torch.softmax(torch.from_numpy(logits), -1, out=new)
-            self.values[before:size] = values
-        return ids
+        self._asked += len(inputs)
+        return self._table.number(inputs)
 
 
 class PlainPolicy:
     """A policy that runs the networks on every input as it comes, and keeps the inputs."""
 
     def __init__(self, networks: Forward, width: int, envs: int, steps: int) -> None:
-        """Makes room for a rollout.
-
-        Args:
-            networks: actor and critic.
-            width: of an input.
-            envs: inputs of a step.
-            steps: to come.
-        """
+        """Makes room for so many steps of inputs (envs, width)."""
         self._networks = networks
         self._inputs = np.empty((envs, steps, width), np.int8)
         self._step = 0

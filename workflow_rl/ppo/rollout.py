@@ -5,15 +5,15 @@ everything compliance needs. Environments keep playing from one rollout to the n
 """
 
 import time
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import ALL, ActionSpace
 from workflow_rl.envs.world import World
-from workflow_rl.ppo.acting import Choice, Forward, PlainPolicy, PolicyTable
+from workflow_rl.ppo.acting import Forward, PlainPolicy, PolicyTable
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.scenario.actions import ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS
@@ -33,7 +33,7 @@ _IS_REMOVE = ACTION_KIND == ActionKind.REMOVE
 Policy = PolicyTable | PlainPolicy
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rollout:
     """T steps of B environments; U inputs, each distinct one once or each as it came."""
 
@@ -53,15 +53,53 @@ class Rollout:
     left_out: NDArray[np.bool_] | None = None  # (T, B) of episodes broken off: not to learn from
     simulate_seconds: float = 0.0  # spent in the simulator; the rest went into acting and judging
 
+    @classmethod
+    def empty(cls, steps: int, num_envs: int, outputs: int, *, masked: bool) -> Self:
+        """Returns a rollout that is still to be played."""
+        shape = (steps, num_envs)
+        return cls(
+            inputs=np.empty((0, 0), np.int8),
+            rows=np.empty(shape, np.int32),
+            actions=np.empty(shape, np.int64),
+            log_probability=np.empty(shape, np.float32),
+            values=np.empty(shape, np.float32),
+            last_values=np.empty(num_envs, np.float32),
+            env_reward=np.empty(shape, np.float32),
+            ends=np.zeros(shape, np.bool_),
+            orders=np.empty(shape, np.int64),
+            any_open=np.empty((*shape, 2), np.bool_),
+            verdict=np.empty((*shape, 2), np.int8),
+            removed=np.empty(shape, np.bool_),
+            masks=np.empty((*shape, outputs), np.bool_) if masked else None,
+        )
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Returns the arrays, by the name of their field."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
+        return {k: v for k, v in vars(self).items() if isinstance(v, np.ndarray)}
 
     @property
     def transitions(self) -> int:
         """Steps of all environments together."""
         return self.actions.size
+
+    def leave_out(self, lost: NDArray[np.bool_], t: int) -> None:
+        """Marks the steps of episodes that broke off at step t, and ends them there."""
+        if self.left_out is None:
+            self.left_out = np.zeros(self.ends.shape, np.bool_)
+        for env in np.flatnonzero(lost):
+            earlier = np.flatnonzero(self.ends[:t, env])
+            start = int(earlier[-1]) + 1 if len(earlier) else 0
+            self.left_out[start : t + 1, env] = True
+            self.ends[t, env] = True
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is drawn in advance for a rollout, so that it depends on step and environment alone."""
+
+    policy: Policy
+    uniforms: NDArray[np.float32]  # (T, B) for the actions
+    orders: NDArray[np.int64]  # (T, B) of an episode that begins after the step
 
 
 class Player:
@@ -130,16 +168,19 @@ class Player:
         n = self.world.num_envs
         policy = self._policy(network, steps, networks)
         plan = _Plan(
-            steps=steps,
+            policy,
             uniforms=self._generator(_ACTIONS).random((steps, n), np.float32),
             orders=self._generator(_ORDERS).integers(0, self._drawn_from.count, (steps, n)),
         )
         self._rollouts += 1
-        record = _Record(steps, n, self.action_space.size, masked=masked)
+        rollout = Rollout.empty(steps, n, self.action_space.size, masked=masked)
         play = self._play_as_ready if self.world.asynchronous else self._play_together
-        play(policy, plan, record)
+        play(plan, rollout)
         self._look(_EVERYWHERE)
-        rollout = record.rollout(policy, policy.values_of(self._input))
+        rollout.last_values = policy.values_of(self._input)
+        rollout.inputs = policy.rows  # which may be more by then
+        probability = rollout.log_probability  # until here
+        np.log(np.maximum(probability, _LEAST_PROBABILITY), out=probability)
         self._room = len(policy.rows) * 5 // 4 + n
         if not self._is_plain or self._rollouts % _LOOK_EVERY == 1:
             self._is_plain = policy.distinct_share > _FEW_REPEAT
@@ -149,92 +190,80 @@ class Player:
         """Returns what chooses actions: the one place that decides between the two ways.
 
         Where environments are ready one by one, the table's answer to an input does not depend on
-        what is asked beside it; so trajectories do not, either.
+        what else is asked with it; so trajectories do not, either.
         """
         if networks is None or self.world.asynchronous or not self._is_plain:
             return PolicyTable(network, self.width, self._room)
         return PlainPolicy(networks, self.width, self.world.num_envs, steps)
 
-    def _play_together(self, policy: Policy, plan: "_Plan", record: "_Record") -> None:
+    def _play_together(self, plan: _Plan, rollout: Rollout) -> None:
         """Plays step after step in all environments."""
         world = self.world
-        for t in range(plan.steps):
-            self._look(_EVERYWHERE)
-            masks = None if record.masks is None else self._allowed(_EVERYWHERE)
-            choice = policy.choose(self._input, masks, plan.uniforms[t])
-            record.note(t, _EVERYWHERE, choice, masks)
-            played = self._acting.actions(choice.actions)
-            seen = judge_observed(world.table, played, self._ranks)
-            true = judge_true(world.held, world.removable, played, self._ranks)
-            record.any_open[t, :, 0], record.verdict[t, :, 0] = seen
-            record.any_open[t, :, 1], record.verdict[t, :, 1] = true
-            record.removed[t] = true.counted & _IS_REMOVE[played]
-            record.orders[t] = self._orders
+        for t in range(len(plan.uniforms)):
+            played = self._choose(plan, rollout, t, _EVERYWHERE)
             before = time.perf_counter()
             ended = world.step(played)
-            record.simulating += time.perf_counter() - before
-            record.reward[t] = world.reward
-            record.ends[t] = world.ended
-            ends = record.ends[t]
+            rollout.simulate_seconds += time.perf_counter() - before
+            rollout.env_reward[t] = world.reward
+            rollout.ends[t] = world.ended
+            ends = rollout.ends[t]
             if world.lost is not None:
-                record.leave_out(world.lost, t)
+                rollout.leave_out(world.lost, t)
             if ended:
                 self._acting.end(ends)
                 if self._fixed is None:
                     self._new_orders(ends, plan.orders[t, ends])
 
-    def _play_as_ready(self, policy: Policy, plan: "_Plan", record: "_Record") -> None:
-        """Plays whichever environments are ready; each plays the same steps either way."""
+    def _play_as_ready(self, plan: _Plan, rollout: Rollout) -> None:
+        """Plays whichever environments are ready; each plays the same steps either way.
+
+        An output stands for one action here: the configuration allows no lists.
+        """
         world = self.world
         at = np.zeros(world.num_envs, np.int64)  # the step each environment is at
         ready = np.arange(world.num_envs)
         under_way = 0
         while len(ready) or under_way:
             if len(ready):
-                self._send(policy, plan, record, at[ready], ready)
+                world.send(self._choose(plan, rollout, at[ready], ready), ready)
                 under_way += len(ready)
             before = time.perf_counter()
             envs = world.receive(under_way)
-            record.simulating += time.perf_counter() - before
+            rollout.simulate_seconds += time.perf_counter() - before
             under_way -= len(envs)
             t = at[envs]
-            record.reward[t, envs] = world.reward[envs]
+            rollout.env_reward[t, envs] = world.reward[envs]
             ended = world.ended[envs]
-            record.ends[t, envs] = ended
+            rollout.ends[t, envs] = ended
             if world.lost is not None:
                 for env in np.flatnonzero(world.lost):
-                    record.leave_out(np.arange(world.num_envs) == env, int(at[env]))
+                    rollout.leave_out(np.arange(world.num_envs) == env, int(at[env]))
             if self._fixed is None and ended.any():
                 self._new_orders(envs[ended], plan.orders[t[ended], envs[ended]])
             at[envs] += 1
-            ready = envs[at[envs] < plan.steps]
+            ready = envs[at[envs] < len(plan.uniforms)]
 
-    def _send(
-        self,
-        policy: Policy,
-        plan: "_Plan",
-        record: "_Record",
-        t: NDArray[np.int64],
-        envs: NDArray[np.int64],
-    ) -> None:
-        """Chooses for some environments, each at its own step, and sends them off.
-
-        An output stands for one action here: the configuration allows no lists.
-        """
+    def _choose(self, plan: _Plan, rollout: Rollout, t: Any, envs: Any) -> NDArray[np.int64]:
+        """Chooses and judges actions, in all environments at one step or in some at their own."""
         world = self.world
         self._look(envs)
-        masks = None if record.masks is None else self._allowed(envs)
-        choice = policy.choose(self._input[envs], masks, plan.uniforms[t, envs])
-        record.note(t, envs, choice, masks)
+        masks = None if rollout.masks is None else self._allowed(envs)
+        choice = plan.policy.choose(self._input[envs], masks, plan.uniforms[t, envs])
+        rollout.rows[t, envs] = choice.rows
+        rollout.actions[t, envs] = choice.actions
+        rollout.log_probability[t, envs] = choice.probability  # its logarithm at the end
+        rollout.values[t, envs] = choice.values
+        if rollout.masks is not None:
+            rollout.masks[t, envs] = masks
         played = self._acting.actions(choice.actions)
         ranks = self._ranks[envs]
         seen = judge_observed(world.table[envs], played, ranks)
         true = judge_true(world.held[envs], world.removable[envs], played, ranks)
-        record.any_open[t, envs, 0], record.verdict[t, envs, 0] = seen
-        record.any_open[t, envs, 1], record.verdict[t, envs, 1] = true
-        record.removed[t, envs] = true.counted & _IS_REMOVE[played]
-        record.orders[t, envs] = self._orders[envs]
-        world.send(played, envs)
+        rollout.any_open[t, envs, 0], rollout.verdict[t, envs, 0] = seen
+        rollout.any_open[t, envs, 1], rollout.verdict[t, envs, 1] = true
+        rollout.removed[t, envs] = true.counted & _IS_REMOVE[played]
+        rollout.orders[t, envs] = self._orders[envs]
+        return played
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns what must be kept to go on later."""
@@ -286,70 +315,3 @@ class Player:
         if self._shielded:
             mask = without_violations(mask, self.world.table[envs], self._ranks[envs])
         return self._acting.allowed(mask)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What is drawn in advance for a rollout, so that it depends on step and environment alone."""
-
-    steps: int
-    uniforms: NDArray[np.float32]  # (T, B) for the actions
-    orders: NDArray[np.int64]  # (T, B) of an episode that begins after the step
-
-
-class _Record:
-    """The arrays of a rollout while it is played."""
-
-    def __init__(self, steps: int, num_envs: int, outputs: int, *, masked: bool) -> None:
-        shape = (steps, num_envs)
-        self.rows = np.empty(shape, np.int32)
-        self.actions = np.empty(shape, np.int64)
-        self.probability = np.empty(shape, np.float32)
-        self.values = np.empty(shape, np.float32)
-        self.masks = np.empty((*shape, outputs), np.bool_) if masked else None
-        self.reward = np.empty(shape, np.float32)
-        self.ends = np.zeros(shape, np.bool_)
-        self.orders = np.empty(shape, np.int64)
-        self.any_open = np.empty((*shape, 2), np.bool_)
-        self.verdict = np.empty((*shape, 2), np.int8)
-        self.removed = np.empty(shape, np.bool_)
-        self.left_out: NDArray[np.bool_] | None = None
-        self.simulating = 0.0  # seconds
-
-    def note(self, t: Any, envs: Any, choice: Choice, masks: NDArray[np.bool_] | None) -> None:
-        """Takes in what was chosen at a step, in all environments or in some at steps of theirs."""
-        self.rows[t, envs] = choice.rows
-        self.actions[t, envs] = choice.actions
-        self.probability[t, envs] = choice.probability
-        self.values[t, envs] = choice.values
-        if self.masks is not None:
-            self.masks[t, envs] = masks
-
-    def leave_out(self, lost: NDArray[np.bool_], t: int) -> None:
-        """Marks the steps of episodes that broke off at step t, and ends them there."""
-        if self.left_out is None:
-            self.left_out = np.zeros(self.ends.shape, np.bool_)
-        for env in np.flatnonzero(lost):
-            earlier = np.flatnonzero(self.ends[:t, env])
-            start = int(earlier[-1]) + 1 if len(earlier) else 0
-            self.left_out[start : t + 1, env] = True
-            self.ends[t, env] = True
-
-    def rollout(self, policy: Policy, last_values: NDArray[np.float32]) -> Rollout:
-        return Rollout(
-            inputs=policy.rows,
-            rows=self.rows,
-            actions=self.actions,
-            log_probability=np.log(np.maximum(self.probability, _LEAST_PROBABILITY)),
-            values=self.values,
-            last_values=last_values,
-            masks=self.masks,
-            env_reward=self.reward,
-            ends=self.ends,
-            orders=self.orders,
-            any_open=self.any_open,
-            verdict=self.verdict,
-            removed=self.removed,
-            left_out=self.left_out,
-            simulate_seconds=self.simulating,
-        )

@@ -1,7 +1,7 @@
 """The samples of an update, made of one or more rollouts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from workflow_rl.agents.distinct import in_words
 from workflow_rl.config import PPOConfig
-from workflow_rl.ppo.fused.sparse_rows import in_words
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages, standardised
 from workflow_rl.ppo.rollout import Rollout
 
@@ -28,8 +28,8 @@ class Samples:
     actions: Tensor  # (N,)
     old_log_probability: Tensor  # (N,)
     returns: Tensor  # (N,) the critic's targets
-    advantages: Tensor | None  # (N,), or None for returns minus the present critic
-    masks: Tensor | None  # (N, actions)
+    advantages: Tensor | None = None  # (N,), or None for returns minus the present critic
+    masks: Tensor | None = None  # (N, actions)
 
     def __len__(self) -> int:
         """Returns the number of samples."""
@@ -65,28 +65,18 @@ class Samples:
 
     def plain(self) -> "Samples":
         """Returns the same samples with an input of its own for each."""
-        return Samples(
-            inputs=self.inputs[self.rows],
-            rows=torch.arange(len(self.rows)),
-            actions=self.actions,
-            old_log_probability=self.old_log_probability,
-            returns=self.returns,
-            advantages=self.advantages,
-            masks=self.masks,
-        )
+        return replace(self, inputs=self.inputs[self.rows], rows=torch.arange(len(self.rows)))
 
 
 def samples_of(rollouts: Sequence[Rewarded], config: PPOConfig) -> Samples:
     """Turns rollouts, each with its (T, B) training reward, into samples."""
     offset = 0
-    parts: dict[str, list[NDArray[np.generic]]] = {
-        name: [] for name in ("rows", "actions", "old", "returns", "advantages", "masks")
-    }
+    parts: dict[str, list[NDArray[Any]]] = {}
     for rollout, reward in rollouts:
-        told: dict[str, NDArray[np.generic] | None] = {
+        told: dict[str, NDArray[Any] | None] = {
             "rows": rollout.rows.astype(np.int64) + offset,
             "actions": rollout.actions,
-            "old": rollout.log_probability,
+            "old_log_probability": rollout.log_probability,
             "masks": rollout.masks,
         }
         if config.gae_lambda is None:
@@ -104,23 +94,16 @@ def samples_of(rollouts: Sequence[Rewarded], config: PPOConfig) -> Samples:
             told |= {"advantages": advantages, "returns": advantages + values}
         for name, array in told.items():
             if array is not None:
-                parts[name].append(sampled(rollout, array, config))
+                parts.setdefault(name, []).append(sampled(rollout, array, config))
         offset += len(rollout.inputs)
-    joined = {name: np.concatenate(arrays) for name, arrays in parts.items() if arrays}
-    if config.gae_lambda is None:
-        joined["returns"] = standardised(joined["returns"])
-    else:
-        joined["returns"] = joined["returns"] / np.float32(config.value_scale)
-    tensors = {name: torch.from_numpy(array) for name, array in joined.items()}
-    samples = Samples(
-        inputs=torch.from_numpy(np.concatenate([rollout.inputs for rollout, _ in rollouts])),
-        rows=tensors["rows"],
-        actions=tensors["actions"],
-        old_log_probability=tensors["old"],
-        returns=tensors["returns"],
-        advantages=tensors.get("advantages"),
-        masks=tensors.get("masks"),
+    joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    joined["returns"] = (
+        standardised(joined["returns"])
+        if config.gae_lambda is None
+        else joined["returns"] / np.float32(config.value_scale)
     )
+    joined["inputs"] = np.concatenate([rollout.inputs for rollout, _ in rollouts])
+    samples = Samples(**{name: torch.from_numpy(array) for name, array in joined.items()})
     if config.engine == "autograd" and len(samples.inputs) > _WORTH_IT * len(samples):
         return samples.plain()
     return samples

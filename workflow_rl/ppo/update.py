@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from workflow_rl.config import PPOConfig
-from workflow_rl.ppo.acting import Forward, Networks
+from workflow_rl.ppo.acting import Forward
 from workflow_rl.ppo.fused.engine import FusedEngine
 from workflow_rl.ppo.loss import LossTerms, LossWeights, ppo_loss
 from workflow_rl.ppo.network import ActorCritic
@@ -42,8 +42,6 @@ class UpdateStats:
 class Engine(Protocol):
     """Computes the loss's gradient."""
 
-    needs_distinct: bool  # whether it gains from rollouts that hold each distinct input once
-
     @property
     def parameters(self) -> Iterable[Tensor]:
         """What the optimiser changes."""
@@ -58,8 +56,6 @@ class Engine(Protocol):
 
 class AutogradEngine:
     """Leaves the gradient to torch."""
-
-    needs_distinct = True
 
     def __init__(self, network: ActorCritic) -> None:
         """Notes the network."""
@@ -104,13 +100,12 @@ class Learner:
         )
 
     @property
-    def needs_distinct(self) -> bool:
-        """Whether the update gains from rollouts that hold each distinct input once."""
-        return self._engine.needs_distinct
+    def networks(self) -> Forward | None:
+        """What runs the network where inputs hardly repeat.
 
-    def networks(self) -> Forward:
-        """Returns the networks as they are now, without a gradient."""
-        return self._engine if isinstance(self._engine, FusedEngine) else Networks(self.network)
+        None: an update gains from rollouts that hold each distinct input once.
+        """
+        return self._engine if isinstance(self._engine, FusedEngine) else None
 
     def update(
         self, rollouts: Sequence[Rewarded], rng: np.random.Generator, progress: float = 0.0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import UNKNOWN, Result
-from workflow_rl.evaluation.scoring import Score
+from workflow_rl.evaluation.selection import Score
 from workflow_rl.ordersearch.finding import Finding, conclude, recommend
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.report.rundata import RunData

@@ -13,7 +13,7 @@ from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN, Row
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import OFFICIAL_EPISODES, OFFICIAL_STEPS, Result
-from workflow_rl.evaluation.scoring import SCORING_SEED
+from workflow_rl.evaluation.selection import SCORING_SEED
 from workflow_rl.files import read_json
 
 

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from workflow_rl.agents.shipped import UNIVERSAL
-from workflow_rl.evaluation.scoring import Score
+from workflow_rl.evaluation.selection import Score
 from workflow_rl.report.findings import Findings
 from workflow_rl.report.rundata import RunData
 

@@ -11,7 +11,7 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
-from workflow_rl.evaluation.scoring import choose, score_policy
+from workflow_rl.evaluation.selection import choose, score_policy
 from workflow_rl.files import write_json
 from workflow_rl.ordersearch.finding import Finding, Recommendation, conclude, recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy

@@ -14,7 +14,7 @@ from workflow_rl.config import ExperimentConfig, GameConfig, stored
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import between_and_within
 from workflow_rl.evaluation.result import Result
-from workflow_rl.evaluation.scoring import Score
+from workflow_rl.evaluation.selection import Score
 from workflow_rl.files import json_text, read_json, write_atomically, write_json
 from workflow_rl.ordersearch.finding import Finding, Recommendation
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder

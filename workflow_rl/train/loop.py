@@ -115,7 +115,7 @@ class Training:
             network,
             self.steps,
             masked=self.job.ppo.mask_actions,
-            networks=None if self.learner.needs_distinct else self.learner.networks(),
+            networks=self.learner.networks,
         )
         reward, episodes = self.keeper.score(
             rollout,

@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.ppo.fused.layers import LINEAR, TANH
-from workflow_rl.ppo.fused.sparse_rows import SparseRows, in_words
+from workflow_rl.agents.distinct import in_words
+from workflow_rl.ppo.fused.sparse_rows import SparseRows
 
 
 def unrelated(n: int, width: int) -> Any:
@@ -34,43 +34,32 @@ def numbers(*shape: int) -> Any:
 
 
 @pytest.mark.parametrize("width", [1, 7, 8, 9, 40, 300])
-@pytest.mark.parametrize("kind", [LINEAR, TANH])
 @pytest.mark.parametrize("rows", ROWS)
-def test_a_layer_is_the_dense_one(rows: Any, width: int, kind: int) -> None:
-    inputs = rows(30, width)
-    weight, bias = numbers(width, 9), numbers(9)
-    for chosen in (np.arange(30), np.array([3, 0, 1, 29, 29, 3])):
+def test_a_product_is_the_dense_one(rows: Any, width: int) -> None:
+    inputs, matrix = rows(30, width), numbers(width, 9)
+    for chosen in (np.arange(30), np.array([3, 0, 1, 29, 29, 3]), np.arange(0)):
         out = np.full((len(chosen), 9), np.nan, np.float32)
         some = SparseRows(in_words(inputs), chosen)
         assert len(some) == len(chosen)
-        some.layer(weight, bias, kind, out)
-        sums = inputs[chosen].astype("f8") @ weight + bias
-        np.testing.assert_allclose(out, np.tanh(sums) if kind == TANH else sums, atol=1e-4)
+        some.product(matrix, out)
+        np.testing.assert_allclose(out, inputs[chosen].astype("f8") @ matrix, atol=1e-4)
 
 
 @pytest.mark.parametrize("width", [1, 8, 9, 40])
-@pytest.mark.parametrize("number", [1, 4, 6, 30])
+@pytest.mark.parametrize("number", [0, 1, 4, 6, 30])
 @pytest.mark.parametrize("rows", ROWS)
-def test_the_gradient_of_the_weights_is_added(rows: Any, width: int, number: int) -> None:
+def test_a_transposed_product_is_added(rows: Any, width: int, number: int) -> None:
     inputs = rows(30, width)
     chosen = np.sort(np.random.default_rng(2).permutation(30)[:number])
-    gradient, out = numbers(number, 7), numbers(width, 7)
-    expected = out + inputs[chosen].T.astype("f8") @ gradient
-    SparseRows(in_words(inputs), chosen).add_weight_gradient(gradient, out)
+    matrix, out = numbers(number, 7), numbers(width, 7)
+    expected = out + inputs[chosen].T.astype("f8") @ matrix
+    SparseRows(in_words(inputs), chosen).add_transposed_product(matrix, out)
     np.testing.assert_allclose(out, expected, atol=1e-4)
 
 
 def test_rows_of_thousands_of_numbers() -> None:
-    inputs = np.ones((3, 5_000), np.int8)  # more than a byte can count
+    inputs = np.ones((3, 5_000), np.int8)
     inputs[2, ::3] = 0
-    weight, out = numbers(5_000, 2), np.empty((3, 2), np.float32)
-    SparseRows(in_words(inputs), np.arange(3)).layer(weight, np.zeros(2, "f4"), LINEAR, out)
-    np.testing.assert_allclose(out, inputs @ weight.astype("f8"), atol=1e-4)
-
-
-def test_no_rows_at_all() -> None:
-    out, gradient = np.empty((0, 4), np.float32), numbers(6, 4)
-    nobody = SparseRows(in_words(unrelated(3, 6)), np.arange(0))
-    nobody.layer(numbers(6, 4), numbers(4), TANH, out)
-    nobody.add_weight_gradient(out, gradient)
-    np.testing.assert_array_equal(gradient, numbers(6, 4))
+    matrix, out = numbers(5_000, 2), np.empty((3, 2), np.float32)
+    SparseRows(in_words(inputs), np.arange(3)).product(matrix, out)
+    np.testing.assert_allclose(out, inputs @ matrix.astype("f8"), atol=1e-4)

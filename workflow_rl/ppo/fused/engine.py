@@ -1,32 +1,112 @@
 """Actor and critic forward, and the loss's gradient backward, chunk by chunk."""
 
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workflow_rl.ppo.fused.loss_gradient import TERMS, LossSums, Taken, loss_gradient
+from workflow_rl.agents.distinct import in_words
+from workflow_rl.agents.sampling import NO_MASKS, write_powers
+from workflow_rl.jit import kernel
 from workflow_rl.ppo.fused.passes import CHUNK, Passes
-from workflow_rl.ppo.fused.sparse_rows import SparseRows, in_words
+from workflow_rl.ppo.fused.sparse_rows import SparseRows
 from workflow_rl.ppo.loss import LossTerms, LossWeights
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.samples import Samples
-from workflow_rl.ppo.softmax import NO_MASKS
 
 _NO_ADVANTAGES: Final = np.empty(0, np.float32)
+
+
+class _Taken(NamedTuple):
+    """The N samples of an update."""
+
+    masks: NDArray[Any]  # (N, actions) what was allowed, or `NO_MASKS`
+    actions: NDArray[Any]  # (N,) what was done
+    old_log_probability: NDArray[Any]  # (N,) of it, under the policy that played
+    returns: NDArray[Any]  # (N,) the critic's targets
+
+
+class _LossSums(NamedTuple):
+    """What the loss of some samples adds up to, and its gradient."""
+
+    logits: NDArray[Any]  # (u, actions) gradient
+    values: NDArray[Any]  # (u,) gradient
+    terms: NDArray[Any]  # sums over the samples, as `LossTerms`
+
+
+@kernel(reorder=True)
+def _loss_gradient(
+    logits: NDArray[Any],
+    values: NDArray[Any],
+    starts: NDArray[Any],
+    samples: NDArray[Any],
+    advantages: NDArray[Any],
+    taken: _Taken,
+    weights: LossWeights,
+    sums: _LossSums,
+) -> None:
+    """Adds up the loss of the samples of u inputs, and writes its gradient.
+
+    Args:
+        logits: (u, actions).
+        values: (u,).
+        starts: (u + 1,) where the samples of an input begin, and those of the next.
+        samples: (n,) which of the N samples these are; the loss is their mean.
+        advantages: (n,), or (0,) for the returns minus the present values.
+        taken: all samples.
+        weights: what the loss is made of.
+        sums: what is written.
+    """
+    # Taken apart once: inside the loop every access would count references.
+    masks, actions, old_log_probability, returns = taken
+    logits_gradient, values_gradient, terms = sums
+    clip, size = weights.clip, len(samples)
+    bonus = weights.entropy / size
+    row, powers = np.empty(logits.shape[1], np.float32), np.empty(logits.shape[1], np.float32)
+    for k in range(len(logits)):
+        out = logits_gradient[k]
+        out[:] = 0
+        values_gradient[k] = 0
+        for n in range(starts[k], starts[k + 1]):
+            sample = samples[n]
+            row[:] = logits[k]
+            total, weighted = write_powers(row, powers, masks, sample)
+            log_total = np.log(np.float64(total))
+            entropy = log_total - weighted / total
+            action = actions[sample]
+            log_ratio = row[action] - log_total - old_log_probability[sample]
+            ratio = np.exp(log_ratio)
+            if len(advantages):
+                advantage = np.float64(advantages[n])
+            else:
+                advantage = np.float64(returns[sample]) - np.float64(values[k])
+            surrogate = ratio * advantage
+            pessimistic = min(max(ratio, 1 - clip), 1 + clip) * advantage
+            pull = 0.0  # the gradient of the action's log probability
+            if surrogate <= pessimistic:
+                pull = -surrogate / size
+            scale = np.float32(bonus / total)
+            shift = np.float32((bonus * (entropy - log_total) - pull) / total)
+            for j in range(len(out)):
+                out[j] += powers[j] * (scale * row[j] + shift)
+            out[action] += np.float32(pull)
+            error = np.float64(values[k]) - returns[sample]
+            values_gradient[k] += 2 * weights.value * error / size
+            terms[0] -= min(surrogate, pessimistic)
+            terms[1] += error * error
+            terms[2] += entropy
+            terms[3] += ratio - 1 - log_ratio
+            terms[4] += abs(ratio - 1) > clip
 
 
 class FusedEngine:
     """The networks' parameters in one buffer, which the network shares from now on."""
 
-    needs_distinct = False
-
     def __init__(self, network: ActorCritic) -> None:
         """Takes over the network's parameters."""
         self._passes = Passes(network)
-        self._passes.bind()
         self._passes.parameters.grad = self._passes.gradient
 
     @property
@@ -57,24 +137,24 @@ class FusedEngine:
         starts = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
         inputs = rows[starts[:-1]]
         advantages = samples.standardised_advantages(chosen)
-        taken = Taken(
+        taken = _Taken(
             NO_MASKS if samples.masks is None else samples.masks.numpy(),
             samples.actions.numpy(),
             samples.old_log_probability.numpy(),
             samples.returns.numpy(),
         )
-        terms = np.zeros(TERMS)
+        terms = np.zeros(len(LossTerms._fields))
         self._passes.gradient.zero_()
         for first in range(0, len(inputs), CHUNK):
             part = SparseRows(samples.words, inputs[first : first + CHUNK])
-            loss_gradient(
+            _loss_gradient(
                 *self._passes.forward(part),
                 starts[first : first + len(part) + 1],
                 chosen,
                 _NO_ADVANTAGES if advantages is None else advantages,
                 taken,
                 weights,
-                LossSums(*self._passes.output_gradients(len(part)), terms),
+                _LossSums(*self._passes.output_gradients(len(part)), terms),
             )
             self._passes.backward(part)
         return LossTerms(*torch.from_numpy(terms / len(chosen)))

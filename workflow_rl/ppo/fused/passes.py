@@ -6,24 +6,66 @@ all layers while it is in the processor's cache, and products go to the library'
 """
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from workflow_rl.ppo.fused.layers import KINDS, LINEAR, activate, deactivate
+from workflow_rl.agents.elementary import tanh32
+from workflow_rl.agents.mlp import ACTIVATIONS, RELU, TANH, Floats
+from workflow_rl.jit import kernel
 from workflow_rl.ppo.fused.sparse_rows import SparseRows
 from workflow_rl.ppo.network import ActorCritic, linear_layers
 
 CHUNK: Final = 256  # rows that go through the layers together, at most
 _ALIGNED: Final = 16  # float32 of a cache line: every matrix begins with one
+LINEAR: Final = -1  # no activation
+_ZERO, _ONE = np.float32(0), np.float32(1)
 
-Floats = NDArray[np.float32]
+
+@kernel(reorder=True)
+def activate(sums: NDArray[Any], bias: NDArray[Any], kind: int) -> None:
+    """Turns the products of a layer (n, units) into its outputs, in place."""
+    for k in range(len(sums)):
+        if kind == TANH:
+            for j in range(sums.shape[1]):
+                sums[k, j] = tanh32(sums[k, j] + bias[j])
+        elif kind == RELU:
+            for j in range(sums.shape[1]):
+                sums[k, j] = max(sums[k, j] + bias[j], _ZERO)
+        else:
+            for j in range(sums.shape[1]):
+                sums[k, j] += bias[j]
+
+
+@kernel(reorder=True)
+def deactivate(
+    gradient: NDArray[Any], outputs: NDArray[Any], kind: int, bias_gradient: NDArray[Any]
+) -> None:
+    """Turns the gradient of a layer's outputs (n, units) into that of its sums, in place.
+
+    Args:
+        gradient: of the outputs.
+        outputs: what `activate` gave.
+        kind: of the layer.
+        bias_gradient: (units,) the gradient of its bias is added to.
+    """
+    for k in range(gradient.shape[0]):
+        if kind == TANH:
+            for j in range(gradient.shape[1]):
+                gradient[k, j] *= _ONE - outputs[k, j] * outputs[k, j]
+                bias_gradient[j] += gradient[k, j]
+        elif kind == RELU:
+            for j in range(gradient.shape[1]):
+                gradient[k, j] = gradient[k, j] if outputs[k, j] > 0 else _ZERO
+                bias_gradient[j] += gradient[k, j]
+        else:
+            for j in range(gradient.shape[1]):
+                bias_gradient[j] += gradient[k, j]
 
 
 @dataclass(frozen=True)
@@ -34,7 +76,7 @@ class _Layer:
     weight_gradient: Tensor
     bias: Floats  # (units,)
     bias_gradient: Floats
-    kind: int  # LINEAR, RELU or TANH
+    kind: int  # RELU, TANH or LINEAR
     outputs: Tensor  # (n, units)
     gradient: Tensor  # (n, units) of the outputs, then of the sums they were made of
 
@@ -95,7 +137,7 @@ class Passes:
     """An actor and a critic of equal depth, their parameters in one buffer."""
 
     def __init__(self, network: ActorCritic) -> None:
-        """Copies the network's parameters."""
+        """Takes over the network's parameters: they and their gradients become views."""
         linear = [linear_layers(stack) for stack in (network.actor, network.critic)]
         width = linear[0][0].in_features
         self.actions = linear[0][-1].out_features
@@ -110,7 +152,7 @@ class Passes:
         heads = (depth - 1, 2 * depth - 2)  # of the actor, of the critic
         layers = []
         for number, (value, gradient) in enumerate(zip(values, gradients, strict=True)):
-            kind = LINEAR if number in heads else KINDS[network.activation]
+            kind = LINEAR if number in heads else ACTIVATIONS[network.activation]
             room = torch.empty(2, CHUNK, len(value[1]))
             bias, bias_gradient = value[1].numpy(), gradient[1].numpy()
             layers.append(
@@ -123,16 +165,11 @@ class Passes:
             [layers[0].columns(right), *layers[depth:]],
         )
         self._by_rows = {CHUNK: self._whole}
-        self._linear = [*linear[0], *linear[1]]
-        for ours, theirs in self._pairs():
+        whole = [*self._whole.actor, *self._whole.critic]
+        for ours, theirs in zip(whole, [*linear[0], *linear[1]], strict=True):
             ours.weight.copy_(theirs.weight.detach().T)
             ours.bias[:] = theirs.bias.detach().numpy()
-
-    def bind(self) -> None:
-        """Makes the network's parameters and their gradients views of the buffers."""
-        for ours, theirs in self._pairs():
-            theirs.weight.data = ours.weight.T
-            theirs.weight.grad = ours.weight_gradient.T
+            theirs.weight.data, theirs.weight.grad = ours.weight.T, ours.weight_gradient.T
             theirs.bias.data = torch.from_numpy(ours.bias)
             theirs.bias.grad = torch.from_numpy(ours.bias_gradient)
 
@@ -142,8 +179,8 @@ class Passes:
         They are overwritten by the next call.
         """
         first, actor, critic = self._for(len(inputs))
-        weight: Floats = first.weight.numpy()
-        inputs.layer(weight, first.bias, first.kind, first.outputs_array)
+        inputs.product(first.weight.numpy(), first.outputs_array)
+        activate(first.outputs_array, first.bias, first.kind)
         for stack in (actor, critic):
             for below, layer in itertools.pairwise(stack):
                 torch.mm(below.outputs, layer.weight, out=layer.outputs)
@@ -164,15 +201,12 @@ class Passes:
                 layer.weight_gradient.addmm_(below.outputs_across, layer.gradient)
                 torch.mm(layer.gradient, layer.weight_across, out=below.gradient)
         _deactivate(first)
-        inputs.add_weight_gradient(first.gradient_array, first.weight_gradient.numpy())
+        inputs.add_transposed_product(first.gradient_array, first.weight_gradient.numpy())
 
     def _for(self, n: int) -> _Stacks:
         if n not in self._by_rows:
             self._by_rows[n] = self._whole.rows(n)
         return self._by_rows[n]
-
-    def _pairs(self) -> Iterator[tuple[_Layer, nn.Linear]]:
-        return zip([*self._whole.actor, *self._whole.critic], self._linear, strict=True)
 
 
 def _deactivate(layer: _Layer) -> None:

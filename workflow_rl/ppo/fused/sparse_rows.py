@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.jit import formula, kernel, rule
-from workflow_rl.ppo.fused.layers import activate_row
 
 # A cell is a number that is not 0, in the upper half of its bits, and its place in the lower half.
 # Lists are filled up with cells of 0 so that they can be read four at a time.
@@ -20,62 +19,14 @@ _SHIFT = 16
 _PLACE = (1 << _SHIFT) - 1
 _FOUR = 4
 _BYTES = 8  # of a word
-_BLOCK = 255  # words whose marks can be added up in a byte
-_LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)  # of each byte
-_MARKS = np.uint64(0x0101010101010101)
-_EVERY_OTHER = np.uint64(0x00FF00FF00FF00FF)
-_SUM = np.uint64(0x0001000100010001)
-_SEVEN, _EIGHT, _LAST = np.uint64(7), np.uint64(8), np.uint64(48)
-
-
-def in_words(rows: NDArray[np.int8]) -> NDArray[np.uint64]:
-    """Returns a copy of rows (n, width) as whole words (n, words), with 0 behind each row."""
-    n, width = rows.shape
-    words = np.zeros((n, -(-width // _BYTES)), np.uint64)
-    words.view(np.int8)[:, :width] = rows
-    return words
-
-
-@rule
-def _number_of_changes(words: NDArray[Any], other: NDArray[Any]) -> int:
-    """Returns in how many bytes two rows differ."""
-    number = 0
-    for first in range(0, len(words), _BLOCK):
-        some, others = words[first : first + _BLOCK], other[first : first + _BLOCK]
-        marks = np.uint64(0)  # in each byte, how often it differed
-        for w in range(len(some)):
-            change = some[w] ^ others[w]
-            marks += ((change & _LOW_BITS) + _LOW_BITS | change) >> _SEVEN & _MARKS
-        pairs = (marks & _EVERY_OTHER) + (marks >> _EIGHT & _EVERY_OTHER)
-        number += int(pairs * _SUM >> _LAST)
-    return number
-
-
-@kernel()
-def _measure(
-    words: NDArray[Any], chosen: NDArray[Any], starts: NDArray[Any], is_whole: NDArray[Any]
-) -> None:
-    """Says where each row's list begins, and whether it is that of the row alone."""
-    nothing = np.zeros_like(words[0])
-    starts[0] = 0
-    for k in range(len(chosen)):
-        row = words[chosen[k]]
-        size = _number_of_changes(row, nothing)
-        is_whole[k] = True
-        if k > 0:
-            changes = _number_of_changes(row, words[chosen[k - 1]])
-            if changes < size:
-                size = changes
-                is_whole[k] = False
-        starts[k + 1] = starts[k] + (size + _FOUR - 1) // _FOUR * _FOUR
 
 
 @rule
 def _list_changes(
-    row: NDArray[Any],
     words: NDArray[Any],
-    other: NDArray[Any],
+    row: NDArray[Any],
     other_words: NDArray[Any],
+    other: NDArray[Any],
     cells: NDArray[Any],
     at: int,
 ) -> int:
@@ -89,26 +40,37 @@ def _list_changes(
     return at
 
 
+@rule
+def _fill_up(cells: NDArray[Any], at: int) -> int:
+    while at % _FOUR:
+        cells[at] = 0
+        at += 1
+    return at
+
+
 @kernel()
 def _list(
-    rows: NDArray[Any],
     words: NDArray[Any],
+    rows: NDArray[Any],
     chosen: NDArray[Any],
     starts: NDArray[Any],
     is_whole: NDArray[Any],
     cells: NDArray[Any],
 ) -> None:
-    nothing, no_words = np.zeros_like(rows[0]), np.zeros_like(words[0])
+    """Lists each row: what is not 0 in it, or what changes from the one before if that is less."""
+    no_words, nothing = np.zeros_like(words[0]), np.zeros_like(rows[0])
+    starts[0] = 0
     for k in range(len(chosen)):
         this, at = chosen[k], starts[k]
-        if is_whole[k]:
-            at = _list_changes(rows[this], words[this], nothing, no_words, cells, at)
-        else:
+        end = at
+        is_whole[k] = True
+        if k > 0:
             last = chosen[k - 1]
-            at = _list_changes(rows[this], words[this], rows[last], words[last], cells, at)
-        while at < starts[k + 1]:
-            cells[at] = 0
-            at += 1
+            end = _list_changes(words[this], rows[this], words[last], rows[last], cells, at)
+            is_whole[k] = np.count_nonzero(rows[this]) <= end - at
+        if is_whole[k]:
+            end = _list_changes(words[this], rows[this], no_words, nothing, cells, at)
+        starts[k + 1] = _fill_up(cells, end)
 
 
 @kernel()
@@ -133,9 +95,7 @@ def _transpose(
             new_cells[ends[place]] = cells[at] - place | k
             ends[place] += 1
     for i in range(len(ends)):
-        while ends[i] % _FOUR:
-            new_cells[ends[i]] = 0
-            ends[i] += 1
+        ends[i] = _fill_up(new_cells, ends[i])
 
 
 @formula
@@ -153,38 +113,35 @@ def _add_rows(
 
 
 @kernel(reorder=True)
-def _layer(
+def _product(
     starts: NDArray[Any],
     cells: NDArray[Any],
     is_whole: NDArray[Any],
-    weight: NDArray[Any],
-    bias: NDArray[Any],
-    kind: int,
+    matrix: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    sums = np.empty(weight.shape[1], np.float32)
+    sums = np.empty(matrix.shape[1], np.float32)
     for k in range(len(is_whole)):
         if is_whole[k]:
             sums[:] = 0
-        _add_rows(sums, cells, starts[k], starts[k + 1], weight)
+        _add_rows(sums, cells, starts[k], starts[k + 1], matrix)
         out[k] = sums
-        activate_row(out[k], bias, kind)
 
 
 @kernel(reorder=True)
-def _weight_gradient(
+def _transposed_product(
     is_whole: NDArray[Any],
-    gradient: NDArray[Any],
+    matrix: NDArray[Any],
     starts: NDArray[Any],
     cells: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
     for k in range(len(is_whole) - 1, 0, -1):
         if not is_whole[k]:  # what changes a row changes those that build on it
-            for j in range(gradient.shape[1]):
-                gradient[k - 1, j] += gradient[k, j]
+            for j in range(matrix.shape[1]):
+                matrix[k - 1, j] += matrix[k, j]
     for i in range(len(out)):
-        _add_rows(out[i], cells, starts[i], starts[i + 1], gradient)
+        _add_rows(out[i], cells, starts[i], starts[i + 1], matrix)
 
 
 class SparseRows:
@@ -192,37 +149,23 @@ class SparseRows:
 
     def __init__(self, words: NDArray[np.uint64], chosen: NDArray[np.int64]) -> None:
         """Lists words[chosen], as `in_words` makes them; up to 65,536 rows of as many numbers."""
-        self._starts = np.empty(len(chosen) + 1, np.int64)
-        self._is_whole = np.empty(len(chosen), np.bool_)
-        _measure(words, chosen, self._starts, self._is_whole)
-        self._cells = np.empty(self._starts[-1] + 1, np.int32)
-        rows = words.view(np.int8)
-        _list(rows, words, chosen, self._starts, self._is_whole, self._cells)
+        n, rows = len(chosen), words.view(np.int8)
+        self._starts = np.empty(n + 1, np.int64)
+        self._is_whole = np.empty(n, np.bool_)
+        self._cells = np.empty(n * (rows.shape[1] + _FOUR) + 1, np.int32)
+        _list(words, rows, chosen, self._starts, self._is_whole, self._cells)
 
     def __len__(self) -> int:
         """Returns the number of rows."""
         return len(self._is_whole)
 
-    def layer(
-        self,
-        weight: NDArray[np.float32],
-        bias: NDArray[np.float32],
-        kind: int,
-        out: NDArray[np.float32],
-    ) -> None:
-        """Puts the outputs of a layer for the rows into out (n, units).
+    def product(self, matrix: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+        """Puts rows @ matrix (width, units) into out (n, units)."""
+        _product(self._starts, self._cells, self._is_whole, matrix, out)
 
-        Args:
-            weight: (width, units).
-            bias: (units,).
-            kind: of the layer, as in `layers`.
-            out: where to.
-        """
-        _layer(self._starts, self._cells, self._is_whole, weight, bias, kind, out)
-
-    def add_weight_gradient(self, gradient: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-        """Adds rows.T @ gradient (n, units) to out (width, units); overwrites the gradient."""
+    def add_transposed_product(self, matrix: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+        """Adds rows.T @ matrix (n, units) to out (width, units); overwrites the matrix."""
         starts = np.zeros(len(out) + 1, np.int64)
         cells = np.empty(self._starts[-1] + _FOUR * len(out), np.int32)
         _transpose(self._starts, self._cells, starts, cells)
-        _weight_gradient(self._is_whole, gradient, starts, cells, out)
+        _transposed_product(self._is_whole, matrix, starts, cells, out)

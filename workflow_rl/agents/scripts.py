@@ -1,4 +1,4 @@
-"""Fix the first marked host by a workflow; while none is marked, place decoys by the same order."""
+"""The agents that learn nothing: asleep, at random, the challenge's heuristic, and greedy."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,12 +6,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.agents.agent import uniforms
 from workflow_rl.arrays import checked_array
 from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import (
     DECOY_ACTIONS,
     FIRST_REMOVE,
     FIRST_RESTORE,
+    MONITOR,
     NUM_ACTIONS,
     SLEEP,
 )
@@ -27,7 +29,7 @@ from workflow_rl.scenario.tables import (
 )
 from workflow_rl.sim.state import Mark
 from workflow_rl.sim.table import mark_in, packed_tables
-from workflow_rl.workflow.orders import TYPES, read_order
+from workflow_rl.workflow.orders import TYPES, Order, read_order
 
 DEFAULT_ORDER: Final = TYPES.read(("op_server", "enterprise", "op_host", "user", "defender"))
 
@@ -44,7 +46,65 @@ DECOY_PREFERENCE: Final = np.array(
     ],
     dtype=np.int8,
 )
+_CYCLE: Final = (MONITOR, *(FIRST_RESTORE + host for host in range(NUM_HOSTS) if host != USER0))
 _USER = int(Mark.USER)
+
+
+class _Script:
+    """What scripted agents share: they see the challenge's bits, and most follow no order."""
+
+    observation: Final = "challenge"
+    order: Order | None = None
+    _seed = 0
+
+    def begin(self, num_envs: int, seed: int) -> None:
+        """Begins new episodes."""
+        self._seed = seed
+
+
+class SleepAgent(_Script):
+    """Sleeps at every step."""
+
+    name: Final = "sleep"
+
+    def act(
+        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
+    ) -> NDArray[np.int64]:
+        """Returns Sleep everywhere."""
+        return np.full(len(observation), SLEEP, np.int64)
+
+
+class RandomAgent(_Script):
+    """Takes each of the 145 actions with the same probability, refused decoys included."""
+
+    name: Final = "random"
+
+    def act(
+        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
+    ) -> NDArray[np.int64]:
+        """Returns uniformly drawn actions."""
+        return (uniforms(self._seed, step, len(observation)) * NUM_ACTIONS).astype(np.int64)
+
+
+class ReactRestoreAgent(_Script):
+    """The challenge's own heuristic, BlueReactRestoreAgent, as it was scored for the leaderboard.
+
+    It notes every host that its last Monitor reported with a process id, User0 excepted, restores
+    the noted hosts one by one, and monitors again when none is left. The published scores show what
+    it was given to look at: against a sleeping Red they are exactly 27, 46 and 92 restores in 30,
+    50 and 100 steps, which is one Monitor, then a Restore of each of the other 12 hosts, over and
+    over. That is what happens when the agent is shown the observation of `reset`, which lists every
+    host, at every step; the challenge's evaluation script does so when its lines for agents without
+    a wrapper are used. So the published agent plays a fixed cycle and never looks.
+    """
+
+    name: Final = "react-restore"
+
+    def act(
+        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
+    ) -> NDArray[np.int64]:
+        """Returns the action of the cycle that is due."""
+        return np.full(len(observation), _CYCLE[step % len(_CYCLE)], np.int64)
 
 
 @rule
@@ -75,10 +135,7 @@ def place_decoy(action_mask: NDArray[np.bool_], ranks: NDArray[np.int8]) -> int:
 
 @kernel()
 def _act(
-    tables: NDArray[Any],
-    action_masks: NDArray[Any],
-    ranks: NDArray[Any],
-    actions: NDArray[Any],
+    tables: NDArray[Any], action_masks: NDArray[Any], ranks: NDArray[Any], actions: NDArray[Any]
 ) -> None:
     for k in range(len(actions)):
         action = fix(tables[k], ranks)
@@ -87,7 +144,7 @@ def _act(
         actions[k] = action
 
 
-class GreedyAgent:
+class GreedyAgent(_Script):
     """Repairs by a workflow without learning.
 
     A host marked User is removed where that can help at all, any other mark is restored; hosts are
@@ -97,15 +154,11 @@ class GreedyAgent:
     """
 
     name: Final = "greedy"
-    observation: Final = "challenge"
 
     def __init__(self, order: Sequence[str] = DEFAULT_ORDER) -> None:
         """Makes the agent of one workflow, an order of any units or names of the five types."""
         self.order = read_order(order)
         self._ranks = self.order.host_ranks
-
-    def begin(self, num_envs: int, seed: int) -> None:
-        """Begins new episodes."""
 
     def act(
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int

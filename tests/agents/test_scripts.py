@@ -6,16 +6,65 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agents.table import everything, named, play, seen
-from workflow_rl.agents.greedy import DECOY_PREFERENCE, REMOVE_CAN_HELP, GreedyAgent
+from workflow_rl.agents.scripts import (
+    DECOY_PREFERENCE,
+    REMOVE_CAN_HELP,
+    GreedyAgent,
+    RandomAgent,
+    ReactRestoreAgent,
+    SleepAgent,
+)
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES
 from workflow_rl.workflow.compliance import COMPLIANT, judge_observed
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
 
 RANKS = TYPES.host_ranks(range(NUM_ORDERS))
-
 USERS_LAST = TYPES.read("op_server > enterprise > op_host > defender > user")
 USERS_FIRST = TYPES.read("user > defender > op_host > enterprise > op_server")
+
+# What CybORG's BlueReactRestoreAgent did on the original, shown the observation of reset() at every
+# step: recorded from commit 26ce1c1, its first 13 steps, which it repeats.
+RESTORED = [host for host in HOST_NAMES if host != "User0"]
+RECORDED = ["Monitor", *(f"Restore {host}" for host in RESTORED)]
+
+
+def test_sleep_sleeps() -> None:
+    batch, played = play(SleepAgent(), n=3, steps=30)
+    assert set(named(played)) == {"Sleep"}
+    assert batch.state["ot_running"].sum() == 0
+
+
+@pytest.mark.compiled
+def test_random_takes_every_action_equally_often_and_repeats_with_its_seed() -> None:
+    _, played = play(RandomAgent(), n=500, steps=100)
+    counts = np.bincount(np.concatenate(played), minlength=145)
+    assert len(counts) == 145
+    expected = 50_000 / 145
+    assert ((counts - expected) ** 2 / expected).sum() < 144 + 5 * np.sqrt(2 * 144)
+    for n in (2, 500):  # an episode does not depend on how many there are
+        _, again = play(RandomAgent(), n=n, steps=3)
+        assert (np.stack(again) == np.stack(played[:3])[:, :n]).all()
+
+
+def test_react_restore_plays_the_recorded_cycle() -> None:
+    assert (RESTORED[0], RESTORED[-1], len(RECORDED)) == ("Defender", "User4", 13)
+    agent = ReactRestoreAgent()
+    for red in ("bline", "meander", "sleep"):  # new episodes start the cycle over
+        _, played = play(agent, n=2, red_agent=red)
+        for env in (0, 1):
+            assert named(played, env) == (RECORDED * 8)[:100]
+
+
+@pytest.mark.parametrize(("steps", "restores"), [(30, 27), (50, 46), (100, 92)])
+def test_against_a_sleeping_red_it_costs_the_published_number_of_restores(
+    steps: int, restores: int
+) -> None:
+    _, played = play(ReactRestoreAgent(), steps=steps, red_agent="sleep")
+    assert sum(name.startswith("Restore") for name in named(played)) == restores
+
+
+# --- greedy
 
 
 def choice(order: tuple[str, ...], mask: Any = None, **hosts: Any) -> str:
@@ -62,14 +111,9 @@ def test_with_nothing_marked_decoys_go_up_by_the_order() -> None:
     _, played = play(GreedyAgent(USERS_LAST), red_agent="sleep", steps=60)
     actions = named(played)
     assert actions[:8] == [
-        "DecoyHarakaSMPT Op_Server0",
-        "DecoyTomcat Op_Server0",
-        "DecoyApache Op_Server0",
-        "DecoyFemitter Enterprise1",
-        "DecoyFemitter Enterprise2",
-        "DecoyHarakaSMPT Enterprise0",
-        "DecoyTomcat Enterprise0",
-        "DecoyApache Enterprise0",
+        *(f"Decoy{what} Op_Server0" for what in ("HarakaSMPT", "Tomcat", "Apache")),
+        *("DecoyFemitter Enterprise1", "DecoyFemitter Enterprise2"),
+        *(f"Decoy{what} Enterprise0" for what in ("HarakaSMPT", "Tomcat", "Apache")),
     ]
     placed = [name for name in actions if name != "Sleep"]
     assert len(set(placed)) == len(placed)
@@ -79,15 +123,8 @@ def test_with_nothing_marked_decoys_go_up_by_the_order() -> None:
 def test_what_it_knows_of_the_scenario() -> None:
     helped = [HOST_NAMES[host] for host in np.flatnonzero(REMOVE_CAN_HELP)]
     assert helped == ["Enterprise1", "Enterprise2", "User2", "User3", "User4"]
-    assert [DECOY_NAMES[decoy].removeprefix("Decoy") for decoy in DECOY_PREFERENCE] == [
-        "Femitter",
-        "HarakaSMPT",
-        "Tomcat",
-        "Apache",
-        "Smss",
-        "Svchost",
-        "SSHD",
-    ]
+    preferred = " ".join(DECOY_NAMES[decoy].removeprefix("Decoy") for decoy in DECOY_PREFERENCE)
+    assert preferred == "Femitter HarakaSMPT Tomcat Apache Smss Svchost SSHD"
 
 
 @settings(max_examples=60, deadline=None)
