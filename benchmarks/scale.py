@@ -210,7 +210,9 @@ def once(do: Callable[[], object]) -> Work:
 
 def picking(orders: Orders, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Work:
     """Returns the work of one pick."""
-    strategy: Strategy = make_strategy("gp-ucb", orders, beta=2.0, threshold=0.95, design=5, seed=0)
+    strategy: Strategy = make_strategy(
+        "gp-ucb", orders, beta=2.0, threshold=0.95, design=5, seed=0, trials=len(seen) + 1
+    )
     return once(lambda: strategy.pick(seen, pending))
 
 

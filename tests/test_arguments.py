@@ -1,6 +1,5 @@
 """Wrong types at the public Python functions: one sentence that names the argument."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +7,8 @@ import numpy as np
 import pytest
 
 import workflow_rl
-from workflow_rl.errors import InvalidInputError, NotResetError
+from tests.refused import refusal
+from workflow_rl.errors import NotResetError
 
 
 def stored(**change: Any) -> dict[str, Any]:
@@ -42,9 +42,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
 
 @pytest.mark.parametrize(("call", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
 def test_a_wrong_type_is_named_in_a_sentence(call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(InvalidInputError, match=re.escape(sentence)) as caught:
-        call()
-    assert "\n" not in str(caught.value)
+    assert sentence in refusal(call)
 
 
 def test_there_is_no_step_after_close() -> None:

@@ -30,7 +30,7 @@ _KERNEL = np.exp(-_APART / _LENGTHSCALE)
 
 
 def made(name: str = "gp-ucb", orders: Orders = TYPES, **settings: Any) -> Strategy:
-    given = {"beta": 2.0, "threshold": 0.95, "design": 4, "seed": 0} | settings
+    given = {"beta": 2.0, "threshold": 0.95, "design": 4, "seed": 0, "trials": 20} | settings
     return make_strategy(name, orders, **given)
 
 

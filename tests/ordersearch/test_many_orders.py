@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.ordersearch.quick import FEW, HOSTS, complied, made, tried
+from tests.ordersearch.quick import HOSTS, complied, made, tried
 from tests.refused import refused
 from workflow_rl.config import STRATEGIES, TrainConfig
 from workflow_rl.ordersearch.candidates import promising, spread_out
@@ -94,5 +94,3 @@ def test_local_search_goes_from_the_best_so_far_to_a_neighbour() -> None:
     for number in range(4, 8):
         best = by_merit(seen[:number])[0]
         assert seen[number].order in HOSTS.neighbours(best)
-    tried = [complied(order) for order in FEW.listed().tolist()]
-    assert made("local", FEW).pick(tried, []).reason == "random"  # nothing new is left nearby

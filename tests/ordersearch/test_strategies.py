@@ -15,10 +15,8 @@ from tests.ordersearch.quick import (
     made,
     tried,
 )
-from tests.refused import refused
-from workflow_rl.config import STRATEGIES, SearchConfig
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.candidates import spread_out
+from tests.refused import refusal, refused
+from workflow_rl.config import STRATEGIES
 from workflow_rl.ordersearch.effects import PairWeights
 from workflow_rl.ordersearch.finding import Finding, PairEffect, Recommendation
 from workflow_rl.ordersearch.fitting import Points
@@ -53,16 +51,6 @@ def test_listed_strategies_cover_all_orders_before_any_repeats(name: str) -> Non
         assert strategy.pick(again, []).order == seen[0].order
 
 
-def test_strategies_depend_on_the_seed_alone() -> None:
-    def sequence(name: str, seed: int) -> list[int]:
-        strategy = made(name, seed=seed)
-        return [strategy.pick([complied(0)] * k, []).order for k in range(10)]
-
-    assert sequence("random", 1) == sequence("random", 1) != sequence("random", 2)
-    assert sequence("round-robin", 1) == sequence("round-robin", 1) == spread_out(TYPES, 10, 1)
-    assert sequence("exhaustive", 1) == sequence("exhaustive", 2) == list(range(10))
-
-
 def test_an_unknown_strategy_is_one_sentence_with_the_known_ones() -> None:
     known = ", ".join(STRATEGIES)
     for orders in (TYPES, HOSTS):
@@ -78,6 +66,7 @@ def test_the_numbers_of_a_strategy_are_told_by_name() -> None:
 
 
 RECORDED = {  # the first six picks of seed 7, later trials being worse
+    ("exhaustive", TYPES): [0, 1, 2, 3, 4, 5],
     ("random", TYPES): [68, 8, 86, 85, 102, 10],
     ("round-robin", TYPES): [80, 98, 0, 119, 15, 45],
     ("local", TYPES): [80, 98, 81, 38, 32, 72],
@@ -169,11 +158,6 @@ def test_halving_draws_no_more_orders_than_there_are() -> None:
     assert sorted(played(made("halving", FEW, trials=20), 5)) == FEW.listed().tolist()
 
 
-def test_halving_is_for_as_many_trials_as_a_search_has_unless_told() -> None:
-    told = made("halving", trials=SearchConfig().n_workflows)
-    assert played(made("halving"), 25) == played(told, 25)
-
-
 def test_an_order_complies_if_more_than_half_of_its_trials_did() -> None:
     seen = [complied(1, -50.0), failed(1, 0.8), *[complied(2, -90.0)] * 2, failed(2, 0.1)]
     assert by_merit(seen) == [2, 1]
@@ -204,8 +188,7 @@ def test_merit_is_a_mean_and_equals_go_by_their_number() -> None:
 def test_an_observation_that_cannot_be_is_refused(
     order: int, value: float, compliance: float
 ) -> None:
-    with pytest.raises(InvalidInputError):
-        tried(order, value, compliance, True)
+    refusal(tried, order, value, compliance, True)
     assert complied(HOSTS.total - 1).order == HOSTS.total - 1
 
 
@@ -220,10 +203,9 @@ def test_what_was_seen_found_and_decided_cannot_be_changed_afterwards(kind: Any)
     assert kind.__dataclass_params__.frozen
 
 
-@pytest.mark.parametrize("module", ["strategies", "finding", "candidates"])
-def test_the_library_is_only_imported_when_a_model_is_fitted(module: str) -> None:
+def test_the_library_is_only_imported_when_a_model_is_fitted() -> None:
     code = (
-        f"import sys, workflow_rl.ordersearch.{module}\n"
+        "import sys, workflow_rl.ordersearch.finding, workflow_rl.ordersearch.strategies\n"
         "print([name for name in ('torch', 'scipy') if name in sys.modules])"
     )
     result = subprocess.run(

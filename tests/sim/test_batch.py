@@ -15,7 +15,7 @@ from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import NUM_HOSTS
-from workflow_rl.sim.batch import Batch, is_plain, max_threads, settings_of
+from workflow_rl.sim.batch import Batch, max_threads, settings_of
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, WORDS, philox
 from workflow_rl.sim.observation import SIMULATED
 from workflow_rl.sim.state import STATE_DTYPE
@@ -65,79 +65,51 @@ def test_an_action_out_of_range_is_refused_before_anything_is_played(
     for k in range(7):
         actions = np.full(7, 144)
         actions[k] = bad
-        sentence = f"^action {bad} of environment {k} is not one of 0 to 144"
-        refused(sentence, batch.step, actions)
+        refused(f"^action {bad} of environment {k} is not one of 0 to 144", batch.step, actions)
     assert bytes_of(batch) == before
     assert batch.observation is rows
 
 
+ACTIONS, DRAWS = np.zeros(3, np.int64), np.zeros((3, 4), np.int64)
+
+
 @pytest.mark.parametrize(
-    "actions",
+    "given",
     [
-        np.zeros(3, np.int32),
-        np.zeros(3),
-        np.zeros(3, np.bool_),
-        np.zeros(2, np.int64),
-        np.zeros(4, np.int64),
-        np.zeros((3, 1), np.int64),
-        np.zeros(6, np.int64)[::2],
+        *((ACTIONS.astype(kind),) for kind in (np.int32, np.float64, np.bool_)),
+        *((ACTIONS[:2],), (np.zeros(4, np.int64),), (ACTIONS[:, None],)),
+        (np.zeros(6, np.int64)[::2],),
+        *((ACTIONS, DRAWS.astype(kind)) for kind in (np.int32, np.float64)),
+        *((ACTIONS, DRAWS[:2]), (ACTIONS, DRAWS[:, :3].copy()), (ACTIONS, DRAWS[:0])),
+        *((ACTIONS, DRAWS.ravel()), (ACTIONS, np.zeros((4, 3), np.int64).T)),
+        (ACTIONS, np.zeros((3, 8), np.int64)[:, ::2]),
     ],
-    ids=["of 32 bits", "floats", "flags", "too few", "too many", "of two axes", "with gaps"],
 )
-def test_actions_that_machine_code_would_misread_are_refused_before_anything_is_played(
-    actions: Any,
-) -> None:
+def test_what_machine_code_would_misread_is_refused_before_anything_is_played(given: Any) -> None:
     batch = begun(3, GameConfig())
     before = bytes_of(batch)
-    with pytest.raises(InvalidInputError, match="actions must be 3 64-bit integers, contiguous"):
-        batch.step(actions)
-    assert not is_plain(actions, (3,))
+    what = "actions must be 3" if len(given) == 1 else r"draws must be \(3, 4\)"
+    with pytest.raises(InvalidInputError, match=f"{what} 64-bit integers, contiguous"):
+        batch.step(*given)
     assert bytes_of(batch) == before
-    assert is_plain(np.zeros(6, np.int64)[:3], (3,))  # a part in one piece is taken
-    assert batch.step(np.zeros(6, np.int64)[:3]) == 0
-
-
-@pytest.mark.parametrize(
-    "draws",
-    [
-        np.zeros((2, 4), np.int64),
-        np.zeros((3, 3), np.int64),
-        np.zeros((0, 4), np.int64),
-        np.zeros(12, np.int64),
-        np.zeros((3, 4), np.int32),
-        np.zeros((3, 4)),
-        np.zeros((4, 3), np.int64).T,
-        np.zeros((3, 8), np.int64)[:, ::2],
-    ],
-    ids=["rows", "columns", "none", "flat", "narrow", "floats", "turned", "gaps"],
-)
-def test_draws_that_machine_code_would_misread_are_refused(draws: Any) -> None:
-    batch = Batch(3, GameConfig())
-    batch.reset(seed=0)
-    before = bytes_of(batch)
-    with pytest.raises(InvalidInputError, match=r"draws must be \(3, 4\) 64-bit integers, contig"):
-        batch.step(np.zeros(3, np.int64), draws)
-    assert bytes_of(batch) == before
+    assert batch.step(np.zeros(6, np.int64)[:3]) == 0  # a part in one piece is taken
 
 
 @pytest.mark.parametrize("draw", [WORDS, 2**62, ~32, ~64, -(2**63)])
 @pytest.mark.parametrize("column", range(4))
 def test_a_draw_that_is_no_word_and_no_recorded_outcome_is_refused(draw: int, column: int) -> None:
-    batch = Batch(2, GameConfig(green_agent="active"))
-    batch.reset(seed=0)
+    batch = begun(2, GameConfig(green_agent="active"))
     before = bytes_of(batch)
     draws = np.zeros((2, 4), np.int64)
     draws[1, column] = draw
-    with pytest.raises(InvalidInputError, match=f"^draw {draw} of environment 1 is neither"):
-        batch.step(np.zeros(2, np.int64), draws)
+    refused(f"^draw {draw} of environment 1 is neither", batch.step, np.zeros(2, np.int64), draws)
     assert bytes_of(batch) == before
 
 
 @pytest.mark.parametrize("draw", [0, WORDS - 1, ~0, ~TOOK_FAVOURITE, ~CHOSE_NOBODY])
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
 def test_every_word_and_every_recorded_outcome_can_be_played(draw: int, red_agent: Any) -> None:
-    batch = Batch(2, GameConfig(red_agent=red_agent, green_agent="active"))
-    batch.reset(seed=0)
+    batch = begun(2, GameConfig(red_agent=red_agent, green_agent="active"))
     for _ in range(30):
         batch.step(np.zeros(2, np.int64), np.full((2, 4), draw))
         assert (batch.state["red_target"] < NUM_HOSTS).all()

@@ -2,6 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refused import refused
 from workflow_rl.config import TrainConfig
 from workflow_rl.scenario.tables import HOST_NAMES, USER0
 from workflow_rl.workflow.episode_orders import AnyOrders, episode_orders_of
@@ -37,3 +38,5 @@ def test_a_training_draws_from_its_units() -> None:
     assert episode_orders_of(TrainConfig()) is TYPES
     assert episode_orders_of(TrainConfig(units="hosts")) == Orders(units_of("hosts"))
     assert isinstance(episode_orders_of(TrainConfig(units="any")), AnyOrders)
+    required = TrainConfig(units="any", require=("user > op_host",))
+    refused("cannot be required of the units any", episode_orders_of, required)

@@ -193,7 +193,7 @@ def make_strategy(
     threshold: float,
     design: int,
     seed: int,
-    trials: int = 20,
+    trials: int,
 ) -> Strategy:
     """Returns a strategy by its name.
 
