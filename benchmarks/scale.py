@@ -27,7 +27,7 @@ from workflow_rl.errors import MissingDependencyError, explain_missing
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import Result
 from workflow_rl.ordersearch.model import OrderGP
-from workflow_rl.ordersearch.strategies import Strategy, TriedOrder, make_strategy
+from workflow_rl.ordersearch.strategies import TriedOrder, make_strategy
 from workflow_rl.processes import interrupts_blocked, one_thread
 from workflow_rl.runs.pool import Done
 from workflow_rl.runs.search import open_search
@@ -210,9 +210,7 @@ def once(do: Callable[[], object]) -> Work:
 
 def picking(orders: Orders, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Work:
     """Returns the work of one pick."""
-    strategy: Strategy = make_strategy(
-        "gp-ucb", orders, beta=2.0, threshold=0.95, design=5, seed=0, trials=len(seen) + 1
-    )
+    strategy = make_strategy(SearchConfig(), orders, threshold=0.95, seed=0)
     return once(lambda: strategy.pick(seen, pending))
 
 

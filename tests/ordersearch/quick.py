@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import TrainConfig
+from workflow_rl.config import SearchConfig, TrainConfig
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import Result
 from workflow_rl.ordersearch.candidates import ranked, spread_out
@@ -30,8 +30,9 @@ _KERNEL = np.exp(-_APART / _LENGTHSCALE)
 
 
 def made(name: str = "gp-ucb", orders: Orders = TYPES, **settings: Any) -> Strategy:
-    given = {"beta": 2.0, "threshold": 0.95, "design": 4, "seed": 0, "trials": 20} | settings
-    return make_strategy(name, orders, **given)
+    seed = settings.pop("seed", 0)
+    config = SearchConfig(**{"strategy": name, "initial_design": 4} | settings)
+    return make_strategy(config, orders, threshold=0.95, seed=seed)
 
 
 def tried(order: int, value: float, compliance: float, is_compliant: bool) -> TriedOrder:

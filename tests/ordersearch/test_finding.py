@@ -114,7 +114,7 @@ def test_searches_by_the_real_strategy_find_the_same() -> None:
     clear = 0
     for seed in range(8):
         rng, seen = np.random.default_rng([seed, 7]), list[TriedOrder]()
-        strategy = made(design=5, seed=seed)
+        strategy = made(initial_design=5, seed=seed)
         for _ in range(20):
             order = strategy.pick(seen, []).order
             seen.append(complied(order, float(BEFORE_USER[order] + rng.normal())))

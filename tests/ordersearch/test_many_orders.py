@@ -22,7 +22,7 @@ def value(order: int) -> float:
 
 
 def searched(name: str, orders: Orders, trials: int, seed: int = 0) -> list[TriedOrder]:
-    strategy = made(name, orders, trials=trials, seed=seed)
+    strategy = made(name, orders, n_workflows=trials, seed=seed)
     rng = np.random.default_rng(seed)
     seen: list[TriedOrder] = []
     for _ in range(trials):
@@ -76,7 +76,7 @@ def test_orders_too_many_to_try_all_are_refused() -> None:
 @pytest.mark.parametrize("name", ["gp-ucb", "local", "halving", "random", "round-robin"])
 def test_a_pick_depends_on_what_was_seen_alone(name: str) -> None:
     seen = searched(name, HOSTS, 8)
-    strategy = made(name, HOSTS, trials=8)
+    strategy = made(name, HOSTS, n_workflows=8)
     for number in range(8):
         assert strategy.pick(seen[:number], []).order == seen[number].order
 

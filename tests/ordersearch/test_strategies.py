@@ -15,8 +15,7 @@ from tests.ordersearch.quick import (
     made,
     tried,
 )
-from tests.refused import refusal, refused
-from workflow_rl.config import STRATEGIES
+from tests.refused import refusal
 from workflow_rl.ordersearch.effects import PairWeights
 from workflow_rl.ordersearch.finding import Finding, PairEffect, Recommendation
 from workflow_rl.ordersearch.fitting import Points
@@ -32,7 +31,6 @@ from workflow_rl.ordersearch.strategies import (
     Strategy,
     TriedOrder,
     by_merit,
-    make_strategy,
 )
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders
 
@@ -49,20 +47,6 @@ def test_listed_strategies_cover_all_orders_before_any_repeats(name: str) -> Non
     for again in (seen * 2, seen * 3):
         assert strategy.pick(again[:-1], []).order == seen[-1].order
         assert strategy.pick(again, []).order == seen[0].order
-
-
-def test_an_unknown_strategy_is_one_sentence_with_the_known_ones() -> None:
-    known = ", ".join(STRATEGIES)
-    for orders in (TYPES, HOSTS):
-        for name in ("annealing", "greedy", "halves", "hill", "quasi", "robin", "zigzag", ""):
-            refused(f"{name!r}: choose one of {known}", made, name, orders)
-    assert [made(name) for name in STRATEGIES]
-
-
-def test_the_numbers_of_a_strategy_are_told_by_name() -> None:
-    """By place, beta and threshold or design and seed could be mixed up."""
-    with pytest.raises(TypeError, match="positional"):
-        make_strategy("random", TYPES, 2.0, 0.95, design=4, seed=0)  # type: ignore[call-arg]
 
 
 RECORDED = {  # the first six picks of seed 7, later trials being worse
@@ -82,7 +66,7 @@ RECORDED = {  # the first six picks of seed 7, later trials being worse
 def test_what_is_drawn_is_what_was_drawn_for_the_seed_before(name: str, orders: Orders) -> None:
     """Else a search that was interrupted before an update would go on as another one."""
     picks, seen = RECORDED[name, orders], list[TriedOrder]()
-    strategy = made(name, orders, design=2, seed=7, trials=10)
+    strategy = made(name, orders, initial_design=2, seed=7, n_workflows=10)
     for number, order in enumerate(picks):
         assert strategy.pick(seen, []).order == order
         seen.append(complied(order, -float(number)))
@@ -90,7 +74,7 @@ def test_what_is_drawn_is_what_was_drawn_for_the_seed_before(name: str, orders: 
 
 def test_where_all_was_tried_the_local_search_draws_one_of_them_again() -> None:
     tried = [complied(order, 0.0) for order in FEW.listed().tolist()]
-    strategy = made("local", FEW, design=2, seed=7)
+    strategy = made("local", FEW, initial_design=2, seed=7)
     picks = [strategy.pick(tried * k, []).order for k in range(1, 8)]
     assert picks == [100, 22, 117, 116, 116, 100, 100]
 
@@ -111,7 +95,7 @@ def test_picks_count_what_is_under_way(name: str, orders: Orders) -> None:
 def test_a_local_search_leaves_out_what_was_tried_and_what_is_under_way() -> None:
     for seed in range(4):
         trials = [complied(order, -float(order)) for order in (0, 1, 2)]
-        pick = made("local", SUBNETS, design=1, seed=seed).pick(trials, [2, 3, 5])
+        pick = made("local", SUBNETS, initial_design=1, seed=seed).pick(trials, [2, 3, 5])
         assert (pick.order, pick.reason) == (4, "local")
 
 
@@ -137,7 +121,7 @@ def luck(order: int, trial: int) -> float:
 
 @pytest.mark.parametrize("trials", [1, 2, 3, 7, 16, 40])
 def test_halving_is_what_its_rounds_are_one_by_one(trials: int) -> None:
-    picks = played(made("halving", trials=trials), trials + 5)
+    picks = played(made("halving", n_workflows=trials), trials + 5)
     arms, expected = picks[: math.ceil(trials / 2)], list[int]()
     assert len(set(arms)) == len(arms)
     for round_ in range(1, trials + 6):
@@ -148,14 +132,14 @@ def test_halving_is_what_its_rounds_are_one_by_one(trials: int) -> None:
 
 
 def test_halving_of_what_is_all_under_way_goes_on_with_the_first_half() -> None:
-    strategy = made("halving", trials=12)
+    strategy = made("halving", n_workflows=12)
     first = [strategy.pick([], [0] * k).order for k in range(6)]
     again = [strategy.pick([], first + [0] * k).order for k in range(5)]
     assert again == [*first[:3], *first[:2]]
 
 
 def test_halving_draws_no_more_orders_than_there_are() -> None:
-    assert sorted(played(made("halving", FEW, trials=20), 5)) == FEW.listed().tolist()
+    assert sorted(played(made("halving", FEW, n_workflows=20), 5)) == FEW.listed().tolist()
 
 
 def test_an_order_complies_if_more_than_half_of_its_trials_did() -> None:

@@ -64,7 +64,7 @@ def half(seed: int) -> Truth:
 
 def searched(name: str, truth: Truth, trials: int, side_by_side: int = 1) -> list[TriedOrder]:
     """The observations of a search with so many trials under way."""
-    strategy = made(name, design=DESIGN, seed=truth.seed)
+    strategy = made(name, initial_design=DESIGN, seed=truth.seed)
     seen: list[TriedOrder] = []
     pending: list[int] = []
     while len(seen) < trials:

@@ -83,9 +83,7 @@ def opened(
     )
     with closing(directory), pytest.MonkeyPatch.context() as patch:
         if strategy is not None:
-            patch.setattr(
-                "workflow_rl.runs.search.make_strategy", lambda name, orders, **_: strategy
-            )
+            patch.setattr("workflow_rl.runs.search.make_strategy", lambda *_, **__: strategy)
         yield Search(directory, pool)
 
 

@@ -102,7 +102,7 @@ def test_the_list_of_a_strategy_goes_on_as_if_nothing_had_failed(
     pool = Valued(3, ranks=[3, 6, 0, 7, 1, 5, 2, 4], fails={1, 4})
     config = settings(8, strategy="random", ordered_results=ordered)
     outcome = searched(tmp_path, config, pool)
-    orders = make_strategy("random", TYPES, beta=2.0, threshold=0.95, design=4, seed=config.seed)
+    orders = make_strategy(config.search, TYPES, threshold=0.95, seed=config.seed)
     listed = [orders.pick([], range(n)).order for n in range(8)]
     assert [(t.number, t.order) for t in outcome.trials] == [
         (n, listed[n]) for n in (0, 2, 3, 5, 6, 7)

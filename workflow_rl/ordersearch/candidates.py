@@ -24,12 +24,8 @@ def ranked(
 ) -> Indices:
     """Returns the places of candidates by falling score; ties by distance, then by number.
 
-    Args:
-        orders: those there are.
-        candidates: (k,) to be ranked.
-        score: (k,) of each.
-        far_from: orders from which equals had better be far, if any: first from the nearest of
-            them, then from all together.
+    Equals are ranked by how far they are from `far_from`: from the nearest of those, then from all
+    together.
     """
     keys = [-np.round(score, DECIMALS)]
     if len(far_from):
@@ -64,7 +60,7 @@ def promising(
     """Returns the orders worth looking at with their scores: all of them, or the best found.
 
     Args:
-        orders: those there are.
+        orders: the search space.
         score: of orders (k,), the higher the better.
         known: orders to start from besides those drawn, the best first.
         seed: of the draws.

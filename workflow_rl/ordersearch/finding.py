@@ -213,12 +213,8 @@ def _best_by(
     """Returns the orders that are best by some pairs, and how many: if they can, they have all.
 
     Of orders too many to list those tried are returned, and the number is that of the orders which
-    have every one of the pairs the better way round.
-
-    Args:
-        orders: those there are.
-        worth: of pairs, the first before the second over the reverse.
-        used: trials of some of them.
+    have every one of the pairs the better way round. `worth` is that of a pair's first before its
+    second over the reverse.
     """
     candidates = orders.listed() if orders.is_listable else np.unique([o.order for o in used])
     value = orders.precedence(candidates)[:, list(worth)] @ np.array(list(worth.values()))
@@ -311,7 +307,7 @@ def recommend(
     no order complied, it is the one that came closest.
 
     Args:
-        orders: those there are.
+        orders: the search space.
         seen: the trials, at least one.
         among: orders that are better than others, as far as is known; if one of them complied, it
             is one of them.

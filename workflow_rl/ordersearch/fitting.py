@@ -119,11 +119,7 @@ class Fits:
 
 
 def fitted(points: Points) -> Hyperparameters:
-    """Returns the most probable hyper-parameters; if they cannot be found, the typical ones.
-
-    Args:
-        points: with standardised values.
-    """
+    """Returns the most probable hyper-parameters of standardised values, else the typical ones."""
     pairs = points.features.shape[1]
     start = typical(pairs)
     logs = np.log([*start.lengthscales, start.deviation**2, start.noise**2])
@@ -154,9 +150,7 @@ def _blas() -> ThreadpoolController:
 def _loss(x: Floats, points: Points) -> tuple[float, Floats]:
     """Returns the negative log posterior per observation, and its gradient.
 
-    Args:
-        x: logarithms of the lengthscales, of the output scale and of the noise's variance; mean.
-        points: what was observed.
+    `x` holds the logarithms of lengthscales, output scale and the noise's variance; then the mean.
     """
     lengthscales, output, noise = np.exp(x[:-3]), math.exp(x[-3]), math.exp(x[-2])
     observations = float(points.counts.sum())

@@ -43,7 +43,7 @@ class OrderGP:
         at what the priors hold typical.
 
         Args:
-            orders: those there are.
+            orders: the search space.
             indices: the orders observed, at least one, the same one perhaps several times.
             values: what was observed of each, a finite number.
             fits: earlier ones to take up where there are many points; by default a new fit.

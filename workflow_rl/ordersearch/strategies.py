@@ -7,7 +7,7 @@ from typing import Final, Protocol, Self
 
 import numpy as np
 
-from workflow_rl.config import STRATEGIES, fraction, whole_number
+from workflow_rl.config import SearchConfig, fraction, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.result import Result
 from workflow_rl.ordersearch.candidates import farthest, spread_out
@@ -185,34 +185,24 @@ def drawn(orders: Orders, taken: Sequence[int] | set[int], seed: Sequence[int]) 
     return next((order for order in some if order not in taken), some[0])
 
 
-def make_strategy(
-    name: str,
-    orders: Orders,
-    *,
-    beta: float,
-    threshold: float,
-    design: int,
-    seed: int,
-    trials: int,
-) -> Strategy:
-    """Returns a strategy by its name.
+def make_strategy(config: SearchConfig, orders: Orders, *, threshold: float, seed: int) -> Strategy:
+    """Returns the strategy that a search is configured to have.
 
     Args:
-        name: one of `config.STRATEGIES`.
+        config: the strategy's name and settings.
         orders: those to pick from.
-        beta: gp-ucb: how much uncertainty counts.
         threshold: gp-ucb: compliance that makes an order compliant.
-        design: gp-ucb and local: spread-out orders tried before anything else.
         seed: of the design, and of everything drawn.
-        trials: halving: of the whole search.
 
     Raises:
-        InvalidInputError: there is none of that name, or the orders are too many to try all.
+        InvalidInputError: the orders are too many to try all.
     """
+    name, trials = config.strategy, config.n_workflows
+    design = min(config.initial_design, trials)
     if name == "gp-ucb":
         from workflow_rl.ordersearch.gp_ucb import GpUcb  # the networks' library takes seconds
 
-        return GpUcb(orders, beta, threshold, design, seed)
+        return GpUcb(orders, config.gp_beta, threshold, design, seed)
     if name == "local":
         return Local(orders, spread_out(orders, design, seed), seed)
     if name == "halving":
@@ -226,11 +216,9 @@ def make_strategy(
         if orders.count > _SPREAD_AT_ONCE:
             return Farthest(orders, seed)
         return Listed(spread_out(orders, orders.count, seed), name)
-    if name == "exhaustive":
-        if not orders.is_listable:
-            raise InvalidInputError(
-                f"the strategy exhaustive tries at most {LISTABLE:,} orders, not "
-                f"{orders.count:,}: choose another strategy, or require more"
-            )
-        return Listed(orders.listed().tolist(), name)
-    raise InvalidInputError(f"unknown strategy {name!r}: choose one of {', '.join(STRATEGIES)}")
+    if not orders.is_listable:
+        raise InvalidInputError(
+            f"the strategy {name} tries at most {LISTABLE:,} orders, not {orders.count:,}: "
+            "choose another strategy, or require more"
+        )
+    return Listed(orders.listed().tolist(), name)

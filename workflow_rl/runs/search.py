@@ -321,16 +321,8 @@ class Search:
 
 
 def _strategy(config: ExperimentConfig, orders: Orders) -> Strategy:
-    search = config.search
-    return make_strategy(
-        search.strategy,
-        orders,
-        beta=search.gp_beta,
-        threshold=config.train.compliance_threshold,
-        design=min(search.initial_design, search.n_workflows),
-        seed=config.seed,
-        trials=search.n_workflows,
-    )
+    threshold = config.train.compliance_threshold
+    return make_strategy(config.search, orders, threshold=threshold, seed=config.seed)
 
 
 def _rank(trial: Trial) -> tuple[bool, float]:

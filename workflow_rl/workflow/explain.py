@@ -49,14 +49,7 @@ def explain_observed(table: int, action: int, order: Order) -> Explanation:
 
 
 def explain_true(held: int, removable: int, action: int, order: Order) -> Explanation:
-    """Judges an action by where Red really was before it.
-
-    Args:
-        held: set of hosts with a red session.
-        removable: set of hosts with a session that Remove would kill.
-        action: Blue's action.
-        order: the workflow.
-    """
+    """Judges an action by the hosts where Red had a session, and one that Remove would kill."""
     sets = np.array([held], np.int16), np.array([removable], np.int16)
     judged = judge_true(*sets, _one(action), order.host_ranks[None])
     words = ("held by Red", "there is no session that Remove would kill")

@@ -237,11 +237,7 @@ class Orders:
 
         Against bline orders that differ only in where units stand that it never touches are equal,
         and as good as repeats; against others every order is a class of its own. Classes are
-        numbered as they first appear.
-
-        Args:
-            red_agent: who attacks.
-            indices: the orders; by default all that are allowed.
+        numbered as they first appear. By default all allowed orders are classified.
         """
         sequences = self.sequences(self.listed() if indices is None else indices)
         matters = ~np.isin(sequences, self.idle_units(red_agent))

@@ -5,7 +5,7 @@ own; of more, a sample of them, and what strategies find by letting the policy p
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import numpy as np
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import GameConfig, SearchConfig
+from workflow_rl.config.search import StrategyName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.ordersearch.finding import Finding, conclude, recommend
@@ -141,7 +142,7 @@ def _as_json(one: TriedOrder, orders: Orders) -> dict[str, Any]:
 
 def search_by_playing(
     player: OrderPlayer,
-    strategy: str,
+    strategy: StrategyName,
     config: SearchConfig,
     seed: int,
     asked: Sequence[int] = SEARCHES_ASKED,
@@ -155,15 +156,8 @@ def search_by_playing(
         seed: of the strategy and of the games.
         asked: numbers of trials, rising.
     """
-    chooser = make_strategy(
-        strategy,
-        player.orders,
-        beta=config.gp_beta,
-        threshold=player.threshold,
-        design=config.initial_design,
-        seed=seed,
-        trials=max(asked),
-    )
+    config = replace(config, strategy=strategy, n_workflows=max(asked))
+    chooser = make_strategy(config, player.orders, threshold=player.threshold, seed=seed)
     trials = searched(chooser, lambda order, k: player.trial(order, seed, k), asked)
     for seen in trials:
         yield player.judge(recommend(player.orders, seen).order, seed)

@@ -6,12 +6,13 @@ search of 40 trials takes as long as its 40 decisions.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from workflow_rl.config import SearchConfig
+from workflow_rl.config.search import StrategyName
 from workflow_rl.estimates import Estimate, Floats, half_widths
 from workflow_rl.evaluation.result import Result
 from workflow_rl.ordersearch.finding import recommend
@@ -21,7 +22,13 @@ from workflow_rl.studies.landscape.ranking import shrink_means
 from workflow_rl.workflow.orders import Orders
 
 CHECKPOINTS: Final = (5, 10, 20, 40)  # trials after which a search is asked for its order
-REPLAYED_STRATEGIES: Final = ("gp-ucb", "random", "round-robin", "local", "halving")
+REPLAYED_STRATEGIES: Final[tuple[StrategyName, ...]] = (
+    "gp-ucb",
+    "random",
+    "round-robin",
+    "local",
+    "halving",
+)
 MEASURES: Final = ("recommended", "best_tried", "mean_tried")
 
 
@@ -111,7 +118,7 @@ def searched(
 
 def replay_search(
     orders: StoredOrders,
-    strategy: str,
+    strategy: StrategyName,
     config: SearchConfig,
     threshold: float,
     checkpoints: Sequence[int],
@@ -127,15 +134,8 @@ def replay_search(
         checkpoints: numbers of trials, rising.
         seed: of the strategy and of the trials.
     """
-    chooser = make_strategy(
-        strategy,
-        orders.orders,
-        beta=config.gp_beta,
-        threshold=threshold,
-        design=config.initial_design,
-        seed=seed,
-        trials=max(checkpoints),
-    )
+    config = replace(config, strategy=strategy, n_workflows=max(checkpoints))
+    chooser = make_strategy(config, orders.orders, threshold=threshold, seed=seed)
     rng = np.random.default_rng([seed, 124])
     found = np.empty((len(MEASURES), len(checkpoints)))
     searching = searched(chooser, lambda order, _: orders.trial(order, rng), checkpoints)
@@ -154,7 +154,7 @@ def regrets(
     config: SearchConfig,
     *,
     replays: int,
-    strategies: Sequence[str] = REPLAYED_STRATEGIES,
+    strategies: Sequence[StrategyName] = REPLAYED_STRATEGIES,
     checkpoints: Sequence[int] = CHECKPOINTS,
     seed: int = 0,
     on_replay: Callable[[], None] = lambda: None,
