@@ -4,8 +4,7 @@ import gymnasium
 import numpy as np
 
 from workflow_rl import Cage2Env
-from workflow_rl.envs.dot_letters import dots_of
-from workflow_rl.envs.picture import HEIGHT, WIDTH
+from workflow_rl.envs.picture import HEIGHT, WIDTH, dots_of
 from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
 
 

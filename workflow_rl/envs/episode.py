@@ -75,10 +75,8 @@ class Episode:
             )
         if self.position < self.length:
             self._batch.load(self.moment.saved)
-        if draws is None:
-            self._batch.step(np.array([action], np.int64))
-        else:
-            self._batch.step(np.array([action], np.int64), draws[None])
+        recorded = () if draws is None else (draws[None],)
+        self._batch.step(np.array([action], np.int64), *recorded)
         moment = self._now(self.moment.total + float(self._batch.out.reward[0]))
         del self._moments[self.position + 1 :]
         self._moments.append(moment)

@@ -1,16 +1,23 @@
 """One moment of an episode as an image: the network, what is true of it and what Blue marked.
 
-Drawn with numpy alone, so that an environment records videos wherever it runs.
+Drawn with numpy and letters of its own, so that an environment records videos wherever it runs.
 """
 
+import functools
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import RED_AGENTS, GameConfig
-from workflow_rl.envs.dot_letters import ADVANCE, LINE, dots_of
-from workflow_rl.envs.render import HostView, blue_sentence, host_view, red_sentence
+from workflow_rl.config import GameConfig
+from workflow_rl.envs.render import (
+    HostView,
+    blue_sentence,
+    host_view,
+    red_sentence,
+    reward_tenths,
+    situation,
+)
 from workflow_rl.scenario.actions import ACTION_HOST
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, SUBNET_OF, USER0, Subnet
 from workflow_rl.sim.state import NOBODY, Access, Activity, Mark, RedAction
@@ -18,11 +25,16 @@ from workflow_rl.sim.state import NOBODY, Access, Activity, Mark, RedAction
 Image = NDArray[np.uint8]  # (height, width, 3)
 Colour = tuple[int, int, int]
 
+# A letter is 5 dots wide; 7 rows stand on the line and 2 hang below it.
+_LETTER_WIDTH: Final = 5
+_LETTER_HEIGHT: Final = 9
+_ADVANCE: Final = _LETTER_WIDTH + 1  # dots from one letter to the next
+
 WIDTH: Final = 960  # both even: video encoders ask for it
 HEIGHT: Final = 640
 _MARGIN: Final = 12
 _SCALE: Final = 2  # of letters, in pixels for each of their dots
-_LINE: Final = _SCALE * LINE + 4
+_LINE: Final = _SCALE * (_LETTER_HEIGHT + 1) + 4
 _NETWORK_TOP: Final = _MARGIN + 4 * _LINE + 8
 _COLUMN: Final = (WIDTH - _MARGIN) // len(Subnet)  # from one subnet to the next
 _BOX: Final = 96  # from one host to the next
@@ -53,6 +65,93 @@ _MARK_WORDS: Final = {
     Mark.USER: "user",
     Mark.PRIVILEGED: "privileged",
 }
+
+
+# Bands of letters: a line that names them, then their nine rows, side by side.
+_SHEET: Final = """\
+A     B     C     D     E     F     G     H     I     J     K     L     M     N     O     P
+.###. ####. .###. ####. ##### ##### .###. #...# .###. ..### #...# #.... #...# #...# .###. ####.
+#...# #...# #...# #...# #.... #.... #...# #...# ..#.. ...#. #..#. #.... ##.## ##..# #...# #...#
+#...# #...# #.... #...# #.... #.... #.... #...# ..#.. ...#. #.#.. #.... #.#.# #.#.# #...# #...#
+##### ####. #.... #...# ####. ####. #.### ##### ..#.. ...#. ##... #.... #.#.# #..## #...# ####.
+#...# #...# #.... #...# #.... #.... #...# #...# ..#.. ...#. #.#.. #.... #...# #...# #...# #....
+#...# #...# #...# #...# #.... #.... #...# #...# ..#.. #..#. #..#. #.... #...# #...# #...# #....
+#...# ####. .###. ####. ##### #.... .###. #...# .###. .##.. #...# ##### #...# #...# .###. #....
+..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
+..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
+Q     R     S     T     U     V     W     X     Y     Z     a     b     c     d     e     f
+.###. ####. .#### ##### #...# #...# #...# #...# #...# ##### ..... #.... ..... ....# ..... ..##.
+#...# #...# #.... ..#.. #...# #...# #...# #...# #...# ....# ..... #.... ..... ....# ..... .#...
+#...# #...# #.... ..#.. #...# #...# #...# .#.#. .#.#. ...#. .###. ####. .###. .#### .###. ####.
+#...# ####. .###. ..#.. #...# #...# #.#.# ..#.. ..#.. ..#.. ....# #...# #.... #...# #...# .#...
+#.#.# #.#.. ....# ..#.. #...# #...# #.#.# .#.#. ..#.. .#... .#### #...# #.... #...# ##### .#...
+#..#. #..#. ....# ..#.. #...# .#.#. ##.## #...# ..#.. #.... #...# #...# #.... #...# #.... .#...
+.##.# #...# ####. ..#.. .###. ..#.. #...# #...# ..#.. ##### .#### ####. .###. .#### .###. .#...
+..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
+..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
+g     h     i     j     k     l     m     n     o     p     q     r     s     t     u     v
+..... #.... ..#.. ...#. #.... .##.. ..... ..... ..... ..... ..... ..... ..... .#... ..... .....
+..... #.... ..... ..... #.... ..#.. ..... ..... ..... ..... ..... ..... ..... .#... ..... .....
+.#### ####. .##.. ..##. #..#. ..#.. ##.#. ####. .###. ####. .#### #.##. .#### ####. #...# #...#
+#...# #...# ..#.. ...#. #.#.. ..#.. #.#.# #...# #...# #...# #...# ##... #.... .#... #...# #...#
+#...# #...# ..#.. ...#. ##... ..#.. #.#.# #...# #...# #...# #...# #.... .###. .#... #...# #...#
+#...# #...# ..#.. ...#. #.#.. ..#.. #.#.# #...# #...# #...# #...# #.... ....# .#... #...# .#.#.
+.#### #...# .###. ...#. #..#. .###. #.#.# #...# .###. ####. .#### #.... ####. ..##. .#### ..#..
+....# ..... ..... #..#. ..... ..... ..... ..... ..... #.... ....# ..... ..... ..... ..... .....
+.###. ..... ..... .##.. ..... ..... ..... ..... ..... #.... ....# ..... ..... ..... ..... .....
+w     x     y     z     0     1     2     3     4     5     6     7     8     9     .     ,
+..... ..... ..... ..... .###. ..#.. .###. .###. ...#. ##### .###. ##### .###. .###. ..... .....
+..... ..... ..... ..... #...# .##.. #...# #...# ..##. #.... #.... ....# #...# #...# ..... .....
+#...# #...# #...# ##### #..## ..#.. ....# ....# .#.#. ####. #.... ...#. #...# #...# ..... .....
+#.#.# .#.#. #...# ...#. #.#.# ..#.. ...#. ..##. #..#. ....# ####. ..#.. .###. .#### ..... .....
+#.#.# ..#.. #...# ..#.. ##..# ..#.. ..#.. ....# ##### ....# #...# ..#.. #...# ....# ..... .....
+#.#.# .#.#. #...# .#... #...# ..#.. .#... #...# ...#. #...# #...# .#... #...# ....# .##.. .##..
+.#.#. #...# .#### ##### .###. .###. ##### .###. ...#. .###. .###. .#... .###. .###. .##.. .##..
+..... ..... ....# ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..#..
+..... ..... .###. ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .#...
+:     '     -     +     _     /     (     )     >     |     ?
+..... ..#.. ..... ..... ..... ....# ...#. .#... ..... ..#.. .###.
+.##.. ..#.. ..... ..#.. ..... ....# ..#.. ..#.. .#... ..#.. #...#
+.##.. ..#.. ..... ..#.. ..... ...#. .#... ...#. ..#.. ..#.. ....#
+..... ..... .###. ##### ..... ..#.. .#... ...#. ...#. ..#.. ...#.
+..... ..... ..... ..#.. ..... .#... .#... ...#. ..#.. ..#.. ..#..
+.##.. ..... ..... ..#.. ..... #.... ..#.. ..#.. .#... ..#.. .....
+.##.. ..... ..... ..... ##### #.... ...#. .#... ..... ..#.. ..#..
+..... ..... ..... ..... ..... ..... ..... ..... ..... ..#.. .....
+..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .....
+"""
+
+
+def _letters() -> dict[str, NDArray[np.bool_]]:
+    """Returns each letter's dots, (9, 5)."""
+    lines = _SHEET.splitlines()
+    letters = {" ": np.zeros((_LETTER_HEIGHT, _LETTER_WIDTH), np.bool_)}
+    for start in range(0, len(lines), 1 + _LETTER_HEIGHT):
+        names, *rows = lines[start : start + 1 + _LETTER_HEIGHT]
+        dots = np.array([[dot == "#" for dot in row] for row in rows])
+        for at in range(0, len(names), _ADVANCE):
+            letters[names[at]] = dots[:, at : at + _LETTER_WIDTH]
+    return letters
+
+
+_LETTERS: Final = _letters()
+
+
+@functools.lru_cache(maxsize=1024)
+def dots_of(text: str, scale: int = 1) -> NDArray[np.bool_]:
+    """Returns (9 * scale, 6 * scale * letters) where a line of text is inked.
+
+    Args:
+        text: the line; a letter that is not in the sheet shows as a question mark.
+        scale: pixels of a dot's side.
+    """
+    dots = np.zeros((_LETTER_HEIGHT, _ADVANCE * len(text)), np.bool_)
+    for k, letter in enumerate(text):
+        here = slice(k * _ADVANCE, k * _ADVANCE + _LETTER_WIDTH)
+        dots[:, here] = _LETTERS.get(letter, _LETTERS["?"])
+    inked = dots.repeat(scale, axis=0).repeat(scale, axis=1)
+    inked.flags.writeable = False
+    return inked
 
 
 class _Place(NamedTuple):
@@ -114,7 +213,7 @@ def _draw_host(image: Image, host: int, view: HostView) -> None:
     if view.activity is not Activity.NONE:
         note = f"{view.activity.name.lower()} seen"
     if note:
-        _write(image, top + 12, place.right - 10 - ADVANCE * len(note), note, _RED, scale=1)
+        _write(image, top + 12, place.right - 10 - _ADVANCE * len(note), note, _RED, scale=1)
     _write(image, top + 31, text, "truth", _MUTED)
     _write(image, top + 31, text + 84, _WORDS[view.access])
     _write(image, top + 52, text, "Blue", _MUTED)
@@ -146,17 +245,11 @@ def frame_image(state: Any, config: GameConfig, total: float) -> Image:
         total: the return so far.
     """
     image = _BACKGROUND.copy()
-    reward = sum(int(state[name]) for name in ("confidentiality", "availability", "action_cost"))
-    service = "running" if state["ot_running"] else "DOWN"
     lines: tuple[tuple[str, Colour], ...] = (
-        (
-            f"step {state['step']} of {config.episode_length} | red "
-            f"{RED_AGENTS[state['red_agent']]} | rules {config.rules} | OT service {service}",
-            _INK,
-        ),
+        (situation(state, config), _INK),
         (f"Blue: {blue_sentence(state)}", _BLUE),
         (f"Red:  {red_sentence(state)}", _RED),
-        (f"reward {reward / 10:.1f} | return so far {total:.1f}", _INK),
+        (f"reward {sum(reward_tenths(state)) / 10:.1f} | return so far {total:.1f}", _INK),
     )
     for k, (line, colour) in enumerate(lines):
         _write(image, _MARGIN + k * _LINE, _MARGIN, line, colour)

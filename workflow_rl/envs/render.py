@@ -28,6 +28,20 @@ def _words(name: str) -> str:
     return name.lower().replace("_", " ")
 
 
+def situation(state: Any, config: GameConfig) -> str:
+    """Says which step of which game it is."""
+    service = "running" if state["ot_running"] else "DOWN"
+    return (
+        f"step {state['step']} of {config.episode_length} | red {RED_AGENTS[state['red_agent']]} | "
+        f"rules {config.rules} | OT service {service}"
+    )
+
+
+def reward_tenths(state: Any) -> list[int]:
+    """Returns the last reward's parts in tenths: confidentiality, availability, action cost."""
+    return [int(state[name]) for name in ("confidentiality", "availability", "action_cost")]
+
+
 def blue_sentence(state: Any) -> str:
     """Says what Blue did in the last step."""
     if state["blue_action"] == NOBODY:
@@ -120,13 +134,8 @@ def frame_text(
         color_system="standard" if colour else None,
         highlight=False,
     )
-    parts = [state[name] / 10 for name in ("confidentiality", "availability", "action_cost")]
-    red = RED_AGENTS[state["red_agent"]]
-    service = "running" if state["ot_running"] else "DOWN"
-    console.print(
-        f"step {state['step']} of {config.episode_length} | red {red} | rules {config.rules} | "
-        f"OT service {service}"
-    )
+    parts = [tenths / 10 for tenths in reward_tenths(state)]
+    console.print(situation(state, config))
     console.print(f"Blue: {blue_sentence(state)}")
     console.print(f"Red:  {red_sentence(state)}")
     console.print(
