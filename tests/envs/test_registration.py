@@ -6,8 +6,10 @@ import gymnasium
 import pytest
 
 import workflow_rl
-from workflow_rl.envs.registration import CYBORG_ENV_IDS, ENV_ID, ENV_IDS
+from workflow_rl.envs.registration import CYBORG_ENV_IDS, ENV_IDS
 from workflow_rl.errors import InvalidInputError
+
+ENV_ID = ENV_IDS["main"]
 
 
 @pytest.mark.parametrize(("rules", "name"), ENV_IDS.items())

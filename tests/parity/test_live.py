@@ -7,7 +7,7 @@ import pytest
 
 from tests.envs.installed import cyborg_env, installed_rules
 from workflow_rl.config import RED_AGENTS, RULE_SETS, GameConfig, RedAgentName
-from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, compare_live
+from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, compare_live
 from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import Comparison, Divergence, compare
 from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
@@ -15,7 +15,7 @@ from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
 
 def last(
     red_agent: RedAgentName, blue: Blue, length: int, episodes: int, seed: int = 0, **more: Any
-) -> LiveResult:
+) -> Comparison:
     game = GameConfig(red_agent, length, installed_rules(), **more)
     *_, result = compare_live(game, blue, episodes, seed)
     return result
@@ -26,18 +26,18 @@ def last(
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
 def test_the_simulator_repeats_cyborg(red_agent: RedAgentName, blue: Blue) -> None:
     result = last(red_agent, blue, 60, episodes=6)
-    assert result.comparison.first is None
-    assert result.comparison.mismatches == 0
-    assert result.comparison.episodes == 6
-    assert result.comparison.steps == 360 or result.cut
-    assert len(result.comparison.fields) == 30
+    assert result.first is None
+    assert result.mismatches == 0
+    assert result.episodes == 6
+    assert result.steps == 360 or result.cut
+    assert len(result.fields) == 30
 
 
 @pytest.mark.cyborg
 def test_the_simulator_repeats_cyborg_with_the_active_green() -> None:
     busy = BUILT_IN_BLUES[1]
     found = last("meander", busy, 100, episodes=4, green_agent="active")
-    assert found.comparison.mismatches == 0
+    assert found.mismatches == 0
 
 
 @pytest.mark.cyborg
@@ -45,7 +45,7 @@ def test_the_simulator_repeats_cyborg_with_the_active_green() -> None:
 @pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
 def test_the_simulator_repeats_cyborg_for_long(red_agent: RedAgentName, blue: Blue) -> None:
-    assert last(red_agent, blue, 100, 50).comparison.mismatches == 0
+    assert last(red_agent, blue, 100, 50).mismatches == 0
 
 
 @pytest.mark.cyborg
@@ -96,11 +96,11 @@ def test_the_busy_blue_acts_where_something_is_seen() -> None:
 
 
 def test_results_add_up_and_keep_the_first_divergence() -> None:
-    def result(mismatches: int, episode: int | None, cut: int) -> LiveResult:
+    def result(mismatches: int, episode: int | None, cut: int) -> Comparison:
         first = None if episode is None else Divergence("x", episode, 4, "reward", 0.0, -0.1)
-        return LiveResult(Comparison("x", 20, 600, ("reward",), mismatches, first), cut)
+        return Comparison("x", 20, 600, ("reward",), mismatches, first, cut)
 
     total = result(0, None, 1) + result(3, 5, 0) + result(2, 1, 2)
-    assert (total.comparison.episodes, total.comparison.steps) == (60, 1800)
-    assert (total.comparison.mismatches, total.cut) == (5, 3)
-    assert total.comparison.first == Divergence("x", 25, 4, "reward", 0.0, -0.1)
+    assert (total.episodes, total.steps) == (60, 1800)
+    assert (total.mismatches, total.cut) == (5, 3)
+    assert total.first == Divergence("x", 25, 4, "reward", 0.0, -0.1)

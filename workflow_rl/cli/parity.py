@@ -1,6 +1,8 @@
 """`workflow-rl parity`: compares the simulator with recordings of CybORG, or with CybORG itself."""
 
 import argparse
+import functools
+import operator
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +31,7 @@ from workflow_rl.config import (
     whole_number,
 )
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, LiveResult, compare_live, name_of
+from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, compare_live, name_of
 from workflow_rl.parity.recorder import Act
 from workflow_rl.parity.replay import Comparison, compare
 from workflow_rl.parity.trace import find_traces, load_trace
@@ -141,20 +143,17 @@ def _print_one(name: str, red_agent: str, rules: str, result: Comparison) -> Non
         print(f"  {result.first}", flush=True)
 
 
-def _print_all(results: list[Comparison], cut: int = 0) -> int:
+def _print_all(results: list[Comparison]) -> int:
     """Prints what was compared and how much of it differs; returns the exit code."""
-    print(f"compared: {', '.join(results[-1].fields)}")
-    if cut:
+    total = functools.reduce(operator.add, results)
+    print(f"compared: {', '.join(total.fields)}")
+    if total.cut:
         print(
-            f"compared only up to a process id that CybORG drew twice: {cut} of these episodes "
-            "(docs/parity.md)"
+            f"compared only up to a process id that CybORG drew twice: {total.cut} of these "
+            "episodes (docs/parity.md)"
         )
-    episodes, steps, mismatches = (
-        sum(getattr(result, name) for result in results)
-        for name in ("episodes", "steps", "mismatches")
-    )
-    print(f"parity: {episodes} episodes, {steps} steps, {mismatches} mismatches")
-    return 0 if mismatches == 0 else 1
+    print(f"parity: {total.episodes} episodes, {total.steps} steps, {total.mismatches} mismatches")
+    return int(total.mismatches > 0)
 
 
 # --- live play
@@ -165,18 +164,18 @@ def _play_live(given: argparse.Namespace) -> int:
     matches = _matches(given)
     episodes = whole_number("--episodes", given.episodes, 1, 10**9)
     seed = whole_number("--seed", given.seed, 0, 2**63 - 1)
-    results: list[LiveResult] = []
+    results: list[Comparison] = []
     done = 0
     with Bars(make_console()) as bars:
         bars.begin(_EPISODES, episodes * len(matches))
         for game, blue in matches:
             name = name_of(game, blue)
             for result in compare_live(game, blue, episodes, seed, given.cyborg_path):
-                bars.move(_EPISODES, done + result.comparison.episodes, name)
-            done += result.comparison.episodes
-            _print_one(name, game.red_agent, game.rules, result.comparison)
+                bars.move(_EPISODES, done + result.episodes, name)
+            done += result.episodes
+            _print_one(name, game.red_agent, game.rules, result)
             results.append(result)
-    return _print_all([result.comparison for result in results], sum(r.cut for r in results))
+    return _print_all(results)
 
 
 def _matches(given: argparse.Namespace) -> list[tuple[GameConfig, Blue]]:

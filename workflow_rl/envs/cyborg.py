@@ -17,14 +17,13 @@ from workflow_rl.envs.cyborg_state import (
     write_decoy_mask,
 )
 from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, make_tracker
-from workflow_rl.envs.spaces import SingleEnv
+from workflow_rl.envs.single import Info, Played, SingleEnv
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, ActionKind
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
 from workflow_rl.sim.memory import BEGIN
 from workflow_rl.sim.observe import SCAN_SLOTS
 
-Info = dict[str, Any]
 _CHANGES_DECOYS = ACTION_KIND >= ActionKind.RESTORE  # (action,) Restore and the decoys
 _IS_DECOY = ACTION_KIND >= ActionKind.FIRST_DECOY
 
@@ -110,19 +109,7 @@ class CyborgEnv(SingleEnv):
         """CybORG's environment controller: its state, its agents, their last actions."""
         return self.cyborg.environment_controller
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.int8], Info]:
-        """Starts an episode.
-
-        Args:
-            seed: starts the stream anew; None goes on with the next episode.
-            options: none are known.
-
-        Returns:
-            The first observation and the info.
-        """
-        seed = self._begin(seed, options)
+    def _start(self, seed: int | None) -> NDArray[np.int8]:
         if seed is not None:
             self._random.seed(seed)
         red = self.config.red_agent
@@ -134,24 +121,9 @@ class CyborgEnv(SingleEnv):
         self._step = 0
         self._mask[:] = self._first_mask
         self._scans = np.zeros(len(SCAN_SLOTS), np.int8)
-        return self._observation(result.observation, BEGIN), self._info()
+        return self._observation(result.observation, BEGIN)
 
-    def step(
-        self, action: int | np.integer[Any]
-    ) -> tuple[NDArray[np.int8], float, bool, bool, Info]:
-        """Plays one step.
-
-        Args:
-            action: a whole number in 0..144.
-
-        Returns:
-            Observation, reward, terminated (never), truncated, info.
-
-        Raises:
-            NotResetError: there was no `reset` yet, or none since the episode ended.
-            InvalidInputError: the action is not allowed; nothing was played.
-        """
-        index = self._checked_action(action)
+    def _play(self, action: int) -> Played:
         controller = self.controller
         # The calculators look for the OT service in an episode's first step, and everywhere.
         controller.INFO_DICT["True"] = (
@@ -159,24 +131,21 @@ class CyborgEnv(SingleEnv):
         )
         try:
             with self._random:
-                result = self._table.step("Blue", self._actions[index])
+                result = self._table.step("Blue", self._actions[action])
         finally:
             controller.INFO_DICT["True"] = self._whole_true_state
         self._step += 1
         self._ended = self._step >= self.config.episode_length
-        if _CHANGES_DECOYS[index] and self._mask[index]:
-            write_decoy_mask(controller.state, self._actions, ACTION_HOST[index], self._mask)
-        reward = float(result.reward)
-        info = self._info()
-        info["env_reward"] = reward
-        info["reward_tenths"] = np.array(
-            [round(10 * part) for part in reward_parts(controller)], np.int16
-        )
-        observation = self._observation(result.observation, index)
-        return observation, reward, False, self._ended, info
+        if _CHANGES_DECOYS[action] and self._mask[action]:
+            write_decoy_mask(controller.state, self._actions, ACTION_HOST[action], self._mask)
+        tenths = np.array([round(10 * part) for part in reward_parts(controller)], np.int16)
+        return self._observation(result.observation, action), float(result.reward), tenths
+
+    def _info(self) -> Info:
+        access, removable = red_presence(self.controller.state)
+        return {"red_access": access, "action_mask": self._mask.copy(), "removable": removable}
 
     def _rendered(self) -> str:
-        """Returns CybORG's tables of what Blue sees and of the truth."""
         return f"{self._table.get_table()}\n{self._table.get_table('true_table')}"
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -210,10 +179,6 @@ class CyborgEnv(SingleEnv):
             np.minimum(self._scans, 1, out=self._scans)
             self._scans[scanned[0]] = 2
         return np.concatenate([observation, self._scans])
-
-    def _info(self) -> Info:
-        access, removable = red_presence(self.controller.state)
-        return {"red_access": access, "action_mask": self._mask.copy(), "removable": removable}
 
 
 class _SwappedGenerator:

@@ -9,36 +9,32 @@ from typing import Any, Final
 
 import gymnasium
 
-ENV_ID: Final = "workflow_rl/Cage2-v0"
-CYBORG_ENV_ID: Final = "workflow_rl/CyborgCage2-v0"
 # Our simulator and the real CybORG, by the rules that they play.
 ENV_IDS: Final[dict[str, str]] = {
-    "main": ENV_ID,
+    "main": "workflow_rl/Cage2-v0",
     "competition": "workflow_rl/Cage2Competition-v0",
 }
 CYBORG_ENV_IDS: Final[dict[str, str]] = {
-    "main": CYBORG_ENV_ID,
+    "main": "workflow_rl/CyborgCage2-v0",
     "competition": "workflow_rl/CyborgCage2Competition-v0",
 }
 
 
 def register() -> None:
     """Registers the environments for `gymnasium.make` and `gymnasium.make_vec`."""
-    for rules, name in ENV_IDS.items():
-        if name not in gymnasium.registry:
-            gymnasium.register(
-                id=name,
-                entry_point="workflow_rl.envs.single:Cage2Env",
-                vector_entry_point=f"{__name__}:make_vector_env",
-                kwargs={"rules": rules},
-            )
-    for rules, name in CYBORG_ENV_IDS.items():
-        if name not in gymnasium.registry:
-            gymnasium.register(
-                id=name,
-                entry_point="workflow_rl.envs.cyborg:CyborgEnv",
-                kwargs={"rules": rules},
-            )
+    vector = f"{__name__}:make_vector_env"
+    for ids, entry_point, vector_entry_point in (
+        (ENV_IDS, "workflow_rl.envs.single:Cage2Env", vector),
+        (CYBORG_ENV_IDS, "workflow_rl.envs.cyborg:CyborgEnv", None),
+    ):
+        for rules, name in ids.items():
+            if name not in gymnasium.registry:
+                gymnasium.register(
+                    name,
+                    entry_point,
+                    vector_entry_point=vector_entry_point,
+                    kwargs={"rules": rules},
+                )
 
 
 def make_vector_env(

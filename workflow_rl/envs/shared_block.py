@@ -15,13 +15,9 @@ from numpy.typing import NDArray
 
 from workflow_rl.errors import InvalidInputError
 
-# Who may write an environment's row: its worker while it is STEP or RESET, else the parent.
-IDLE: Final = 0
-STEP: Final = 1
-RESET: Final = 2
-DONE: Final = 3
-FAILED: Final = 4  # the environment raised an exception
-
+# Who may write an environment's row: its worker while it is STEP or RESET, else the parent. FAILED:
+# the environment raised an exception.
+IDLE, STEP, RESET, DONE, FAILED = range(5)
 NO_ENV: Final = -1  # of a worker that waits
 _ALIGNMENT: Final = 64
 _SPACES: Final = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)

@@ -194,18 +194,9 @@ class WorkerPool:
         return observation, reward, terminated, truncated, infos
 
     def request(self, commands: Sequence[Command]) -> list[bytes]:
-        """Sends each worker its command and returns the results of all environments.
-
-        Raises:
-            EnvironmentFailedError: an environment raised an exception.
-        """
+        """Sends each worker its command and returns the results of all environments."""
         self._wait_for_starting()
-        results: list[bytes] = []
-        for answer in self._answers(dict(enumerate(commands))):
-            if isinstance(answer, Exception):
-                raise answer
-            results += answer
-        return results
+        return list(itertools.chain(*self._answers(dict(enumerate(commands)))))
 
     def _rows_of(self, name: str, rows: Rows) -> NDArray[Any]:
         array = self._block[name][rows]
@@ -219,18 +210,26 @@ class WorkerPool:
         }
 
     def _answers(self, commands: Mapping[int, Command]) -> list[Any]:
-        """Sends some workers a command each and returns their answers, in the same order."""
+        """Sends some workers a command each and returns their answers, in the same order.
+
+        Raises:
+            EnvironmentFailedError: an environment raised an exception.
+            WorkerDiedError: a worker died before it answered.
+        """
         for w, command in commands.items():
             self.workers[w].send(command)
         answers = []
         for worker in (self.workers[w] for w in commands):
             connection.wait([worker.commands, worker.process.sentinel])
             try:
-                answers.append(worker.commands.recv())
+                answer = worker.commands.recv()
             except (EOFError, OSError):
                 raise WorkerDiedError(
                     f"{worker.exit_reason()}, so it gave no answer{worker.last_output()}"
                 ) from None
+            if isinstance(answer, Exception):
+                raise answer
+            answers.append(answer)
         return answers
 
     # --- the processes
@@ -252,18 +251,9 @@ class WorkerPool:
 
     def _start(self, w: int, envs: range, seeds: Sequence[int] | None) -> Worker:
         self._block["playing"][w] = NO_ENV
-        parent_ends = [self._notify_reader, *(end for one in self.workers for end in one.ends)]
-        task = Task(
-            w,
-            envs.start,
-            self._env_fns[envs.start : envs.stop],
-            self._spaces,
-            self._infos,
-            self._block,
-            self._notify_writer,
-            seeds,
-        )
-        return Worker(self._context, task, parent_ends)
+        env_fns, notify = self._env_fns[envs.start : envs.stop], self._notify_writer
+        task = Task(w, envs.start, env_fns, self._spaces, self._infos, self._block, notify, seeds)
+        return Worker(self._context, task)
 
     @property
     def _is_starting(self) -> bool:

@@ -34,13 +34,9 @@ from workflow_rl.envs.shared_block import (
     SharedBlock,
 )
 from workflow_rl.errors import EnvironmentFailedError, InvalidInputError
-from workflow_rl.processes import (
-    end_with_parent,
-    interrupts_blocked,
-    leave_interrupts_to_parent,
-)
+from workflow_rl.processes import end_with_parent, interrupts_blocked, leave_interrupts_to_parent
 
-# What the parent writes into a worker's wake pipe; a worker whose wake pipe is closed ends.
+# What the parent writes into a worker's wake pipe.
 _WAKE_PLAY: Final = b"p"  # some environments may be STEP or RESET
 _WAKE_COMMAND: Final = b"c"  # a command waits in the command pipe
 
@@ -81,19 +77,16 @@ class Task(NamedTuple):
 class Worker:
     """One worker process and the parent's ends of its pipes."""
 
-    def __init__(self, context: Any, task: Task, parent_ends: Sequence[Connection]) -> None:
-        """Starts the process; one that is forked closes the parent's ends that it inherits."""
+    def __init__(self, context: Any, task: Task) -> None:
+        """Starts the process, which begins by making its environments."""
         self.envs = range(task.first, task.first + len(task.env_fns))
         self.rows = slice(self.envs.start, self.envs.stop)
         self.is_starting = True
         self.started_at = time.monotonic()
         wake, self._wake = context.Pipe(duplex=False)
         commands, self.commands = context.Pipe()
-        self.ends: list[Connection] = [self._wake, self.commands]
         self.output = AnonymousFile()
-        is_forked = context.get_start_method() == "fork"
-        inherited = [end for end in (*parent_ends, *self.ends) if is_forked and not end.closed]
-        given = (task, wake, commands, self.output, inherited)
+        given = (task, wake, commands, self.output)
         self.process = context.Process(
             target=_run, args=given, name=f"workflow-rl {self}", daemon=True
         )
@@ -147,19 +140,11 @@ class Worker:
             end.close()
 
 
-def _run(
-    task: Task,
-    wake: Connection,
-    commands: Connection,
-    output: AnonymousFile,
-    inherited: Sequence[Connection],
-) -> None:
+def _run(task: Task, wake: Connection, commands: Connection, output: AnonymousFile) -> None:
     """Runs a worker process: makes the environments, then plays until the parent closes it.
 
     Its first answer is None, or the error that kept it from making its environments.
     """
-    for end in inherited:
-        end.close()
     _redirect_output(output)
     leave_interrupts_to_parent()
     end_with_parent()

@@ -1,17 +1,156 @@
 """CAGE-2 as a Gymnasium environment: a batch of one."""
 
+from abc import abstractmethod
+from copy import copy
 from typing import Any
 
+import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.picture import frame_image
 from workflow_rl.envs.render import frame_text
-from workflow_rl.envs.spaces import SingleEnv
+from workflow_rl.envs.spaces import (
+    action_space,
+    checked_action,
+    checked_seed,
+    observation_space,
+    reset_seed,
+)
+from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.scenario.actions import ACTION_NAMES
 
 Info = dict[str, Any]
+Played = tuple[
+    NDArray[np.int8], float, NDArray[np.int16]
+]  # observation, reward, its parts in tenths
+
+
+class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
+    """One environment that plays a game, here or in the real CybORG."""
+
+    _spec: EnvSpec | None = None
+
+    def __init__(
+        self,
+        game: GameConfig | None,
+        seed: int | None,
+        render_mode: str | None,
+        settings: dict[str, Any],
+    ) -> None:
+        """Checks and takes over what every environment is made by; see `Cage2Env`."""
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            choice = " or ".join(map(repr, modes))
+            raise InvalidInputError(f"unknown render mode {render_mode!r}: choose None or {choice}")
+        self.render_mode = render_mode
+        self.config = GameConfig.of(game, settings)
+        self._first_seed = checked_seed(seed)
+        self.observation_space = observation_space(self.config)
+        self.action_space = action_space()
+        self._was_reset = False
+        self._ended = True
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What Gymnasium made the environment by; None if it was made without.
+
+        It tells the length of an episode, as wrappers want to know it. The length is a setting of
+        each environment and cannot be registered with the name: Gymnasium would cut longer
+        episodes by a `TimeLimit` of its own.
+        """
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        if spec is not None and spec.max_episode_steps is None:
+            spec = copy(spec)
+            spec.max_episode_steps = self.config.episode_length
+        self._spec = spec
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.int8], Info]:
+        """Starts an episode.
+
+        Args:
+            seed: starts the stream anew; None goes on with the next episode.
+            options: none are known.
+
+        Returns:
+            The first observation and the info.
+        """
+        seed = reset_seed(seed, options, self._first_seed, self._was_reset)
+        super().reset(seed=seed)
+        observation = self._start(seed)
+        self._was_reset, self._ended = True, False
+        return observation, self._info()
+
+    def step(
+        self, action: int | np.integer[Any]
+    ) -> tuple[NDArray[np.int8], float, bool, bool, Info]:
+        """Plays one step.
+
+        Args:
+            action: a whole number in 0..144.
+
+        Returns:
+            Observation, reward, terminated (never), truncated, info.
+
+        Raises:
+            NotResetError: there was no `reset` yet, or none since the episode ended.
+            InvalidInputError: the action is not allowed; nothing was played.
+        """
+        if self._ended:
+            raise NotResetError(
+                "the episode has ended: call reset() before step()"
+                if self._was_reset
+                else "call reset() before step()"
+            )
+        observation, reward, tenths = self._play(checked_action(action))
+        info = self._info()
+        info["env_reward"] = reward
+        info["reward_tenths"] = tenths
+        return observation, reward, False, self._ended, info
+
+    def render(self) -> Any:
+        """Returns the present moment as the render mode shows it, or None without a mode."""
+        if self.render_mode is None:
+            return None
+        if not self._was_reset:
+            raise NotResetError("call reset() before render()")
+        return self._rendered()
+
+    def get_action_meanings(self) -> list[str]:
+        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
+        return list(ACTION_NAMES)
+
+    def close(self) -> None:
+        """Ends the episode: the next step needs a `reset`."""
+        self._was_reset, self._ended = False, True
+
+    @abstractmethod
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""
+
+    @abstractmethod
+    def _start(self, seed: int | None) -> NDArray[np.int8]:
+        """Starts an episode, from a seed or where the last one ended."""
+
+    @abstractmethod
+    def _play(self, action: int) -> Played:
+        """Plays a step and notes whether it was the last one."""
+
+    @abstractmethod
+    def _info(self) -> Info:
+        """Returns what is told after a reset and a step."""
+
+    @abstractmethod
+    def _rendered(self) -> Any:
+        """Returns the present moment as the render mode shows it."""
 
 
 class Cage2Env(SingleEnv):
@@ -51,8 +190,8 @@ class Cage2Env(SingleEnv):
         Args:
             game: what is played; by default Scenario2 as in the challenge, against bline.
             seed: of the first `reset` that is given none.
-            render_mode: None; ansi: `render` returns Blue's table beside the true state, as text;
-                rgb_array: it returns both as an image of the network, for videos.
+            render_mode: None; ansi: `render` returns Blue's table and the true state, as text;
+                rgb_array: it returns both as an image of the network, (640, 960, 3), for videos.
             **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
                 red_probabilities (docs/settings.md).
 
@@ -78,58 +217,25 @@ class Cage2Env(SingleEnv):
         self.__dict__ |= state
         self._look_up_rows()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.int8], Info]:
-        """Starts an episode.
-
-        Args:
-            seed: starts the stream anew; None goes on with the next episode.
-            options: none are known.
-
-        Returns:
-            The first observation and the info.
-        """
-        self.batch.reset(self._begin(seed, options))
-        self._total = 0.0
-        return self._observation.copy(), self._info()
-
-    def step(
-        self, action: int | np.integer[Any]
-    ) -> tuple[NDArray[np.int8], float, bool, bool, Info]:
-        """Plays one step.
-
-        Args:
-            action: a whole number in 0..144.
-
-        Returns:
-            Observation, reward, terminated (never), truncated, info.
-
-        Raises:
-            NotResetError: there was no `reset` yet, or none since the episode ended.
-            InvalidInputError: the action is not allowed; nothing was played.
-        """
-        self._action[0] = self._checked_action(action)
-        self._ended = self.batch.step(self._action) > 0
-        reward = self._reward.item()
-        self._total += reward
-        info = self._info()
-        info["env_reward"] = reward
-        info["reward_tenths"] = self._reward_tenths.copy()
-        return self._observation.copy(), reward, False, self._ended, info
-
-    def _rendered(self) -> str | NDArray[np.uint8]:
-        """Returns the last step, Blue's table and the truth: text or an image, (640, 960, 3)."""
-        show = frame_text if self.render_mode == "ansi" else frame_image
-        return show(self.batch.state[0], self.config, self._total)
-
     def action_masks(self) -> NDArray[np.bool_]:
         """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""
         return self._action_mask.copy()
 
-    def close(self) -> None:
-        """Ends the episode: the next step needs a `reset`."""
-        self._was_reset, self._ended = False, True
+    def _start(self, seed: int | None) -> NDArray[np.int8]:
+        self.batch.reset(seed)
+        self._total = 0.0
+        return self._observation.copy()
+
+    def _play(self, action: int) -> Played:
+        self._action[0] = action
+        self._ended = self.batch.step(self._action) > 0
+        reward = self._reward.item()
+        self._total += reward
+        return self._observation.copy(), reward, self._reward_tenths.copy()
 
     def _info(self) -> Info:
         return {"red_access": self._red_access.copy(), "action_mask": self._action_mask.copy()}
+
+    def _rendered(self) -> str | NDArray[np.uint8]:
+        show = frame_text if self.render_mode == "ansi" else frame_image
+        return show(self.batch.state[0], self.config, self._total)

@@ -1,94 +1,15 @@
-"""What the environments share: how they are made and reset, their spaces, checks and seeds."""
+"""What the environments share: their spaces, their seeds and how they check what they are given."""
 
-from copy import copy
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import OBSERVATIONS
-from workflow_rl.errors import InvalidInputError, NotResetError
-from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS
-
-
-class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
-    """One environment of a game: how it is made, reset and described, whoever plays the game."""
-
-    _spec: EnvSpec | None = None
-
-    def __init__(
-        self,
-        game: GameConfig | None,
-        seed: int | None,
-        render_mode: str | None,
-        settings: dict[str, Any],
-    ) -> None:
-        """Checks and takes over what every environment is made by; see `Cage2Env`."""
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            choice = " or ".join(map(repr, modes))
-            raise InvalidInputError(f"unknown render mode {render_mode!r}: choose None or {choice}")
-        self.render_mode = render_mode
-        self.config = GameConfig.of(game, settings)
-        self._first_seed = checked_seed(seed)
-        self.observation_space = observation_space(self.config)
-        self.action_space = action_space()
-        self._was_reset = False
-        self._ended = True
-
-    @property
-    def spec(self) -> EnvSpec | None:
-        """What Gymnasium made the environment by; None if it was made without.
-
-        It tells the length of an episode, as wrappers want to know it. The length is a setting of
-        each environment and cannot be registered with the name: Gymnasium would cut longer
-        episodes by a `TimeLimit` of its own.
-        """
-        return self._spec
-
-    @spec.setter
-    def spec(self, spec: EnvSpec | None) -> None:
-        if spec is not None and spec.max_episode_steps is None:
-            spec = copy(spec)
-            spec.max_episode_steps = self.config.episode_length
-        self._spec = spec
-
-    def get_action_meanings(self) -> list[str]:
-        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
-        return list(ACTION_NAMES)
-
-    def render(self) -> Any:
-        """Returns the present moment as `render_mode` shows it, or None without a mode."""
-        if self.render_mode is None:
-            return None
-        if not self._was_reset:
-            raise NotResetError("call reset() before render()")
-        return self._rendered()
-
-    def _rendered(self) -> Any:
-        """Returns the present moment as `render_mode` shows it."""
-        raise NotImplementedError
-
-    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> int | None:
-        """Notes that an episode begins; returns the seed to start the stream by, if any."""
-        seed = reset_seed(seed, options, self._first_seed, self._was_reset)
-        gymnasium.Env.reset(self, seed=seed)
-        self._was_reset, self._ended = True, False
-        return seed
-
-    def _checked_action(self, action: object) -> int:
-        """Returns the action to step by, if there is an episode and it is allowed."""
-        if self._ended:
-            raise NotResetError(
-                "the episode has ended: call reset() before step()"
-                if self._was_reset
-                else "call reset() before step()"
-            )
-        return checked_action(action)
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import NUM_ACTIONS
 
 
 def observation_space(config: GameConfig) -> spaces.Space[NDArray[np.int8]]:

@@ -45,17 +45,17 @@ def _random(seed: int) -> Act:
 
 def _busy(seed: int) -> Act:
     rng = np.random.default_rng(seed)
-    return lambda observation, action_mask, step: _busy_action(observation, rng)
 
+    def act(observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int) -> int:
+        marked = np.flatnonzero(observation[:CHALLENGE_SIZE].reshape(NUM_HOSTS, 4).any(axis=1))
+        at_marked = len(marked) and rng.random() < _BUSY_AT_MARKED
+        host = int(rng.choice(marked) if at_marked else rng.integers(NUM_HOSTS))
+        kind = rng.choice(len(_BUSY_SHARES), p=_BUSY_SHARES)
+        decoy = DECOY_ACTIONS[host, rng.integers(NUM_DECOYS)]
+        choices = (SLEEP, FIRST_ANALYSE + host, FIRST_REMOVE + host, FIRST_RESTORE + host, decoy)
+        return int(choices[kind])
 
-def _busy_action(observation: NDArray[np.int8], rng: np.random.Generator) -> int:
-    marked = np.flatnonzero(observation[:CHALLENGE_SIZE].reshape(NUM_HOSTS, 4).any(axis=1))
-    at_marked = len(marked) and rng.random() < _BUSY_AT_MARKED
-    host = int(rng.choice(marked) if at_marked else rng.integers(NUM_HOSTS))
-    kind = rng.choice(len(_BUSY_SHARES), p=_BUSY_SHARES)
-    decoy = DECOY_ACTIONS[host, rng.integers(NUM_DECOYS)]
-    choices = (SLEEP, FIRST_ANALYSE + host, FIRST_REMOVE + host, FIRST_RESTORE + host, decoy)
-    return int(choices[kind])
+    return act
 
 
 BUILT_IN_BLUES: Final = (
@@ -69,30 +69,9 @@ def name_of(game: GameConfig, blue: Blue) -> str:
     return f"{game.red_agent}-{blue.name}-{game.episode_length}"
 
 
-@dataclass(frozen=True)
-class LiveResult:
-    """The comparison of the episodes so far."""
-
-    comparison: Comparison
-    cut: int  # episodes that were compared only up to a process id drawn twice: see `record`
-
-    def __add__(self, later: "LiveResult") -> "LiveResult":
-        """Returns both together; the episodes of the other one come after ours."""
-        a, b = self.comparison, later.comparison
-        first = b.first and replace(b.first, episode=b.first.episode + a.episodes)
-        both = replace(
-            a,
-            episodes=a.episodes + b.episodes,
-            steps=a.steps + b.steps,
-            mismatches=a.mismatches + b.mismatches,
-            first=a.first or first,
-        )
-        return LiveResult(both, self.cut + later.cut)
-
-
 def compare_live(
     game: GameConfig, blue: Blue, episodes: int, seed: int, cyborg_path: str | Path | None = None
-) -> Iterator[LiveResult]:
+) -> Iterator[Comparison]:
     """Plays a game on CybORG, repeats it on the simulator and compares every step.
 
     An episode depends on the game, the name of Blue, the seed and its own number alone.
@@ -105,17 +84,17 @@ def compare_live(
         cyborg_path: where CybORG is.
 
     Yields:
-        The result of everything played so far, after every few episodes.
+        The comparison of everything played so far, after every few episodes.
     """
     env = CyborgEnv(**asdict(replace(game, observation=blue.observation)), cyborg_path=cyborg_path)
     name = name_of(game, blue)
-    total: LiveResult | None = None
+    total: Comparison | None = None
     for start in range(0, episodes, _CHUNK):
         numbers = range(start, min(start + _CHUNK, episodes))
         seeds = [_seed_of(name, seed, number) for number in numbers]
         trace = record(name, env, seeds, blue.begin)
         cut = int((trace.lengths < trace.steps).sum())
-        result = LiveResult(compare(trace, game.rules), cut)
+        result = replace(compare(trace, game.rules), cut=cut)
         total = total + result if total else result
         yield total
 

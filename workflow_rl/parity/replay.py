@@ -1,7 +1,7 @@
 """Replays recordings through the simulator and compares every step."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -70,6 +70,14 @@ def _access(s: _Array) -> _Array:
     return _members(held_hosts(s)) + _members(s["privileged"])
 
 
+def _kinds(removable: _Array, persistent: _Array, access: _Array) -> _Array:
+    """Returns (..., 13, 2) whether a host holds a session that Remove kills, and one it misses.
+
+    One that it misses counts only while the host is not privileged.
+    """
+    return np.stack([removable, np.where(access == Access.USER, persistent, 0)], axis=-1)
+
+
 def _only_of(agent: RedAgent, field: str) -> Callable[[_Array], _Array]:
     return lambda s: np.where((s["red_agent"] == agent)[..., None], _members(s[field]), 0)
 
@@ -104,6 +112,9 @@ FIELDS: Final[dict[str, Callable[[_Array], _Array]]] = {
     "meander_escalated": _only_of(RedAgent.MEANDER, "meander_escalated"),
     "conf_penalty": lambda s: s["confidentiality"] / 10.0,
     "avail_penalty": lambda s: s["availability"] / 10.0,
+    "red_session_kinds": lambda s: _kinds(
+        _members(s["removable"]), _members(s["persistent"]), _access(s)
+    ),
 }
 
 
@@ -128,7 +139,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was compared in one file and what differed."""
+    """What was compared in one file, or in live play, and what differed."""
 
     file: str
     episodes: int
@@ -136,6 +147,19 @@ class Comparison:
     fields: tuple[str, ...]
     mismatches: int  # (episode, step, field) that differ
     first: Divergence | None
+    cut: int = 0  # episodes that were compared only up to a process id drawn twice: see `record`
+
+    def __add__(self, later: "Comparison") -> "Comparison":
+        """Returns both together; the episodes of the other one come after ours."""
+        first = later.first and replace(later.first, episode=later.first.episode + self.episodes)
+        return replace(
+            self,
+            episodes=self.episodes + later.episodes,
+            steps=self.steps + later.steps,
+            mismatches=self.mismatches + later.mismatches,
+            first=self.first or first,
+            cut=self.cut + later.cut,
+        )
 
 
 def play(trace: Trace, rules: RuleSetName) -> dict[str, _Array]:
@@ -162,21 +186,7 @@ def play(trace: Trace, rules: RuleSetName) -> dict[str, _Array]:
                 states.append(batch.state.copy())
     played = {name: np.stack(values, axis=1) for name, values in collected.items()}
     state = np.stack(states, axis=1)
-    return (
-        played
-        | {name: of(state) for name, of in FIELDS.items()}
-        | {"red_session_kinds": _session_kinds(state)}
-    )
-
-
-def _session_kinds(state: _Array) -> _Array:
-    """Returns (..., 13, 2) whether a host holds a session that Remove kills, and one it misses."""
-    return _kinds(_members(state["removable"]), _members(state["persistent"]), _access(state))
-
-
-def _kinds(removable: _Array, persistent: _Array, access: _Array) -> _Array:
-    """Stacks both kinds; one that Remove misses counts only while the host is not privileged."""
-    return np.stack([removable, np.where(access == Access.USER, persistent, 0)], axis=-1)
+    return played | {name: of(state) for name, of in FIELDS.items()}
 
 
 def _expected(trace: Trace, name: str) -> _Array:
@@ -194,28 +204,15 @@ def compare(trace: Trace, rules: RuleSetName) -> Comparison:
     played = play(trace, rules)
     valid = np.arange(trace.steps) < trace.lengths[:, None]
     mismatches = 0
-    first: tuple[tuple[int, int], Divergence] | None = None
+    first: Divergence | None = None
     for name, got in played.items():
         expected = _expected(trace, name)
-        differs = (np.asarray(got) != expected).reshape(*valid.shape, -1).any(axis=-1) & valid
+        differs = (got != expected).reshape(*valid.shape, -1).any(axis=-1) & valid
         mismatches += int(differs.sum())
         if differs.any():
             episode, step = (int(i) for i in np.argwhere(differs)[0])
-            if first is None or (episode, step) < first[0]:
-                divergence = Divergence(
-                    trace.name,
-                    episode,
-                    step,
-                    name,
-                    expected[episode, step].tolist(),
-                    np.asarray(got)[episode, step].tolist(),
-                )
-                first = (episode, step), divergence
-    return Comparison(
-        trace.name,
-        trace.episodes,
-        int(trace.lengths.sum()),
-        tuple(played),
-        mismatches,
-        first[1] if first else None,
-    )
+            if first is None or (episode, step) < (first.episode, first.step):
+                values = (array[episode, step].tolist() for array in (expected, got))
+                first = Divergence(trace.name, episode, step, name, *values)
+    steps = int(trace.lengths.sum())
+    return Comparison(trace.name, trace.episodes, steps, tuple(played), mismatches, first)
