@@ -207,7 +207,7 @@ class Cage2Env(SingleEnv):
     def _look_up_rows(self) -> None:
         """Looks up the batch's only rows once: a step copies what the caller may keep."""
         out = self.batch.out
-        self._observation = self.batch.observation[0]
+        self._observation: NDArray[np.int8] = self.batch.observation[0]
         self._red_access = out.red_access[0]
         self._action_mask: NDArray[np.bool_] = out.action_mask[0]
         self._reward, self._reward_tenths = out.reward, out.reward_tenths[0]
