@@ -1,14 +1,80 @@
+"""The program itself; closed, narrow and full streams never cost the result."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
 import workflow_rl
 from tests.cli.run import run
+from tests.runs.toy import the_run
+
+COMMAND = f"{sys.executable} -m workflow_rl"
+TOY = "--n-envs 4 --max-steps 10 --max-episodes 1 --n-workflows 1 --base-updates 1 --score-games 5"
+SEARCH = f"{COMMAND} search {TOY} --polish-updates 0 --hidden 8 --no-report --checkpoint-dir runs"
 
 
-def test_the_version_is_that_of_the_package() -> None:
-    result = run("--version")
-    assert result.returncode == 0
-    assert result.stdout == f"workflow-rl {workflow_rl.__version__}\n"
+def shell(command: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        cwd=cwd,
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
-def test_help_works_as_a_process() -> None:
-    result = run("--help")
-    assert result.returncode == 0
-    assert "usage: workflow-rl" in result.stdout
+def is_whole(folder: Path) -> bool:
+    return (the_run(folder / "runs") / "summary.json").exists()
+
+
+def test_version_and_help_work_as_a_process() -> None:
+    for flag, said in (
+        ("--version", f"workflow-rl {workflow_rl.__version__}\n"),
+        ("--help", "usage"),
+    ):
+        result = run(flag)
+        assert result.returncode == 0
+        assert result.stdout.startswith(said)
+
+
+def test_a_search_outlives_its_streams(tmp_path: Path) -> None:
+    done = shell(f"{SEARCH} 0<&- >&- 2>&-", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert is_whole(tmp_path)
+
+
+def test_a_search_outlives_its_reader(tmp_path: Path) -> None:
+    done = shell(f"{SEARCH} | head -1", tmp_path)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "Broken" not in done.stderr
+    assert done.stdout.count("\n") == 1
+    assert is_whole(tmp_path)
+
+
+def test_narrow_encodings_show_what_they_can(tmp_path: Path) -> None:
+    done = shell(f"{COMMAND} evaluate sleep --episodes 2", tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "score, the sum of the 9 means" in done.stdout
+    assert " ? " in done.stdout  # the sign between a mean and its error
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output_is_said_after_the_work(tmp_path: Path) -> None:
+    done = shell(f"{COMMAND} evaluate sleep --episodes 2 --output found > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith("error: standard output: No space left on device\n")
+    assert (tmp_path / "found" / "evaluation.json").exists()
+
+
+def test_help_may_be_read_in_part(tmp_path: Path) -> None:
+    done = shell(f"{COMMAND} search --help | head -1", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    closed = shell(f"{COMMAND} --help >&-", tmp_path)
+    assert (closed.returncode, closed.stderr) == (0, "")

@@ -1,67 +1,58 @@
+"""Configurations from Python, from JSON and from files: what is wrong is one sentence."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from tests.config.test_setting import experiments
+from tests.runs.toy import tiny
 from workflow_rl.config import (
-    PPO_FORMS,
     PRESETS,
+    Asked,
     BackendConfig,
+    ComparisonConfig,
+    ConfigFile,
     ExperimentConfig,
     GameConfig,
-    PPOConfig,
-    PPOFormName,
     PresetName,
-    SearchConfig,
     TrainConfig,
 )
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.runs.store import CONFIG_FILE, RunDirectory
 
 AS_JSON = ExperimentConfig().as_json()
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("form", ["tuned", "documented"])
-def test_a_configuration_comes_back_from_its_json(preset: PresetName, form: PPOFormName) -> None:
-    config = ExperimentConfig(
-        game=GameConfig(**PRESETS[preset].game),
-        ppo=PPO_FORMS["modern" if preset == "universal" else form],
-        train=TrainConfig(**PRESETS[preset].train),
-        backend=BackendConfig("cyborg", vector="pipes"),
-        seed=2**63 - 1,
-    )
-    assert ExperimentConfig.from_json(config.as_json()) == config
+ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize(
-    ("part", "wrong", "allowed"),
+    ("part", "wrong", "said"),
     [
-        (PPOConfig, {"epochs": 0}, "from 1 to"),
-        (PPOConfig, {"gamma": 1.5}, "from 0 to 1"),
-        (PPOConfig, {"clip": 0.0}, "above 0"),
-        (PPOConfig, {"entropy_weight": float("nan")}, "0 or more"),
-        (TrainConfig, {"alignment": "none"}, "adaptive, fixed"),
         (TrainConfig, {"min_updates": 60}, "min_updates must be a whole number from 1 to 50"),
         (TrainConfig, {"min_episodes": 60}, "min_updates must be a whole number from 1 to 50"),
-        (TrainConfig, {"update_steps": 100}, "from 200 to"),
-        (SearchConfig, {"strategy": "guess"}, "gp-ucb, random, round-robin, exhaustive"),
-        (SearchConfig, {"n_workflows": 0}, "from 1 to"),
+        (TrainConfig, {"update_steps": 100}, "update_steps must be a whole number from 200 to"),
         (BackendConfig, {"vector": "pipes", "vector_mode": "async"}, "shared only"),
-        (ExperimentConfig, {"seed": -1}, "from 0 to"),
+        (
+            ExperimentConfig,
+            {
+                "train": TrainConfig(action_space="cardiff"),
+                "backend": BackendConfig("cyborg", vector_mode="async"),
+            },
+            "goes with the vector mode sync only",
+        ),
     ],
 )
-def test_a_wrong_setting_is_one_sentence_that_names_what_is_allowed(
-    part: type, wrong: dict[str, Any], allowed: str
+def test_what_does_not_go_together_is_one_sentence(
+    part: type, wrong: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InvalidInputError) as caught:
         part(**wrong)
-    assert allowed in str(caught.value)
+    assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_parts_that_do_not_go_together_are_refused() -> None:
-    cardiff = TrainConfig(action_space="cardiff")
-    with pytest.raises(InvalidInputError, match="sync only"):
-        ExperimentConfig(train=cardiff, backend=BackendConfig("cyborg", vector_mode="async"))
 
 
 @pytest.mark.parametrize(
@@ -69,10 +60,7 @@ def test_parts_that_do_not_go_together_are_refused() -> None:
     [
         ({}, "it lacks game, ppo, train, search, backend, seed"),
         ([], "it is not a table of settings"),
-        (
-            {"game": {"planet": 1}, "ppo": {"betas": (0, 0)}},
-            "it lacks train, search, backend, seed",
-        ),
+        ({"game": {"planet": 1}, "ppo": {}}, "it lacks train, search, backend, seed"),
         (AS_JSON | {"game": {"planet": 1}}, "GameConfig has no setting 'planet': there are "),
         (AS_JSON | {"colour": 3}, "ExperimentConfig has no setting 'colour': there are game, "),
     ],
@@ -96,3 +84,197 @@ def test_data_that_is_no_configuration_is_refused(data: Any, why: str) -> None:
 def test_a_stored_value_that_is_not_allowed_is_named(part: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         ExperimentConfig.from_json(AS_JSON | part)
+
+
+# --- files
+
+
+def toml(value: Any) -> str:
+    """Plain data in TOML; what is None is left out."""
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{toml(k)} = {toml(v)}" for k, v in value.items() if v is not None)
+        return f"{{{inside}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@ONE_FOLDER
+@given(config=experiments)
+def test_any_configuration_comes_back_from_a_run_s_file_and_from_toml(
+    config: ExperimentConfig, tmp_path: Path
+) -> None:
+    stored = config.as_json()
+    run = written(tmp_path / CONFIG_FILE, json.dumps({"purpose": "search", "config": stored}))
+    assert ExperimentConfig.from_file(run) == config
+    text = "\n".join(f"{name} = {toml(value)}" for name, value in stored.items())
+    assert ExperimentConfig.from_file(written(tmp_path / "mine.toml", text)) == config
+
+
+def test_a_run_notes_the_file_that_begins_it_again(tmp_path: Path) -> None:
+    config = tiny(seed=7, units={"jewels": ["Op_Server0"]}, red_agent="mixed")
+    directory = RunDirectory.create(tmp_path, config, [])
+    directory.close()
+    assert ExperimentConfig.from_file(directory.path / CONFIG_FILE) == config
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_file_may_name_a_preset_and_differ_from_it(preset: PresetName, tmp_path: Path) -> None:
+    text = f"""
+    preset = "{preset}"
+    form = "modern"
+    seed = 3
+    [train]
+    max_episodes = 40
+    min_episodes = 2  # as the flag is called, too
+    [game.red_probabilities]
+    bline = 3
+    meander = 1
+    [game]
+    red_agent = "mixed"
+    """
+    assert ExperimentConfig.from_file(written(tmp_path / "a.toml", text)) == (
+        ExperimentConfig.preset(
+            preset,
+            form="modern",
+            seed=3,
+            train={"max_episodes": 40, "min_updates": 2},
+            game={"red_agent": "mixed", "red_probabilities": {"bline": 3, "meander": 1}},
+        )
+    )
+
+
+def test_an_empty_file_is_the_default(tmp_path: Path) -> None:
+    assert ExperimentConfig.from_file(written(tmp_path / "a.toml", "")) == ExperimentConfig()
+
+
+def test_who_is_asked_first_wins(tmp_path: Path) -> None:
+    text = 'preset = "hybrid"\n[train]\nn_envs = 4\nhidden = [8]\n[game]\nred_agent = "meander"'
+    file = ConfigFile.read(written(tmp_path / "a.toml", text))
+    flags = Asked(seed=5, sections={"train": {"n_envs": 9}})
+    config = ExperimentConfig.of(flags.over(file.asked))
+    assert (config.train.n_envs, config.train.hidden, config.seed) == (9, (8,), 5)
+    assert config.train.update_episodes == 5  # of the preset
+    assert config.game.red_agent == "meander"
+    assert ExperimentConfig.of(Asked(preset="episode").over(file.asked)).train.update_episodes == 1
+
+
+RUN = '{"config": {"train": {"n_env'
+WRONG: list[tuple[str, str, str]] = [  # the file, what stands in it, what is said after its name
+    ("a.toml", "= 3", " is not TOML: "),
+    ("a.toml", "\xff", " is not TOML: "),
+    ("a.toml", "[training]", ": there is no section or setting 'training': there "),
+    ("a.toml", "[train]\nn_env = 3", ": train has no setting 'n_env': there are"),
+    ("a.toml", "train = 3", ": train must be a table, not 3"),
+    ("a.toml", "[train]\nn_envs = 'x'", ": train.n_envs: n_envs must be a whole number"),
+    ("a.toml", "[ppo]\nanneal = 1", ": ppo.anneal: anneal must be True or False, not 1"),
+    ("a.toml", "[train]\nhidden = 8", ": train.hidden: hidden must be a list"),
+    ("a.toml", "[game]\nrules = 'x'", ": game.rules: unknown rule set 'x': choose"),
+    ("a.toml", "seed = 2026-01-01", ": seed: seed must be a whole number from 0"),
+    ("a.toml", f"seed = {2**63}", ": seed: seed must be a whole number from 0"),
+    ("a.toml", "preset = 'fast'", ": preset: unknown preset 'fast'"),
+    ("a.toml", "form = 'best'", ": form: unknown form of PPO 'best'"),
+    ("a.toml", "[train]\nunits = 'x'", ": train.units: unknown units 'x'"),
+    ("a.toml", "[train]\nmax_episodes = 1\nupdate_episodes = 2", ": this would never upd"),
+    ("a.json", "{", " is not JSON"),
+    ("a.json", "[" * 100_000, " is not JSON"),
+    ("a.json", "[]", " is not a table of settings"),
+    ("a.json", "{}", " is no configuration of a run"),
+    ("a.json", f'{RUN}": 3}}}}}}', ": train has no setting 'n_env'"),
+    ("a.json", f'{RUN}s": null}}}}}}', ": train.n_envs: n_envs must be"),
+    ("a.json", '{"config": {}, "plan": 3}', ": plan must be a table, not 3"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), WRONG, ids=[said for _, _, said in WRONG])
+def test_what_is_wrong_in_a_file_is_one_sentence(
+    name: str, text: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InvalidInputError) as caught:
+        ExperimentConfig.from_file(file)
+    assert str(caught.value).startswith(f"{file}{said}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["nowhere.toml", ".", "/dev/zero"])
+def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=f"there is no file {tmp_path / name}"):
+        ExperimentConfig.from_file(tmp_path / name)
+
+
+# --- comparisons
+
+
+def test_a_comparison_comes_back_from_its_run_s_file(tmp_path: Path) -> None:
+    plan = ComparisonConfig(game=GameConfig("meander"), presets=("episode",), seeds=(4, 5), order=3)
+    noted = {"purpose": "compare-updates", "config": {"seed": 4}, "plan": plan.as_json()}
+    file = written(tmp_path / CONFIG_FILE, json.dumps(noted))
+    assert ComparisonConfig.from_file(file) == plan
+    assert ConfigFile.read(file).plan_for("search", ()) == {}  # another command's plan
+    written(file, json.dumps(noted | {"purpose": "search"}))
+    with pytest.raises(InvalidInputError, match="is not of a comparison, but of a search"):
+        ComparisonConfig.from_file(file)
+
+
+def test_a_comparison_in_toml_has_a_plan_a_game_and_a_seed(tmp_path: Path) -> None:
+    text = 'seed = 9\nform = "modern"\n[game]\nrules = "competition"\n[plan]\npresets = ["hybrid"]'
+    assert ComparisonConfig.from_file(written(tmp_path / "a.toml", text)) == ComparisonConfig(
+        game=GameConfig(rules="competition"), ppo="modern", presets=("hybrid",), seeds=(9, 10, 11)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[train]\nn_envs = 3", "a comparison takes no train from a file"),
+        ('preset = "hybrid"', "a comparison takes no preset from a file"),
+        ("[plan]\nspeed = 3", "plan has no setting 'speed'"),
+        ("[plan]\norder = 120", "plan.order: the order must be a whole number from 0 to 119"),
+        ("[plan]\ntransitions = 5", "the preset episode would never update"),
+    ],
+)
+def test_what_a_comparison_cannot_take_is_named(text: str, said: str, tmp_path: Path) -> None:
+    file = written(tmp_path / "a.toml", text)
+    with pytest.raises(InvalidInputError) as caught:
+        ComparisonConfig.from_file(file)
+    assert str(caught.value).startswith(f"{file}: {said}")
+
+
+# --- whatever stands in a file
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+PLAIN = st.recursive(
+    st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=3,
+)
+
+
+@ONE_FOLDER
+@given(
+    data=st.dictionaries(
+        st.sampled_from(["game", "train", "ppo", "seed", "preset", "plan"]) | TEXT,
+        PLAIN | st.dictionaries(st.sampled_from(["n_envs", "hidden", "units", "rules"]), PLAIN),
+        max_size=3,
+    )
+)
+def test_any_table_is_a_configuration_or_a_sentence(data: dict[str, Any], tmp_path: Path) -> None:
+    lines = (f"{toml(name)} = {toml(value)}" for name, value in data.items())
+    file = written(tmp_path / "a.toml", "\n".join(lines))
+    said = str(file)
+    try:
+        ExperimentConfig.from_file(file)
+    except InvalidInputError as error:
+        said = str(error)
+    assert str(file) in said
+    assert "\n" not in said

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -43,14 +42,14 @@ def part(field: Setting) -> st.SearchStrategy[Any]:
     """Any value, or part of a list, that a description allows."""
     if field.choices:
         return st.sampled_from(field.choices)
+    low, high = field.within or (field.above, None)
     if field.part_type is int:
-        assert field.low is not None
-        assert field.high is not None
-        return st.integers(int(field.low), int(field.high))
+        assert low is not None
+        assert high is not None
+        return st.integers(int(low), int(high))
     if field.part_type is float:
-        low = field.low if field.above is None else field.above
         is_open = field.above is not None
-        return st.floats(low, field.high, exclude_min=is_open, allow_infinity=False)
+        return st.floats(low, high, exclude_min=is_open, allow_infinity=False)
     if field.part_type is bool:
         return st.booleans()
     assert field.part_type is str
@@ -96,16 +95,11 @@ weights: st.SearchStrategy[Any] = st.dictionaries(
 games = configurations(GameConfig) | weights.map(
     lambda found: GameConfig(red_agent=MIXED, red_probabilities=found)
 )
-
-
 experiments: st.SearchStrategy[ExperimentConfig] = st.builds(
     lambda **parts: attempt(ExperimentConfig, parts),
     **{name: configurations(cls) for name, cls in SECTIONS.items()} | {"game": games},
     seed=st.integers(0, 2**63 - 1),
 )
-
-
-# --- a description is whole
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -118,7 +112,8 @@ def test_a_description_is_whole_and_allows_its_default(name: str) -> None:
     if field.default is None:
         assert field.unset
     if field.part_type is int:
-        assert None not in (field.low, field.high)
+        assert field.within
+        assert None not in field.within
 
 
 def test_a_field_without_a_description_is_a_mistake_of_ours() -> None:
@@ -129,7 +124,12 @@ def test_a_field_without_a_description_is_a_mistake_of_ours() -> None:
             depth: int = 3
 
 
-# --- it is a frozen dataclass like any other
+def test_a_description_can_stand_alone() -> None:
+    hot_or_cold: Any = Literal["hot", "cold"]
+    field = Setting("how warm", (), "hot", called="warmth", name="heat", hint=hot_or_cold)
+    assert field.help == "how warm: hot or cold"
+    with pytest.raises(InvalidInputError, match="unknown warmth 'mild': choose one of hot, cold"):
+        field.check("mild")
 
 
 def test_a_configuration_is_a_value() -> None:
@@ -163,81 +163,53 @@ def test_lists_may_be_of_any_kind_and_paths_are_text() -> None:
     assert BackendConfig(cyborg_path=Path("a")).cyborg_path == "a"  # type: ignore[arg-type]
 
 
+ENVS = "n_envs must be a whole number from 1 to 10000000, not"
+
+
 @pytest.mark.parametrize(
-    ("make", "sentence"),
+    ("cls", "wrong", "sentence"),
     [
-        (
-            lambda: GameConfig(rules="x"),  # type: ignore[arg-type]
-            "unknown rule set 'x': choose one of main, competition",
+        (GameConfig, {"rules": "x"}, "unknown rule set 'x': choose one of main, competition"),
+        *((TrainConfig, {"n_envs": n}, f"{ENVS} {n!r}") for n in (0, "5", True, 2.0)),
+        *(
+            (PPOConfig, {"gamma": number}, f"gamma must be a number from 0 to 1, not {number!r}")
+            for number in (True, "0.5")
         ),
+        (PPOConfig, {"clip": float("inf")}, "clip must be a number above 0, not inf"),
+        (PPOConfig, {"value_weight": -1}, "value_weight must be a number of 0 or more, not -1"),
+        (PPOConfig, {"anneal": 1}, "anneal must be True or False, not 1"),
         (
-            lambda: TrainConfig(n_envs=0),
-            "n_envs must be a whole number from 1 to 10000000, not 0",
-        ),
-        (
-            lambda: TrainConfig(0),
-            "n_envs must be a whole number from 1 to 10000000, not 0",
-        ),
-        (
-            lambda: TrainConfig(n_envs="5"),  # type: ignore[arg-type]
-            "n_envs must be a whole number from 1 to 10000000, not '5'",
-        ),
-        (
-            lambda: TrainConfig(n_envs=True),
-            "n_envs must be a whole number from 1 to 10000000, not True",
-        ),
-        (
-            lambda: TrainConfig(n_envs=2.0),  # type: ignore[arg-type]
-            "n_envs must be a whole number from 1 to 10000000, not 2.0",
-        ),
-        (lambda: PPOConfig(gamma=True), "gamma must be a number from 0 to 1, not True"),
-        (
-            lambda: PPOConfig(gamma="0.5"),  # type: ignore[arg-type]
-            "gamma must be a number from 0 to 1, not '0.5'",
-        ),
-        (lambda: PPOConfig(clip=float("inf")), "clip must be a number above 0, not inf"),
-        (
-            lambda: PPOConfig(value_weight=-1),
-            "value_weight must be a number of 0 or more, not -1",
-        ),
-        (
-            lambda: PPOConfig(anneal=1),  # type: ignore[arg-type]
-            "anneal must be True or False, not 1",
-        ),
-        (
-            lambda: PPOConfig(betas=(0.5,)),  # type: ignore[arg-type]
+            PPOConfig,
+            {"betas": (0.5,)},
             "betas must be a list of 2, each part a number from 0 to 1, not (0.5,)",
         ),
         (
-            lambda: TrainConfig(hidden=(8, 0)),
+            TrainConfig,
+            {"hidden": (8, 0)},
             "units of a hidden layer must be a whole number from 1 to 65536, not 0",
         ),
         (
-            lambda: TrainConfig(hidden="64"),  # type: ignore[arg-type]
+            TrainConfig,
+            {"hidden": "64"},
             "hidden must be a list, each part a whole number from 1 to 65536, not '64'",
         ),
+        (BackendConfig, {"cyborg_path": 3}, "cyborg_path must be text, not 3"),
+        (ExperimentConfig, {"game": 3}, "game must be a GameConfig, not 3"),
         (
-            lambda: BackendConfig(cyborg_path=3),  # type: ignore[arg-type]
-            "cyborg_path must be text, not 3",
-        ),
-        (
-            lambda: Execution(executor="cloud"),  # type: ignore[arg-type]
-            "unknown executor 'cloud': choose one of serial, processes, ray",
-        ),
-        (
-            lambda: ExperimentConfig(game=3),  # type: ignore[arg-type]
-            "game must be a GameConfig, not 3",
-        ),
-        (
-            lambda: Execution(speed=3),  # type: ignore[call-arg]
+            Execution,
+            {"speed": 3},
             "Execution has no setting 'speed': there are executor, ray_address, time_limit",
         ),
     ],
 )
-def test_what_is_wrong_is_one_sentence(make: Callable[[], Any], sentence: str) -> None:
+def test_what_is_wrong_is_one_sentence(cls: Any, wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        make()
+        cls(**wrong)
     assert str(caught.value) == sentence
+    if (first := fields(cls)[0].name) in wrong:
+        with pytest.raises(InvalidInputError) as caught:
+            cls(wrong[first])
+        assert str(caught.value) == sentence
 
 
 @given(field=st.sampled_from(EVERY), data=st.data())
@@ -246,26 +218,34 @@ def test_a_setting_takes_what_its_description_allows(field: Setting, data: st.Da
     assert field.check(wanted) == wanted
 
 
+@pytest.mark.parametrize("name", [name for name, field in FIELDS.items() if field.choices])
+def test_a_name_that_there_is_not_is_answered_with_those_there_are(name: str) -> None:
+    field = FIELDS[name]
+    for wrong in ("nothing", 3):
+        with pytest.raises(InvalidInputError) as caught:
+            field.check([wrong] if field.is_list else wrong)
+        assert str(caught.value).startswith("unknown ")
+        assert str(caught.value).endswith(f" {wrong!r}: choose {field.allowed}")
+
+
 @given(field=st.sampled_from([f for f in EVERY if f.part_type in (int, float)]), data=st.data())
 def test_a_setting_refuses_what_lies_outside_of_its_range(
     field: Setting, data: st.DataObject
 ) -> None:
-    least = field.low if field.above is None else field.above
+    low, high = field.within or (field.above, None)
     outside: st.SearchStrategy[Any]
     if field.part_type is int:
-        outside = st.integers(max_value=int(least or 0) - 1)
-        outside |= st.integers(min_value=int(field.high or 0) + 1)
+        outside = st.integers(max_value=int(low or 0) - 1)
+        outside |= st.integers(min_value=int(high or 0) + 1)
     else:
-        outside = st.floats(max_value=least, exclude_max=field.above is None)
+        outside = st.floats(max_value=low, exclude_max=field.above is None)
         outside |= st.just(float("nan")) | st.just(float("inf"))
+        outside |= st.nothing() if high is None else st.floats(min_value=high, exclude_min=True)
     wrong = data.draw(outside)
     with pytest.raises(InvalidInputError) as caught:
         field.check([wrong, wrong] if field.is_list else wrong)
     assert field.allowed in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-# --- names that changed
 
 
 def test_min_episodes_is_still_taken_for_what_counts_updates() -> None:
@@ -289,11 +269,3 @@ def test_any_configuration_comes_back_from_json(config: ExperimentConfig) -> Non
 def test_any_section_comes_back_from_json(cls: Any, data: st.DataObject) -> None:
     config = data.draw(games if cls is GameConfig else configurations(cls))
     assert restored(cls, json.loads(json.dumps(stored(config))), "section") == config
-
-
-def test_a_description_can_stand_alone() -> None:
-    hot_or_cold: Any = Literal["hot", "cold"]
-    field = Setting("how warm", (), "hot", called="warmth", name="heat", hint=hot_or_cold)
-    assert field.help == "how warm: hot or cold"
-    with pytest.raises(InvalidInputError, match="unknown warmth 'mild': choose one of hot, cold"):
-        field.check("mild")

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from tests.report.test_report import visible
-from workflow_rl.cli.outcome import print_outcome
+from workflow_rl.cli.progress import print_outcome
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.files import read_json
 from workflow_rl.report.report import write_report

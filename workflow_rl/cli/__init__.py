@@ -1,11 +1,14 @@
 """The command line: `workflow-rl COMMAND`."""
 
+import contextlib
 import errno
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any, Final, TextIO
 
 from workflow_rl import __version__
 from workflow_rl.cli import (
@@ -24,7 +27,6 @@ from workflow_rl.cli import (
     watch,
 )
 from workflow_rl.cli.arguments import Parser
-from workflow_rl.cli.streams import open_streams, outlive_reader, output_failure
 from workflow_rl.errors import (
     EnvironmentFailedError,
     InvalidInputError,
@@ -33,11 +35,12 @@ from workflow_rl.errors import (
     explain_missing,
 )
 
-PROGRAM = "workflow-rl"
-_SYSTEM_ERROR = 1
-_USER_ERROR = 2
-_INTERRUPTED = 130
-_SHOWING = ("watch", "play")  # commands that end when nobody reads what they show
+PROGRAM: Final = "workflow-rl"
+_SYSTEM_ERROR: Final = 1
+_USER_ERROR: Final = 2
+_INTERRUPTED: Final = 130
+_SHOWING: Final = ("watch", "play")  # commands that end when nobody reads what they show
+_FAILED: set[str] = set()  # why standard output could not be written, but for want of a reader
 
 
 def build_parser() -> Parser:
@@ -57,47 +60,100 @@ def build_parser() -> Parser:
     return parser
 
 
-def _interrupt(signum: int, frame: object) -> None:
-    """Ends the program as Ctrl-C does: what is open is closed, what is finished is kept."""
-    raise KeyboardInterrupt
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a user's mistake is one sentence and code 2."""
-    open_streams()
+    _open_streams()
     args = build_parser().parse_args(argv)
-    if args.command not in _SHOWING:
-        outlive_reader()
+    if args.command not in _SHOWING and sys.stdout is sys.__stdout__:
+        sys.stdout = _lasting(1, sys.stdout)  # the work goes on when nobody reads any more
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _interrupt)
     try:
         with explain_missing(args.command):
             code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
-        if (failure := output_failure()) is not None:
-            print(f"{PROGRAM}: error: standard output: {failure}", file=sys.stderr)
-            return code or _SYSTEM_ERROR
+        if _FAILED:
+            return _say(f"standard output: {', '.join(sorted(_FAILED))}", code or _SYSTEM_ERROR)
         return code
     except InvalidInputError as error:
-        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
-        return _USER_ERROR
+        return _say(error, _USER_ERROR)
     except (EnvironmentFailedError, TrainingFailedError, WorkerDiedError) as error:
-        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
-        return _SYSTEM_ERROR
+        return _say(error, _SYSTEM_ERROR)
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return _INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
-        if isinstance(error, BrokenPipeError):  # the reader of our output went away: `| head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
-        if error.errno == errno.ENAMETOOLONG:
-            name = str(error.filename)
-            print(
-                f"{PROGRAM}: error: {name[:40]}... is too long for the name of a file: it has "
-                f"{len(name):,} characters",
-                file=sys.stderr,
-            )
-            return _USER_ERROR
-        print(f"{PROGRAM}: error: {error}", file=sys.stderr)  # a full or read-only disk, say
-        return _SYSTEM_ERROR
+        if error.errno != errno.ENAMETOOLONG:
+            return _say(error, _SYSTEM_ERROR)  # a full or read-only disk, say
+        name = str(error.filename)
+        long = f"it has {len(name):,} characters"
+        return _say(f"{name[:40]}... is too long for the name of a file: {long}", _USER_ERROR)
+
+
+def _interrupt(signum: int, frame: object) -> None:
+    """Ends the program as Ctrl-C does: what is open is closed, what is finished is kept."""
+    raise KeyboardInterrupt
+
+
+def _say(error: object, code: int) -> int:
+    print(f"{PROGRAM}: error: {error}", file=sys.stderr)
+    return code
+
+
+# --- standard streams that never cost a result: closed, narrow, full, or without a reader
+
+
+class _Lasting(io.FileIO):
+    """A stream that swallows what cannot be written any more, so that work goes on."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            if error.errno != errno.EPIPE and self.fileno() == 1:
+                _FAILED.add(error.strerror or "an unknown reason")
+            with contextlib.suppress(OSError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self.fileno())
+                os.close(nowhere)
+            return len(data)
+
+
+def _open_streams() -> None:
+    """Makes the standard streams of this process usable, whatever they are.
+
+    One that is closed leads nowhere, so that no file that is opened later takes its number; what an
+    encoding does not have is shown as "?". Streams that a program has put in their place stay.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if sys.stdout is None:
+        sys.stdout = _lasting(1, None)
+    if sys.stderr is None or sys.stderr is sys.__stderr__:
+        sys.stderr = _lasting(2, sys.stderr)
+
+
+def _lasting(number: int, before: TextIO | None) -> TextIO:
+    if before is not None:
+        with contextlib.suppress(OSError, ValueError):
+            before.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Lasting(number, "w", closefd=False)),
+        encoding=before.encoding if before is not None else "utf-8",
+        errors="replace",
+        line_buffering=number == 2 or os.isatty(number),
+    )

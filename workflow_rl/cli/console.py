@@ -3,7 +3,7 @@
 import textwrap
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 if TYPE_CHECKING:  # `--help` does without it
@@ -31,13 +31,7 @@ def make_console() -> "Console":
 
 
 def print_sentence(console: "Console", text: str, *, indent: str = "") -> None:
-    """Prints what is read, not copied: no line is longer than 80 columns.
-
-    Args:
-        console: where to.
-        text: the sentence, or several.
-        indent: of all lines but the first.
-    """
+    """Prints what is read, not copied: no line is longer than 80 columns."""
     lines = textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
     console.print(lines, markup=False)
 
@@ -90,10 +84,7 @@ def print_table(console: "Console", table: "PageTable") -> None:
 @contextmanager
 def waiting(console: "Console", what: str) -> Iterator[None]:
     """Shows, at a terminal, that something takes its time."""
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(what):
+    with console.status(what) if console.is_terminal else nullcontext():
         yield
 
 
@@ -102,22 +93,16 @@ class Bars:
 
     def __init__(self, console: "Console") -> None:
         """Prepares to show it; use it as a context."""
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        from rich import progress
 
         self.console = console
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=8),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[news]}", markup=False),
+        self._progress = progress.Progress(
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(bar_width=8),
+            progress.TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[news]}", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,

@@ -12,6 +12,7 @@ from workflow_rl.envs.episode import Episode
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
 
+_GAME = ("red_agent", "rules", "observation", "green_agent", "episode_length")
 _KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | ? help | q quits"
 _NARROW_KEYS = "Left/Right: time | action + Enter, Tab completes | ? help | q quits"
 _MENU_HEIGHT = 5  # leaves the table of a 24-line terminal in sight
@@ -46,7 +47,7 @@ def add_to(commands: Commands) -> None:
         "workflow-rl play --red-agent bline --seed 7 --rules competition\n"
         "printf 'DecoyFemitter User2\\nRestore User1\\n' | workflow-rl play",
     )
-    for name in ("red_agent", "rules", "observation", "green_agent", "episode_length"):
+    for name in _GAME:
         add_setting(parser, GAME[name])
     add_setting(parser, SEED, text="which game is played")
     parser.set_defaults(run=run)
@@ -54,13 +55,7 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plays in the terminal, or reads one action a line where there is none."""
-    config = GameConfig(
-        red_agent=args.red_agent,
-        rules=args.rules,
-        observation=args.observation,
-        green_agent=args.green_agent,
-        episode_length=args.episode_length,
-    )
+    config = GameConfig(**{name: getattr(args, name) for name in _GAME})
     episode = Episode(config, whole_number("--seed", args.seed, 0, 2**63 - 1))
     if sys.stdin.isatty() and sys.stdout.isatty():
         build_screen(episode).run()
@@ -150,9 +145,8 @@ class _Line:
             return False  # to be corrected
         self.shows_help = False
         if later:
-            self.problem = (
-                f"another future begins here: {_steps(later)} that came after are dropped"
-            )
+            dropped = f"{_steps(later)} that came after are dropped"
+            self.problem = f"another future begins here: {dropped}"
             buffer.text = ""  # emptying it would take the sentence back
         return True
 
@@ -187,24 +181,16 @@ def _keys(episode: Episode, line: _Line) -> Any:
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
-    moves: dict[str, Callable[[], None]] = {
-        "right": episode.forward,
-        "left": episode.back,
-        "home": lambda: episode.go_to(0),
-        "end": lambda: episode.go_to(episode.length),
-    }
 
     def bind(key: str, move: Callable[[], None]) -> None:
         keys.add(key, filter=line.is_empty)(lambda event: line.move(move))
 
-    for key, move in moves.items():
-        bind(key, move)
-
-    @keys.add("c-c")
-    @keys.add("c-d")
-    def _(event: Any) -> None:
-        event.app.exit()
-
+    bind("right", episode.forward)
+    bind("left", episode.back)
+    bind("home", lambda: episode.go_to(0))
+    bind("end", lambda: episode.go_to(episode.length))
+    for key in ("c-c", "c-d"):
+        keys.add(key)(lambda event: event.app.exit())
     return keys
 
 
@@ -227,14 +213,15 @@ def _body(episode: Episode, line: _Line) -> Any:
             return _HELP
         return ANSI(episode.text(colour=True, width=columns()))
 
+    def keys_text() -> str:
+        return _KEYS if columns() >= len(_KEYS) else _NARROW_KEYS
+
     moment = shown(moment_text, wrap_lines=True)
     problem = ConditionalContainer(
         shown(lambda: textwrap.fill(line.notice, columns()), dont_extend_height=True, style="bold"),
         Condition(lambda: bool(line.notice)),
     )
-    keys = shown(
-        lambda: _KEYS if columns() >= len(_KEYS) else _NARROW_KEYS, height=1, style="reverse"
-    )
+    keys = shown(keys_text, height=1, style="reverse")
     prompt = Window(FormattedTextControl("action> "), width=8)
     typed = VSplit([prompt, Window(BufferControl(line.buffer))], height=1)
     return HSplit([moment, problem, keys, typed])

@@ -1,23 +1,77 @@
-"""How the events of a search or a training are shown."""
+"""What is shown of a search or a training: its phases, its events and its outcome."""
 
 import time
 from collections.abc import Sequence
 from typing import Self
 
 from rich.console import Console
+from rich.table import Table
 
-from workflow_rl.cli.console import Bars, print_whole
+from workflow_rl.agents.shipped import UNIVERSAL
+from workflow_rl.cli.console import Bars, make_table, print_sentence, print_whole
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.config.units import ANY
 from workflow_rl.report.snapshot import planned_updates
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started
-from workflow_rl.runs.store import BASE, POLISH, TRAINING
+from workflow_rl.runs.store import BASE, POLISH, RECOMMENDED, TRAINING, RunDirectory
 from workflow_rl.runs.train import workflow_named
 from workflow_rl.runs.training import TrainTask
-from workflow_rl.runs.trials import Trial
+from workflow_rl.runs.trials import SearchOutcome, Trial, spread_of, tried_in
 from workflow_rl.train.job import TrainOutcome
-from workflow_rl.workflow.orders import orders_of
+from workflow_rl.workflow.orders import Orders, orders_of
+from workflow_rl.workflow.units import TYPE_UNITS, units_of
 
-_WORKFLOWS = "workflows"
+_WORKFLOWS = "workflows"  # the bar's name
+
+
+# --- the start
+
+
+def print_start(console: Console, directory: RunDirectory) -> None:
+    """Prints what is about to run, and where."""
+    config = directory.config
+    print_whole(
+        console,
+        f"red {config.game.red_agent}, rules {config.game.rules}, seed {config.seed}; "
+        f"run directory {directory.path}",
+    )
+    if config.train.units != TYPE_UNITS.kind:
+        shown = config.train.units if config.train.units == ANY else units_of(config.train.units)
+        print_whole(console, f"units: {shown}")
+    if config.train.require:
+        print_whole(console, f"required: {', '.join(config.train.require)}")
+
+
+def print_phases(console: Console, config: ExperimentConfig) -> None:
+    """Prints which phases a search has, and what each is for."""
+    search = config.search
+    phases = [
+        f"trials: {search.n_workflows} workflows, picked by {search.strategy}; a policy is trained "
+        f"for each, at most {config.train.max_episodes} episodes in {config.train.n_envs} "
+        "environments"
+    ]
+    if search.warm_start == UNIVERSAL:
+        phases[0] += ", from the policy universal"
+    if search.warm_start == "common":
+        base = f"base: {search.base_updates} updates of one policy on all orders, which every trial"
+        phases.insert(0, f"{base} starts from")
+    if config.polish_updates:
+        what = (
+            "of the policy universal for the recommended order, against all attackers"
+            if config.polish == UNIVERSAL
+            else "of the recommended order's policy"
+        )
+        phases.append(f"polish: {config.polish_updates} further updates {what}")
+    phases.append(
+        f"score: {search.score_games:,} fresh games of it against each red agent; then the report"
+    )
+    for number, phase in enumerate(phases, 1):
+        print_sentence(console, f"{number}. {phase}", indent="   ")
+    if short := orders_of(config.train).units.legend:
+        print_whole(console, f"short: {short}")
+
+
+# --- events
 
 
 def notice_of(event: Event) -> str | None:
@@ -25,8 +79,7 @@ def notice_of(event: Event) -> str | None:
     if isinstance(event, Retried):
         return f"{event.task.name} is done again: {event.reason}"
     if isinstance(event, Failed):
-        job = event.task.job
-        named = job.workflow or "all orders"
+        named = event.task.job.workflow or "all orders"
         return f"{event.task.name} failed and is left out: {event.reason} ({named})"
     return None
 
@@ -37,7 +90,7 @@ def speed_words(rate: float) -> str:
 
 
 def show_task(bars: Bars, name: str, event: Event, done: int, where: str = "") -> None:
-    """Shows how one of many tasks goes, beside the bar that counts them.
+    """Shows an event of one of many tasks, at the bar that counts them.
 
     Args:
         bars: where.
@@ -60,16 +113,10 @@ class SearchProgress(Bars):
     def __init__(
         self, console: Console, config: ExperimentConfig, earlier: Sequence[Trial] = ()
     ) -> None:
-        """Prepares the bars.
-
-        Args:
-            console: where they are shown.
-            config: of the run.
-            earlier: trials that were done before.
-        """
+        """Prepares the bars of a run, some of whose trials may have been done before."""
         super().__init__(console)
         self._config = config
-        self._earlier = [(trial.order, trial.outcome) for trial in earlier]
+        self._earlier = earlier
         self._training = ""  # whose updates are shown
         self._best = float("-inf")
         self._done = 0
@@ -79,9 +126,9 @@ class SearchProgress(Bars):
     def __enter__(self) -> Self:
         """Starts showing, with what was done before."""
         super().__enter__()
-        for order, result in self._earlier:
-            assert result is not None
-            self._finish(order, result)
+        for trial in self._earlier:
+            assert trial.outcome is not None
+            self._finish(trial.order, trial.outcome)
         return self
 
     def show(self, event: Event) -> None:
@@ -99,7 +146,6 @@ class SearchProgress(Bars):
             print_whole(self.console, notice)
 
     def _start(self, task: TrainTask) -> None:
-        """Shows a new bar for a training."""
         if task.name not in (BASE, TRAINING):
             self.begin(_WORKFLOWS, self._config.search.n_workflows)
         self._follow(task.name, planned_updates(self._config, task.name))
@@ -126,20 +172,135 @@ class SearchProgress(Bars):
         if training == self._training:
             self.move(training, int(row["update"]), news)
 
-    def _finish(self, order: int, result: TrainOutcome) -> None:
+    def _finish(self, order: int, found: TrainOutcome) -> None:
         """Moves the bar of the search and notes the best so far."""
-        self.begin(_WORKFLOWS, self._config.search.n_workflows)
+        total, result = self._config.search.n_workflows, found.objective
+        self.begin(_WORKFLOWS, total)
         self._done += 1
-        if result.is_compliant:
-            self._best = max(self._best, result.objective.reward.mean)
-        found = self._best > float("-inf")
-        self.move(
-            _WORKFLOWS, self._done, f"best {self._best:.1f}" if found else "none compliant yet"
-        )
-        workflow = orders_of(self._config.train)[order].short
+        if found.is_compliant:
+            self._best = max(self._best, result.reward.mean)
+        has_best = self._best > float("-inf")
+        news = f"best {self._best:.1f}" if has_best else "none compliant yet"
+        self.move(_WORKFLOWS, self._done, news)
         print_whole(
             self.console,
-            f"{self._done}/{self._config.search.n_workflows} {workflow}: "
-            f"{result.objective.reward}, compliance {result.objective.compliance.mean:.3f}"
-            f"{'' if result.is_compliant else ', too low'}",
+            f"{self._done}/{total} {orders_of(self._config.train)[order].short}: "
+            f"{result.reward}, compliance {result.compliance.mean:.3f}"
+            f"{'' if found.is_compliant else ', too low'}",
         )
+
+
+# --- the outcome
+
+
+def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
+    """Prints the ranking, what was found, one order and where everything is."""
+    config = directory.config
+    game, orders = config.game, orders_of(config.train)
+    short = orders.units.legend
+    console.print(
+        _ranking(outcome, orders, f"workflows tried: red {game.red_agent}, rules {game.rules}")
+    )
+    print_sentence(
+        console,
+        f"{short and f'{short}; '}reward of each environment's last 3 training episodes; "
+        "complied: share of fixes that followed the order, true: by where Red really is (nobody "
+        "sees 5 % of its shells, which bounds it, most where user hosts come early); ep.: episodes "
+        "of each environment.",
+    )
+    compliant = outcome.finding.compliant
+    print_sentence(console, f"{compliant} of {outcome.finding.tried} workflows compliant.")
+    _print_spread(console, outcome, orders, game.red_agent)
+    console.print()
+    _print_answer(console, outcome, orders)
+    _print_scores(console, outcome, config)
+    print_whole(
+        console,
+        f"{outcome.transitions:,} transitions in {outcome.policy.seconds:.0f} s; policy: "
+        f"{directory.policy(RECOMMENDED)}; everything: {directory.path}",
+    )
+
+
+def _ranking(outcome: SearchOutcome, orders: Orders, title: str) -> Table:
+    """Returns the table of all trials, the compliant ones first, then by reward."""
+    headings = ("", "workflow", "reward, 95 %", "complied", "true", "ep.", "ended")
+    table = make_table(title, headings, left=headings[1:], space=1)
+    done = [(trial.order, found) for trial in outcome.trials if (found := trial.outcome)]
+    done.sort(key=lambda pair: (not pair[1].is_compliant, -pair[1].objective.reward.mean))
+    for rank, (order, found) in enumerate(done, 1):
+        result = found.objective
+        table.add_row(
+            str(rank),
+            orders[order].short,
+            str(result.reward),
+            f"{result.compliance.mean:.3f}" + ("" if found.is_compliant else " no"),
+            f"{result.compliance_true.mean:.3f}",
+            str(found.episodes_per_env),
+            found.stopped.removesuffix(" used"),
+        )
+    return table
+
+
+def _print_spread(console: Console, outcome: SearchOutcome, orders: Orders, red_agent: str) -> None:
+    """Says how much rewards differ between orders, and between equal ones by chance."""
+    spread = spread_of(tried_in(outcome.trials), red_agent, orders)
+    if spread.equals and spread.classes > 1:
+        print_sentence(
+            console,
+            f"how much the order matters: rewards differ by {spread.between:.2f} (standard "
+            f"deviation) between {spread.classes} different orders, by {spread.within:.2f} between "
+            "equal ones, which is noise",
+        )
+
+
+def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> None:
+    """Prints what was found about orders, then one of those that are equal."""
+    finding, order = outcome.finding, outcome.recommendation.order
+    for sentence in (f"found: {finding.headline}.", *finding.details):
+        print_sentence(console, sentence)
+    named = orders.format(order)
+    if not finding.compliant:
+        named = f"none; closest: {named}"
+    elif finding.equal_orders > 1 and order in finding.equals:
+        named += f" (one of {finding.equal_orders:,})"
+    console.print(f"recommended: {named}")
+
+
+def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
+    """Prints what the policy that is handed over is worth against each red agent."""
+    worth = outcome.policy.result(config.game)
+    if config.handed_over == UNIVERSAL:
+        how = (
+            "trained further for it against all attackers"
+            if outcome.policy.trained_further
+            else "as it comes with the package; training it further made it no better"
+        )
+        print_sentence(console, f"handed over: the policy universal, {how}")
+    print_sentence(
+        console,
+        f"its policy: reward {worth.reward}, compliance {worth.compliance.mean:.3f} (true "
+        f"{worth.compliance_true.mean:.3f}), in {worth.games:,} fresh games of "
+        f"{config.game.episode_length} steps",
+    )
+    headings = ("against", "reward, 95 %", "drawing", "compliance", "true", "untrained")
+    table = make_table("", headings)
+    unfit: list[str] = []
+    for score in outcome.policy.scores:
+        played, untrained = score.deterministic, score.greedy.reward
+        table.add_row(
+            score.red_agent,
+            str(played.reward),
+            str(score.sampled.reward),
+            f"{played.compliance.mean:.3f}",
+            f"{played.compliance_true.mean:.3f}",
+            str(untrained),
+        )
+        if score.is_unfit:
+            unfit.append(
+                f"unfit for {score.red_agent}: {played.reward.mean:.1f}, where "
+                f"repairing by the order without any training gets {untrained.mean:.1f}"
+            )
+    console.print(table)
+    drawing = "drawing: actions drawn by their probability, as in training; untrained: repairing by"
+    for sentence in (f"{drawing} the order without any training.", *unfit):
+        print_sentence(console, sentence)

@@ -51,8 +51,12 @@ def run(args: argparse.Namespace) -> int:
         refuse_no_workflow(config, "use `workflow-rl train`")
     console = make_console()
     with waiting(console, "loading what trains and searches"):  # takes seconds
-        from workflow_rl.cli.outcome import print_outcome, print_phases, print_start
-        from workflow_rl.cli.progress import SearchProgress
+        from workflow_rl.cli.progress import (
+            SearchProgress,
+            print_outcome,
+            print_phases,
+            print_start,
+        )
         from workflow_rl.report.live import LiveReport
         from workflow_rl.runs.search import open_search
         from workflow_rl.runs.store import stored_config

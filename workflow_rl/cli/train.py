@@ -51,8 +51,7 @@ def run(args: argparse.Namespace) -> int:
         if workflow is not None:
             refuse_no_workflow(config, "leave out --workflow")
     # Imported here: the networks take seconds that no other command needs.
-    from workflow_rl.cli.outcome import print_start
-    from workflow_rl.cli.progress import SearchProgress
+    from workflow_rl.cli.progress import SearchProgress, print_start
     from workflow_rl.evaluation.selection import Candidate, Ranking
     from workflow_rl.runs.store import stored_config
     from workflow_rl.runs.train import PURPOSE, open_training, order_to_train, stored_order

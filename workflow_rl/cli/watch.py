@@ -3,6 +3,7 @@
 import argparse
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Looks again and again until the run's process has ended."""
+    from rich.live import Live
+
     from workflow_rl.cli.console import make_console
     from workflow_rl.report.snapshot import take_snapshot
 
@@ -43,40 +46,26 @@ def run(args: argparse.Namespace) -> int:
     if args.once or not shot.run.is_live:
         console.print(frame(shot))
     elif console.is_terminal:
-        _show_live(console, args.path, every)
+        with Live(console=console, auto_refresh=False) as live:
+            for shot in _shots(args.path, every):
+                live.update(frame(shot), refresh=True)
     else:
-        _print_lines(args.path, every)
+        before = ""
+        for shot in _shots(args.path, every):
+            if (line := one_line(shot)) != before:
+                print(line, flush=True)
+                before = line
     return 0
 
 
-def _show_live(console: Any, path: Path, every: float) -> None:
-    from rich.live import Live
-
+def _shots(path: Path, every: float) -> "Iterator[Snapshot]":
+    """Yields how far a run is, again and again, until it is no longer live."""
     from workflow_rl.report.snapshot import take_snapshot
 
-    with Live(console=console, auto_refresh=False) as live:
-        while True:
-            shot = take_snapshot(path)
-            live.update(frame(shot), refresh=True)
-            if not shot.run.is_live:
-                return
-            time.sleep(every)
-
-
-def _print_lines(path: Path, every: float) -> None:
-    """Prints a line whenever something has changed."""
-    from workflow_rl.report.snapshot import take_snapshot
-
-    before = ""
-    while True:
-        shot = take_snapshot(path)
-        line = one_line(shot)
-        if line != before:
-            print(line, flush=True)
-            before = line
-        if not shot.run.is_live:
-            return
+    while (shot := take_snapshot(path)).run.is_live:
+        yield shot
         time.sleep(every)
+    yield shot
 
 
 def one_line(shot: "Snapshot") -> str:
@@ -131,10 +120,8 @@ def _bars(shot: "Snapshot") -> Any:
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    for label, done, total in (
-        ("workflows", shot.done, shot.planned),
-        (shot.training, shot.update, shot.updates),
-    ):
+    workflows, updates = (shot.done, shot.planned), (shot.update, shot.updates)
+    for label, (done, total) in (("workflows", workflows), (shot.training, updates)):
         if label and total:
             bar = ProgressBar(total=total, completed=min(done, total), width=30)
             table.add_row(Text(label), bar, f"{done}/{total}")

@@ -12,10 +12,10 @@ from workflow_rl.config.execution import BACKENDS as BACKENDS
 from workflow_rl.config.execution import VECTORS as VECTORS
 from workflow_rl.config.execution import BackendConfig as BackendConfig
 from workflow_rl.config.execution import Execution as Execution
+from workflow_rl.config.experiment import SECTIONS as SECTIONS
+from workflow_rl.config.experiment import ConfigFile as ConfigFile
 from workflow_rl.config.experiment import ExperimentConfig as ExperimentConfig
 from workflow_rl.config.experiment import PolicyConfig as PolicyConfig
-from workflow_rl.config.file import SECTIONS as SECTIONS
-from workflow_rl.config.file import ConfigFile as ConfigFile
 from workflow_rl.config.game import GREEN_AGENTS as GREEN_AGENTS
 from workflow_rl.config.game import MAX_ENVS as MAX_ENVS
 from workflow_rl.config.game import MAX_EPISODE_LENGTH as MAX_EPISODE_LENGTH

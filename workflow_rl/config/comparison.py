@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, Self, cast
 
-from workflow_rl.config.experiment import ExperimentConfig
-from workflow_rl.config.file import ConfigFile, checked
+from workflow_rl.config.experiment import ConfigFile, ExperimentConfig, checked
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import PPO_FORM, PPOFormName
 from workflow_rl.config.presets import MAX_SEED, PRESETS, UPDATE_STRATEGIES, Asked, PresetName
@@ -27,8 +26,7 @@ class ComparisonConfig:
         "--workflow",
         default=57,  # op_server > enterprise > op_host > user > defender
         basic=True,
-        low=0,
-        high=119,
+        within=(0, 119),
         called="the order",
         metavar="ORDER",
     )
@@ -38,8 +36,7 @@ class ComparisonConfig:
         "--transitions",
         default=1_000_000,  # the whole budget of parallel200: 50 episodes of 200 environments
         basic=True,
-        low=1,
-        high=10**12,
+        within=(1, 10**12),
         called="--transitions",
     )
     presets: tuple[PresetName, ...] = setting(
@@ -52,8 +49,7 @@ class ComparisonConfig:
     seeds: tuple[int, ...] = setting(
         "a training of each preset for each: on the command line --seeds of them from --seed",
         default=(0, 1, 2),
-        low=0,
-        high=MAX_SEED,
+        within=(0, MAX_SEED),
         called="a seed",
     )
 

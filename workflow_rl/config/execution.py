@@ -52,8 +52,7 @@ class BackendConfig:
         "with cyborg: worker processes",
         "--env-workers",
         default=None,
-        low=1,
-        high=MAX_ENVS,
+        within=(1, MAX_ENVS),
         unset="one per core",
     )
     step_timeout: float | None = setting(
@@ -68,8 +67,7 @@ class BackendConfig:
         "with cyborg: workers that are replaced when they die",
         "--max-restarts",
         default=10,
-        low=0,
-        high=10**6,
+        within=(0, 10**6),
     )
 
     def __post_init__(self) -> None:

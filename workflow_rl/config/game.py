@@ -75,8 +75,7 @@ class GameConfig:
         "steps per episode",
         *("--episode-length", "--max-steps"),
         default=100,
-        low=1,
-        high=MAX_EPISODE_LENGTH,
+        within=(1, MAX_EPISODE_LENGTH),
     )
     rules: RuleSetName = setting(
         "rule set",

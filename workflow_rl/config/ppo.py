@@ -17,40 +17,37 @@ class PPOConfig:
     """How the policy is improved; the defaults are the documented form."""
 
     epochs: int = setting(
-        "passes over the batch at each update", "--epochs", default=4, low=1, high=10_000
+        "passes over the batch at each update", "--epochs", default=4, within=(1, 10_000)
     )
     minibatch_size: int | None = setting(
         "samples of a gradient step",
         "--minibatch-size",
         default=None,
-        low=1,
-        high=10**9,
+        within=(1, 10**9),
         unset="the batch in as many parts as minibatches says",
     )
     minibatches: int = setting(
         "gradient steps of an epoch, where minibatch_size does not say otherwise",
         "--minibatches",
         default=1,
-        low=1,
-        high=10**9,
+        within=(1, 10**9),
     )
     learning_rate: float = setting(
         "learning rate of Adam", "--learning-rate", default=0.002, above=0
     )
-    betas: tuple[float, float] = setting("Adam's betas", default=(0.9, 0.99), low=0, high=1)
+    betas: tuple[float, float] = setting("Adam's betas", default=(0.9, 0.99), within=(0, 1))
     adam_epsilon: float = setting("Adam's epsilon", default=1e-8, above=0)
-    gamma: float = setting("discount per step", "--gamma", default=0.99, low=0, high=1)
+    gamma: float = setting("discount per step", "--gamma", default=0.99, within=(0, 1))
     clip: float = setting("how far the probability ratio may move from 1", default=0.2, above=0)
-    value_weight: float = setting("weight of the critic's loss", default=0.5, low=0)
+    value_weight: float = setting("weight of the critic's loss", default=0.5, within=(0, None))
     entropy_weight: float = setting(
-        "weight of the entropy bonus", "--entropy-weight", default=0.01, low=0
+        "weight of the entropy bonus", "--entropy-weight", default=0.01, within=(0, None)
     )
     gae_lambda: float | None = setting(
         "generalised advantages with this lambda",
         "--gae-lambda",
         default=None,
-        low=0,
-        high=1,
+        within=(0, 1),
         unset="none: normalised Monte-Carlo returns minus the critic's value",
     )
     value_scale: float = setting(

@@ -122,8 +122,7 @@ SEED: Final = Setting(
     ("--seed",),
     0,
     basic=True,
-    low=0,
-    high=MAX_SEED,
+    within=(0, MAX_SEED),
     name="seed",
     hint=int,
 )

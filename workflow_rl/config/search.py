@@ -15,7 +15,7 @@ class SearchConfig:
     """How workflows are chosen and compared."""
 
     n_workflows: int = setting(
-        "workflows to try", "--n-workflows", default=20, basic=True, low=1, high=100_000
+        "workflows to try", "--n-workflows", default=20, basic=True, within=(1, 100_000)
     )
     strategy: StrategyName = setting(
         "how to pick the next workflow",
@@ -29,10 +29,13 @@ class SearchConfig:
         },
     )
     gp_beta: float = setting(
-        "weight of the uncertainty in the upper confidence bound", "--gp-beta", default=2.0, low=0
+        "weight of the uncertainty in the upper confidence bound",
+        "--gp-beta",
+        default=2.0,
+        within=(0, None),
     )
     initial_design: int = setting(
-        "first picks, spread out over all orders", "--initial-design", default=5, low=1, high=120
+        "first picks, spread out over all orders", "--initial-design", default=5, within=(1, 120)
     )
     warm_start: WarmStartName = setting(
         "what each training starts from",
@@ -47,8 +50,7 @@ class SearchConfig:
         "with common: updates of the base policy, trained on all orders at once",
         "--base-updates",
         default=800,
-        low=1,
-        high=10**7,
+        within=(1, 10**7),
     )
     polish: PolishName | None = setting(
         "which policy is trained further for the recommended workflow, and handed over",
@@ -64,24 +66,21 @@ class SearchConfig:
         "its further updates; 0: the best policy of the workflow's trials is handed over",
         "--polish-updates",
         default=None,
-        low=0,
-        high=10**7,
+        within=(0, 10**7),
         unset="20 of universal, 200 of documented",
     )
     score_games: int = setting(
         "fresh games against each red agent by which the policy that is handed over is scored",
         "--score-games",
         default=2_000,
-        low=2,
-        high=10**6,
+        within=(2, 10**6),
     )
     parallel_workflows: int = setting(
         "workflows trained side by side",
         "--parallel-workflows",
         default=1,
         basic=True,
-        low=1,
-        high=100_000,
+        within=(1, 100_000),
     )
     ordered_results: bool = setting(
         "wait for results in the order of picks, so that several at a time pick the same each time",
@@ -93,7 +92,6 @@ class SearchConfig:
         "end the search after so many episodes of all trainings and environments together",
         "--total-episodes",
         default=None,
-        low=1,
-        high=10**12,
+        within=(1, 10**12),
         unset="no limit",
     )

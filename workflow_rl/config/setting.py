@@ -5,7 +5,7 @@ A configuration declares its settings as fields of a frozen dataclass:
     @settings
     class GameConfig:
         episode_length: int = setting(
-            "steps of an episode", "--episode-length", default=100, low=1, high=1_000
+            "steps of an episode", "--episode-length", default=100, within=(1, 1_000)
         )
 
 From the type and the description come the check of the value and its sentence, the flag and its
@@ -52,9 +52,8 @@ class Setting:
     """Its flag on the command line, and other names of that flag; none if it has no flag."""
     default: Any
     _: KW_ONLY
-    low: float | None = None
-    """The least value allowed; of a list, of each of its parts."""
-    high: float | None = None
+    within: tuple[float, float | None] | None = None
+    """The least and the highest value allowed; of a list, of each of its parts."""
     above: float | None = None
     """What a value must be greater than, where there is no least one."""
     unset: str | None = None
@@ -111,7 +110,7 @@ class Setting:
         """What a value, or each part of a list, must be."""
         if self.part_type in (int, float):
             kind = "whole number" if self.part_type is int else "number"
-            return numbers_allowed(kind, self.low, self.high, self.above)
+            return numbers_allowed(kind, *(self.within or (None, None)), self.above)
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         return {bool: "True or False", str: "text"}.get(self.part_type, "a mapping of names")
@@ -197,7 +196,8 @@ class Setting:
                 return schema
 
     def _range(self) -> dict[str, float]:
-        bounds = {"ge": self.low, "le": self.high, "gt": self.above}
+        low, high = self.within or (None, None)
+        bounds = {"ge": low, "le": high, "gt": self.above}
         return {name: bound for name, bound in bounds.items() if bound is not None}
 
 

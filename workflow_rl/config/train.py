@@ -29,47 +29,41 @@ class TrainConfig:
         "--n-envs",
         default=200,
         basic=True,
-        low=1,
-        high=MAX_ENVS,
+        within=(1, MAX_ENVS),
     )
     update_steps: int | None = setting(
         "transitions per update, all environments together; at least n_envs",
         "--update-steps",
         default=None,
-        low=1,
-        high=_MOST,
+        within=(1, _MOST),
         unset="whole episodes of each",
     )
     update_episodes: int = setting(
         "episodes per environment of an update, where update_steps does not say otherwise",
         "--update-episodes",
         default=1,
-        low=1,
-        high=_MOST,
+        within=(1, _MOST),
     )
     max_episodes: int = setting(
         "episodes per environment at most",
         "--max-episodes",
         default=50,
         basic=True,
-        low=1,
-        high=_MOST,
+        within=(1, _MOST),
     )
     min_updates: int = setting(
         "updates before compliance may end a training, at most max_episodes",
         *("--min-updates", "--min-episodes"),
         default=_MIN_UPDATES,
         basic=True,
-        low=1,
-        high=_MOST,
+        within=(1, _MOST),
         former=("min_episodes",),
     )
     compliance_threshold: float = setting(
         "mean compliance of an update's episodes that ends a training, 0 to 1",
         "--compliance-threshold",
         default=0.95,
-        low=0,
-        high=1,
+        within=(0, 1),
     )
     compliance_view: ViewName = setting(
         "by which view compliance is trained and judged",
@@ -87,7 +81,7 @@ class TrainConfig:
         "that weight, in reward per episode; with adaptive its start",
         "--alignment-lambda",
         default=30.0,
-        low=0,
+        within=(0, None),
     )
     stop_at: StopName = setting(
         "when a training ends",
@@ -103,8 +97,7 @@ class TrainConfig:
         "earlier rollouts kept in each update's batch",
         "--replay-rollouts",
         default=0,
-        low=0,
-        high=1_000,
+        within=(0, 1_000),
     )
     units: str | Groups = setting(
         "what a workflow orders: types (the five kinds), hosts, subnets, any (to train on: drawn "
@@ -129,7 +122,7 @@ class TrainConfig:
         "the first half of the training",
         "--removal-bonus",
         default=0.0,
-        low=0,
+        within=(0, None),
     )
     conditioned: bool = setting("whether the policy is shown the order", default=True)
     order_encoding: OrderEncodingName | None = setting(
@@ -157,8 +150,7 @@ class TrainConfig:
         "units of the hidden layers, e.g. 64,64",
         "--hidden",
         default=(64, 64),
-        low=1,
-        high=65_536,
+        within=(1, 65_536),
         called="units of a hidden layer",
     )
     action_space: ActionSpaceName = setting(
@@ -175,8 +167,7 @@ class TrainConfig:
         "updates after which the policy is kept each time; 0: only the best and the last",
         "--snapshot-every",
         default=0,
-        low=0,
-        high=_MOST,
+        within=(0, _MOST),
     )
 
     def __post_init__(self) -> None:

@@ -96,7 +96,7 @@ def test_other_data_is_one_sentence(data: dict[str, object]) -> None:
 def test_the_order_of_a_comparison_is_the_documented_one() -> None:
     named = "op_server > enterprise > op_host > user > defender"
     assert TYPES.format(ComparisonConfig().order) == named
-    assert setting_fields(ComparisonConfig)["order"].high == NUM_ORDERS - 1
+    assert setting_fields(ComparisonConfig)["order"].within == (0, NUM_ORDERS - 1)
 
 
 def test_an_unknown_key_is_refused_in_a_sentence() -> None:
