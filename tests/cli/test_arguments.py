@@ -1,6 +1,7 @@
 """Flags are made from settings: every one is there, with the default and the names it has."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,65 +34,35 @@ from workflow_rl.config import (
     setting_fields,
 )
 
-COMMANDS: dict[str, dict[str, Any]] = {  # what each takes, with what is so without a flag
-    "search": {
-        "game": GameConfig(),
-        "train": TrainConfig(),
-        "ppo": PPO_FORMS[DEFAULT_PPO],
-        "search": SearchConfig(),
-        "backend": BackendConfig(),
-        "execution": Execution(),
-    },
-    "train": {
-        "game": GameConfig(),
-        "train": TrainConfig(),
-        "ppo": PPO_FORMS[DEFAULT_PPO],
-        "backend": BackendConfig(),
-    },
-    "landscape": {
-        "game": GameConfig(),
-        "train": TrainConfig(stop_at="budget"),
-        "ppo": PPO_FORMS[DEFAULT_PPO],
-        "backend": BackendConfig(),
-        "execution": Execution(),
-    },
+EVERYWHERE: list[Any] = [GameConfig(), PPO_FORMS[DEFAULT_PPO], BackendConfig()]
+COMMANDS: dict[str, list[Any]] = {  # what each takes, with what is so without a flag
+    "search": [*EVERYWHERE, TrainConfig(), SearchConfig(), Execution()],
+    "train": [*EVERYWHERE, TrainConfig()],
+    "landscape": [*EVERYWHERE, TrainConfig(stop_at="budget"), Execution()],
 }
-
-
-def parser_of(command: str) -> argparse.ArgumentParser:
-    for action in build_parser()._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return action.choices[command]  # type: ignore[no-any-return]
-    raise AssertionError(command)
 
 
 def helps(command: str) -> dict[str, str]:
     """The help of every flag, by each of its names."""
-    actions = parser_of(command)._actions
+    actions = build_parser().commands[command]._actions
     return {name: action.help or "" for action in actions for name in action.option_strings}
 
 
-def flagged(config: Any) -> list[tuple[Setting, Any]]:
-    fields = setting_fields(type(config))
-    return [(f, getattr(config, n)) for n, f in fields.items() if f.flags]
+def flagged(*configs: Any) -> list[tuple[Setting, Any]]:
+    """The settings with flags of configurations, each with its value there."""
+    fields = [(field, c) for c in configs for field in setting_fields(type(c)).values()]
+    return [(field, getattr(config, field.name)) for field, config in fields if field.flags]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_setting_with_a_flag_has_it_with_all_names_and_its_default(command: str) -> None:
+def test_every_setting_with_a_flag_has_it_with_names_choices_and_default(command: str) -> None:
     shown = helps(command)
-    for config in COMMANDS[command].values():
-        for field, default in flagged(config):
-            for name in field.flags:
-                assert shown[name].startswith(field.text)
-                assert f"(default: {field.shown(default)}" in shown[name]
-                assert shown[name].count("(default: ") == 1
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_name_to_choose_from_is_offered_in_help(command: str) -> None:
-    shown = helps(command)
-    fields = [f for config in COMMANDS[command].values() for f, _ in flagged(config)]
-    for field in [*fields, PRESET, PPO_FORM]:
+    for field, default in flagged(*COMMANDS[command]):
+        for name in field.flags:
+            assert shown[name].startswith(field.text)
+            assert f"(default: {field.shown(default)}" in shown[name]
+            assert shown[name].count("(default: ") == 1
+    for field in [PRESET, PPO_FORM, *(field for field, _ in flagged(*COMMANDS[command]))]:
         for choice in field.choices:
             assert choice in shown[field.flags[0]].partition("(default: ")[0]
 
@@ -100,8 +71,7 @@ def test_the_comparison_has_the_flags_of_its_settings() -> None:
     shown = helps("compare-updates")
     for field, _ in flagged(ComparisonConfig()):
         for name in field.flags:
-            for choice in field.choices:
-                assert choice in shown[name]
+            assert all(choice in shown[name] for choice in field.choices)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -112,7 +82,7 @@ def test_without_flags_nothing_is_set_and_the_defaults_count(command: str) -> No
     assert execution_of(args) == Execution()
 
 
-@given(field=st.sampled_from([f for c in COMMANDS["search"].values() for f, _ in flagged(c)]))
+@given(field=st.sampled_from([field for field, _ in flagged(*COMMANDS["search"])]))
 def test_a_flag_that_is_given_its_default_reads_as_the_fields_default(field: Setting) -> None:
     parser = argparse.ArgumentParser()
     add_setting(parser, field)
@@ -124,34 +94,23 @@ def test_a_flag_that_is_given_its_default_reads_as_the_fields_default(field: Set
             assert field.check(getattr(args, field.name)) == field.default
 
 
+LENGTH = ("--episode-length", "--max-steps")
+
+
 @pytest.mark.parametrize(
-    ("command", "names"),
+    ("command", "names", "dest"),
     [
-        ("search", ("--episode-length", "--max-steps")),
-        ("train", ("--episode-length", "--max-steps")),
-        ("landscape", ("--episode-length", "--max-steps")),
-        ("search", ("--min-updates", "--min-episodes")),
+        *((command, LENGTH, "game.episode_length") for command in COMMANDS),
+        ("search", ("--min-updates", "--min-episodes"), "train.min_updates"),
+        ("play", LENGTH, "episode_length"),
+        ("select somewhere", (*LENGTH, "--steps"), "steps"),
+        ("replay somewhere", (*LENGTH, "--steps"), "steps"),
     ],
 )
-def test_a_flags_names_mean_the_same(command: str, names: tuple[str, ...]) -> None:
-    configs = [experiment_config(build_parser().parse_args([command, n, "4"])) for n in names]
-    assert all(config == configs[0] != ExperimentConfig() for config in configs)
-
-
-@pytest.mark.parametrize("command", ["select somewhere", "replay somewhere"])
-@pytest.mark.parametrize("name", ["--episode-length", "--steps", "--max-steps"])
-def test_an_episodes_length_has_one_name_everywhere(command: str, name: str) -> None:
-    assert build_parser().parse_args([*command.split(), name, "30"]).steps == 30
-
-
-@pytest.mark.parametrize("name", ["--episode-length", "--max-steps"])
-def test_play_takes_the_length_by_both_names(name: str) -> None:
-    assert build_parser().parse_args(["play", name, "30"]).episode_length == 30
-
-
-@pytest.mark.parametrize("name", ["--episode-length", "--steps"])
-def test_evaluate_takes_lengths_by_both_names(name: str) -> None:
-    assert build_parser().parse_args(["evaluate", "greedy", name, "30,50"]).steps == [30, 50]
+def test_a_flags_names_mean_the_same(command: str, names: tuple[str, ...], dest: str) -> None:
+    for name in names:
+        args = build_parser().parse_args([*command.split(), name, "4"])
+        assert vars(args)[dest] == 4
 
 
 # --- lists
@@ -159,17 +118,14 @@ def test_evaluate_takes_lengths_by_both_names(name: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["--reward-thresholds=-200,-50.5"],
-        ["--reward-thresholds", "-200,-50.5"],
-        ["--reward-thresholds", "-200", "-50.5"],
-        ["--reward-thresholds", "-2e2,-50.5", "--seed", "3"],
-        ["--reward-thresholds", " -200 , -50.5"],
-    ],
+    [["-200,-50.5"], ["-200", "-50.5"], ["-2e2,-50.5", "--seed", "3"], [" -200 , -50.5"]],
 )
 def test_negative_numbers_can_be_listed_in_every_way(words: list[str]) -> None:
-    args = build_parser().parse_args(["compare-updates", *words])
+    flag = "--reward-thresholds"
+    args = build_parser().parse_args(["compare-updates", flag, *words])
     assert args.reward_thresholds == [-200.0, -50.5]
+    args = build_parser().parse_args(["compare-updates", f"{flag}={words[0]}"])
+    assert args.reward_thresholds[0] == -200.0
 
 
 @pytest.mark.parametrize("text", ["64,32", "64x32", " 64, 32 ", "64,32,"])
@@ -178,25 +134,20 @@ def test_hidden_layers_can_be_listed_with_commas_or_x(text: str) -> None:
     assert config.train.hidden == (64, 32)
 
 
-@pytest.mark.parametrize("words", [["30,100"], ["30", "100"]])
-def test_lengths_of_live_play_can_be_listed_with_commas_or_spaces(words: list[str]) -> None:
-    args = build_parser().parse_args(["parity", "--live", "--episode-length", *words])
-    assert args.episode_length == [30, 100]
-
-
-@pytest.mark.parametrize("words", [["random,busy"], ["random", "busy"]])
-def test_blues_of_live_play_can_be_listed_with_commas_or_spaces(words: list[str]) -> None:
-    assert build_parser().parse_args(["parity", "--live", "--blue", *words]).blue == [
-        "random",
-        "busy",
-    ]
-
-
-def test_a_file_with_a_comma_in_its_name_is_one_blue(tmp_path: Any) -> None:
-    file = tmp_path / "a,b.safetensors"
+def test_lists_are_written_with_commas_or_spaces(tmp_path: Path) -> None:
+    file = tmp_path / "a,b.safetensors"  # a comma in a name divides nothing
     file.touch()
-    args = build_parser().parse_args(["parity", "--live", "--blue", str(file), "busy"])
-    assert args.blue == [str(file), "busy"]
+
+    def read(words: str) -> argparse.Namespace:
+        return build_parser().parse_args(words.split())
+
+    for words in ("30,100", "30 100"):
+        assert read(f"parity --live --episode-length {words}").episode_length == [30, 100]
+    for words in ("random,busy", "random busy"):
+        assert read(f"parity --live --blue {words}").blue == ["random", "busy"]
+    assert read(f"parity --live --blue {file} busy").blue == [str(file), "busy"]
+    for name in ("--episode-length", "--steps"):
+        assert read(f"evaluate greedy {name} 30,50").steps == [30, 50]
 
 
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))

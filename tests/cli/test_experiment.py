@@ -1,21 +1,56 @@
+"""What flags and `--config FILE` ask for: a flag wins over the file, the file over the preset."""
+
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from tests.cli.run import refusal, run_here
+from tests.runs.toy import assert_same, the_run
 from workflow_rl.cli import build_parser
 from workflow_rl.cli.experiment import experiment_config, refuse_other_settings
 from workflow_rl.config import (
     PRESETS,
+    SECTIONS,
     ExperimentConfig,
-    GameConfig,
-    PPOConfig,
     PresetName,
-    SearchConfig,
     TrainConfig,
+    setting_fields,
 )
 from workflow_rl.errors import InvalidInputError
 
+TRAINING = ("search", "train", "landscape")
+TOY = """
+seed = 3
+[game]
+red_agent = "meander"
+episode_length = 20
+[train]
+n_envs = 6
+max_episodes = 2
+hidden = [8]
+[search]
+n_workflows = 2
+base_updates = 2
+polish_updates = 1
+score_games = 5
+"""
+TOY_FLAGS = (
+    "--seed 3 --red-agent meander --max-steps 20 --n-envs 6 --max-episodes 2 --hidden 8 "
+    "--n-workflows 2 --base-updates 2 --polish-updates 1 --score-games 5"
+)
 
-def parsed(*flags: str) -> ExperimentConfig:
-    return experiment_config(build_parser().parse_args(["search", *flags]))
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lab.toml").write_text(TOY)
+    return tmp_path
+
+
+def parsed(flags: str = "", command: str = "search") -> ExperimentConfig:
+    return experiment_config(build_parser().parse_args([command, *flags.split()]))
 
 
 # --- what the flags mean
@@ -34,98 +69,163 @@ def test_no_flags_are_the_documented_defaults() -> None:
 
 def test_the_documented_examples_mean_what_they_say() -> None:
     first = "--n-envs 200 --n-workflows 20 --max-episodes 50 --min-episodes 5 --red-agent bline"
-    assert parsed(*first.split()) == ExperimentConfig()
+    assert parsed(first) == ExperimentConfig()
     for envs, longest, least in ((50, 100, 10), (500, 20, 3)):
         flags = f"--n-envs {envs} --max-episodes {longest} --min-episodes {least}"
-        assert parsed(*flags.split()) == ExperimentConfig(
+        assert parsed(flags) == ExperimentConfig(
             train=TrainConfig(n_envs=envs, max_episodes=longest, min_updates=least)
         )
 
 
+def test_every_flag_reaches_its_field() -> None:
+    given: dict[str, dict[str, Any]] = {
+        "game": {"red_agent": "mixed", "rules": "competition", "episode_length": 30},
+        "train": {"n_envs": 4, "max_episodes": 9, "min_updates": 2, "update_steps": 60},
+        "ppo": {"epochs": 3, "minibatch_size": 50, "gamma": 0.9, "gae_lambda": 0.8},
+        "search": {"strategy": "random", "gp_beta": 1.5, "warm_start": "nearest"},
+        "backend": {"max_restarts": 3},
+    }
+    given["game"] |= {"observation": "cardiff", "green_agent": "active"}
+    given["train"] |= {"compliance_threshold": 0.8, "compliance_view": "true", "hidden": (32, 16)}
+    given["search"] |= {"polish_updates": 0, "ordered_results": True, "total_episodes": 99}
+    words = ["--ppo", "documented", "--seed", "13"]
+    for section, changes in given.items():
+        for name, value in changes.items():
+            field = setting_fields(SECTIONS[section])[name]
+            words += [field.flags[0], *([] if value is True else [field.shown(value)])]
+    assert parsed(" ".join(words)) == ExperimentConfig.preset(
+        "parallel200", form="documented", seed=13, **given
+    )
+
+
 @pytest.mark.parametrize("spelling", ["meander", "RedMeanderAgent", "REDMEANDERAGENT"])
 def test_a_red_agent_goes_by_either_spelling(spelling: str) -> None:
-    assert parsed("--red-agent", spelling).game.red_agent == "meander"
-
-
-def test_every_flag_reaches_its_field() -> None:
-    flags = (
-        "--red-agent mixed --rules competition --observation cardiff --green-agent active "
-        "--episode-length 30 --n-envs 4 --max-episodes 9 --min-updates 2 --update-steps 60 "
-        "--compliance-threshold 0.8 --compliance-view true --alignment fixed "
-        "--alignment-lambda 12.5 --stop-at budget --replay-rollouts 2 --hidden 32,16 "
-        "--ppo documented --epochs 3 --minibatch-size 50 --learning-rate 0.01 --gamma 0.9 "
-        "--gae-lambda 0.8 --entropy-weight 0.02 --n-workflows 7 --strategy random --gp-beta 1.5 "
-        "--initial-design 3 --warm-start nearest --base-updates 11 --polish-updates 0 "
-        "--parallel-workflows 2 --ordered-results --total-episodes 99 --seed 13"
-    )
-    assert parsed(*flags.split()) == ExperimentConfig(
-        game=GameConfig(
-            red_agent="mixed",
-            rules="competition",
-            observation="cardiff",
-            green_agent="active",
-            episode_length=30,
-        ),
-        ppo=PPOConfig(
-            epochs=3,
-            minibatch_size=50,
-            learning_rate=0.01,
-            gamma=0.9,
-            gae_lambda=0.8,
-            entropy_weight=0.02,
-        ),
-        train=TrainConfig(
-            n_envs=4,
-            max_episodes=9,
-            min_updates=2,
-            update_steps=60,
-            compliance_threshold=0.8,
-            compliance_view="true",
-            alignment="fixed",
-            alignment_lambda=12.5,
-            stop_at="budget",
-            replay_rollouts=2,
-            hidden=(32, 16),
-        ),
-        search=SearchConfig(
-            n_workflows=7,
-            strategy="random",
-            gp_beta=1.5,
-            initial_design=3,
-            warm_start="nearest",
-            base_updates=11,
-            polish_updates=0,
-            parallel_workflows=2,
-            ordered_results=True,
-            total_episodes=99,
-        ),
-        seed=13,
-    )
+    assert parsed(f"--red-agent {spelling}").game.red_agent == "meander"
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_is_the_same_from_python(preset: PresetName) -> None:
-    assert parsed("--preset", preset) == ExperimentConfig.preset(preset)
+    assert parsed(f"--preset {preset}") == ExperimentConfig.preset(preset)
 
 
 def test_an_explicit_flag_wins_over_the_preset() -> None:
-    assert parsed("--preset", "parallel25", "--n-envs", "30").train.n_envs == 30
-    assert parsed("--preset", "parallel25", "--min-episodes", "3").train.min_updates == 3
-    assert parsed("--preset", "hybrid", "--update-steps", "700").train.update_steps == 700
-    assert parsed("--preset", "original", "--epochs", "2").ppo.epochs == 2
-    assert parsed("--preset", "standard", "--minibatch-size", "32").ppo.minibatch_size == 32
-    for value in ("200", "50"):  # also when it is the default
-        assert parsed("--preset", "parallel25", "--n-envs", value).train.n_envs == int(value)
+    assert parsed("--preset parallel25 --n-envs 30").train.n_envs == 30
+    assert parsed("--preset parallel25 --n-envs 200").train.n_envs == 200  # also the default
+    assert parsed("--preset parallel25 --min-episodes 3").train.min_updates == 3
+    assert parsed("--preset hybrid --update-steps 700").train.update_steps == 700
+    assert parsed("--preset original --epochs 2").ppo.epochs == 2
+    assert parsed("--preset standard --minibatch-size 32").ppo.minibatch_size == 32
 
 
-@pytest.mark.parametrize(("preset", "least"), [("parallel200", 5), ("parallel25", 10)])
-def test_a_short_training_needs_no_flag_for_its_least_length(preset: str, least: int) -> None:
-    for longest in (1, 4, 40):
-        train = parsed("--preset", preset, "--max-episodes", str(longest)).train
-        assert (train.max_episodes, train.min_updates) == (longest, min(longest, least))
+# --- files
 
 
-# --- beside --resume
+@pytest.mark.parametrize("command", TRAINING)
+def test_flags_win_over_the_file_and_the_file_over_the_preset(command: str, here: Path) -> None:
+    (here / "lab.toml").write_text(f'preset = "hybrid"\n{TOY}')
+    given: dict[str, Any] = {
+        "game": {"red_agent": "meander", "episode_length": 20},
+        "train": {"n_envs": 6, "max_episodes": 2, "hidden": (8,), "update_episodes": 1},
+        "search": {"n_workflows": 2, "base_updates": 2, "polish_updates": 1, "score_games": 5},
+    }
+    one_each = "--config lab.toml --update-episodes 1"  # of the preset there are five
+    assert parsed(one_each, command) == ExperimentConfig.preset("hybrid", seed=3, **given)
+    given["train"]["n_envs"] = 9
+    assert parsed(f"{one_each} --n-envs 9 --seed 0 --ppo modern", command) == (
+        ExperimentConfig.preset("hybrid", form="modern", **given)
+    )
+    other = parsed("--config lab.toml --preset episode", command)
+    assert other.train.update_episodes == 1
+
+
+def test_a_search_is_the_same_by_flags_by_a_file_and_by_its_own_run(here: Path) -> None:
+    quiet = ("search", "--no-report", "--checkpoint-dir")
+    run_here(*quiet, "flags", *TOY_FLAGS.split(), cwd=here)
+    run_here(*quiet, "file", "--config", "lab.toml", cwd=here)
+    noted = the_run(here / "file") / "experiment_config.json"
+    run_here(*quiet, "again", "--config", str(noted), cwd=here)
+    assert_same(the_run(here / "flags"), the_run(here / "file"))
+    assert_same(the_run(here / "file"), the_run(here / "again"))
+
+
+def test_a_training_begun_again_follows_the_same_workflow(here: Path) -> None:
+    order = "user,op_server,enterprise,op_host,defender"
+    run_here("train", "--config", "lab.toml", "--workflow", order, cwd=here)
+    noted = the_run(here / "logs") / "experiment_config.json"
+    run_here("train", "--config", str(noted), "--checkpoint-dir", "again", cwd=here)
+    first, again = (the_run(here / name) / "policies" for name in ("logs", "again"))
+    for file in first.iterdir():
+        assert file.read_bytes() == (again / file.name).read_bytes()
+
+
+def test_a_landscape_by_playing_begun_again_is_the_same(here: Path) -> None:
+    flags = "--policy universal --games 3 --max-steps 5 --seeds 2 --seed 7"
+    run_here("landscape", *flags.split(), cwd=here)
+    noted = the_run(here / "logs") / "experiment_config.json"
+    run_here("landscape", "--config", str(noted), "--checkpoint-dir", "again", cwd=here)
+    first, again = (
+        json.loads((the_run(here / name) / "landscape.json").read_text())
+        for name in ("logs", "again")
+    )
+    assert first["orders"] == again["orders"]
+    assert again["seeds"] == [7, 8]
+
+
+def test_a_landscape_trains_to_its_budget_unless_flag_or_file_says_otherwise(here: Path) -> None:
+    def stops(flags: str = "") -> str:
+        args = build_parser().parse_args(["landscape", *flags.split()])
+        return experiment_config(args, train={"stop_at": "budget"}).train.stop_at
+
+    (here / "b.toml").write_text('[train]\nstop_at = "compliance"')
+    assert stops() == stops("--config lab.toml") == "budget"
+    assert stops("--config b.toml") == TrainConfig().stop_at == "compliance"
+    assert stops("--config b.toml --stop-at budget") == "budget"
+
+
+@pytest.mark.parametrize("command", [*TRAINING, "compare-updates"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "there is no file lab.toml"),
+        ("=", "lab.toml is not TOML: "),
+        ("[training]", "lab.toml: there is no section or setting 'training': there are preset"),
+        ("[game]\nspeed = 3", "lab.toml: game has no setting 'speed': there are red_agent"),
+        ("[game]\nepisode_length = 'x'", "lab.toml: game.episode_length: episode_length must be"),
+        ("[plan]\nspeed = 3", "lab.toml: plan has no setting 'speed'"),
+    ],
+)
+def test_a_wrong_file_is_one_sentence_and_writes_nothing(
+    command: str, text: str | None, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if text is None:
+        (here / "lab.toml").unlink()
+    else:
+        (here / "lab.toml").write_text(text)
+    assert said in refusal([command, "--config", "lab.toml"], capsys, here)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("search --config one.toml", "one policy without a workflow: use `workflow-rl train`"),
+        ("train --config one.toml --workflow user", "leave out --workflow"),
+        ("search --config run.json --preset hybrid", "every setting of a run: leave out --preset"),
+        ("train --config run.json --ppo modern", "every setting of a run: leave out --ppo"),
+        ("search --config few.toml --update-episodes 2", "never update"),
+        ("search --config few.toml --update-episodes 2", "(with the settings of few.toml)"),
+    ],
+)
+def test_what_does_not_go_with_a_file_is_refused(
+    words: str, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "one.toml").write_text("[train]\nconditioned = false")
+    noted = {"purpose": "train", "config": ExperimentConfig().as_json()}
+    (here / "run.json").write_text(json.dumps(noted))
+    (here / "few.toml").write_text("[train]\nmax_episodes = 1")
+    assert said in refusal(words.split(), capsys, here)
+
+
+# --- together with --resume
 
 
 def others(flags: str, config: ExperimentConfig) -> str:
@@ -149,10 +249,11 @@ def others(flags: str, config: ExperimentConfig) -> str:
     ],
 )
 def test_the_flags_a_run_was_begun_with_are_accepted_again(flags: str) -> None:
-    assert others(flags, parsed(*flags.split())) == ""
+    begun = parsed(flags)
+    assert others(flags, begun) == ""
     for flag in flags.split("--")[1:]:
         if not flag.startswith(("preset", "ppo")):
-            assert others(f"--{flag}", parsed(*flags.split())) == ""
+            assert others(f"--{flag}", begun) == ""
 
 
 @pytest.mark.parametrize(
@@ -170,5 +271,4 @@ def test_the_flags_a_run_was_begun_with_are_accepted_again(flags: str) -> None:
     ],
 )
 def test_flags_that_say_something_else_are_named(flags: str, named: str) -> None:
-    begun = parsed("--preset", "parallel25", "--n-envs", "30", "--seed", "3")
-    assert others(flags, begun) == named
+    assert others(flags, parsed("--preset parallel25 --n-envs 30 --seed 3")) == named

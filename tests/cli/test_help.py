@@ -11,21 +11,14 @@ import pytest
 
 import workflow_rl
 from workflow_rl.cli import build_parser, main
-from workflow_rl.cli.arguments import Parser, is_basic
+from workflow_rl.cli.arguments import is_basic
 
 ROOT = Path(workflow_rl.__file__).parent.parent
 SCRIPT = ROOT / "workflow_rl" / "parallel_train_workflow_rl.py"
 
 
-def parsers() -> dict[str, Parser]:
-    """Every command's parser; without a name that of all."""
-    whole = build_parser()
-    (commands,) = (a for a in whole._actions if isinstance(a, argparse._SubParsersAction))
-    return {"": whole} | {n: p for n, p in commands.choices.items() if n != "bench"}
-
-
-PARSERS = parsers()
-COMMANDS = [name for name in PARSERS if name]
+COMMANDS = build_parser().commands
+PARSERS = {"": build_parser(), **COMMANDS}
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from tests.parity.fixtures import MAIN_BLINE
 from tests.playbook.runs import finished
 from workflow_rl.agents.policy import POLICY_KIND
 from workflow_rl.cli import main
-from workflow_rl.config import stored
+from workflow_rl.cli.arguments import SEED
+from workflow_rl.config import PPO_FORM, PRESET, SECTIONS, Execution, setting_fields, stored
 from workflow_rl.files import save_arrays
 from workflow_rl.scenario.tables import HOST_NAMES
 
@@ -23,41 +25,32 @@ TYPES = "'op_server > enterprise > op_host > user > defender'"
 PLAYED = "landscape --policy universal --games 4 --max-steps 10"
 LONG = "x" * 5_000
 
-SETTINGS = {
-    "search --preset fast": "unknown preset 'fast': choose one of episode, hybrid, minibatch",
-    "search --ppo newest": "unknown form of PPO 'newest': choose one of tuned, documented, modern",
-    "search --strategy luck": "unknown strategy 'luck': choose one of gp-ucb, random, round-robin",
-    "search --warm-start hot": "unknown warm start 'hot': choose one of common, universal",
-    "search --alignment sometimes": "choose one of adaptive, fixed",
-    "search --compliance-view blurred": "choose one of observed, true",
-    "search --stop-at noon": "choose one of compliance, budget",
-    "search --red-agent nobody": "choose one of bline, meander, sleep, mixed",
-    "search --rules house": "choose one of main, competition",
-    "search --observation all": "choose one of challenge, cardiff",
-    "search --green-agent busy": "choose one of sleep, active",
-    "search --compliance-threshold 1.5": "compliance_threshold must be a number from 0 to 1",
-    "search --compliance-threshold -0.1": "compliance_threshold must be a number from 0 to 1",
-    "search --compliance-threshold nan": "compliance_threshold must be a number from 0 to 1",
-    "search --alignment-lambda inf": "alignment_lambda must be a number of 0 or more",
-    "search --gp-beta -1": "gp_beta must be a number of 0 or more",
-    "search --n-envs 0": "n_envs must be a whole number from 1",
-    "search --max-episodes 0": "max_episodes must be a whole number from 1",
+
+def wrong_values() -> Iterator[tuple[str, str]]:
+    """A wrong value for each flag of a setting, and what is said of it."""
+    kinds = (*SECTIONS.values(), Execution)
+    fields = [field for kind in kinds for field in setting_fields(kind).values() if field.flags]
+    for field in (PRESET, PPO_FORM, SEED, *fields):
+        if field.choices:
+            yield f"search {field.flags[0]} nobody", f" 'nobody': choose {field.allowed}"
+        elif field.part_type in (int, float):
+            low, high = field.within or (field.above, None)
+            assert low is not None
+            beyond = [low - 1] if high is None else [low - 1, high + 1]
+            for value in [*beyond, *(["nan", "inf"] if field.part_type is float else [])]:
+                yield f"search {field.flags[0]} {value}", f" must be {field.allowed}, not "
+
+
+SETTINGS = dict(wrong_values())
+COMBINED = {
     "search --max-episodes 6 --min-episodes 7": "min_updates must be a whole number from 1 to 6",
-    "search --max-steps 0": "episode_length must be a whole number from 1",
     "search --update-steps 10": "update_steps must be a whole number from 200",
-    "search --learning-rate 0": "learning_rate must be a number above 0",
-    "search --hidden 0": "units of a hidden layer must be a whole number from 1",
-    "search --initial-design 121": "initial_design must be a whole number from 1 to 120",
-    "search --seed -1": "seed must be a whole number from 0",
     "search --max-episodes 1 --update-steps 12000": "this would never finish an episode",
     "search --n-envs 1 --update-steps 20000": "this would never update: 50 episodes of 100 steps",
     "search --preset original": "one policy without a workflow: use `workflow-rl train`",
     "landscape --preset original": "one policy without a workflow: choose others",
     f"train --workflow {TYPES} --preset original": "train one policy without a workflow",
-    "train --vector carrier-pigeon": "shared, pipes, serial",
     "train --vector pipes --vector-mode async": "the vector mode async goes with",
-    "train --env-workers 0": "env_workers must be a whole number from 1",
-    "train --step-timeout -1": "above 0",
     "train --vector-mode async --action-space cardiff": "goes with the vector mode sync only",
     "search --backend cyborg --cyborg-path .": "CybORG",
     "train --backend cyborg --cyborg-path .": "CybORG",
@@ -84,7 +77,6 @@ EXECUTION = {
     }.items()
 } | {
     "search --executor serial --parallel-workflows 2": "serial trains one workflow at a time",
-    "search --time-limit nan": "--time-limit must be a number above 0",
     "search --time-limit 9": "a time limit needs trainings outside of this process",
     "train --checkpoint-dir /dev/null/x": "no run directory can be",
     "train --resume nowhere": "nowhere is not a run directory",
@@ -221,7 +213,7 @@ RUNS = (
     }
     | {f"{command} --output {LONG}": "" for command in ("evaluate sleep", "report exp")}
 )
-CASES = SETTINGS | EXECUTION | ORDERS | PLAYING | RUNS
+CASES = COMBINED | EXECUTION | ORDERS | PLAYING | RUNS
 
 
 @pytest.fixture
@@ -241,6 +233,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     save_arrays(tmp_path / "blind", POLICY_KIND, dict(weights(52, 145)), blind)
     save_arrays(tmp_path / "old", POLICY_KIND, dict(weights(52, 145)), {"conditioned": False})
     return tmp_path
+
+
+@pytest.mark.parametrize("words", SETTINGS)
+def test_a_wrong_value_is_one_sentence(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert SETTINGS[words] in refusal(words.split(), capsys, tmp_path)
 
 
 @pytest.mark.parametrize("words", CASES, ids=lambda words: words[:60])

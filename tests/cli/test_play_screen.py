@@ -1,8 +1,10 @@
 """Playing at a terminal: the full-screen application, by keys and typed words."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from prompt_toolkit.data_structures import Size
@@ -16,16 +18,8 @@ from workflow_rl.envs.episode import Episode
 from workflow_rl.scenario.actions import SLEEP
 from workflow_rl.scenario.tables import HOST_NAMES
 
-RIGHT, LEFT, HOME, END, ENTER, TAB, CTRL_C, BACKSPACE = (
-    "\x1b[C",
-    "\x1b[D",
-    "\x1b[H",
-    "\x1b[F",
-    "\r",
-    "\t",
-    "\x03",
-    "\x7f",
-)
+RIGHT, LEFT, HOME, END = "\x1b[C", "\x1b[D", "\x1b[H", "\x1b[F"
+ENTER, TAB, CTRL_C, BACKSPACE = "\r", "\t", "\x03", "\x7f"
 
 
 class Output(DummyOutput):
@@ -68,191 +62,156 @@ class Screen:
 
 
 @asynccontextmanager
-async def open_screen_at(episode: Episode, shown: str) -> AsyncIterator[Screen]:
+async def open_screen(episode: Episode, left_by: str = CTRL_C) -> AsyncIterator[Screen]:
     with create_pipe_input() as keyboard:
         screen = Screen(episode, keyboard)
         running = asyncio.create_task(screen.app.run_async())
-        await screen.shows(shown)
+        await screen.shows(f"step {episode.position} of")
         yield screen
-        keyboard.send_text(CTRL_C)
+        keyboard.send_text(left_by)
         await asyncio.wait_for(running, 10)
 
 
-@asynccontextmanager
-async def open_screen(episode: Episode) -> AsyncIterator[Screen]:
-    async with open_screen_at(episode, "step 0 of") as screen:
-        yield screen
+def played(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Makes a test of a coroutine."""
+    return functools.wraps(test)(lambda *args, **given: asyncio.run(test(*args, **given)))
 
 
-def test_arrows_walk_through_time() -> None:
-    async def session() -> None:
-        episode = new_episode()
-        for _ in range(5):
-            episode.act(SLEEP)
-        episode.go_to(0)
-        async with open_screen(episode) as screen:
-            start = screen.lines
-            await screen.press(RIGHT, shows="step 1 of 100")
-            await screen.press(RIGHT, RIGHT, RIGHT, shows="step 4 of 100")
-            fourth = screen.lines
-            await screen.press(LEFT, shows="step 3 of 100")
-            await screen.press(HOME, shows="step 0 of 100")
-            assert screen.lines == start
-            await screen.press(RIGHT * 4, shows="step 4 of 100")
-            assert screen.lines == fourth
-            await screen.press(ENTER, shows="step 5 of 100")  # nothing typed: on in time
-            await screen.press(HOME, LEFT, shows="step 0 of 100")
-        assert (episode.position, episode.length) == (0, 5)
-
-    asyncio.run(session())
+@played
+async def test_arrows_walk_through_time() -> None:
+    episode = new_episode()
+    for _ in range(5):
+        episode.act(SLEEP)
+    episode.go_to(0)
+    async with open_screen(episode) as screen:
+        start = screen.lines
+        await screen.press(RIGHT, shows="step 1 of 100")
+        await screen.press(RIGHT, RIGHT, RIGHT, shows="step 4 of 100")
+        fourth = screen.lines
+        await screen.press(LEFT, shows="step 3 of 100")
+        await screen.press(HOME, shows="step 0 of 100")
+        assert screen.lines == start
+        await screen.press(RIGHT * 4, shows="step 4 of 100")
+        assert screen.lines == fourth
+        await screen.press(ENTER, shows="step 5 of 100")  # nothing typed: on in time
+        await screen.press(HOME, LEFT, shows="step 0 of 100")
+    assert (episode.position, episode.length) == (0, 5)
 
 
-def test_nothing_is_played_that_was_not_typed() -> None:
-    async def session() -> None:
-        episode = new_episode()
-        async with open_screen(episode) as screen:
-            await screen.press(RIGHT, shows="nothing was played after this: type an action")
-            await screen.press(ENTER, END, RIGHT, ENTER, shows="such as Sleep")
-            assert (episode.position, episode.length) == (0, 0)
-            await screen.press("Sleep", ENTER, shows="step 1 of 100")
-            assert "nothing was played" not in "\n".join(screen.lines)
-
-    asyncio.run(session())
+@played
+async def test_nothing_is_played_that_was_not_typed() -> None:
+    episode = new_episode()
+    async with open_screen(episode) as screen:
+        await screen.press(RIGHT, shows="nothing was played after this: type an action")
+        await screen.press(ENTER, END, RIGHT, ENTER, shows="such as Sleep")
+        assert (episode.position, episode.length) == (0, 0)
+        await screen.press("Sleep", ENTER, shows="step 1 of 100")
+        assert "nothing was played" not in "\n".join(screen.lines)
 
 
-def test_an_action_in_the_past_says_what_it_drops() -> None:
-    async def session() -> None:
-        episode = new_episode()
-        for _ in range(3):
-            episode.act(SLEEP)
-        async with open_screen_at(episode, "step 3 of") as screen:
-            assert "in the past" not in "\n".join(screen.lines)
-            await screen.press(LEFT, LEFT, shows="an action here drops the 2 steps after it")
-            await screen.press("Monitor", ENTER, shows="another future begins here: 2 steps")
-            assert "Blue: Monitor" in "\n".join(screen.lines)
-            assert screen.typed == ""
-            assert episode.length == 2
-            await screen.press(LEFT, shows="drops the 1 step after it")
-
-    asyncio.run(session())
+@played
+async def test_an_action_in_the_past_says_what_it_drops() -> None:
+    episode = new_episode()
+    for _ in range(3):
+        episode.act(SLEEP)
+    async with open_screen(episode) as screen:
+        assert "in the past" not in "\n".join(screen.lines)
+        await screen.press(LEFT, LEFT, shows="an action here drops the 2 steps after it")
+        await screen.press("Monitor", ENTER, shows="another future begins here: 2 steps")
+        assert "Blue: Monitor" in "\n".join(screen.lines)
+        assert screen.typed == ""
+        assert episode.length == 2
+        await screen.press(LEFT, shows="drops the 1 step after it")
 
 
 @pytest.mark.parametrize("word", ["?", "help"])
-def test_help_explains_the_columns_and_goes_away(word: str) -> None:
-    async def session() -> None:
-        episode = new_episode()
-        async with open_screen(episode) as screen:
-            await screen.press(word, ENTER, shows="what Blue believes of the host")
-            shown = "\n".join(screen.lines)
-            for part in ("Blue sees", "true access", "dropped", "leave"):
-                assert part in shown
-            await screen.press(ENTER, shows="step 0 of 100")
-            await screen.press(word, ENTER, shows="what Blue believes")
-            await screen.press("Sleep", ENTER, shows="step 1 of 100")
-        assert episode.length == 1
-
-    asyncio.run(session())
+@played
+async def test_help_explains_the_columns_and_goes_away(word: str) -> None:
+    episode = new_episode()
+    async with open_screen(episode) as screen:
+        await screen.press(word, ENTER, shows="what Blue believes of the host")
+        shown = "\n".join(screen.lines)
+        for part in ("Blue sees", "true access", "dropped", "leave"):
+            assert part in shown
+        await screen.press(ENTER, shows="step 0 of 100")
+        await screen.press(word, ENTER, shows="what Blue believes")
+        await screen.press("Sleep", ENTER, shows="step 1 of 100")
+    assert episode.length == 1
 
 
 @pytest.mark.parametrize("word", ["q", "quit", "exit"])
-def test_a_word_leaves(word: str) -> None:
-    async def session() -> None:
-        with create_pipe_input() as keyboard:
-            screen = Screen(new_episode(), keyboard)
-            running = asyncio.create_task(screen.app.run_async())
-            await screen.shows("step 0 of")
-            keyboard.send_text(word + ENTER)
-            await asyncio.wait_for(running, 10)
-
-    asyncio.run(session())
+@played
+async def test_a_word_leaves(word: str) -> None:
+    async with open_screen(new_episode(), left_by=word + ENTER):
+        pass
 
 
-def test_a_typed_action_is_played() -> None:
-    async def session() -> None:
-        async with open_screen(new_episode()) as screen:
-            await screen.press("restore op_server0", ENTER, shows="Blue: Restore Op_Server0")
-            assert screen.typed == ""
-            await screen.press("51", ENTER, shows="Blue: DecoyFemitter User2")
-            await screen.press("decoysmss user2", ENTER, shows="DecoySmss User2 (refused)")
-            await screen.press(LEFT, LEFT, LEFT, shows="step 0 of 100")
-            await screen.press("Monitor", ENTER, shows="Blue: Monitor")
-            await screen.press(END, shows="step 1 of 100")  # another branch
-
-    asyncio.run(session())
+@played
+async def test_a_typed_action_is_played() -> None:
+    async with open_screen(new_episode()) as screen:
+        await screen.press("restore op_server0", ENTER, shows="Blue: Restore Op_Server0")
+        assert screen.typed == ""
+        await screen.press("51", ENTER, shows="Blue: DecoyFemitter User2")
+        await screen.press("decoysmss user2", ENTER, shows="DecoySmss User2 (refused)")
+        await screen.press(LEFT, LEFT, LEFT, shows="step 0 of 100")
+        await screen.press("Monitor", ENTER, shows="Blue: Monitor")
+        await screen.press(END, shows="step 1 of 100")  # another branch
 
 
-def test_a_wrong_action_shows_the_problem_and_keeps_the_text() -> None:
-    async def session() -> None:
-        episode = new_episode()
-        async with open_screen(episode) as screen:
-            await screen.press("restore user7", ENTER, shows="unknown action 'restore user7'")
-            await screen.shows("Op_Server0, User0, User1, User2, User3, User4)")  # all of it
-            assert screen.typed == "restore user7"
-            assert screen.lines[-1] == "action> restore user7"
-            assert "q quits" in screen.lines[-2]
-            assert episode.length == 0
-            await screen.press(BACKSPACE, "1", ENTER, shows="Blue: Restore User1")
-            assert "unknown action" not in "\n".join(screen.lines)
-
-    asyncio.run(session())
+@played
+async def test_a_wrong_action_shows_the_problem_and_keeps_the_text() -> None:
+    episode = new_episode()
+    async with open_screen(episode) as screen:
+        await screen.press("restore user7", ENTER, shows="unknown action 'restore user7'")
+        await screen.shows("Op_Server0, User0, User1, User2, User3, User4)")  # all of it
+        assert screen.typed == "restore user7"
+        assert screen.lines[-1] == "action> restore user7"
+        assert "q quits" in screen.lines[-2]
+        assert episode.length == 0
+        await screen.press(BACKSPACE, "1", ENTER, shows="Blue: Restore User1")
+        assert "unknown action" not in "\n".join(screen.lines)
 
 
-def test_while_something_is_typed_arrows_move_in_the_text() -> None:
-    async def session() -> None:
-        episode = new_episode()
-        async with open_screen(episode) as screen:
-            await screen.press("Analyse ser1", LEFT, LEFT, LEFT, LEFT, "U", shows="Analyse User1")
-            assert episode.position == 0
-            await screen.press(ENTER, shows="Blue: Analyse User1")
-
-    asyncio.run(session())
+@played
+async def test_while_something_is_typed_arrows_move_in_the_text() -> None:
+    episode = new_episode()
+    async with open_screen(episode) as screen:
+        await screen.press("Analyse ser1", LEFT, LEFT, LEFT, LEFT, "U", shows="Analyse User1")
+        assert episode.position == 0
+        await screen.press(ENTER, shows="Blue: Analyse User1")
 
 
-def test_tab_completes_an_action_of_two_words() -> None:
-    async def session() -> None:
-        async with open_screen(new_episode()) as screen:
-            await screen.press("restore us", shows="Restore User4")  # the menu
-            assert not any("Analyse" in line for line in screen.lines)
-            await screen.press(TAB, shows="action> Restore User0")
-            await screen.press(TAB, shows="action> Restore User1")
-            await screen.press(ENTER, shows="Blue: Restore User1")
-            await screen.press("femu2", shows=" DecoyFemitter User2 ")
-            await screen.press(TAB, shows="action> DecoyFemitter User2")
-            await screen.press(ENTER, shows="Blue: DecoyFemitter User2")
-            assert screen.lines[-1] == "action>"
-
-    asyncio.run(session())
+@played
+async def test_tab_completes_an_action_of_two_words() -> None:
+    async with open_screen(new_episode()) as screen:
+        await screen.press("restore us", shows="Restore User4")  # the menu
+        assert not any("Analyse" in line for line in screen.lines)
+        await screen.press(TAB, shows="action> Restore User0")
+        await screen.press(TAB, shows="action> Restore User1")
+        await screen.press(ENTER, shows="Blue: Restore User1")
+        await screen.press("femu2", shows=" DecoyFemitter User2 ")
+        await screen.press(TAB, shows="action> DecoyFemitter User2")
+        await screen.press(ENTER, shows="Blue: DecoyFemitter User2")
+        assert screen.lines[-1] == "action>"
 
 
-def test_the_end_of_the_episode_is_a_problem_to_act_but_not_to_look() -> None:
-    async def session() -> None:
-        async with open_screen(new_episode(episode_length=2)) as screen:
-            await screen.press("Sleep", ENTER, shows="step 1 of 2")
-            await screen.press("Sleep", ENTER, shows="step 2 of 2")
-            await screen.press(RIGHT, shows="step 2 of 2")
-            await screen.press("Sleep", ENTER, shows="the episode ended after 2 steps")
-            await screen.press(BACKSPACE * 5, LEFT, shows="step 1 of 2")
-            assert "ended" not in "\n".join(screen.lines)
-
-    asyncio.run(session())
+@played
+async def test_the_end_of_the_episode_is_a_problem_to_act_but_not_to_look() -> None:
+    async with open_screen(new_episode(episode_length=2)) as screen:
+        await screen.press("Sleep", ENTER, shows="step 1 of 2")
+        await screen.press("Sleep", ENTER, shows="step 2 of 2")
+        await screen.press(RIGHT, shows="step 2 of 2")
+        await screen.press("Sleep", ENTER, shows="the episode ended after 2 steps")
+        await screen.press(BACKSPACE * 5, LEFT, shows="step 1 of 2")
+        assert "ended" not in "\n".join(screen.lines)
 
 
-def test_the_keys_and_the_table_are_on_the_screen() -> None:
-    async def session() -> None:
-        async with open_screen(new_episode()) as screen:
-            shown = "\n".join(screen.lines)
-            for word in (
-                "Left/Right",
-                "Home/End",
-                "Enter",
-                "Tab",
-                "? help",
-                "q quits",
-                *HOST_NAMES,
-            ):
-                assert word in shown
-
-    asyncio.run(session())
+@played
+async def test_the_keys_and_the_table_are_on_the_screen() -> None:
+    keys = ("Left/Right", "Home/End", "Enter", "Tab", "? help", "q quits")
+    async with open_screen(new_episode()) as screen:
+        shown = "\n".join(screen.lines)
+        assert [word for word in (*keys, *HOST_NAMES) if word not in shown] == []
 
 
 def test_it_works_at_a_real_terminal() -> None:

@@ -20,62 +20,53 @@ from workflow_rl.config.checks import (
 )
 from workflow_rl.errors import InvalidInputError
 
+GOOD: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [  # check, arguments, what returns
+    (whole_number, (1, 1, 9), 1),
+    (whole_number, (np.int8(9), 1, 9), 9),
+    (one_of, ("down", ["up", "down"]), "down"),
+    (instance, ("x", str), "x"),
+    (file_path, ("a/b",), Path("a/b")),
+    (several, (("a", "b"),), ["a", "b"]),
+    (fraction, (0,), 0.0),
+    (fraction, (1,), 1.0),
+    (positive, (1e-9,), 1e-9),
+]
+BAD: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [  # ..., what is said
+    *(
+        (whole_number, (bad, 1, 9), f"it must be a whole number from 1 to 9, not {bad!r}")
+        for bad in (0, 10, 1.0, "1", True, None)
+    ),
+    (one_of, ("left", ["up", "down"]), "unknown it 'left': choose one of up, down"),
+    (instance, (3, str), "it must be a str, not 3"),
+    (instance, (3, Exception), "it must be an Exception, not 3"),
+    (file_path, (3,), "it must be a path, not 3"),
+    (several, ("ab",), "it must be a list, not 'ab'"),
+    (several, (3,), "it must be a list, not 3"),
+    *(
+        (fraction, (bad,), f"it must be a number from 0 to 1, not {bad}")
+        for bad in (1.01, -0.1, math.nan)
+    ),
+    *((positive, (bad,), f"it must be a number above 0, not {bad}") for bad in (0, math.inf)),
+]
 
-@pytest.mark.parametrize(
-    ("check", "good", "expected"),
-    [
-        (lambda value: whole_number("n", value, 1, 9), 1, 1),
-        (lambda value: whole_number("n", value, 1, 9), np.int8(9), 9),
-        (lambda value: one_of("order", value, ["up", "down"]), "down", "down"),
-        (lambda value: instance("name", value, str), "x", "x"),
-        (lambda value: file_path("folder", value), "a/b", Path("a/b")),
-        (lambda value: several("names", value), ("a", "b"), ["a", "b"]),
-        (lambda value: fraction("share", value), 0, 0.0),
-        (lambda value: fraction("share", value), 1, 1.0),
-        (lambda value: positive("rate", value), 1e-9, 1e-9),
-    ],
-)
-def test_what_is_allowed_comes_back(check: Callable[[Any], Any], good: Any, expected: Any) -> None:
-    assert check(good) == expected
-    assert type(check(good)) is type(expected)
+
+@pytest.mark.parametrize(("check", "given", "expected"), GOOD)
+def test_what_is_allowed_comes_back(
+    check: Callable[..., Any], given: tuple[Any, ...], expected: Any
+) -> None:
+    assert check("it", *given) == expected
+    assert type(check("it", *given)) is type(expected)
 
 
-@pytest.mark.parametrize(
-    ("check", "bad", "sentence"),
-    [
-        *(
-            (
-                lambda value: whole_number("n", value, 1, 9),
-                bad,
-                f"n must be a whole number from 1 to 9, not {bad!r}",
-            )
-            for bad in (0, 10, 1.0, "1", True, None)
-        ),
-        (
-            lambda value: one_of("order", value, ["up", "down"]),
-            "left",
-            "unknown order 'left': choose one of up, down",
-        ),
-        (lambda value: instance("name", value, str), 3, "name must be a str, not 3"),
-        (lambda value: file_path("folder", value), 3, "folder must be a path, not 3"),
-        (lambda value: several("names", value), "ab", "names must be a list, not 'ab'"),
-        (lambda value: several("names", value), 3, "names must be a list, not 3"),
-        (lambda v: fraction("share", v), 1.01, "share must be a number from 0 to 1, not 1.01"),
-        (lambda v: fraction("share", v), -0.1, "share must be a number from 0 to 1, not -0.1"),
-        (lambda v: fraction("share", v), math.nan, "share must be a number from 0 to 1, not nan"),
-        (lambda value: positive("rate", value), 0, "rate must be a number above 0, not 0"),
-        (lambda value: positive("rate", value), math.inf, "rate must be a number above 0, not inf"),
-    ],
-)
+@pytest.mark.parametrize(("check", "given", "sentence"), BAD)
 def test_what_is_not_allowed_is_answered_with_what_is(
-    check: Callable[[Any], Any], bad: Any, sentence: str
+    check: Callable[..., Any], given: tuple[Any, ...], sentence: str
 ) -> None:
     with pytest.raises(InvalidInputError) as error:
-        check(bad)
+        check("it", *given)
     assert str(error.value) == sentence
 
 
 def test_only_whole_numbers_are_an_index() -> None:
-    assert [as_index(value) for value in (3, np.uint8(3), True, 3.0, "3", None)] == [
-        *(3, 3, None, None, None, None)
-    ]
+    found = [as_index(value) for value in (3, np.uint8(3), True, 3.0, "3", None)]
+    assert found == [3, 3, None, None, None, None]

@@ -40,18 +40,14 @@ def test_every_rollout_strategy_of_the_documents_is_a_preset(
     assert config.max_updates(100) >= config.min_updates
 
 
-def test_there_are_no_other_presets_and_the_default_is_parallel200() -> None:
-    assert set(PRESETS) == {
-        *("episode", "hybrid", "minibatch", "standard", "parallel25", "parallel200", "original"),
-        *("strongest", "universal"),
-    }
+def test_the_presets_are_those_of_the_documents_and_two_of_ours() -> None:
+    assert set(PRESETS) == {*(name for name, *_ in DOCUMENTED), "strongest", "universal"}
     assert PRESETS["parallel200"] == Preset()
-    assert TrainConfig(**PRESETS["parallel25"].train).max_episodes == 400
-    assert TrainConfig(**PRESETS["parallel25"].train).min_updates == 10
+    parallel25 = TrainConfig(**PRESETS["parallel25"].train)
+    assert (parallel25.max_episodes, parallel25.min_updates) == (400, 10)
     original = TrainConfig(**PRESETS["original"].train)
     assert original.max_episodes * original.n_envs == 100_000
-    assert not original.conditioned
-    assert original.action_space == "cardiff"
+    assert (original.conditioned, original.action_space) == (False, "cardiff")
     assert PRESETS["original"].game == {"observation": "cardiff"}
     assert PRESETS["original"].form == "documented"
 
@@ -68,11 +64,8 @@ def test_a_preset_sets_what_it_names_and_nothing_else(name: PresetName) -> None:
     form = PPO_FORMS[preset.form or DEFAULT_PPO]
     for field, value in vars(config.ppo).items():
         assert value == preset.ppo.get(field, getattr(form, field))
-    assert (config.search, config.backend, config.seed) == (
-        ExperimentConfig().search,
-        ExperimentConfig().backend,
-        0,
-    )
+    default = ExperimentConfig()
+    assert (config.search, config.backend, config.seed) == (default.search, default.backend, 0)
 
 
 def test_changes_win_over_the_preset_and_the_preset_over_the_form() -> None:
@@ -129,7 +122,8 @@ def test_what_there_is_not_is_refused_in_a_sentence(wrong: dict[str, object], sa
 
 
 def test_the_warm_start_universal_brings_that_policy_s_network_and_short_trainings() -> None:
-    config = ExperimentConfig.preset("parallel200", search={"warm_start": "universal"})
+    given: dict[str, Any] = {"search": {"warm_start": "universal"}}
+    config = ExperimentConfig.preset("parallel200", **given)
     universal = ExperimentConfig.preset("universal")
     for name in ("hidden", "action_space", "shown_order", "follow"):
         assert getattr(config.train, name) == getattr(universal.train, name)
@@ -137,9 +131,7 @@ def test_the_warm_start_universal_brings_that_policy_s_network_and_short_trainin
     assert config.ppo.mask_actions
     assert (config.game.red_agent, config.train.units) == ("bline", "types")
     assert config.train.n_envs < TrainConfig().n_envs
-    more = ExperimentConfig.preset(
-        "parallel200", search={"warm_start": "universal"}, train={"n_envs": 300}
-    )
+    more = ExperimentConfig.preset("parallel200", train={"n_envs": 300}, **given)
     assert more.train.n_envs == 300
 
 

@@ -23,7 +23,6 @@ from workflow_rl.config import (
     PPOConfig,
     Setting,
     TrainConfig,
-    restored,
     setting_fields,
     settings,
     stored,
@@ -263,9 +262,3 @@ def test_any_configuration_comes_back_from_json(config: ExperimentConfig) -> Non
     again = ExperimentConfig.from_json(json.loads(json.dumps(config.as_json())))
     assert again == config
     assert again.game.red_weights == config.game.red_weights
-
-
-@given(cls=st.sampled_from([*SECTIONS.values(), Execution]), data=st.data())
-def test_any_section_comes_back_from_json(cls: Any, data: st.DataObject) -> None:
-    config = data.draw(games if cls is GameConfig else configurations(cls))
-    assert restored(cls, json.loads(json.dumps(stored(config))), "section") == config

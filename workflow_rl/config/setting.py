@@ -110,7 +110,8 @@ class Setting:
         """What a value, or each part of a list, must be."""
         if self.part_type in (int, float):
             kind = "whole number" if self.part_type is int else "number"
-            return numbers_allowed(kind, *(self.within or (None, None)), self.above)
+            low, high = self.within or (None, None)
+            return numbers_allowed(kind, low, high, self.above)
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         return {bool: "True or False", str: "text"}.get(self.part_type, "a mapping of names")
