@@ -21,6 +21,7 @@ from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.scenario.units import UNIT_OF, UNITS
 from workflow_rl.sim.state import Access, Activity, Mark
+from workflow_rl.workflow.orders import read_order
 
 WORKFLOW = "user > enterprise > op_server > op_host > defender"
 
@@ -248,7 +249,7 @@ def first(rules: str) -> Trace:
 def test_a_recording_is_judged_only_by_a_workflow_that_is_given() -> None:
     trace = first("main")
     assert not any("verdict" in frame for frame in frames_of(play_trace(trace, 0, "main")))
-    frames = frames_of(play_trace(trace, 0, "main", WORKFLOW))
+    frames = frames_of(play_trace(trace, 0, "main", read_order(WORKFLOW)))
     assert "verdict" not in frames[0]
     assert all("verdict" in frame for frame in frames[1:])
 

@@ -1,17 +1,24 @@
 import html
 import json
 import re
+import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.report.runs import HOSTILE, POLICY, log_rows, trial, write_run
+from tests.evaluation.scores import scored
+from tests.playbook.runs import trained
+from tests.report.runs import HOSTILE, POLICY, log_rows, pairwise, trial, write_run
+from tests.report.test_page import data_of
+from workflow_rl.cli import build_parser
+from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json, write_json
 from workflow_rl.report.findings import find
-from workflow_rl.report.report import report_html, write_report
+from workflow_rl.report.report import next_steps, report_html, write_report
 from workflow_rl.report.rundata import read_run
 from workflow_rl.workflow.orders import ORDERS
 
@@ -28,14 +35,13 @@ def report(*runs: Path, output: Path | None = None, **more: Any) -> str:
 
 def drawn(text: str) -> set[str]:
     """The figures that a page will draw."""
-    start = text.index('id="page-data">') + len('id="page-data">')
-    return set(json.loads(text[start : text.index("</script>", start)])["figures"])
+    return set(data_of(text)["figures"])
 
 
 def visible(text: str) -> str:
     """What stands in a page but for its scripts and style, as a reader sees it."""
     text = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
-    return html.unescape(re.sub(r"<[^>]+>", " ", text))
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 def test_a_real_run_has_every_section_with_its_figure(real_run: Path, tmp_path: Path) -> None:
@@ -47,20 +53,15 @@ def test_a_real_run_has_every_section_with_its_figure(real_run: Path, tmp_path: 
     assert set(re.findall(r'class="plot" id="([^"]+)"', text)) == drawn(text)
     assert text.count("<tr data-order=") == len(ORDERS)
     assert "What is missing" not in text
-    told = " ".join(visible(text).split())
+    told = visible(text)
     noted = read_json(real_run / "experiment_config.json")
     for value in (noted["packages"]["torch"], noted["python"], "rule set main"):
         assert value in told
     assert "game.episode_length 30 not the default" in told
-
-
-def test_the_page_asks_for_nothing_from_outside(real_run: Path, tmp_path: Path) -> None:
-    text = report(real_run, output=tmp_path / "report.html")
     markup = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
     assert re.findall(r'\b(?:src|href|action|poster)="(?!#|data:)[^"]*"', markup) == []
     style = " ".join(re.findall(r"<style>(.*?)</style>", text, flags=re.DOTALL))
-    assert "url(" not in style
-    assert "@import" not in style
+    assert not re.search(r"url\(|@import", style)
 
 
 def test_the_recommended_policy_s_replay_is_linked_where_it_is(
@@ -74,21 +75,85 @@ def test_the_recommended_policy_s_replay_is_linked_where_it_is(
     assert 'href="../logs/run/replay.html"' in report(run, output=elsewhere)
 
 
-def test_against_a_known_game_the_baselines_are_shown(tmp_path: Path) -> None:
-    trials = [trial(0, 5, -20.0), trial(1, 60, -18.0)]
-    text = report(write_run(tmp_path / "run", trials))
-    assert "run1-scores" in drawn(text)
-    told = visible(text)
-    for name in ("winner (Cardiff)", "sleep", "-13.76", "competition", "published leaderboard"):
-        assert name in told
+# --- what the page says
+
+TWO = [trial(0, 5, -20.0), trial(1, 60, -18.0)]
+CLEAR = pairwise([0.0] * 9 + [8.0])  # op_host before user
+UNFIT = scored("meander", (-300.0, -300.0, -80.0), 0.5, (0.97, 0.95))
+SAID: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "One of the 60 equal orders, as an example: | : effects that are clear, | the 24 compliant": (
+        [trial(k, o, CLEAR[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))],
+        {"config": ExperimentConfig(game=GameConfig(red_agent="meander"))},
+    ),
+    "no effect is clear": ([trial(k, 30 * k, -20.0 - k % 2) for k in range(4)], {}),
+    "The order that came closest to complying: | take it with care | because fewer than two": (
+        [trial(k, 30 * k, -20.0 - k, compliance=0.1 * k) for k in range(4)],
+        {"policy": replace(POLICY, scores=(scored("bline", (-9.0,) * 3, 1.0, (0.3, 0.3)),) * 3)},
+    ),
+    "The search has not ended | winner (Cardiff) | -13.76 | competition | published leaderboard": (
+        TWO,
+        {},
+    ),
+    "any order, trained further for this one against all": (
+        TWO,
+        {"policy": replace(POLICY, trained_further=True)},
+    ),
+    "any order, as it comes with the package | Unfit for meander: -300.0, where | -80.0.": (
+        TWO,
+        {"policy": replace(POLICY, scores=(POLICY.scores[0], UNFIT, POLICY.scores[2]))},
+    ),
+    "nothing can be recommended yet | Too few trials have complied | No trial has ended": (
+        [],
+        {"rows": log_rows("base", None, 7)},
+    ),
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_the_page_says_it(tmp_path: Path, said: str) -> None:
+    trials, more = SAID[said]
+    told = visible(report(write_run(tmp_path / "run", trials, **more))).casefold()
+    for sentence in said.casefold().split(" | "):
+        assert sentence in told
+
+
+def test_a_training_is_not_called_a_search(tmp_path: Path) -> None:
+    told = visible(report(trained(tmp_path / "one")))
+    assert "a training of one workflow: the workflow it was trained for." in told
+    told = visible(report(trained(tmp_path / "all", order=None)))
+    assert "not a search but a training: there is nothing to recommend" in told
 
 
 def test_regret_is_told_by_a_landscape(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", [trial(0, 5, -20.0), trial(1, 60, -18.0)])
-    file = tmp_path / "truth.json"
+    run, file = write_run(tmp_path / "run", TWO), tmp_path / "truth.json"
     write_json(file, {" > ".join(order): -10.0 - k for k, order in enumerate(ORDERS)})
     assert "By the landscape" not in visible(report(run))
-    assert "the best of all orders is 60.00 better" in visible(report(run, landscape=file))
+    told = visible(report(run, landscape=file))
+    assert "number 2, at -18.00. By the landscape the best of all orders is 60.00 better" in told
+
+
+# --- what to do next
+
+
+def test_before_the_end_there_is_nothing_to_do_yet(tmp_path: Path) -> None:
+    assert next_steps(read_run(write_run(tmp_path / "run", TWO))) == []
+
+
+def test_every_command_is_one_that_can_be_given(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "my run", TWO, policy=POLICY)
+    *commands, _ = (text for _, text in next_steps(read_run(run)))
+    parser = build_parser()
+    for line in "\n".join(commands).splitlines():
+        program, *words = shlex.split(line)
+        assert program == "workflow-rl"
+        parser.parse_args(words)
+
+
+def test_the_python_runs(real_run: Path) -> None:
+    _, python = next_steps(read_run(real_run))[-1]
+    names: dict[str, object] = {}
+    exec(python, names)
+    assert isinstance(names["reward"], float)
 
 
 # --- several runs
@@ -164,14 +229,6 @@ def test_a_run_without_one_of_its_files_shows_the_rest(
 def test_a_run_that_has_only_its_base_policy_shows_that(tmp_path: Path) -> None:
     text = report(write_run(tmp_path / "run", rows=log_rows("base", None, 7)))
     assert drawn(text) == {"run1-stages", "run1-cost"}
-    assert "Nothing can be recommended yet" in visible(text)
-
-
-def test_no_compliant_trial_is_no_obstacle(tmp_path: Path) -> None:
-    trials = [trial(k, 30 * k, -20.0 - k, compliance=0.1 * k) for k in range(4)]
-    told = visible(report(write_run(tmp_path / "run", trials)))
-    assert "take it with care" in told
-    assert "because fewer than two complied" in told
 
 
 # --- data with markup in it

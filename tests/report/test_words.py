@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,10 @@ import pytest
 from tests.report.runs import POLICY, pairwise, trial, write_run
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.report import words
-from workflow_rl.report.findings import Findings, find
+from workflow_rl.report.findings import find
 from workflow_rl.report.rundata import read_run
-from workflow_rl.workflow.orders import TYPES
 
-PAIRS = TYPES.pairs
+MEANDER = ExperimentConfig(game=GameConfig(red_agent="meander"))
 
 
 @pytest.mark.parametrize(
@@ -49,69 +49,37 @@ def test_the_command_is_what_one_would_type(command: Any, text: str | None) -> N
     assert words.command_of({"command": command}) == text
 
 
-def found(folder: Path, **run: Any) -> Findings:
-    return find(read_run(write_run(folder / "run", **run)))
-
-
-MEANDER = ExperimentConfig(game=GameConfig(red_agent="meander"))
+def finding(folder: Path, trials: list[Any], **run: Any) -> list[str]:
+    return words.about_finding(find(read_run(write_run(folder / "run", trials, **run))))
 
 
 def test_a_clear_effect_is_named_with_its_interval(tmp_path: Path) -> None:
-    values = pairwise([0.0] * (len(PAIRS) - 1) + [8.0])  # op_host before user
+    values = pairwise([0.0] * 9 + [8.0])  # op_host before user
     trials = [trial(k, o, values[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))]
-    told = found(tmp_path, trials=trials, config=MEANDER)
-    headline, worth, *_ = words.about_finding(told)
+    headline, worth, *_ = finding(tmp_path, trials, config=MEANDER)
     assert headline == (
         "So far: op_host before user; the rest makes no difference that shows: 60 equal orders."
     )
     assert re.match(r"Worth [789]\.\d points an episode \(.* to .*\): op_host before user\.", worth)
-    assert "effects that are clear" in words.about_pairs(told)
-    assert words.about_example(told) == "One of the 60 equal orders, as an example:"
 
 
 def test_without_a_clear_effect_none_is_named(tmp_path: Path) -> None:
     trials = [trial(k, 30 * k, -20.0 - k % 2) for k in range(4)]
-    told = found(tmp_path, trials=trials, config=MEANDER)
-    assert "no order is better than another" in words.about_finding(told)[0]
-    assert "no effect is clear" in words.about_pairs(told)
+    assert "no order is better than another" in finding(tmp_path, trials, config=MEANDER)[0]
 
 
 def test_of_a_finished_search_in_which_nothing_complied_the_first_sentence_says_so(
     tmp_path: Path,
 ) -> None:
     trials = [trial(k, k, -20.0 - k, compliance=0.4) for k in range(3)]
-    told = found(tmp_path, trials=trials, policy=POLICY)
-    assert words.about_finding(told)[0].startswith("No workflow complied")
-    assert words.about_example(told) == "The order that came closest to complying:"
-    assert words.status_of(told.run) == "finished"
+    assert finding(tmp_path, trials, policy=POLICY)[0].startswith("No workflow complied")
 
 
-def test_a_recommendation_that_does_not_comply_is_given_with_care(tmp_path: Path) -> None:
-    text = words.about_recommendation(found(tmp_path, trials=[trial(0, 5, -9.0, compliance=0.3)]))
-    assert any("take it with care" in sentence for sentence in text)
-    assert any("has not ended" in sentence for sentence in text)
-
-
-def test_with_too_few_compliant_trials_the_belief_says_what_it_rests_on(tmp_path: Path) -> None:
-    trials = [trial(0, 5, -9.0, compliance=0.3), trial(1, 50, -12.0)]
-    text = words.about_beliefs(found(tmp_path, trials=trials))
-    assert "all 2 trials, because fewer than two complied" in text
-
-
-def test_every_section_has_a_sentence_even_of_nothing(tmp_path: Path) -> None:
-    nothing = find(read_run(tmp_path))
-    for sentence in (
-        words.about_finding(nothing)[0],
-        words.about_scores(nothing),
-        words.about_beliefs(nothing),
-        words.about_pairs(nothing),
-        words.about_path(nothing),
-        words.about_cost(nothing),
-        words.about_trainings(nothing.run, 0),
-        words.game_of(nothing.run),
-    ):
-        assert sentence
-    assert words.status_of(nothing.run) == "interrupted"
+def test_a_finished_search_is_finished_while_its_process_writes_the_report(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "run", [trial(0, 5, -30.0)], policy=POLICY))
+    assert words.status_of(replace(run, is_live=True)) == "finished"
+    assert words.status_of(replace(run, is_live=True, is_finished=False)) == "under way"
+    assert words.status_of(replace(run, is_finished=False)) == "interrupted"
 
 
 def test_numbers_keep_their_signs() -> None:

@@ -88,13 +88,8 @@ def _played(args: argparse.Namespace) -> "Replay":
     flags = {"red_agent": "red_agent", "rules": "rules", "steps": "episode_length"}
     changes = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
     source, workflow, units = Path(args.source), getattr(args, "workflow", None), _units(args)
-    agent = make_agent(
-        args.source,
-        workflow,
-        units=units,
-        sampled=args.sampled,
-        rules=one_of("rule set", changes.get("rules", RULE_SETS[0]), RULE_SETS),
-    )
+    rules = one_of("rule set", changes.get("rules", RULE_SETS[0]), RULE_SETS)
+    agent = make_agent(args.source, workflow, units=units, sampled=args.sampled, rules=rules)
     game: GameConfig = getattr(agent, "game", None) or GameConfig()
     with contextlib.suppress(InvalidInputError):  # of a search its own; its policy knows others
         game = stored_config(source).game
@@ -103,7 +98,7 @@ def _played(args: argparse.Namespace) -> "Replay":
         game.changed(**changes),
         args.seed,
         who=source.resolve().name if source.exists() else str(source),
-        order=None if workflow is None else read_order(workflow, units),
+        order=None if agent.order or workflow is None else read_order(workflow, units),
         sampled=args.sampled,
     )
 
@@ -111,6 +106,7 @@ def _played(args: argparse.Namespace) -> "Replay":
 def _recorded(args: argparse.Namespace) -> "Replay":
     from workflow_rl.parity.trace import load_trace
     from workflow_rl.report.replay import play_trace
+    from workflow_rl.workflow.orders import read_order
 
     given = [name for name in ("red_agent", "steps") if name in args]
     given += [name for name in ("seed", "sampled") if getattr(args, name)]
@@ -121,8 +117,9 @@ def _recorded(args: argparse.Namespace) -> "Replay":
     if not source.is_file():
         raise InvalidInputError(f"there is no file {source}")
     rules = one_of("rule set", getattr(args, "rules", "main"), RULE_SETS)
-    workflow = getattr(args, "workflow", None)
-    return play_trace(load_trace(source), args.episode, rules, workflow, _units(args))
+    units = _units(args)
+    order = read_order(args.workflow, units) if "workflow" in args else None
+    return play_trace(load_trace(source), args.episode, rules, order)
 
 
 def _units(args: argparse.Namespace) -> "Units | None":

@@ -37,7 +37,6 @@ class Recommended:
     """The workflow to hand over, and its policy as measured."""
 
     order: int
-    is_final: bool  # False: the search has not come to its end
     is_compliant: bool
     reason: str
     result: Result  # on fresh games; else of the training's last episodes, drawing its actions
@@ -169,21 +168,17 @@ def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
         if found is None or found.order is None:
             return None
         reason = "the workflow it was trained for"
-        return Recommended(found.order, True, found.is_compliant, reason, found.objective)
+        return Recommended(found.order, found.is_compliant, reason, found.objective)
     if not run.tried:
         return None
     chosen = recommend(run.orders, run.tried, finding.equals)
     if run.policy is not None and run.config is not None:
         result = run.policy.result(run.config.game)
         complies = result.compliance.mean >= run.config.train.compliance_threshold
-        return Recommended(
-            chosen.order, run.is_finished, complies, chosen.reason, result, run.policy.scores
-        )
+        return Recommended(chosen.order, complies, chosen.reason, result, run.policy.scores)
     outcomes = [t.outcome for t in run.trials if t.order == chosen.order and t.outcome is not None]
     best = max(outcomes, key=lambda outcome: (outcome.is_compliant, outcome.best.reward.mean))
-    return Recommended(
-        chosen.order, run.is_finished, best.is_compliant, chosen.reason, best.objective
-    )
+    return Recommended(chosen.order, best.is_compliant, chosen.reason, best.objective)
 
 
 def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:

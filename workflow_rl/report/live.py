@@ -35,7 +35,7 @@ class LiveReport:
 
         Args:
             path: the run's directory.
-            complain: told, in a sentence, that a report could not be written.
+            complain: given a sentence when a report could not be written.
             every: seconds between reports at least.
             clock: tells the time in seconds.
         """
@@ -56,23 +56,23 @@ class LiveReport:
         self._due = end + max(self._every, _PATIENCE * (end - start))
 
     def conclude(self, *, only_missing: bool = False) -> list[Path]:
-        """Writes the report of the ended run and a replay beside it; returns those that are there.
+        """Writes the replay and then the report of the ended run; returns those that are there.
 
         Args:
             only_missing: whether pages that are there stay as they are.
         """
         self._complaints.clear()
         report, replay = self._path / REPORT_FILE, self._path / REPLAY_FILE
-        files = []
-        kept = only_missing and replay.exists()
-        if kept or self._attempt(
-            "replay", lambda: write_replay(recommended_replay(self._path), replay)
-        ):
-            files.append(replay)
-        kept = only_missing and report.exists()
-        if kept or self._attempt("report", lambda: write_report([self._path], report)):
-            files.insert(0, report)
-        return files
+        pages: dict[Path, Callable[[], object]] = {  # the report links to the replay
+            replay: lambda: write_replay(recommended_replay(self._path), replay),
+            report: lambda: write_report([self._path], report),
+        }
+        written = [
+            page
+            for page, write in pages.items()
+            if (only_missing and page.exists()) or self._attempt(page.stem, write)
+        ]
+        return written[::-1]
 
     def _attempt(self, what: str, write: Callable[[], object]) -> bool:
         try:

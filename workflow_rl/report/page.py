@@ -100,7 +100,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for write in (words.points, words.percent, words.kept_together):
+    for write in (words.points, words.percent, words.duration, words.amount, words.kept_together):
         environment.filters[write.__name__] = write
     return environment
 
@@ -140,7 +140,7 @@ def write_page(
     figures = {f"figure-{number}": _figure(plot) for number, plot in enumerate(plots)}
     page = render(
         "plots.html",
-        assets=("report.css", "plots.js"),
+        assets=("report.css", "report.js"),
         data={},
         figures=figures,
         heading=title,

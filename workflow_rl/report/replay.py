@@ -23,23 +23,15 @@ from workflow_rl.report import style
 from workflow_rl.report.page import render
 from workflow_rl.report.style import Figure, base_figure
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_NAMES, NO_HOST
-from workflow_rl.scenario.tables import (
-    HOST_NAMES,
-    HOSTS,
-    NUM_HOSTS,
-    OP_SERVER0,
-    SUBNET_OF,
-    USER0,
-    Subnet,
-)
+from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, NUM_HOSTS, SUBNET_OF, Subnet
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction
 from workflow_rl.workflow.explain import explain_observed, explain_true
-from workflow_rl.workflow.orders import Order, read_order
-from workflow_rl.workflow.units import TYPE_UNITS, Units
+from workflow_rl.workflow.orders import Order
+from workflow_rl.workflow.units import TYPE_UNITS
 
 MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
-_ORDER_OF_SUBNETS: Final = (Subnet.USER, Subnet.ENTERPRISE, Subnet.OPERATIONAL)
+_ATTACKED: Final = (Subnet.USER, Subnet.ENTERPRISE, Subnet.OPERATIONAL)  # in this order
 _DECIMALS: Final = 4  # of a probability
 _SHOWN_CHOICES: Final = 5
 _RED_NAMES: Final = {"bline": "B_line", "meander": "Meander", "sleep": "a sleeping Red"}
@@ -131,21 +123,14 @@ def _most_probable(chances: NDArray[np.float64], played: int) -> Choice:
     return tuple((a, float(chances[a])) for a in dict.fromkeys([*best, played]))
 
 
-def play_trace(
-    trace: Trace,
-    number: int,
-    rules: RuleSetName,
-    workflow: str | None = None,
-    units: Units | None = None,
-) -> Replay:
+def play_trace(trace: Trace, number: int, rules: RuleSetName, order: Order | None = None) -> Replay:
     """Plays a recorded episode of the real CybORG again.
 
     Args:
         trace: the recording.
         number: which of its episodes, from 0.
         rules: the rule set it was recorded under.
-        workflow: an order to judge the fixes by.
-        units: whose names it gives; by default the five types.
+        order: by which fixes are judged, if any.
 
     Raises:
         InvalidInputError: there is no such episode.
@@ -164,7 +149,6 @@ def play_trace(
     draws = recorded_draws(trace)[number]
     for step, action in enumerate(trace.arrays["blue_action"][number, :length]):
         episode.act(int(action), np.ascontiguousarray(draws[step]))
-    order = None if workflow is None else read_order(workflow, units)
     facts = {"recording": trace.name, "episode": f"{number} of {trace.episodes}"}
     got = np.diff([moment.total for moment in episode.moments])
     differs = np.abs(got - trace.arrays["reward"][number, :length]) > 1e-6
@@ -285,7 +269,6 @@ def replay_html(replay: Replay, written: str | None = None) -> str:
         written: when, by default now.
     """
     frames = frames_of(replay)
-    last = replay.episode.moments[-1]
     return render(
         "replay.html",
         assets=("replay.css", "replay.js"),
@@ -302,38 +285,11 @@ def replay_html(replay: Replay, written: str | None = None) -> str:
         figures={"timeline": _timeline(frames)},
         replay=replay,
         frames=frames,
-        subnets=_subnets(TYPE_UNITS if replay.order is None else replay.order.units),
-        total=last.total,
-        fixes=_count_fixes(frames),
+        subnets=[(subnet, np.flatnonzero(subnet == SUBNET_OF).tolist()) for subnet in _ATTACKED],
+        host_names=HOST_NAMES,
+        units=TYPE_UNITS if replay.order is None else replay.order.units,
         written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),
     )
-
-
-def _subnets(units: Units) -> list[dict[str, Any]]:
-    """Returns the subnets in the direction of the attack, each with its hosts."""
-    return [
-        {
-            "index": int(subnet),
-            "name": subnet.name.capitalize(),
-            "hosts": [
-                {
-                    "index": host,
-                    "name": name,
-                    "unit": units.names[int(units.unit_of[host])],
-                    "note": {USER0: "Red starts here", OP_SERVER0: "OT service"}.get(host, ""),
-                    "has_ot": host == OP_SERVER0,
-                }
-                for host, name in enumerate(HOST_NAMES)
-                if int(SUBNET_OF[host]) == subnet
-            ],
-        }
-        for subnet in _ORDER_OF_SUBNETS
-    ]
-
-
-def _count_fixes(frames: list[dict[str, Any]]) -> dict[str, int]:
-    verdicts = [frame.get("verdict") for frame in frames]
-    return {word: verdicts.count(word) for word in ("compliant", "violation")}
 
 
 def _timeline(frames: Sequence[dict[str, Any]]) -> Figure:

@@ -1,7 +1,8 @@
 """What is in a run's directory, read as far as it can be: what is missing is said, not raised."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +39,6 @@ _COLUMNS: Final = (
     "transitions",
     "env_reward",
     "compliance_observed",
-    "compliance_true",
     "simulate_seconds",
     "infer_seconds",
     "update_seconds",
@@ -162,22 +162,17 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
             if live
             else f"There is no {SUMMARY_FILE}: the run was interrupted before its end."
         )
-    policy = trained = None
-    try:
+    policy = trained = means = None
+    with _noting(problems, "What the run concluded is not known."):
         if is_finished and is_search:
             policy = HandedOver.load(path)
         elif is_finished:
             trained, _ = TrainingFolder(path / TRAININGS / TRAINING).load_result()
-    except InvalidInputError as error:
-        problems.append(f"{_sentence(error)} What the run concluded is not known.")
-    means = None
     if landscape is not None:
         means = read_landscape(landscape, orders)
     elif (own := path / LANDSCAPE_FILE).exists():
-        try:
+        with _noting(problems, "Regret is left out."):
             means = read_landscape(own, orders)
-        except InvalidInputError as error:
-            problems.append(f"{_sentence(error)} Regret is left out.")
     return RunData(
         path=path,
         noted=noted,
@@ -202,20 +197,25 @@ def _orders(config: ExperimentConfig | None) -> Orders:
         return TYPES
 
 
-def _sentence(error: Exception) -> str:
-    text = str(error).rstrip(".")
-    return f"{text[:1].upper()}{text[1:]}."
+@contextmanager
+def _noting(problems: list[str], consequence: str) -> Iterator[None]:
+    """Notes what is wrong with a file, and what follows from it, instead of raising it."""
+    try:
+        yield
+    except InvalidInputError as error:
+        text = str(error).rstrip(".")
+        problems.append(f"{text[:1].upper()}{text[1:]}. {consequence}")
 
 
 def _read_noted(
     path: Path, problems: list[str]
 ) -> tuple[Mapping[str, Any], ExperimentConfig | None]:
-    try:
+    noted: Any = None
+    with _noting(problems, "The configuration of the run is not known."):
         noted = describe_run(path)
         if not isinstance(noted, dict):
             raise InvalidInputError("the file experiment_config.json does not describe a run")
-    except InvalidInputError as error:
-        problems.append(f"{_sentence(error)} The configuration of the run is not known.")
+    if not isinstance(noted, dict):
         return {}, None
     try:
         return noted, ExperimentConfig.from_json(noted["config"])
@@ -231,17 +231,14 @@ def _read_trials(run: Path, orders: Orders, problems: list[str]) -> tuple[Trial,
     if not (run / TRIALS_FILE).exists():
         problems.append("There is no trials.json: no workflow has been picked yet.")
         return ()
-    try:
+    entries: Any = []
+    with _noting(problems, "The trials are not known."):
         entries = read_json(run / TRIALS_FILE)
-    except InvalidInputError as error:
-        problems.append(f"{_sentence(error)} The trials are not known.")
-        return ()
     trials, damaged = [], 0
     for entry in entries if isinstance(entries, list) else [None]:
         try:
-            trials.append(Trial.from_json(entry, orders).with_outcome(run))
-        except InvalidInputError as error:
-            problems.append(f"{_sentence(error)} This trial is left out.")
+            with _noting(problems, "This trial is left out."):
+                trials.append(Trial.from_json(entry, orders).with_outcome(run))
         except (KeyError, TypeError, ValueError, AttributeError):
             damaged += 1
     if damaged:
@@ -251,7 +248,8 @@ def _read_trials(run: Path, orders: Orders, problems: list[str]) -> tuple[Trial,
     return tuple(trials)
 
 
-def _number(value: Any) -> float:
+def number(value: Any) -> float:
+    """Returns what a cell of a table holds, NaN if that is no number."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -274,7 +272,7 @@ def _read_curves(path: Path, orders: Orders, problems: list[str]) -> tuple[Curve
     for row in rows:
         if row.get("training"):
             by_name.setdefault(row["training"], []).append(row)
-    return tuple(_curve(name, part, orders) for name, part in by_name.items())
+    return tuple(curve_of(name, part, orders) for name, part in by_name.items())
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -284,8 +282,9 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return []
 
 
-def _curve(name: str, rows: list[dict[str, str]], orders: Orders) -> Curve:
-    columns = {c: np.array([_number(row.get(c)) for row in rows]) for c in _COLUMNS}
+def curve_of(name: str, rows: list[dict[str, str]], orders: Orders) -> Curve:
+    """Returns the training of some rows of a log."""
+    columns = {c: np.array([number(row.get(c)) for row in rows]) for c in _COLUMNS}
     try:
         order = orders.index(rows[0].get("workflow", ""))
     except InvalidInputError:

@@ -1,4 +1,4 @@
-"""Scores to set a policy beside: evaluations in the run, shipped agents, published and recorded."""
+"""Scores to compare a policy with: evaluations in the run, shipped agents, published, recorded."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.shipped import WITHOUT_ORDER
 from workflow_rl.config import RED_AGENTS, RULE_SETS, GameConfig
 from workflow_rl.estimates import Estimate
-from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN, Row
+from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import OFFICIAL_EPISODES, OFFICIAL_STEPS, Result
 from workflow_rl.evaluation.selection import SCORING_SEED
@@ -30,11 +30,9 @@ class GameScore:
 
 _GAMES: Final = 1_000  # that an agent of the package plays
 _MOST_STEPS: Final = 1_000  # of such a game: longer ones take too long
-_PUBLISHED: Final = "published leaderboard of 2022"
-_RERUN: Final = "the winner's own agent on today's CybORG, 200 episodes"
-_RECORDED: Final = "the real CybORG, 400 episodes"
-_EPISODES: Final = {_PUBLISHED: OFFICIAL_EPISODES, _RERUN: 200, _RECORDED: 400}
-_SHOWN: Final = {  # teams of the leaderboard and how they are called beside ours
+_RERUN_EPISODES: Final = 200
+_RECORDED_EPISODES: Final = 400
+_SHOWN: Final = {  # teams of the leaderboard and what the report calls them
     "CardiffUni": "winner (Cardiff)",
     "CCS Heuristic": "react-restore",
     "CCS Random": "random",
@@ -57,55 +55,32 @@ _RECORDINGS: Final = {
 }
 
 
-def _known(who: str, rules: str, game: tuple[str, int], reward: Estimate, source: str) -> GameScore:
-    red_agent, steps = game
-    return GameScore(who, rules, steps, Result(red_agent, _EPISODES[source], reward), source)
-
-
-def _of_leaderboard(row: Row, who: str, source: str) -> list[GameScore]:
-    """Returns a row's scores against the red agents that attack."""
-    return [
-        _known(
-            who,
-            row.rules,
-            (red, steps),
-            Estimate.from_error(row.cell(steps, red), row.error(steps, red)),
-            source,
-        )
-        for red in ("bline", "meander")
-        for steps in OFFICIAL_STEPS
-    ]
-
-
-def _of_recordings(who: str) -> list[GameScore]:
-    return [
-        _known(who, "main", (red, steps), Estimate.from_error(*pair), _RECORDED)
-        for red, pairs in _RECORDINGS[who].items()
-        for steps, pair in zip(OFFICIAL_STEPS, pairs, strict=True)
-    ]
-
-
-KNOWN: Final[tuple[GameScore, ...]] = (
-    *(
-        score
-        for row in LEADERBOARD
-        if row.team in _SHOWN
-        for score in _of_leaderboard(row, _SHOWN[row.team], _PUBLISHED)
-    ),
-    *_of_leaderboard(RERUN, _SHOWN["CardiffUni"], _RERUN),
-    *(score for who in _RECORDINGS for score in _of_recordings(who)),
-)
-
-
 def known_scores(game: GameConfig) -> list[GameScore]:
     """Returns the published and recorded scores of a game, under every rule set.
 
     In all of them Green sleeps.
     """
-    if game.green_agent != "sleep":
+    red, steps = game.red_agent, game.episode_length
+    known = red in ("bline", "meander") and steps in OFFICIAL_STEPS
+    if not known or game.green_agent != "sleep":
         return []
-    played = game.red_agent, game.episode_length
-    return [score for score in KNOWN if (score.result.red_agent, score.steps) == played]
+
+    def score(who: str, rules: str, reward: Estimate, source: str, episodes: int) -> GameScore:
+        return GameScore(who, rules, steps, Result(red, episodes, reward), source)
+
+    published = "published leaderboard of 2022"
+    rerun = f"the winner's own agent on today's CybORG, {_RERUN_EPISODES} episodes"
+    recorded = f"the real CybORG, {_RECORDED_EPISODES} episodes"
+    rows = [(_SHOWN[row.team], row, published) for row in LEADERBOARD if row.team in _SHOWN]
+    scores = []
+    for who, row, source in [*rows, (_SHOWN["CardiffUni"], RERUN, rerun)]:
+        reward = Estimate.from_error(row.cell(steps, red), row.error(steps, red))
+        episodes = _RERUN_EPISODES if row is RERUN else OFFICIAL_EPISODES
+        scores.append(score(who, row.rules, reward, source, episodes))
+    for who, by_red in _RECORDINGS.items():
+        reward = Estimate.from_error(*by_red[red][OFFICIAL_STEPS.index(steps)])
+        scores.append(score(who, "main", reward, recorded, _RECORDED_EPISODES))
+    return scores
 
 
 def shipped_scores(game: GameConfig) -> list[GameScore]:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.report.rundata import RunData, read_run
+from workflow_rl.report.rundata import RunData, curve_of, number, read_run
 from workflow_rl.runs.store import BASE, POLISH, TRAINING_LOG
 from workflow_rl.runs.tables import SCALARS, SPEED
 from workflow_rl.runs.trials import Trial, with_status
+from workflow_rl.workflow.orders import Orders
 
 _TAIL: Final = 1 << 16  # bytes at the end of the log that are looked at
 _RECENT: Final = 20  # updates over which speed is told
@@ -55,12 +58,12 @@ def take_snapshot(path: Path) -> Snapshot:
     return Snapshot(
         run=run,
         training=training,
-        update=int(_number(rows[-1], "update", 0.0)) if rows else 0,
+        update=int(np.nan_to_num(number(rows[-1].get("update")))) if rows else 0,
         updates=planned_updates(run.config, training) if run.config and training else 0,
         done=len(ended),
         planned=run.config.search.n_workflows if run.config and searches else 0,
         best=max(compliant, key=lambda pair: pair[0])[1] if compliant else None,
-        scalars=_scalars(rows),
+        scalars=_scalars(rows, run.orders),
         seconds_left=_seconds_left(run, ended),
     )
 
@@ -82,23 +85,16 @@ def last_rows(path: Path) -> list[dict[str, str]]:
     return [row for row in reader if None not in row and None not in row.values()]
 
 
-def _number(row: Mapping[str, str], column: str, default: float = math.nan) -> float:
-    try:
-        return float(row[column])
-    except (KeyError, ValueError):
-        return default
-
-
-def _scalars(rows: list[dict[str, str]]) -> dict[str, float]:
+def _scalars(rows: list[dict[str, str]], orders: Orders) -> dict[str, float]:
     """Returns the last update's figures; the speed is that of the last few of one training."""
     if not rows:
         return {}
-    values = {name: _number(rows[-1], column) for name, column in SCALARS.items()}
-    same = [row for row in rows[-_RECENT:] if row.get("training") == rows[-1].get("training")]
-    parts = ("simulate_seconds", "infer_seconds", "update_seconds")
-    seconds = sum(_number(row, part, 0.0) for row in same[1:] for part in parts)
-    played = _number(same[-1], "transitions") - _number(same[0], "transitions")
-    return values | {SPEED: played / seconds if seconds > 0 else math.nan}
+    values = {name: number(rows[-1].get(column)) for name, column in SCALARS.items()}
+    training = rows[-1].get("training", "")
+    same = [row for row in rows[-_RECENT:] if row.get("training", "") == training]
+    curve = curve_of(training, same, orders)
+    seconds, played = curve.seconds[1:].sum(), curve.played[1:].sum()
+    return values | {SPEED: float(played / seconds) if seconds > 0 else math.nan}
 
 
 def _seconds_left(run: RunData, ended: list[Trial]) -> float:

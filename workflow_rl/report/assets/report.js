@@ -1,8 +1,8 @@
-// The report's controls: figures, tables that sort and filter, tabs, copying.
+// The controls of a page of sections: figures, tables that sort and filter, tabs, copying.
 "use strict";
 
 (() => {
-  const highlighted = { ...pageData.highlight }; // run -> training
+  const highlighted = { ...pageData.highlight }; // run -> training, on reports
 
   const withHighlight = (run) => (figure) => {
     for (const trace of figure.data) {
