@@ -26,7 +26,6 @@ from workflow_rl.runs.store import (
     TRAINING_LOG,
     TRAININGS,
     TRIALS_FILE,
-    describe_run,
     is_held,
 )
 from workflow_rl.runs.trials import HandedOver, Trial, tried_in, with_status
@@ -210,12 +209,13 @@ def _noting(problems: list[str], consequence: str) -> Iterator[None]:
 def _read_noted(
     path: Path, problems: list[str]
 ) -> tuple[Mapping[str, Any], ExperimentConfig | None]:
-    noted: Any = None
+    noted: dict[str, Any] | None = None
     with _noting(problems, "The configuration of the run is not known."):
-        noted = describe_run(path)
-        if not isinstance(noted, dict):
-            raise InvalidInputError("the file experiment_config.json does not describe a run")
-    if not isinstance(noted, dict):
+        found = read_json(path / CONFIG_FILE)
+        if not isinstance(found, dict):
+            raise InvalidInputError(f"the file {CONFIG_FILE} does not describe a run")
+        noted = found
+    if noted is None:
         return {}, None
     try:
         return noted, ExperimentConfig.from_json(noted["config"])
