@@ -202,20 +202,23 @@ def _noting(problems: list[str], consequence: str) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        text = str(error).rstrip(".")
-        problems.append(f"{text[:1].upper()}{text[1:]}. {consequence}")
+        problems.append(_problem(error, consequence))
+
+
+def _problem(error: InvalidInputError, consequence: str) -> str:
+    text = str(error).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}. {consequence}"
 
 
 def _read_noted(
     path: Path, problems: list[str]
 ) -> tuple[Mapping[str, Any], ExperimentConfig | None]:
-    noted: dict[str, Any] | None = None
-    with _noting(problems, "The configuration of the run is not known."):
-        found = read_json(path / CONFIG_FILE)
-        if not isinstance(found, dict):
+    try:
+        noted = read_json(path / CONFIG_FILE)
+        if not isinstance(noted, dict):
             raise InvalidInputError(f"the file {CONFIG_FILE} does not describe a run")
-        noted = found
-    if noted is None:
+    except InvalidInputError as error:
+        problems.append(_problem(error, "The configuration of the run is not known."))
         return {}, None
     try:
         return noted, ExperimentConfig.from_json(noted["config"])
