@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.run import flags, run_here
 from tests.runs.toy import the_run
-from tests.studies.comparison.quick import make_quick
+from tests.studies.quick import make_quick
 from workflow_rl.cli import main
 
 QUICK = flags(

@@ -15,7 +15,7 @@ QUICK = flags(
     "--n-envs 2 --max-steps 5 --max-episodes 1 --score-games 5 --base-updates 1 --hidden 4 "
     "--compliance-threshold 0 --seeds 1"
 )
-BESIDE = str(Path(__file__).parent.parent / "studies" / "landscape" / "data" / "bline.json")
+BESIDE = str(Path(__file__).parent.parent / "studies" / "data" / "bline.json")
 PLAYED = flags("--policy universal --games 4 --max-steps 10")
 
 

@@ -19,7 +19,7 @@ from workflow_rl.config import PPO_FORM, PRESET, SECTIONS, Execution, setting_fi
 from workflow_rl.files import save_arrays
 from workflow_rl.scenario.tables import HOST_NAMES
 
-BESIDE = Path(__file__).parent.parent / "studies" / "landscape" / "data" / "bline.json"
+BESIDE = Path(__file__).parent.parent / "studies" / "data" / "bline.json"
 FIXABLE = [name for name in HOST_NAMES if name != "User0"]
 TYPES = "'op_server > enterprise > op_host > user > defender'"
 PLAYED = "landscape --policy universal --games 4 --max-steps 10"

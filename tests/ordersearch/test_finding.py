@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.ordersearch.quick import EVERY, PAIRS, complied, failed, made, quick_search, trials_of
 from tests.report.runs import pairwise
-from tests.studies.landscape.test_recorded import recorded
+from tests.studies.lands import recorded
 from workflow_rl.config import TrainConfig
 from workflow_rl.files import json_text
 from workflow_rl.ordersearch.finding import Finding, conclude

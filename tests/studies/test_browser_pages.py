@@ -5,18 +5,15 @@ from typing import Any
 import pytest
 
 from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen
-from tests.studies.comparison.test_summary import RISING, measured
-from tests.studies.landscape.lands import made_up, truth
+from tests.studies.lands import made_up, truth
+from tests.studies.test_comparison import RISING, measured
 from workflow_rl.config import ComparisonConfig, PresetName, SearchConfig
 from workflow_rl.report.page import write_page
-from workflow_rl.studies.comparison import figures as comparison
-from workflow_rl.studies.comparison import summary
-from workflow_rl.studies.comparison.gradient import GradientNoise
-from workflow_rl.studies.comparison.summary import summarise
-from workflow_rl.studies.comparison.tables import comparison_tables
-from workflow_rl.studies.landscape.analysis import analyse_landscape, answer_of
-from workflow_rl.studies.landscape.figures import landscape_figures
-from workflow_rl.studies.landscape.tables import ranking_table
+from workflow_rl.studies import comparison
+from workflow_rl.studies.comparison_page import comparison_figures, comparison_tables
+from workflow_rl.studies.gradient_noise import GradientNoise
+from workflow_rl.studies.landscape_analysis import analyse_landscape, answer_of
+from workflow_rl.studies.landscape_page import landscape_figures, ranking_table
 from workflow_rl.workflow.orders import TYPES
 
 PRESETS: tuple[PresetName, ...] = ("parallel25", "standard")
@@ -42,14 +39,14 @@ def compared(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Opened:
         "parallel25": GradientNoise(5, 20, 2.0, 1.5, 2.6),
         "standard": GradientNoise(5, 20, 0.3, 0.2, 0.4),
     }
-    summaries, seconds = summarise(trainings, noise, [-100.0])
+    summaries, seconds = comparison.summarise(trainings, noise, [-100.0])
     file = tmp_path_factory.mktemp("compared") / "comparison.html"
     plan = ComparisonConfig(presets=PRESETS, seeds=(0, 1))
     write_page(
         file,
         "Comparison",
-        comparison.comparison_figures(trainings, summaries),
-        answer=summary.answer_of(plan, summaries, seconds),
+        comparison_figures(trainings, summaries),
+        answer=comparison.answer_of(plan, summaries, seconds),
         tables=comparison_tables(plan, summaries, seconds),
     )
     return open_file(browser, file)

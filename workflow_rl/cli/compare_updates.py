@@ -35,8 +35,7 @@ from workflow_rl.workflow.orders import TYPES
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workflow_rl.config import ComparisonConfig
-    from workflow_rl.studies.comparison.run import ComparisonRun
+    from workflow_rl.studies.comparison_run import ComparisonRun
 
 _EXAMPLES = """workflow-rl compare-updates
 workflow-rl compare-updates --red-agent meander --seeds 5
@@ -44,7 +43,6 @@ workflow-rl compare-updates --presets parallel25,parallel200
 workflow-rl compare-updates --resume logs/exp_20260101_120000_4242"""
 _SECTION: Final = "plan"  # of the flags
 _GAME: Final = "game"
-_TRAININGS: Final = "trainings"  # the bar's name
 _THRESHOLDS: Final = (-200, -50)  # rewards
 _MAX_SEEDS: Final = 1_000
 
@@ -110,10 +108,9 @@ def run(args: argparse.Namespace) -> int:
     """Trains, prints the tables and writes figures and data."""
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.cli.progress import show_task
-    from workflow_rl.config import ComparisonConfig
     from workflow_rl.runs.pool import Done
     from workflow_rl.runs.store import stored_config
-    from workflow_rl.studies.comparison.run import PURPOSE, open_comparison, stored_plan
+    from workflow_rl.studies.comparison_run import PURPOSE, open_comparison, stored_plan
 
     execution = execution_of(args)
     number = getattr(args, "parallel_trainings", 1 if execution.executor == "serial" else 2)
@@ -145,10 +142,10 @@ def run(args: argparse.Namespace) -> int:
             )
             done = comparison.number - len(comparison.missing())
             with Bars(console) as bars:
-                bars.begin(_TRAININGS, comparison.number, done)
+                bars.begin("trainings", comparison.number, done)
                 for event in comparison.events():
                     done += isinstance(event, Done)
-                    show_task(bars, _TRAININGS, event, done)
+                    show_task(bars, "trainings", event, done)
             _tell(console, comparison, getattr(args, "reward_thresholds", _THRESHOLDS))
     return 0
 
@@ -156,14 +153,13 @@ def run(args: argparse.Namespace) -> int:
 def _tell(console: "Console", comparison: "ComparisonRun", thresholds: Sequence[float]) -> None:
     """Prints what a comparison says, and writes figures and data."""
     from workflow_rl.report.page import write_page
-    from workflow_rl.studies.comparison.figures import comparison_figures
-    from workflow_rl.studies.comparison.summary import (
+    from workflow_rl.studies.comparison import (
         EPISODES,
         answer_of,
         refusal_of_large_updates,
         summarise,
     )
-    from workflow_rl.studies.comparison.tables import comparison_tables
+    from workflow_rl.studies.comparison_page import comparison_figures, comparison_tables
 
     plan, (trainings, noise) = comparison.plan, comparison.results()
     summaries, seconds = summarise(trainings, noise, thresholds)
@@ -185,7 +181,7 @@ def _tell(console: "Console", comparison: "ComparisonRun", thresholds: Sequence[
     print_whole(console, f"written: {data}, {page}")
 
 
-def _given(args: argparse.Namespace, otherwise: "ComparisonConfig") -> dict[str, Any]:
+def _given(args: argparse.Namespace, otherwise: ComparisonConfig) -> dict[str, Any]:
     """Returns the settings whose flags were given; a seed or their number alone leaves the other.
 
     Raises:
@@ -202,7 +198,7 @@ def _given(args: argparse.Namespace, otherwise: "ComparisonConfig") -> dict[str,
     return given
 
 
-def _other_settings(args: argparse.Namespace, begun: "ComparisonConfig") -> list[str]:
+def _other_settings(args: argparse.Namespace, begun: ComparisonConfig) -> list[str]:
     """Returns the flags beside --resume that say something else than the comparison began with."""
     given = _given(args, begun)
     others = ["--config"] if "config" in args else []

@@ -2,11 +2,12 @@
 
 import argparse
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from workflow_rl.cli.arguments import Commands, TakesFlags, add_command, add_flag, given_settings
-from workflow_rl.cli.console import Bars, make_console, print_whole
+from workflow_rl.cli.console import Bars, make_console, print_sentence, print_table, print_whole
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     add_resume,
@@ -30,6 +31,13 @@ from workflow_rl.config import (
 )
 from workflow_rl.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from workflow_rl.runs.store import RunDirectory
+    from workflow_rl.studies.landscape import Landscape
+    from workflow_rl.studies.played_landscape import PlayedRun
+
 _EXAMPLES = """workflow-rl landscape --red-agent bline
 workflow-rl landscape --red-agent meander --seeds 5 --parallel-workflows 2
 workflow-rl landscape --red-agent bline --stop-at compliance --replays 200
@@ -43,7 +51,6 @@ _DEFAULTS: Final[Mapping[str, Any]] = {"stop_at": "budget"}
 _SEEDS: Final = 3
 _REPLAYS: Final = 50
 _PLAN: Final = ("policy", "games", "sample", "seeds")  # beyond the configuration
-_ORDERS: Final = "orders"  # the bar's name
 _FIXED: Final = (
     "n_workflows",
     "strategy",
@@ -128,14 +135,13 @@ def run(args: argparse.Namespace) -> int:
     resume: Path | None = getattr(args, "resume", None)
     is_played = "policy" in args
     if resume is not None:
-        from workflow_rl.studies.landscape.played_run import is_played as was_played
+        from workflow_rl.studies.played_landscape import is_played as was_played
 
         is_played = was_played(resume)
     replays: int = getattr(args, "replays", 0 if is_played else _REPLAYS)
     whole_number("--replays", replays, 0, 100_000)
-    if is_played:
-        return _play(args, resume, replays)
-    return _train(args, resume, replays)
+    (_play if is_played else _train)(args, resume, replays)
+    return 0
 
 
 def _take_plan(args: argparse.Namespace) -> None:
@@ -155,13 +161,12 @@ def _config(args: argparse.Namespace) -> ExperimentConfig:
     return config
 
 
-def _train(args: argparse.Namespace, resume: Path | None, replays: int) -> int:
+def _train(args: argparse.Namespace, resume: Path | None, replays: int) -> None:
     """Trains every order, or goes on with that."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
-    from workflow_rl.cli.landscape_tables import tell_landscape
     from workflow_rl.cli.progress import show_task
     from workflow_rl.runs.store import stored_config
-    from workflow_rl.studies.landscape.run import PURPOSE, open_landscape, stored_seeds
+    from workflow_rl.studies.landscape_run import PURPOSE, open_landscape, stored_seeds
 
     config, seeds = None, getattr(args, "seeds", _SEEDS)
     if resume is not None:
@@ -190,21 +195,19 @@ def _train(args: argparse.Namespace, resume: Path | None, replays: int) -> int:
                 f"{config.train.stop_at}; directory {path}",
             )
             with Bars(console) as bars:
-                bars.begin(_ORDERS, len(landscape.seeds) * landscape.orders.count)
+                bars.begin("orders", len(landscape.seeds) * landscape.orders.count)
                 for number, event in landscape.events():
                     where = f"seed {number + 1} of {len(landscape.seeds)}, "
-                    show_task(bars, _ORDERS, event, landscape.done, where)
-            tell_landscape(console, landscape.directory, landscape.table(), replays)
-    return 0
+                    show_task(bars, "orders", event, landscape.done, where)
+            _tell(console, landscape.directory, landscape.table(), replays)
 
 
-def _play(args: argparse.Namespace, resume: Path | None, replays: int) -> int:
+def _play(args: argparse.Namespace, resume: Path | None, replays: int) -> None:
     """Lets a policy play every order, or a sample, or goes on with that."""
-    from workflow_rl.cli.landscape_tables import tell_played
     from workflow_rl.files import read_json
     from workflow_rl.runs.store import stored_config
-    from workflow_rl.studies.landscape.landscape import Landscape
-    from workflow_rl.studies.landscape.played_run import PURPOSE, PlayedPlan, open_played
+    from workflow_rl.studies.landscape import Landscape
+    from workflow_rl.studies.played_landscape import PURPOSE, PlayedPlan, open_played
     from workflow_rl.workflow.orders import orders_of
 
     given = {name: getattr(args, name) for name in _PLAN if name in args}
@@ -229,16 +232,11 @@ def _play(args: argparse.Namespace, resume: Path | None, replays: int) -> int:
                 f"red {config.game.red_agent}, rules {config.game.rules}, played by {plan.policy}, "
                 f"{plan.games} games of each order and seed; directory {path}",
             )
-            tell_played(console, landscape, replays, beside)
-    return 0
+            _tell_played(console, landscape, replays, beside)
 
 
 def _refuse_training_flags(args: argparse.Namespace) -> None:
-    """Checks that beside --policy no flag is given that would be ignored.
-
-    Raises:
-        InvalidInputError: one is.
-    """
+    """Refuses flags that would be ignored with --policy."""
     given = [field.flags[0] for field in (PRESET, PPO_FORM) if field.name in args]
     for section, kind in {**SECTIONS, "execution": Execution}.items():
         used, fields = _PLAYED.get(section, ()), setting_fields(kind)
@@ -249,3 +247,80 @@ def _refuse_training_flags(args: argparse.Namespace) -> None:
     for name in ("seeds", "beside"):
         if "sample" in args and name in args:
             raise InvalidInputError(f"--{name} goes with all orders, not with a --sample of them")
+
+
+def _tell(console: "Console", directory: "RunDirectory", found: "Landscape", replays: int) -> None:
+    """Analyses a landscape, prints what it says and writes figures and data."""
+    from workflow_rl.report.page import write_page
+    from workflow_rl.studies.landscape_analysis import analyse_landscape, answer_of
+    from workflow_rl.studies.landscape_page import (
+        landscape_figures,
+        landscape_tables,
+        ranking_table,
+    )
+    from workflow_rl.studies.landscape_run import write_landscape
+    from workflow_rl.studies.regret import REPLAYED_STRATEGIES
+
+    config, done = directory.config, count(1)
+    with Bars(console) as bars:
+        bars.begin("replays", replays * len(REPLAYED_STRATEGIES))
+        analysis = analyse_landscape(
+            found,
+            config.search,
+            replays=replays,
+            seed=config.seed,
+            on_replay=lambda: bars.move("replays", next(done), "of searches on this landscape"),
+        )
+    answer = answer_of(analysis)
+    for sentence in answer:
+        print_sentence(console, sentence)
+    for table in landscape_tables(analysis):
+        print_table(console, table)
+    data, page = (
+        write_landscape(directory, analysis.as_json()),
+        directory.path / "landscape.html",
+    )
+    by = f", played by {found.policy}" if found.policy else ""
+    title = f"Landscape: red {found.red_agent}, rules {found.rules}{by}"
+    figures = landscape_figures(analysis)
+    write_page(page, title, figures, answer=answer, tables=[ranking_table(analysis)])
+    print_whole(console, f"written: {data}, {page}")
+
+
+def _tell_played(
+    console: "Console", run: "PlayedRun", replays: int, beside: "Landscape | None"
+) -> None:
+    """Plays, prints what that says and writes figures and data."""
+    from workflow_rl.studies.landscape import Landscape
+    from workflow_rl.studies.landscape_page import sample_tables
+    from workflow_rl.studies.landscape_run import write_landscape
+    from workflow_rl.studies.order_effects import rank_agreement
+    from workflow_rl.studies.played_landscape import PlayedSample
+    from workflow_rl.studies.regret import REPLAYED_STRATEGIES
+
+    with Bars(console) as bars:
+        bars.begin("orders", run.number)
+        played = run.play(lambda done: bars.move("orders", done, "played"))
+    lowest = min(one.compliance for those in played.values() for one in those)
+    least = f"least compliance of an order: {lowest:.3f}"
+    if run.plan.sample is not None:
+        with Bars(console) as bars:
+            bars.begin("searches", replays * len(REPLAYED_STRATEGIES))
+            searches = run.search(replays, lambda done: bars.move("searches", done, "by playing"))
+        sample = PlayedSample(run.player, played[run.seeds[0]], searches)
+        for table in sample_tables(sample):
+            print_table(console, table)
+        for sentence in (f"found: {sample.finding.headline}.", *sample.finding.details, least):
+            print_sentence(console, sentence)
+        print_whole(console, f"written: {write_landscape(run.directory, sample.as_json())}")
+        return
+    found = Landscape.of_tried(run.directory.config, played, run.plan.policy)
+    _tell(console, run.directory, found, replays)
+    print_sentence(console, least)
+    if beside is not None:
+        how = f"played by {beside.policy}" if beside.policy else "trained"
+        print_sentence(
+            console,
+            f"rank correlation (Spearman) with the orders {how}, red {beside.red_agent}, rules "
+            f"{beside.rules}: {rank_agreement(found, beside):.3f}",
+        )

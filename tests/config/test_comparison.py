@@ -1,0 +1,101 @@
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from workflow_rl.config import (
+    PPO_FORMS,
+    UPDATE_STRATEGIES,
+    ComparisonConfig,
+    GameConfig,
+    PresetName,
+    setting_fields,
+)
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.studies.measured_training import job_of
+from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+
+
+@pytest.mark.parametrize("preset", UPDATE_STRATEGIES)
+@pytest.mark.parametrize("transitions", [1_000_000, 60_000, 20_000])
+def test_every_preset_plays_the_same_number_of_transitions_to_within_an_update(
+    preset: PresetName, transitions: int
+) -> None:
+    train = job_of(ComparisonConfig(transitions=transitions), preset, 0).train
+    each = train.n_envs * train.rollout_steps(100)
+    played = train.max_updates(100) * each
+    assert transitions - each < played <= transitions
+
+
+def test_a_training_is_the_preset_from_scratch_with_nothing_to_end_it_early() -> None:
+    spelt: Any = "RedMeanderAgent"  # the reference's name
+    plan = ComparisonConfig(game=GameConfig(red_agent=spelt, rules="competition"), order=5)
+    job = job_of(plan, "standard", 4)
+    assert (job.game.red_agent, job.game.rules) == ("meander", "competition")
+    assert (job.seed, job.order, job.base) == (4, 5, None)
+    assert (job.train.n_envs, job.train.update_steps, job.ppo.minibatch_size) == (8, 2_048, 64)
+    assert job.train.stop_at == "budget"
+    assert job.ppo.gamma == PPO_FORMS["tuned"].gamma
+
+
+def test_the_original_keeps_its_own_form_outputs_and_observation() -> None:
+    job = job_of(ComparisonConfig(ppo="tuned"), "original", 0)
+    assert job.ppo == replace(PPO_FORMS["documented"], epochs=6)
+    assert (job.train.action_space, job.game.observation) == ("cardiff", "cardiff")
+    assert not job.train.conditioned
+    assert job.train.snapshot_every == 0
+
+
+def test_a_budget_below_one_update_is_refused_by_the_preset_it_is_too_small_for() -> None:
+    with pytest.raises(InvalidInputError) as refusal:
+        ComparisonConfig(transitions=5_000)
+    assert str(refusal.value) == (
+        "the preset parallel200 would never update: an update needs 20,000 transitions, "
+        "and there are 5,000"
+    )
+    ComparisonConfig(
+        transitions=5_000, presets=("episode", "hybrid", "minibatch", "standard", "parallel25")
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"presets": ()},
+        {"presets": ("episode", "episode")},
+        {"presets": ("fast",)},
+        {"seeds": ()},
+        {"seeds": (-1,)},
+        {"ppo": "best"},
+        {"game": {"red_agent": "nobody"}},
+        {"transitions": 0},
+        {"order": 120},
+        {"game": None},
+    ],
+)
+def test_what_cannot_be_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInputError):
+        ComparisonConfig(**wrong)  # type: ignore[arg-type]
+
+
+def test_it_survives_json() -> None:
+    spelt: Any = "B_lineAgent"  # the reference's name
+    plan = ComparisonConfig(
+        game=GameConfig(red_agent=spelt), seeds=(3, 4), presets=("episode", "original")
+    )
+    assert ComparisonConfig.from_json(json.loads(json.dumps(plan.as_json()))) == plan
+
+
+@pytest.mark.parametrize("data", [{}, {"presets": [], "seeds": []}, {"speed": 3}])
+def test_other_data_is_one_sentence(data: dict[str, object]) -> None:
+    with pytest.raises(InvalidInputError):
+        ComparisonConfig.from_json(data)
+    with pytest.raises(InvalidInputError, match=r"not a comparison of this version .*'speed'"):
+        ComparisonConfig.from_json(ComparisonConfig().as_json() | {"speed": 3})
+
+
+def test_the_order_of_a_comparison_is_the_documented_one() -> None:
+    named = "op_server > enterprise > op_host > user > defender"
+    assert TYPES.format(ComparisonConfig().order) == named
+    assert setting_fields(ComparisonConfig)["order"].within == (0, NUM_ORDERS - 1)

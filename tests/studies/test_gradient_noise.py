@@ -1,0 +1,157 @@
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from tests.studies.quick import make_quick
+from workflow_rl.config import PPO_FORMS, ComparisonConfig, GameConfig, TrainConfig
+from workflow_rl.runs.pool import Returned
+from workflow_rl.studies.gradient_noise import (
+    GradientNoise,
+    NoiseTask,
+    first_gradients,
+    gradient_noise,
+)
+from workflow_rl.train.job import TrainJob
+from workflow_rl.train.loop import Training
+
+GAME = GameConfig(episode_length=10)
+
+
+def drawn(batches: int, noise: float, seed: int = 0, size: int = 400) -> NDArray[np.float32]:
+    """Gradients around a mean of length 3, with a covariance of that trace over 9."""
+    rng = np.random.default_rng(seed)
+    mean = np.zeros(size)
+    mean[0] = 3.0
+    spread = math.sqrt(noise * 9 / size)
+    return (mean + spread * rng.normal(size=(batches, size))).astype(np.float32)
+
+
+@pytest.mark.parametrize(("noise", "batches"), [(0.1, 20), (1.0, 40), (20.0, 400)])
+def test_the_noise_is_found_within_its_interval(noise: float, batches: int) -> None:
+    inside = 0
+    values = []
+    for seed in range(12):
+        found = gradient_noise(drawn(batches, noise, seed), 100)
+        assert found.low < found.noise < found.high
+        inside += found.low <= noise <= found.high
+        values.append(found.noise)
+    assert np.median(values) == pytest.approx(noise, rel=0.12)
+    assert inside >= 9
+
+
+def test_the_noise_does_not_depend_on_the_length_of_gradients_or_their_order() -> None:
+    gradients = drawn(50, 2.0)
+    found = gradient_noise(gradients, 100).noise
+    assert gradient_noise(7 * gradients, 100).noise == pytest.approx(found, rel=1e-4)
+    assert gradient_noise(gradients[::-1], 100).noise == pytest.approx(found, rel=1e-6)
+
+
+def test_averaging_over_independent_batches_divides_the_noise_and_keeps_it_per_transition() -> None:
+    small = drawn(2_000, 20.0)
+    large = small.reshape(200, 10, -1).mean(axis=1)
+    one, ten = gradient_noise(small, 100), gradient_noise(large, 1_000)
+    assert ten.noise == pytest.approx(one.noise / 10, rel=0.1)
+    assert ten.per_transition == pytest.approx(one.per_transition, rel=0.1)
+
+
+def test_equal_gradients_have_no_noise() -> None:
+    found = gradient_noise(np.ones((20, 5), np.float32), 10)
+    assert found.noise == pytest.approx(0, abs=1e-12)
+
+
+def test_a_mean_that_drowns_in_noise_is_not_made_up() -> None:
+    opposite = np.array([[1.0, 0.0], [-1.0, 0.0]] * 10, np.float32)
+    assert math.isnan(gradient_noise(opposite, 10).noise)
+
+
+def test_it_survives_json_with_what_could_not_be_told() -> None:
+    noise = GradientNoise(64, 100, 3.5, 3.0, 4.0)
+    assert GradientNoise.from_json(noise.as_json()) == noise
+    unknown = noise.as_json() | {"noise": None, "low": None, "high": None}
+    assert math.isnan(GradientNoise.from_json(unknown).noise)
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Training:
+    torch.set_num_threads(1)
+    train = TrainConfig(n_envs=20, max_episodes=3, min_updates=1, hidden=(8,), stop_at="budget")
+    training = Training(TrainJob(GAME, PPO_FORMS["tuned"], train, 1, 7))
+    for _ in training.updates():
+        pass
+    return training
+
+
+def test_gradients_are_of_the_first_step_of_one_policy_that_does_not_learn(
+    snapshot: Training,
+) -> None:
+    network = snapshot.learner.network
+    before = [p.detach().clone() for p in network.parameters()]
+    found, again = (
+        first_gradients(snapshot, TrainConfig(n_envs=5), PPO_FORMS["tuned"], 4, seed=3)
+        for _ in range(2)
+    )
+    assert (again == found).all()
+    assert found.shape == (4, sum(p.numel() for p in network.actor.parameters()))
+    assert len(np.unique(found.round(9), axis=0)) == 4
+    last = [p.grad.ravel() for p in network.actor.parameters() if p.grad is not None]
+    assert np.allclose(found[-1], torch.cat(last).numpy())
+    assert np.abs(found).max() > 0
+    assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
+
+
+def test_larger_batches_are_less_noisy(snapshot: Training) -> None:
+    def noise(n_envs: int, batches: int, minibatch: int | None = None) -> float:
+        ppo = replace(PPO_FORMS["tuned"], minibatch_size=minibatch)
+        return gradient_noise(
+            first_gradients(snapshot, TrainConfig(n_envs=n_envs), ppo, batches, 0), 1
+        ).noise
+
+    assert noise(100, 20) < noise(2, 60)
+    minibatch = noise(50, 30, 20)
+    assert minibatch > noise(50, 30) or math.isnan(minibatch)
+
+
+def test_presets_that_play_alike_are_measured_once(
+    snapshot: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[int] = []
+
+    def gradients(by: Training, train: TrainConfig, *more: Any) -> NDArray[np.float32]:
+        assert by is snapshot
+        played.append(train.n_envs * train.rollout_steps(length))
+        return drawn(2, 1.0)
+
+    monkeypatch.setattr("workflow_rl.studies.gradient_noise._snapshot", lambda plan: snapshot)
+    monkeypatch.setattr("workflow_rl.studies.gradient_noise.first_gradients", gradients)
+    for length, expected in ((100, [20_000]), (10, [2_000, 20_000])):
+        plan = ComparisonConfig(
+            game=GameConfig(episode_length=length),
+            transitions=40_000,
+            presets=("parallel200", "original"),
+            seeds=(2,),
+        )
+        played.clear()
+        *told, last = NoiseTask(plan).run()
+        assert told == [{"preset": "parallel200"}, {"preset": "original"}]
+        assert isinstance(last, Returned)
+        found: dict[str, GradientNoise] = last.value
+        assert found["parallel200"].samples == 200 * length
+        assert found["original"].samples == 20_000  # of so few steps, several episodes
+        assert played == expected
+
+
+def test_the_noise_of_a_preset_is_that_of_its_first_gradients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_quick(monkeypatch)
+    plan = ComparisonConfig(game=GAME, transitions=1_000, presets=("parallel25",), seeds=(2,))
+    *_, last = NoiseTask(plan).run()
+    assert isinstance(last, Returned)
+    noise: GradientNoise = last.value["parallel25"]
+    assert (noise.samples, noise.batches) == (250, 20)
+    assert noise.noise > 0 or math.isnan(noise.noise)

@@ -1,1 +1,0 @@
-"""Rollout and update strategies compared by measurement."""

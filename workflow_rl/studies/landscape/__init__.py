@@ -1,1 +1,0 @@
-"""The landscape: every order trained for several seeds, and what that tells."""
