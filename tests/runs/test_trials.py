@@ -92,24 +92,21 @@ def trained(run: Path, number: int, **changes: Any) -> None:
     folder.save_result(job(7), given, {})
 
 
-def file_of(run: Path, *trials: Trial) -> TrialFile:
+def file_of(run: Path, *trials: Trial) -> None:
     file = TrialFile(run, TYPES)
     for one in trials:
         file.put(one)
-    return file
 
 
 def test_the_file_holds_decisions_and_failures_and_a_folder_what_a_training_gave(
     tmp_path: Path,
 ) -> None:
-    file = TrialFile(tmp_path, TYPES)
-    file.read()
-    assert file.trials == []
+    assert TrialFile(tmp_path, TYPES).trials == []
     file_of(tmp_path, trial(0), DONE, FAILED)
     trained(tmp_path, 1)
     noted = json.loads((tmp_path / "trials.json").read_text())
     assert noted == [stored(one) for one in (trial(0), trial(1), FAILED)]
-    file.read()
+    file = TrialFile(tmp_path, TYPES)
     assert [t.status for t in file.trials] == ["running", "done", "failed"]
     assert file.trials[1].outcome == outcome(7, -12.5)
     file.put(trial(0, failure="rain"))  # and what was read is not lost
@@ -117,8 +114,8 @@ def test_the_file_holds_decisions_and_failures_and_a_folder_what_a_training_gave
 
 
 def test_failed_trials_may_be_tried_once_more(tmp_path: Path) -> None:
-    file = file_of(tmp_path, trial(0), trial(1), FAILED)
-    file.read(retry_failed=True)
+    file_of(tmp_path, trial(0), trial(1), FAILED)
+    file = TrialFile(tmp_path, TYPES, retry_failed=True)
     assert [t.status for t in file.trials] == ["running"] * 3
     file.put(trial(0))
     assert "failed" not in json.loads((tmp_path / "trials.json").read_text())[2]
@@ -135,10 +132,10 @@ def test_failed_trials_may_be_tried_once_more(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_the_trial_s_is_refused(
     tmp_path: Path, wrong: dict[str, Any], said: str
 ) -> None:
-    file = file_of(tmp_path, trial(0))
+    file_of(tmp_path, trial(0))
     trained(tmp_path, 0, **wrong)
     with pytest.raises(InvalidInputError, match=said):
-        file.read()
+        TrialFile(tmp_path, TYPES)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +144,7 @@ def test_a_folder_that_is_not_the_trial_s_is_refused(
 def test_what_is_no_list_of_trials_is_said_to_be_damaged(tmp_path: Path, entries: Any) -> None:
     (tmp_path / "trials.json").write_text(json.dumps(entries))
     with pytest.raises(InvalidInputError, match=r"trials\.json is damaged"):
-        TrialFile(tmp_path, TYPES).read()
+        TrialFile(tmp_path, TYPES)
 
 
 # --- what they sum up to

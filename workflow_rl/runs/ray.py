@@ -89,8 +89,8 @@ def run_remotely(task: Any, asked_by: Installed) -> Iterator[Message]:
 class RayPool(ParallelPool):
     """Runs each task as one Ray task, in a temporary folder of its node that is sent here.
 
-    No file system is shared. A node that goes away takes the tasks it was running with it, with
-    their checkpoints: they begin again elsewhere.
+    No file system is shared. A node that goes away takes its tasks with it, with their
+    checkpoints: they begin again elsewhere.
     """
 
     def __init__(
@@ -190,16 +190,15 @@ def _cause_of(error: RayTaskError, host: str) -> Exception:
 
 
 def _how_lost(error: Exception, host: str) -> str:
-    """Returns in words how what ran on a node was lost."""
-    if isinstance(error, NodeDiedError):
-        return f"the node {host} went away"
-    if isinstance(error, OutOfMemoryError):
-        return f"the node {host} ran out of memory"
-    if isinstance(error, WorkerCrashedError):
-        return f"its process on {host} died"
-    if isinstance(error, ObjectLostError):
-        return f"its result went away with the node {host}"
-    return f"of {type(error).__name__} on {host}"
+    """Returns in words how a task on a node was lost."""
+    known = {
+        NodeDiedError: f"the node {host} went away",
+        OutOfMemoryError: f"the node {host} ran out of memory",
+        WorkerCrashedError: f"its process on {host} died",
+        ObjectLostError: f"its result went away with the node {host}",
+    }
+    other = f"of {type(error).__name__} on {host}"
+    return next((words for kind, words in known.items() if isinstance(error, kind)), other)
 
 
 # --- what is installed on a node

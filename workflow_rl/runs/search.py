@@ -1,5 +1,6 @@
 """A whole search: base policy, trials, polish, summary; resumable at any point."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -51,12 +52,7 @@ class Search:
     """A search in its directory, on a pool that trains its workflows."""
 
     def __init__(self, directory: RunDirectory, pool: Pool, *, retry_failed: bool = False) -> None:
-        """Reads what earlier attempts left.
-
-        Args:
-            directory: of the run.
-            pool: trains the workflows.
-            retry_failed: whether trials that failed in an earlier attempt are tried once more.
+        """Reads what earlier attempts left; `retry_failed` tries their failed trials once more.
 
         Raises:
             InvalidInputError: what was left is damaged.
@@ -66,8 +62,7 @@ class Search:
         self.orders = orders_of(directory.config.train)
         self.outcome: SearchOutcome | None = None  # once the events are through
         self._pool = pool
-        self._file = TrialFile(directory.path, self.orders)
-        self._file.read(retry_failed)
+        self._file = TrialFile(directory.path, self.orders, retry_failed=retry_failed)
         self._check_trainings()
         self._arrived = [trial.number for trial in self.done]  # in which results came in
         self._decisions = CsvLog(directory.path / DECISION_LOG)
@@ -136,14 +131,13 @@ class Search:
     def _pick(self, strategy: Strategy) -> Trial:
         """Decides on the next trial and notes it.
 
-        To the strategy a failed trial is one that is still running: it tells nothing, and is not
+        To the strategy a failed trial is one that is still running: it has no result, and is not
         tried again at once.
         """
         seen = tried_in(self.trials)
-        running = [trial.order for trial in with_status(self.trials, "running")]
-        failed = [trial.order for trial in with_status(self.trials, "failed")]
+        pending = with_status(self.trials, "running") + with_status(self.trials, "failed")
         began = time.perf_counter()
-        decision = strategy.pick(seen, running + failed)
+        decision = strategy.pick(seen, [trial.order for trial in pending])
         took = time.perf_counter() - began
         trial = Trial(
             number=len(self.trials),
@@ -174,11 +168,10 @@ class Search:
 
     def _has_budget(self) -> bool:
         """Returns whether there is a trial to come, by their number and the budget of episodes."""
-        if len(self.trials) >= self.config.search.n_workflows:
-            return False
-        limit = self.config.search.total_episodes
+        search = self.config.search
         played = sum(trial.outcome.episodes_per_env for trial in self.done if trial.outcome)
-        return limit is None or played * self.config.train.n_envs < limit
+        limit = math.inf if search.total_episodes is None else search.total_episodes
+        return len(self.trials) < search.n_workflows and played * self.config.train.n_envs < limit
 
     def _train_here(self, task: TrainTask) -> Iterator[Event]:
         """Runs one training in this process, where it can go on from its last update."""
@@ -201,7 +194,7 @@ class Search:
             self._end(event.task, failure=event.reason)
 
     def _keep_policy(self, task: TrainTask) -> None:
-        """Saves the best policy of a finished training among the run's policies."""
+        """Saves the best policy of a finished training with the run's."""
         self._policy_of(task).save(self.directory.policy(task.name))
 
     def _end(self, task: TrainTask, **how: Any) -> None:
@@ -224,11 +217,7 @@ class Search:
         return [BASE, *(trial.name for trial in self.trials), POLISH]
 
     def _check_trainings(self) -> None:
-        """Checks that what trainings have left is theirs, and undamaged.
-
-        Raises:
-            InvalidInputError: something is not.
-        """
+        """Checks that what trainings have left is theirs, and undamaged."""
         for name in self._trainings():
             folder = self.directory.training(name)
             folder.check_logs()
@@ -242,11 +231,11 @@ class Search:
         return start in (None, UNIVERSAL) or self.directory.training(str(start)).result.exists()
 
     def _seconds(self) -> float:
-        """Returns how long the run has taken, all attempts together."""
+        """Returns the seconds that the run has taken, all attempts together."""
         return time.perf_counter() - self._started
 
     def _seconds_noted(self) -> float:
-        """Returns how long earlier attempts took."""
+        """Returns the seconds that earlier attempts took."""
         if (self.directory.path / SCORES_FILE).exists():
             return HandedOver.load(self.directory.path).seconds
         return max((trial.run_seconds for trial in self.trials), default=0.0)
@@ -285,14 +274,14 @@ class Search:
         )
 
     def _polished(self) -> TrainOutcome | None:
-        """Returns what polishing gave, unless it failed or was not asked for."""
+        """Returns the outcome of polishing, unless it failed or was not asked for."""
         folder = self.directory.training(POLISH)
         if not self.config.polish_updates or not folder.result.exists():
             return None
         return folder.load_result()[0]
 
     def _answer(self) -> tuple[Finding, Recommendation]:
-        """Returns what the trials tell of orders, and the one to hand over."""
+        """Returns the finding of the trials, and the order to hand over."""
         seen = tried_in(self.trials)
         finding = conclude(self.orders, seen, self.config.game.red_agent)
         return finding, recommend(self.orders, seen, finding.equals)
@@ -306,10 +295,9 @@ class Search:
         return task.job.policy(weights)
 
     def _hand_over(self, policies: Sequence[Policy]) -> None:
-        """Saves the best of some policies with its scores, by fresh games of the search's own kind.
+        """Saves the best of some policies with its scores, by fresh games of the search's own.
 
-        Args:
-            policies: one, and what further training made of it, if there was any.
+        The first is the one before polishing.
         """
         config = self.config
         games, threshold = config.search.score_games, config.train.compliance_threshold

@@ -48,9 +48,8 @@ class RunTables:
         self._opened = time.perf_counter()
         self._rebuilt = 0.0
         config = directory.config
-        self._per_update = config.train.n_envs * config.train.rollout_steps(
-            config.game.episode_length
-        )
+        steps = config.train.rollout_steps(config.game.episode_length)
+        self._per_update = config.train.n_envs * steps
         self._played = 0  # transitions since the tables were opened
         self.transitions = 0  # of the whole run
 

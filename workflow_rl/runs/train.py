@@ -69,11 +69,7 @@ class TrainingRun:
     """One training in its directory; its `events` train, or go on with it."""
 
     def __init__(self, directory: RunDirectory, pool: Pool) -> None:
-        """Reads what is trained.
-
-        Raises:
-            InvalidInputError: the directory does not say so.
-        """
+        """Reads which order is trained; raises InvalidInputError if the directory does not say."""
         self.directory = directory
         self.order = stored_order(directory.path, directory.config)
         self.outcome: TrainOutcome | None = None  # once the events are through
@@ -83,13 +79,9 @@ class TrainingRun:
     @property
     def is_finished(self) -> bool:
         """Whether there is nothing left to do."""
-        result = self.directory.training(TRAINING).result
-        files = (result, self.directory.policy(RECOMMENDED), self._summary)
-        return all(file.exists() for file in files)
-
-    @property
-    def _summary(self) -> Path:
-        return self.directory.path / SUMMARY_FILE
+        directory = self.directory
+        result, policy = directory.training(TRAINING).result, directory.policy(RECOMMENDED)
+        return all(file.exists() for file in (result, policy, directory.path / SUMMARY_FILE))
 
     def events(self) -> Iterator[Event | Candidate | Ranking]:
         """Trains one workflow, or all orders at once; yields what happens once it is noted.
@@ -101,16 +93,12 @@ class TrainingRun:
             TrainingFailedError: its losses or weights stopped being finite.
         """
         directory = self.directory
-        task = TrainTask(
-            TRAINING, job_of(directory.config, self.order), directory.training(TRAINING).path
-        )
+        job, folder = job_of(directory.config, self.order), directory.training(TRAINING)
+        task = TrainTask(TRAINING, job, folder.path)
         if self.is_finished:
             self.outcome, self.selected = task.stored(), self._stored_selected()
             return
-        with (
-            closing(RunTables(directory)) as tables,
-            closing(self._pool.events([task])) as events,
-        ):
+        with closing(RunTables(directory)) as tables, closing(self._pool.events([task])) as events:
             tables.rebuild([TRAINING])
             for event in events:
                 if isinstance(event, Rows):
@@ -140,7 +128,7 @@ class TrainingRun:
             path = self.selected.path.relative_to(directory.path).as_posix()
             summary["selected"] = self.selected.result.as_json() | {"path": path}
             write_json(directory.path / SCORES_FILE, summary["selected"])
-        write_json(self._summary, summary)
+        write_json(directory.path / SUMMARY_FILE, summary)
 
     def _stored_selected(self) -> Candidate | None:
         path = self.directory.path / SCORES_FILE
@@ -173,13 +161,9 @@ def open_training(
     checkpoint_dir: Path = Path("logs"),
     resume: Path | None = None,
 ) -> Iterator[TrainingRun]:
-    """Gives a training, new or resumed; loop over its `events`.
+    """Gives a training, new or resumed; loop over its `events`. For the arguments see `open_run`.
 
-    Args:
-        config: what a new one depends on.
-        workflow: the order that a new one follows; None: all orders.
-        checkpoint_dir: where the directory of a new one is made.
-        resume: the directory of an interrupted one to go on with.
+    A new one follows the given workflow; None trains all orders.
 
     Raises:
         InvalidInputError: the workflow is none, or the training cannot be opened.

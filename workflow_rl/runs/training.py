@@ -27,14 +27,14 @@ from workflow_rl.runs.trials import Trial
 from workflow_rl.train.job import TrainJob, TrainOutcome
 from workflow_rl.train.loop import CHECKPOINT_KIND, Training
 
-_BASE_SEED: Final = 1  # what the seed of a training is for
+_BASE_SEED: Final = 1  # the purpose of a training, of which its seed is made
 _TRIAL_SEED: Final = 2
 _POLISH_SEED: Final = 3
 
 
 @dataclass(frozen=True, eq=False)
 class TrainTask:
-    """A training to be done; its result depends on the job alone, not on where it is done."""
+    """A training as a task; its result depends on the job alone, not on where it is done."""
 
     name: str  # in the logs
     job: TrainJob
@@ -104,7 +104,7 @@ def check_begun(folder: TrainingFolder) -> None:
         folder.check_rows(updates, episodes)
 
 
-# --- those of a search: the seed, the budget and the start of each
+# --- the trainings of a search: the seed, the budget and the start of each
 
 
 def job_of(
@@ -114,14 +114,7 @@ def job_of(
     train: TrainConfig | None = None,
     seed: int | None = None,
 ) -> TrainJob:
-    """Returns the training of one order, or of all at once, that a configuration asks for.
-
-    Args:
-        config: everything but what the others say.
-        order: to train; None trains all orders at once.
-        train: by default the configuration's.
-        seed: by default the configuration's.
-    """
+    """Returns the training of one order that a configuration asks for; None: of all at once."""
     seed = config.seed if seed is None else seed
     return TrainJob(
         config.game, config.ppo, train or config.train, seed, order, backend=config.backend
@@ -180,7 +173,7 @@ def _tuning_universal(job: TrainJob) -> TrainJob:
 
 
 def _seed(config: ExperimentConfig, *purpose: int) -> int:
-    """Returns the seed of one training, from the run's seed and what the training is."""
+    """Returns the seed of one training, by the run's seed and the purpose of the training."""
     return int(np.random.SeedSequence([config.seed, *purpose]).generate_state(1, np.uint32)[0])
 
 
@@ -194,10 +187,7 @@ def _for_updates(config: ExperimentConfig, updates: int) -> TrainConfig:
 
 
 def _starting_from(directory: RunDirectory, name: str, job: TrainJob) -> TrainJob:
-    """Returns the job with another training's best policy and weight of compliance as its start.
-
-    The start may be the policy `universal`, too.
-    """
+    """Returns the job with a warm start: a training's best policy and weight, or `universal`."""
     assert job.order is not None
     if name == UNIVERSAL:
         return replace(job, base=load_policy(UNIVERSAL, rules=job.game.rules).weights)

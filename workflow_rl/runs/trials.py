@@ -1,7 +1,7 @@
-"""The trials of a search: which order was tried and why, what became of it, what they sum up to.
+"""The trials of a search: which order was tried and why, how it ended, and their summary.
 
-`trials.json` holds decisions and failures, a training's folder what it gave, and `scores.json` what
-the policy is worth that is handed over; `summary.json` is derived from these.
+`trials.json` holds decisions and failures, a training's folder its outcome, and `scores.json` the
+scores of the recommended policy; `summary.json` is derived from these.
 """
 
 import math
@@ -40,7 +40,7 @@ class Trial:
     pick_seconds: float  # of deciding
     run_seconds: float  # of the run when the trial was noted last
     failure: str | None = None  # why it gave no result
-    outcome: TrainOutcome | None = None  # what its training gave, once it is over
+    outcome: TrainOutcome | None = None  # of its training, once it is over
 
     @property
     def name(self) -> str:
@@ -78,10 +78,6 @@ class Trial:
     def from_json(cls, data: Any, orders: Orders) -> Self:
         """Returns the trial that `as_json` gave, NaN where null was written.
 
-        Args:
-            data: what it gave.
-            orders: those that the search is of.
-
         Raises:
             KeyError, TypeError, ValueError, AttributeError: it is not such data.
         """
@@ -98,7 +94,7 @@ class Trial:
         )
 
     def with_outcome(self, run: Path) -> Self:
-        """Returns the trial with what its folder in a run's directory holds.
+        """Returns the trial with the outcome that its folder in a run's directory holds.
 
         Raises:
             InvalidInputError: that is damaged, or of another trial.
@@ -151,28 +147,23 @@ def _decision(data: dict[str, Any], orders: Orders) -> Decision:
 class TrialFile:
     """The trials of a run, on disk after every change."""
 
-    def __init__(self, run: Path, orders: Orders) -> None:
-        """Names the run's directory, and what its orders are of; `read` takes in what it holds."""
-        self._run = run
-        self._path = run / TRIALS_FILE
-        self._orders = orders
-        self.trials: list[Trial] = []  # by number
-        self._lines: list[str] = []  # as they stand in the file: a change encodes only its own
-
-    def read(self, retry_failed: bool = False) -> None:
-        """Takes in what earlier attempts left.
+    def __init__(self, run: Path, orders: Orders, *, retry_failed: bool = False) -> None:
+        """Reads what earlier attempts left in a run's directory.
 
         Args:
+            run: the directory.
+            orders: those that its search is of.
             retry_failed: whether failed trials are tried once more.
 
         Raises:
             InvalidInputError: the file, or the result of a training, is damaged.
         """
+        self._path = run / TRIALS_FILE
         entries = read_json(self._path) if self._path.exists() else []
         try:
             if not isinstance(entries, list):
                 raise TypeError("no list")
-            trials = [Trial.from_json(entry, self._orders) for entry in entries]
+            trials = [Trial.from_json(entry, orders) for entry in entries]
             if [trial.number for trial in trials] != list(range(len(entries))):
                 raise ValueError("trials are missing")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -181,18 +172,15 @@ class TrialFile:
             ) from error
         if retry_failed:
             trials = [replace(trial, failure=None) for trial in trials]
-        self.trials = [trial.with_outcome(self._run) for trial in trials]
+        self.trials = [trial.with_outcome(run) for trial in trials]  # by number
+        # As they stand in the file, so that a change encodes only its own.
         self._lines = [json_text(trial.as_json()) for trial in self.trials]
 
     def put(self, trial: Trial) -> None:
-        """Notes a new trial, or what became of one."""
-        line = json_text(trial.as_json())
-        if trial.number == len(self.trials):
-            self.trials.append(trial)
-            self._lines.append(line)
-        else:
-            self.trials[trial.number] = trial
-            self._lines[trial.number] = line
+        """Notes a new trial, or how one ended."""
+        place = slice(trial.number, trial.number + 1)
+        self.trials[place] = [trial]
+        self._lines[place] = [json_text(trial.as_json())]
         write_atomically(self._path, ("[\n" + ",\n".join(self._lines) + "\n]\n").encode())
 
 
@@ -206,7 +194,7 @@ def tried_in(trials: Sequence[Trial]) -> list[TriedOrder]:
     return [trial.tried for trial in trials if trial.tried is not None]
 
 
-# --- what they sum up to
+# --- their summary
 
 
 @dataclass(frozen=True)
@@ -218,7 +206,7 @@ class HandedOver:
     seconds: float  # of the run, up to its end
 
     def result(self, game: GameConfig) -> Result:
-        """Returns what the policy is worth in the game of the search."""
+        """Returns the policy's result in the game of the search."""
         against = [score.deterministic for score in self.scores]
         return Result.pooled(against, game.red_weights, game.red_agent)
 
@@ -286,13 +274,7 @@ def spread_of(tried: Sequence[TriedOrder], red_agent: str, orders: Orders = TYPE
 def summarise(
     config: ExperimentConfig, outcome: SearchOutcome, trials: Sequence[Trial]
 ) -> dict[str, Any]:
-    """Returns what `summary.json` holds; everything in it is derived from other files.
-
-    Args:
-        config: of the search.
-        outcome: what it found.
-        trials: all, failed ones included.
-    """
+    """Returns what `summary.json` holds, derived from other files; `trials` include failed ones."""
     result, policy = outcome.policy.result(config.game), outcome.policy
     tried, orders = tried_in(outcome.trials), orders_of(config.train)
     return {

@@ -67,9 +67,7 @@ class LandscapeRun:
         return Landscape.of_tried(self.config, tried)
 
     def _trials(self, number: int) -> list[Trial]:
-        file = TrialFile(self._path_of(number), self.orders)
-        file.read()
-        return file.trials
+        return TrialFile(self._path_of(number), self.orders).trials
 
     def _failed(self, number: int) -> list[Trial]:
         return with_status(self._trials(number), "failed")

@@ -98,12 +98,11 @@ class Scorekeeper:
         whole = ends if rollout.left_out is None else ends & ~rollout.left_out
         where = np.nonzero(whole)
         weights = np.broadcast_to(np.asarray(weight, np.float32), rollout.orders.shape)
+        reward_sums = episode_sums(rollout.env_reward, ends, self.running_reward)
         episodes = Episodes(
             env=where[1].astype(np.int32),
             order=rollout.orders[where],
-            env_reward=episode_sums(rollout.env_reward, ends, self.running_reward)[where].astype(
-                np.float32
-            ),
+            env_reward=reward_sums[where].astype(np.float32),
             alignment=(weights[where] * scored[view].rates[where]).astype(np.float32),
             compliance_observed=scored["observed"].rates[where],
             compliance_true=scored["true"].rates[where],
@@ -120,18 +119,18 @@ class Scorekeeper:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns what must be kept to go on later."""
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {"running_reward": self.running_reward, "running_fixes": self.running_fixes}
         for view, tally in self.tallies.items():
             arrays |= {f"{view}.{name}": array for name, array in tally._asdict().items()}
-        return {name: array.copy() for name, array in arrays.items()}
+        return arrays
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]]) -> Self:
         """Returns a scorekeeper that goes on from a kept state."""
         keeper = cls(len(arrays["running_reward"]))
-        keeper.running_reward[:] = arrays["running_reward"]
-        keeper.running_fixes[:] = arrays["running_fixes"]
-        for view, tally in keeper.tallies.items():
-            for name, array in tally._asdict().items():
-                array[:] = arrays[f"{view}.{name}"]
+        for name, array in keeper._arrays().items():
+            array[:] = arrays[name]
         return keeper

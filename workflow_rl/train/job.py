@@ -1,4 +1,4 @@
-"""What a training is asked for, when it ends, and what it gave; needs no networks."""
+"""A training as data: its job, when it ends, and its outcome; needs no networks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -39,7 +39,7 @@ class TrainJob:
         return None if self.order is None else orders_of(self.train)[self.order]
 
     def policy(self, weights: Weights, **facts: Any) -> Policy:
-        """Returns the policy that some weights of this training make, with facts about it."""
+        """Returns the policy with some weights of this training, and facts about it."""
         order = None if self.workflow is None else str(self.workflow)
         config = PolicyConfig(
             game=self.game, train=self.train, ppo=self.ppo, order=order, seed=self.seed
@@ -79,7 +79,7 @@ def stop_reason(
 
 @dataclass(frozen=True)
 class TrainOutcome:
-    """What a training gave; the weights of its best policy are kept beside it."""
+    """The outcome of a training; the weights of its best policy are kept with it."""
 
     order: int | None
     workflow: str | None  # the order by its names
