@@ -14,7 +14,7 @@ from tests.runs.work import SideBySide, outcome
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.ordersearch.strategies import Decision, Strategy, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.pool import Attempt, Done, Event, Pool
+from workflow_rl.runs.pool import Pool, Returned, Row, Task
 from workflow_rl.runs.search import Search
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.training import TrainTask
@@ -44,14 +44,13 @@ class Valued(SideBySide):
         super().__init__(capacity, ranks=ranks, fails=fails)
         self._of = of
 
-    def _work(self, attempt: Attempt) -> Iterator[Event]:
-        task: TrainTask = attempt.task
+    def _work(self, task: Task) -> Iterator[Row | Returned]:
+        assert isinstance(task, TrainTask)
         assert task.job.order is not None
         seen = self._of(task.job.order, task.job.seed)
         found = outcome(seen.order, seen.value, compliance=seen.compliance, good=seen.is_compliant)
         TrainingFolder(task.folder).save_result(task.job, found, weights(task.job.seed))
-        attempt.end = Done(task, found)
-        yield from ()
+        yield Returned(found)
 
 
 class Recorder:

@@ -18,11 +18,12 @@ from tests.runs.work import SideBySide
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.runs.pool import (
     MAX_LOSSES,
-    MAX_TIMEOUTS,
     Attempt,
+    Begun,
     Done,
     Event,
     Failed,
+    LostWorkerError,
     Pool,
     ProcessPool,
     Retried,
@@ -105,7 +106,7 @@ def test_a_mistake_ends_everything_with_its_error(pool: Pool) -> None:
     names: list[str] = []
 
     def made() -> Iterator[Task]:
-        for task in (Failing("a_0", WRONG), Toy("b_1"), Toy("c_2")):
+        for task in (Failing("a_0", error=WRONG), Toy("b_1"), Toy("c_2")):
             names.append(task.name)
             yield task
 
@@ -115,9 +116,9 @@ def test_a_mistake_ends_everything_with_its_error(pool: Pool) -> None:
 
 
 def test_a_training_that_cannot_go_on_has_failed_and_the_others_go_on() -> None:
-    events = list(SerialPool().events([Failing("a", DIVERGED), Toy("b", 1)]))
+    events = list(SerialPool().events([Failing("a", error=DIVERGED), Toy("b", 1)]))
     assert told(iter(events)) == ["+a", ".a", "xa", "+b", ".b", "-b"]
-    assert events[2] == Failed(Failing("a", DIVERGED), "the training diverged")
+    assert events[2] == Failed(Failing("a", error=DIVERGED), "the training diverged")
 
 
 @pytest.mark.parametrize("pool", [SerialPool(), SideBySide(2), ProcessPool(2)])
@@ -193,12 +194,10 @@ def test_what_is_finished_already_is_not_done_again() -> None:
 class Losing(SideBySide):
     """Loses every task at its first attempt."""
 
-    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
-        for attempt in running:
-            if attempt.losses:
-                yield from self._work(attempt)
-            else:
-                yield from self._again(attempt, attempt.after_loss("rain"), "rain")
+    def _receive(self, attempt: Attempt) -> list[Row] | Returned:
+        if not attempt.losses:
+            raise LostWorkerError("rain")
+        return super()._receive(attempt)
 
 
 def test_whoever_reads_is_told_of_a_loss_before_the_task_begins_again() -> None:
@@ -211,17 +210,25 @@ def test_whoever_reads_is_told_of_a_loss_before_the_task_begins_again() -> None:
     assert pool.begun == [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_attempts_are_counted_by_what_ended_them(late: bool) -> None:
-    attempt = Attempt(Toy("a"))
-    outcomes = []
-    for _ in range(MAX_TIMEOUTS if late else MAX_LOSSES):
-        outcomes.append(attempt.after_timeout(9) if late else attempt.after_loss("it rained"))
-    assert outcomes[:-1] == [None] * (len(outcomes) - 1)
-    assert isinstance(outcomes[-1], Failed)
-    assert ("9 s" if late else "it rained") in outcomes[-1].reason
-    # The other kind has its own count.
-    assert (attempt.after_loss("x") if late else attempt.after_timeout(9)) is None
+class Unlucky(SideBySide):
+    """Takes too long at first, then loses every worker."""
+
+    def _receive(self, attempt: Attempt) -> Begun:
+        if not attempt.timeouts:
+            return Begun()
+        raise LostWorkerError("rain")
+
+    def _stop(self, attempt: Attempt) -> str:
+        return " somewhere"
+
+
+def test_timeouts_and_losses_are_counted_by_themselves() -> None:
+    pool = Unlucky(1)
+    pool._limit = 0.0
+    *events, last = pool.events(tasks(1))
+    reasons = [event.reason for event in events if isinstance(event, Retried)]
+    assert reasons == ["it took longer than 0 s somewhere", *["rain"] * (MAX_LOSSES - 1)]
+    assert last == Failed(Toy("t_0", 1), f"lost {MAX_LOSSES} times, at last because rain")
 
 
 # --- in processes
@@ -239,7 +246,7 @@ def test_a_process_is_used_again_outlived_replaced_and_its_errors_are_raised_her
     one: ProcessPool,
 ) -> None:
     """One process after the other: warm for two tasks, dead when idle, met by a mistake."""
-    events = list(one.events([Toy("a"), Toy("b"), Failing("x", DIVERGED), Deaf("c")]))
+    events = list(one.events([Toy("a"), Toy("b"), Failing("x", error=DIVERGED), Deaf("c")]))
     assert told(iter(events[:-5])) == ["+a", ".a", ".a", "-a", "+b", ".b", ".b", "-b"]
     assert told(iter(events[-5:])) == ["+x", ".x", "xx", "+c", "-c"]
     found = ended(iter(events))
@@ -247,14 +254,17 @@ def test_a_process_is_used_again_outlived_replaced_and_its_errors_are_raised_her
     assert found["c"]  # Ctrl-C is for the parent to answer
     os.kill(found["a"], signal.SIGKILL)
     with pytest.raises(InvalidInputError, match="this cannot be") as caught:
-        list(one.events([Failing("d", WRONG), Toy("e")]))
+        list(one.events([Failing("d", error=WRONG), Toy("e")]))
     assert "in a worker process" in caught.value.__notes__[0]
 
 
 def test_a_task_outlives_its_processes_but_not_any_number_of_them(
     one: ProcessPool, tmp_path: Path
 ) -> None:
-    once, always = Mortal("once", tmp_path / "1", 1), Mortal("always", tmp_path / "2", 100)
+    once, always = (
+        Mortal(name, notes=tmp_path / name, deaths=deaths)
+        for name, deaths in (("once", 1), ("always", 100))
+    )
     events = list(one.events([once, always]))
     again = ["!always", ".always"] * (MAX_LOSSES - 1)
     assert told(iter(events)) == [

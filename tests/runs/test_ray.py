@@ -111,7 +111,7 @@ def test_fresh_processes_are_of_one_task_and_a_mistake_is_raised_here() -> None:
         processes = {event.result for event in events if isinstance(event, Done)}
         assert len({os.getpid(), *processes}) == 3
         with pytest.raises(InvalidInputError, match=r"^this cannot be$"):
-            list(pool.events([Failing("c", InvalidInputError("this cannot be"))]))
+            list(pool.events([Failing("c", error=InvalidInputError("this cannot be"))]))
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_fresh_processes_are_of_one_task_and_a_mistake_is_raised_here() -> None:
 def test_a_task_whose_process_dies_runs_again_but_not_any_number_of_times(tmp_path: Path) -> None:
     from workflow_rl.runs.ray import RayPool
 
-    always = Mortal("always", tmp_path / "notes", 100)
+    always = Mortal("always", notes=tmp_path / "notes", deaths=100)
     with closing(RayPool(1)) as pool:
         *events, last = pool.events([always])
     reasons = [event.reason for event in events if isinstance(event, Retried)]
@@ -137,7 +137,7 @@ def test_the_disk_of_a_node_is_the_nodes_fault_and_costs_an_attempt() -> None:
 
     full = OSError(28, "No space left on device")
     with closing(RayPool(1)) as pool:
-        *events, last = pool.events([Failing("a", full)])
+        *events, last = pool.events([Failing("a", error=full)])
     assert isinstance(last, Failed)
     assert "No space left on device" in last.reason
     assert sum(isinstance(event, Retried) for event in events) == MAX_LOSSES - 1

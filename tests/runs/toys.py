@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from workflow_rl.files import write_atomically
@@ -15,7 +15,7 @@ NEVER = 600.0  # seconds that nobody waits for
 
 @dataclass(frozen=True)
 class Toy:
-    """Tells of some rows, perhaps waits, and gives the process it ran in."""
+    """Yields some rows, perhaps waits, and gives the process it ran in."""
 
     name: str
     rows: int = 2
@@ -36,16 +36,11 @@ class Toy:
 
 
 @dataclass(frozen=True)
-class Mortal:
+class Mortal(Toy):
     """Dies so many times, each time after a row, and gives how often it was begun."""
 
-    name: str
-    notes: Path  # a letter for every time it was begun
-    deaths: int
-    folder: Path | None = None
-
-    def stored(self) -> None:
-        pass
+    notes: Path = Path()  # a letter for every time it was begun
+    deaths: int = 0
 
     def run(self) -> Generator[Row | Returned]:
         begun = (self.notes.read_text() if self.notes.exists() else "") + "x"
@@ -57,30 +52,18 @@ class Mortal:
 
 
 @dataclass(frozen=True)
-class Failing:
+class Failing(Toy):
     """Yields a row, then raises."""
 
-    name: str
-    error: Exception
-    folder: Path | None = None
-
-    def stored(self) -> None:
-        pass
+    error: Exception = field(default_factory=Exception)
 
     def run(self) -> Generator[Row | Returned]:
         yield {"training": self.name, "update": 1}
         raise self.error
 
 
-@dataclass(frozen=True)
-class Deaf:
+class Deaf(Toy):
     """Is sent Ctrl-C, as a terminal does to every process in it."""
-
-    name: str
-    folder: Path | None = None
-
-    def stored(self) -> None:
-        pass
 
     def run(self) -> Generator[Row | Returned]:
         os.kill(os.getpid(), signal.SIGINT)

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from tests.runs.toy import csv_rows, tiny, without_costs
+from workflow_rl.errors import TrainingFailedError
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import Result
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import (
     Attempt,
     Done,
-    Event,
     Failed,
     ParallelPool,
     Pool,
     Returned,
-    Rows,
+    Row,
     SerialPool,
     Task,
 )
@@ -106,27 +106,27 @@ class SideBySide(ParallelPool):
         self.begun: list[int] = []  # tasks, by number
         self._ranks = ranks
         self._fails = fails
+        self._steps: dict[Attempt, Iterator[Row | Returned]] = {}
 
     def _begin(self, attempt: Attempt) -> None:
         self.begun.append(number_of(attempt.task))
+        self._steps[attempt] = self._work(attempt.task)
 
-    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+    def _work(self, task: Task) -> Iterator[Row | Returned]:
+        return task.run()
+
+    def _ready(self, running: list[Attempt]) -> list[Attempt]:
         self.most = max(self.most, len(running))
-        attempt = min(running, key=lambda a: self._rank(number_of(a.task)))
-        if number_of(attempt.task) in self._fails:
-            attempt.end = Failed(attempt.task, "it rained")
-        else:
-            yield from self._work(attempt)
+        return [min(running, key=lambda a: self._rank(number_of(a.task)))]
 
     def _rank(self, number: int) -> int:
         return self._ranks[number] if self._ranks else number
 
-    def _work(self, attempt: Attempt) -> Iterator[Event]:
-        for step in attempt.task.run():
-            if isinstance(step, Returned):
-                attempt.end = Done(attempt.task, step.value)
-            else:
-                yield Rows(attempt.task, [step])
+    def _receive(self, attempt: Attempt) -> list[Row] | Returned:
+        if number_of(attempt.task) in self._fails:
+            raise TrainingFailedError("it rained")
+        step = next(self._steps[attempt])
+        return step if isinstance(step, Returned) else [step]
 
     def _stop(self, attempt: Attempt) -> str:
         raise AssertionError("nothing is timed")
@@ -135,7 +135,7 @@ class SideBySide(ParallelPool):
         pass
 
     def close(self) -> None:
-        self.begun.clear()
+        self._steps.clear()
 
 
 def do_without_processes(patch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ from workflow_rl.processes import end_with_parent, interrupts_blocked
 MAX_LOSSES: Final = 3  # workers lost, after which a task has failed
 MAX_TIMEOUTS: Final = 2  # attempts beyond the time limit, after which a task has failed
 _POLL_SECONDS: Final = 1.0  # between looks at the clock
-_STARTED: Final = "started"  # a worker's first message; then the steps of its task, or an exception
 
 Row = Mapping[str, Any]  # of a log: how a task goes
 
@@ -45,6 +44,13 @@ class Task(Protocol):
     def run(self) -> "Generator[Row | Returned]":
         """Does the work: yields rows on the way, and the result last."""
         ...
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The first message of a worker, from the machine that it names."""
+
+    host: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,19 +135,9 @@ class Attempt:
     started: float | None = None  # when the present worker began
     end: Done | Failed | None = None
 
-    def after_loss(self, reason: str) -> Failed | None:
-        """Counts a lost worker; returns the failure if that was one too many."""
-        self.losses += 1
-        if self.losses < MAX_LOSSES:
-            return None
-        return Failed(self.task, f"lost {self.losses} times, at last because {reason}")
 
-    def after_timeout(self, limit: float) -> Failed | None:
-        """Counts an attempt beyond the time limit; returns the failure if one too many."""
-        self.timeouts += 1
-        if self.timeouts < MAX_TIMEOUTS:
-            return None
-        return Failed(self.task, f"not over after {limit:g} s, in each of {self.timeouts} attempts")
+class LostWorkerError(Exception):
+    """A worker was lost; says how."""
 
 
 class ParallelPool(ABC):
@@ -162,8 +158,12 @@ class ParallelPool(ABC):
         """Hands a task to a worker."""
 
     @abstractmethod
-    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
-        """Waits a while for messages of workers; sets `end` of attempts that are over."""
+    def _ready(self, running: list[Attempt]) -> list[Attempt]:
+        """Waits a while for messages of workers; returns the attempts that have one."""
+
+    @abstractmethod
+    def _receive(self, attempt: Attempt) -> "Begun | list[Row] | Returned":
+        """Returns the next message of a worker; raises LostWorkerError, or what the task raised."""
 
     @abstractmethod
     def _stop(self, attempt: Attempt) -> str:
@@ -204,8 +204,27 @@ class ParallelPool(ABC):
                 assert ended.end is not None
                 yield ended.end
                 continue
-            yield from self._hear([a for a in running if a.end is None])
+            for attempt in self._ready([a for a in running if a.end is None]):
+                yield from self._take(attempt)
             yield from self._look_at_the_clock(running)
+
+    def _take(self, attempt: Attempt) -> Iterator[Event]:
+        """Takes one message of a worker, or notices that it is lost."""
+        try:
+            message = self._receive(attempt)
+        except LostWorkerError as lost:
+            attempt.losses += 1
+            failure = f"lost {attempt.losses} times, at last because {lost}"
+            yield from self._again(attempt, str(lost), failure, attempt.losses >= MAX_LOSSES)
+        except TrainingFailedError as error:
+            attempt.end = Failed(attempt.task, str(error))
+        else:
+            if isinstance(message, Begun):
+                attempt.started = time.monotonic()
+            elif isinstance(message, Returned):
+                attempt.end = Done(attempt.task, message.value)
+            else:
+                yield Rows(attempt.task, message)
 
     def _look_at_the_clock(self, running: list[Attempt]) -> Iterator[Event]:
         limit, now = self._limit, time.monotonic()
@@ -213,18 +232,22 @@ class ParallelPool(ABC):
             if limit is None or attempt.end or attempt.started is None:
                 continue
             if now - attempt.started > limit:
-                where = self._stop(attempt)
-                failure = attempt.after_timeout(limit)
-                yield from self._again(attempt, failure, f"it took longer than {limit:g} s{where}")
+                reason = f"it took longer than {limit:g} s{self._stop(attempt)}"
+                attempt.timeouts += 1
+                failure = f"not over after {limit:g} s, in each of {attempt.timeouts} attempts"
+                yield from self._again(attempt, reason, failure, attempt.timeouts >= MAX_TIMEOUTS)
 
-    def _again(self, attempt: Attempt, failure: Failed | None, reason: str) -> Iterator[Event]:
-        """Runs a task again, unless it has failed for good."""
-        attempt.end = failure
-        if failure is None:
-            attempt.started = None
-            self._forget(attempt)
-            yield Retried(attempt.task, reason)  # before new rows, which would count twice
-            self._begin(attempt)
+    def _again(
+        self, attempt: Attempt, reason: str, failure: str, is_given_up: bool
+    ) -> Iterator[Event]:
+        """Runs a task again, unless it is given up."""
+        if is_given_up:
+            attempt.end = Failed(attempt.task, failure)
+            return
+        attempt.started = None
+        self._forget(attempt)
+        yield Retried(attempt.task, reason)  # before new rows, which would count twice
+        self._begin(attempt)
 
 
 Pool = SerialPool | ParallelPool
@@ -241,10 +264,10 @@ def _work(line: "connection.Connection[Any, Any]") -> None:
             task: Task = line.recv()
         except EOFError:
             return
-        line.send(_STARTED)
+        line.send(Begun())
         try:
             for step in task.run():
-                line.send(step)
+                line.send(step if isinstance(step, Returned) else [step])
         except Exception as error:
             error.add_note(f"in a worker process:\n{traceback.format_exc()}")
             line.send(error)
@@ -293,36 +316,26 @@ class ProcessPool(ParallelPool):
         with contextlib.suppress(OSError):  # it died idle: noticed when its pipe is read
             worker.line.send(attempt.task)
 
-    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
+    def _ready(self, running: list[Attempt]) -> list[Attempt]:
         ready = connection.wait([self._busy[a].line for a in running], _POLL_SECONDS)
-        for attempt in [a for a in running if self._busy[a].line in ready]:
-            yield from self._take(attempt, self._busy[attempt])
+        return [a for a in running if self._busy[a].line in ready]
 
-    def _take(self, attempt: Attempt, worker: _Worker) -> Iterator[Event]:
-        """Takes one message of a worker, or notices that it died."""
+    def _receive(self, attempt: Attempt) -> Begun | list[Row] | Returned:
+        worker = self._busy[attempt]
         try:
-            message = worker.line.recv()
-        except (EOFError, OSError):
-            how = worker.end(patience=1.0)
+            message: Begun | list[Row] | Returned | Exception = worker.line.recv()
+        except (EOFError, OSError) as error:
             del self._busy[attempt]
-            yield from self._again(attempt, attempt.after_loss(how), how)
-            return
-        if message == _STARTED:
-            attempt.started = time.monotonic()
-        elif not isinstance(message, (Returned, Exception)):
-            yield Rows(attempt.task, [message])
-        else:
+            raise LostWorkerError(worker.end(patience=1.0)) from error
+        if isinstance(message, (Returned, Exception)):
             del self._busy[attempt]
             if self._fresh:
                 worker.end()
             else:
                 self._idle.append(worker)
-            if isinstance(message, TrainingFailedError):
-                attempt.end = Failed(attempt.task, str(message))
-            elif isinstance(message, Exception):
-                raise message
-            else:
-                attempt.end = Done(attempt.task, message.value)
+        if isinstance(message, Exception):
+            raise message
+        return message
 
     def _stop(self, attempt: Attempt) -> str:
         self._busy.pop(attempt).end()

@@ -26,11 +26,11 @@ from ray.exceptions import (
 )
 
 import workflow_rl
-from workflow_rl.errors import InvalidInputError, MissingDependencyError, TrainingFailedError
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
 from workflow_rl.processes import is_running
 from workflow_rl.provenance import package_versions
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.pool import Attempt, Done, Event, Failed, ParallelPool, Returned, Row, Rows
+from workflow_rl.runs.pool import Attempt, Begun, LostWorkerError, ParallelPool, Returned, Row
 
 _POLL_SECONDS: Final = 1.0  # between looks at the clock
 _SEND_EVERY: Final = 0.5  # seconds between messages with rows
@@ -39,13 +39,6 @@ _FOLDER: Final = "workflow-rl-training"
 _VARIABLE: Final = "WORKFLOW_RL_FOLDERS"  # where a Ray that was started here keeps them
 _MATTER: Final = ("numpy", "numba", "torch")  # besides our sources, for the bits of a result
 Installed = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Begun:
-    """A task has begun on a node."""
-
-    host: str
 
 
 @dataclass(frozen=True)
@@ -120,48 +113,34 @@ class RayPool(ParallelPool):
         if attempt.task.folder is not None:
             TrainingFolder(attempt.task.folder).clear()
 
-    def _hear(self, running: list[Attempt]) -> Iterator[Event]:
-        """Waits for a message, then takes one of each task that has one by then."""
+    def _ready(self, running: list[Attempt]) -> list[Attempt]:
         streams = [self._streams[attempt] for attempt in running]
         ready, _ = ray.wait(streams, num_returns=1, timeout=_POLL_SECONDS)
         if ready and len(streams) > 1:
             ready, _ = ray.wait(streams, num_returns=len(streams), timeout=0)
         known = {id(stream) for stream in ready}
-        for attempt in [a for a in running if id(self._streams[a]) in known]:
-            yield from self._take(attempt)
+        return [a for a in running if id(self._streams[a]) in known]
 
-    def _take(self, attempt: Attempt) -> Iterator[Event]:
-        """Takes one message of a task, or notices that it is lost."""
-        host = self._hosts[attempt]
+    def _receive(self, attempt: Attempt) -> Begun | list[Row] | Returned:
+        host, folder = self._hosts[attempt], attempt.task.folder
         try:
-            message = ray.get(next(self._streams[attempt]))
+            message: Message = ray.get(next(self._streams[attempt]))
         except RayTaskError as error:
             cause = _cause_of(error, host)
-            if isinstance(cause, TrainingFailedError):
-                attempt.end = Failed(attempt.task, str(cause))
-                return
-            if not isinstance(cause, OSError):
-                raise cause from error
-            reason = f"{host} says: {cause}"
+            if isinstance(cause, OSError):  # the disk of a node is the node's fault
+                raise LostWorkerError(f"{host} says: {cause}") from error
+            raise cause from error
         except (RayError, StopIteration) as error:
-            reason = _how_lost(error, host)
-        else:
-            yield from self._note(attempt, message)
-            return
-        yield from self._again(attempt, attempt.after_loss(reason), reason)
-
-    def _note(self, attempt: Attempt, message: Message) -> Iterator[Event]:
-        task = attempt.task
+            raise LostWorkerError(_how_lost(error, host)) from error
+        if isinstance(message, Finished):
+            if folder is not None:
+                TrainingFolder(folder).complete(message.files)
+            return Returned(message.result)
         if isinstance(message, Begun):
-            self._hosts[attempt], attempt.started = message.host, time.monotonic()
-        elif isinstance(message, Finished):
-            if task.folder is not None:
-                TrainingFolder(task.folder).complete(message.files)
-            attempt.end = Done(task, message.result)
-        else:
-            if task.folder is not None:  # whoever reads the run meanwhile sees how far it is
-                TrainingFolder(task.folder).updates.append(*message)
-            yield Rows(task, message)
+            self._hosts[attempt] = message.host
+        elif folder is not None:  # whoever reads the run meanwhile sees how far it is
+            TrainingFolder(folder).updates.append(*message)
+        return message
 
     def _stop(self, attempt: Attempt) -> str:
         ray.cancel(self._streams[attempt], force=True)
