@@ -124,6 +124,14 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return searched(tmp_path_factory.mktemp("logs"))
 
 
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Path]:
+    """The operations on disk of the smallest search, and its run, which nobody changes."""
+    from tests.chaos.points import SMALL, counted
+
+    return counted(SMALL, tmp_path_factory.mktemp("small"))
+
+
 @pytest.fixture(scope="module")  # not longer: while it runs, no test can run a loop of asyncio
 def browser() -> Iterator[Any]:
     """Chromium without a window."""

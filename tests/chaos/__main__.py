@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.chaos.faults import KINDS
-from tests.chaos.points import SERIAL, SIDE_BY_SIDE, number_of_operations, survives
+from tests.chaos.points import SIDE_BY_SIDE, SMALL, counted, survives
 
 _SIDE_BY_SIDE_EVERY = 50  # its workers take seconds to begin
 
@@ -20,8 +20,8 @@ def main(points: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         searches = {
-            "serial": (SERIAL, *number_of_operations(SERIAL, folder / "serial")),
-            "processes": (SIDE_BY_SIDE, *number_of_operations(SIDE_BY_SIDE, folder / "processes")),
+            "serial": (SMALL, *counted(SMALL, folder / "serial")),
+            "processes": (SIDE_BY_SIDE, *counted(SIDE_BY_SIDE, folder / "processes")),
         }
         for number in range(points):
             where = "processes" if number % _SIDE_BY_SIDE_EVERY == 0 else "serial"

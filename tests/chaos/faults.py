@@ -1,10 +1,13 @@
-"""A disk that fails at a chosen one of its operations: as by kill -9, full, or broken."""
+"""Disks that fail: at a chosen operation, as by kill -9, full or broken; and small ones."""
 
 import builtins
 import errno
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -91,3 +94,23 @@ def failing_disk(at: int | None, kind: str = "crash") -> Iterator[Disk]:
         patch.setattr("workflow_rl.files.os", _System(disk))
         patch.setattr("workflow_rl.files.open", disk.file, raising=False)
         yield disk
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    folder.mkdir()
+    options = ["-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    mounted = (
+        shutil.which("mount")
+        and not subprocess.run(["mount", *options], capture_output=True, check=False).returncode
+    )
+    if not mounted:
+        pytest.skip("only a superuser can make a small disk")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def remount(folder: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", str(folder)], check=True)

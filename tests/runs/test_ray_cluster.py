@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.faults import remount, small_disk
 from tests.cli.run import complaint, said
 from tests.cli.run import run as run_command
-from tests.runs.disk import remount, small_disk
 from tests.runs.processes import children, running, trainers, updates, wait_until
 from tests.runs.ray_host import RayHost, ray_host
 from tests.runs.toy import assert_same, csv_rows, run_search, the_run, tiny

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.crash import Crash, crashing
+from tests.chaos.faults import Crash, failing_disk
 from tests.runs.toy import csv_rows, episode_rows, the_run, tiny, without_costs
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ExperimentConfig
@@ -108,10 +108,10 @@ def test_a_training_that_dies_at_any_of_its_writes_goes_on_exactly(
     tmp_path: Path, order: int | None
 ) -> None:
     config = tiny(snapshot_every=2)
-    with crashing(None) as writes:
+    with failing_disk(None) as writes:
         whole, _ = trained(tmp_path / "whole", config, order)
-    for at in range(2, writes.count + 1, 1 if order else 4):
-        with crashing(at), pytest.raises(Crash):
+    for at in range(5, writes.count + 1, 2 if order else 9):  # 4: there is no run yet
+        with failing_disk(at), pytest.raises(Crash):
             trained(tmp_path / str(at), config, order)
         path = the_run(tmp_path / str(at))
         assert resumed(path).order == order
