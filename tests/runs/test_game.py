@@ -10,7 +10,7 @@ from tests.runs.toy import run_tiny, tiny
 from workflow_rl import evaluate
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.config import GameConfig
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import SCORING_SEED, SELECTION_SEED, Candidate
@@ -96,8 +96,3 @@ def test_a_search_s_replay_is_of_its_own_game(tmp_path: Path) -> None:
     replay = recommended_replay(outcome.path)
     seen = load_policy(outcome.path).observation.name
     assert replay.config == replace(tiny(**changes).game, observation=seen)
-
-
-def test_scores_are_of_every_red_agent(tmp_path: Path) -> None:
-    outcome = run_tiny(tmp_path, n_workflows=1, warm_start="none", polish_updates=0)
-    assert tuple(score.red_agent for score in outcome.policy.scores) == RED_AGENTS

@@ -1,9 +1,6 @@
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,34 +118,11 @@ def test_a_training_that_cannot_go_on_has_failed_and_the_others_go_on() -> None:
     assert events[2] == Failed(Failing("a", error=DIVERGED), "the training diverged")
 
 
-@pytest.mark.parametrize("pool", [SerialPool(), SideBySide(2), ProcessPool(2)])
-def test_nothing_to_do_is_nothing_done(pool: Pool) -> None:
-    assert list(pool.events([])) == []
-
-
 # --- what pools of several tasks at a time have in common
 
 
 def tasks(number: int, rows: int = 1) -> list[Toy]:
     return [Toy(f"t_{n}", rows) for n in range(number)]
-
-
-def test_tasks_are_taken_when_there_is_room() -> None:
-    taken: list[str] = []
-
-    def made() -> Iterator[Toy]:
-        for task in tasks(5):
-            taken.append(task.name)
-            yield task
-
-    pool = SideBySide(2, ranks=[9, 0, 1, 2, 3])
-    over: list[str] = []
-    for event in pool.events(made()):
-        if isinstance(event, Done):
-            over.append(event.task.name)
-            assert len(taken) - len(over) < 2
-    assert pool.most == 2
-    assert over == ["t_1", "t_2", "t_3", "t_4", "t_0"]
 
 
 def test_tasks_end_when_they_do_or_in_the_order_in_which_they_were_taken() -> None:
@@ -315,40 +289,3 @@ def test_closing_ends_what_is_running() -> None:
     assert len(multiprocessing.active_children()) == 1
     pool.close()
     assert not multiprocessing.active_children()
-
-
-PARENT = """
-from tests.runs.toys import NEVER, Toy
-from workflow_rl.runs.pool import Rows
-from workflow_rl.runs.pool import ProcessPool
-
-if __name__ == "__main__":
-    pool = ProcessPool(1)
-    for event in pool.events([Toy("a", 1, NEVER)]):
-        if isinstance(event, Rows):
-            (worker,) = pool._busy.values()
-            print(worker.process.pid, flush=True)
-"""
-
-
-def test_workers_end_with_their_parent_however_that_came_about(tmp_path: Path) -> None:
-    script = tmp_path / "parent.py"
-    script.write_text(PARENT, encoding="utf-8")
-    root = Path(__file__).resolve().parents[2]
-    paths = f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    process = subprocess.Popen(
-        [sys.executable, str(script)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": paths},
-    )
-    try:
-        assert process.stdout is not None
-        child = int(process.stdout.readline())
-    finally:
-        process.kill()
-        process.communicate()
-    end = time.monotonic() + 30
-    while Path(f"/proc/{child}").exists():
-        assert time.monotonic() < end
-        time.sleep(0.02)

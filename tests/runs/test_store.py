@@ -1,3 +1,5 @@
+"""A run's directory: who holds it, what it notes, what is refused, and how it is opened."""
+
 import json
 import os
 import platform
@@ -9,19 +11,18 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import workflow_rl
 from tests.runs.toy import tiny
-from tests.runs.work import job, outcome
 from workflow_rl import __version__
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.files import save_arrays, write_atomically
-from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.store import RunDirectory, describe_run, is_held
+from workflow_rl.config import BackendConfig, Execution, ExperimentConfig
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.runs.pool import ProcessPool, SerialPool
+from workflow_rl.runs.store import RunDirectory, describe_run, is_held, open_pool, open_run
 
 ROOT = Path(workflow_rl.__file__).resolve().parent.parent
 CONFIG = "experiment_config.json"
@@ -181,15 +182,6 @@ def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None
         assert again.config == tiny()
 
 
-def test_a_run_is_opened_by_the_command_it_is_of_with_its_plan(tmp_path: Path) -> None:
-    plan = {"seeds": [3, 4]}
-    landscape = RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], "landscape", plan=plan)
-    landscape.close()
-    assert describe_run(landscape.path)["plan"] == plan
-    RunDirectory.open(landscape.path, "landscape").close()
-    assert "is not of a search, but of `workflow-rl landscape`" in sentence(landscape.path)
-
-
 def test_whether_a_live_process_holds_a_run_can_be_seen_without_being_in_its_way(
     tmp_path: Path,
 ) -> None:
@@ -224,49 +216,108 @@ def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) ->
         watcher.join()
 
 
-# --- what is kept of a training
+# --- opening one: its directory and its pool
 
 
-def test_the_result_of_a_training_is_read_as_it_was_written(tmp_path: Path) -> None:
-    folder = TrainingFolder(tmp_path / "one")
-    found, best = outcome(4, -3.5), {"weight": np.arange(3, dtype=np.float32)}
-    folder.save_result(job(4), found, best)
-    for asked in (job(4), None):
-        again, weights = folder.load_result(asked)
-        assert again == found
-        assert {name: array.tolist() for name, array in weights.items()} == {"weight": [0, 1, 2]}
+def test_a_new_run_is_held_as_long_as_it_is_open(tmp_path: Path) -> None:
+    with open_run(tiny(seed=5), checkpoint_dir=tmp_path) as (directory, pool):
+        assert directory.path.parent == tmp_path
+        assert directory.config == tiny(seed=5)
+        assert is_held(directory.path)
+        assert isinstance(pool, SerialPool)
+    assert not is_held(directory.path)
+    assert describe_run(directory.path)["purpose"] == "search"
 
 
-def test_the_result_of_another_training_or_version_is_refused(tmp_path: Path) -> None:
-    folder = TrainingFolder(tmp_path / "one")
-    with pytest.raises(InvalidInputError, match="there is no file"):
-        folder.load_result()
-    folder.save_result(job(4), outcome(4, -3.5), {})
-    with pytest.raises(InvalidInputError, match="another configuration"):
-        folder.load_result(job(5))
-    given = outcome(4, -3.5).as_json()
-    del given["updates"]
-    save_arrays(folder.result, "training result", {}, {"outcome": given})
-    with pytest.raises(InvalidInputError, match="is not a result of this version"):
-        folder.load_result()
+def test_a_resumed_run_has_its_own_configuration(tmp_path: Path) -> None:
+    with open_run(tiny(parallel_workflows=3), checkpoint_dir=tmp_path) as (made, _):
+        pass
+    with open_run(tiny(seed=9), checkpoint_dir=tmp_path, resume=made.path) as (directory, pool):
+        assert directory.path == made.path
+        assert directory.config == tiny(parallel_workflows=3)
+        assert isinstance(pool, ProcessPool)
+        assert pool.capacity == 3
+        with pytest.raises(InvalidInputError, match="in use by a live process"):
+            RunDirectory.open(made.path)
+    assert list(tmp_path.iterdir()) == [made.path]
 
 
-def test_what_a_training_left_elsewhere_is_put_here_with_the_result_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_purpose_plan_and_number_are_those_asked_for(tmp_path: Path) -> None:
+    plan = {"seeds": [3]}
+    with open_run(
+        tiny(), purpose="landscape", plan=plan, checkpoint_dir=tmp_path, parallel=2, fresh=True
+    ) as (directory, pool):
+        assert pool.capacity == 2
+    noted = describe_run(directory.path)
+    assert (noted["purpose"], noted["plan"]) == ("landscape", plan)
+    RunDirectory.open(directory.path, "landscape").close()
+    assert "is not of a search, but of `workflow-rl landscape`" in sentence(directory.path)
+
+
+@pytest.mark.parametrize(
+    ("config", "execution", "said"),
+    [
+        (tiny(), Execution(time_limit=3.0), "a time limit needs trainings outside"),
+        (tiny(parallel_workflows=2), Execution("serial"), "one workflow at a time"),
+        (replace(tiny(), backend=BackendConfig("cyborg", "/nowhere")), Execution(), "/nowhere"),
+    ],
+)
+def test_what_is_wrong_with_a_new_run_shows_before_its_directory_is_made(
+    tmp_path: Path, config: ExperimentConfig, execution: Execution, said: str
 ) -> None:
-    there, here = TrainingFolder(tmp_path / "there"), TrainingFolder(tmp_path / "here")
-    for path in (there.result, there.updates.path, there.snapshot(5)):
-        write_atomically(path, path.name.encode())
-    written: list[str] = []
+    with (
+        pytest.raises(InvalidInputError, match=said),
+        open_run(config, checkpoint_dir=tmp_path, execution=execution),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
-    def write(path: Path, data: bytes) -> None:
-        written.append(path.relative_to(here.path).as_posix())
-        write_atomically(path, data)
 
-    monkeypatch.setattr("workflow_rl.runs.folder.write_atomically", write)
-    here.complete(there.files())
-    assert written == ["snapshots/update_000005.safetensors", "updates.csv", "result.safetensors"]
-    assert here.files() == there.files()
-    here.clear()
-    assert not here.path.exists()
-    here.clear()
+def test_a_run_is_released_when_its_block_fails(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        open_run(tiny(), checkpoint_dir=tmp_path) as (directory, _),
+    ):
+        raise ZeroDivisionError
+    assert not is_held(directory.path)
+
+
+# --- which pool it is
+
+
+def test_by_default_one_workflow_is_trained_here_and_several_in_processes() -> None:
+    with open_pool(Execution(), 1) as pool:
+        assert isinstance(pool, SerialPool)
+    with open_pool(Execution(), 3) as pool:
+        assert isinstance(pool, ProcessPool)
+        assert pool.capacity == 3
+    for execution, fresh in ((Execution("processes"), False), (Execution("serial"), True)):
+        with open_pool(execution, 1, fresh=fresh) as pool:
+            assert isinstance(pool, ProcessPool)
+
+
+def test_without_ray_the_install_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("cluster", "ray"):
+        monkeypatch.delitem(sys.modules, f"workflow_rl.runs.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        pytest.raises(MissingDependencyError, match=r"pip install '\.\[ray\]'"),
+        open_pool(Execution("ray"), 2),
+    ):
+        pass
+
+
+def test_neither_ray_nor_the_networks_are_imported_where_they_are_not_asked_for() -> None:
+    code = (
+        "import sys\n"
+        "from workflow_rl.cli import build_parser\n"
+        "from workflow_rl.config import Execution\n"
+        "from workflow_rl.runs.store import open_pool\n"
+        "build_parser()\n"
+        "with open_pool(Execution('processes'), 2), open_pool(Execution(), 2, fresh=True):\n"
+        "    print({'ray', 'torch'} & set(sys.modules))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "set()\n"

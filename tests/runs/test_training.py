@@ -19,7 +19,7 @@ from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Done, ProcessPool, Returned, Rows
 from workflow_rl.runs.store import RunDirectory
-from workflow_rl.runs.training import TrainTask, base_task, job_of, polish_task, trial_task
+from workflow_rl.runs.training import TrainTask, base_task, polish_task, trial_task
 from workflow_rl.runs.trials import Trial
 from workflow_rl.train.job import TrainJob
 
@@ -109,14 +109,6 @@ def directory(tmp_path: Path) -> Iterator[RunDirectory]:
 
 def trial(number: int = 0, order: int = 7, repeat: int = 0, start: str | None = None) -> Trial:
     return Trial(number, order, repeat, Decision(order, "given"), start, 0.0, 0.0)
-
-
-def test_a_training_is_what_the_configuration_asks_for() -> None:
-    config = tiny(seed=3, red_agent="meander")
-    made = job_of(config, 5)
-    assert (made.game, made.ppo, made.train) == (config.game, config.ppo, config.train)
-    assert (made.seed, made.order, made.base) == (3, 5, None)
-    assert job_of(config, None, seed=9).seed == 9
 
 
 def test_seeds_depend_on_what_a_training_is_and_not_on_when_it_is(directory: RunDirectory) -> None:

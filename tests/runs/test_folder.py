@@ -1,3 +1,5 @@
+"""The folder of one training: its logs, which may be cut off anywhere, and its result."""
+
 import math
 from pathlib import Path
 from typing import Any
@@ -5,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.runs.folder import CsvLog, EpisodeLog
+from tests.runs.work import job, outcome
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.files import save_arrays, write_atomically
+from workflow_rl.runs.folder import CsvLog, EpisodeLog, TrainingFolder
 from workflow_rl.train.episodes import Episodes
 
 ROWS = [
@@ -42,20 +47,11 @@ def episodes(number: int, order: int = 0) -> Episodes:
 # --- tables
 
 
-def test_a_table_grows_row_by_row_under_one_header(tmp_path: Path) -> None:
-    log = filled(tmp_path)
-    assert log.rows() == READ
-    assert log.path.read_text().splitlines()[0] == "training,update,reward"
-    assert len(log.path.read_text().splitlines()) == 4
-
-
-def test_a_table_without_a_file_is_empty(tmp_path: Path) -> None:
-    assert CsvLog(tmp_path / "log.csv").rows() == []
-
-
 def test_a_table_cut_off_anywhere_keeps_its_whole_rows_and_goes_on(tmp_path: Path) -> None:
     whole = filled(tmp_path).path.read_bytes()
+    assert whole.startswith(b"training,update,reward\n")
     cut = CsvLog(tmp_path / "cut.csv")
+    assert cut.rows() == []
     for size in range(len(whole) + 1):
         cut.path.write_bytes(whole[:size])
         kept = cut.rows()
@@ -63,14 +59,6 @@ def test_a_table_cut_off_anywhere_keeps_its_whole_rows_and_goes_on(tmp_path: Pat
         cut.rewrite(kept)
         cut.append(ROWS[2])
         assert cut.rows() == [*kept, READ[2]]
-
-
-def test_rewriting_replaces_all_rows(tmp_path: Path) -> None:
-    log = filled(tmp_path)
-    log.rewrite(ROWS[1:])
-    assert log.rows() == READ[1:]
-    log.rewrite([])
-    assert log.rows() == []
 
 
 # --- episodes
@@ -83,7 +71,9 @@ def columns(log: EpisodeLog) -> dict[str, list[Any]]:
 
 def test_episodes_are_kept_as_they_ended(tmp_path: Path) -> None:
     log = EpisodeLog(tmp_path / "below" / "episodes.arrow")
+    log.keep_up_to(1)
     assert len(log.read()) == 0
+    assert not log.path.exists()
     log.append(1, episodes(2, order=7))
     log.append(2, episodes(0))
     log.append(3, episodes(3))
@@ -135,13 +125,49 @@ def test_episodes_cut_off_go_on_with_whole_updates(
         assert log.path.read_bytes() == whole  # as if nothing had happened
 
 
-def test_episodes_of_later_updates_can_be_dropped(tmp_path: Path) -> None:
-    log = EpisodeLog(tmp_path / "episodes.arrow")
-    log.keep_up_to(1)
-    assert not log.path.exists()
-    for update in (1, 2, 3):
-        log.append(update, episodes(2))
-    log.keep_up_to(2)
-    assert columns(log)["update"] == [1, 1, 2, 2]
-    log.keep_up_to(0)
-    assert len(log.read()) == 0
+# --- what is kept of a training
+
+
+def test_the_result_of_a_training_is_read_as_it_was_written(tmp_path: Path) -> None:
+    folder = TrainingFolder(tmp_path / "one")
+    found, best = outcome(4, -3.5), {"weight": np.arange(3, dtype=np.float32)}
+    folder.save_result(job(4), found, best)
+    for asked in (job(4), None):
+        again, weights = folder.load_result(asked)
+        assert again == found
+        assert {name: array.tolist() for name, array in weights.items()} == {"weight": [0, 1, 2]}
+
+
+def test_the_result_of_another_training_or_version_is_refused(tmp_path: Path) -> None:
+    folder = TrainingFolder(tmp_path / "one")
+    with pytest.raises(InvalidInputError, match="there is no file"):
+        folder.load_result()
+    folder.save_result(job(4), outcome(4, -3.5), {})
+    with pytest.raises(InvalidInputError, match="another configuration"):
+        folder.load_result(job(5))
+    given = outcome(4, -3.5).as_json()
+    del given["updates"]
+    save_arrays(folder.result, "training result", {}, {"outcome": given})
+    with pytest.raises(InvalidInputError, match="is not a result of this version"):
+        folder.load_result()
+
+
+def test_what_a_training_left_elsewhere_is_put_here_with_the_result_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, here = TrainingFolder(tmp_path / "there"), TrainingFolder(tmp_path / "here")
+    for path in (there.result, there.updates.path, there.snapshot(5)):
+        write_atomically(path, path.name.encode())
+    written: list[str] = []
+
+    def write(path: Path, data: bytes) -> None:
+        written.append(path.relative_to(here.path).as_posix())
+        write_atomically(path, data)
+
+    monkeypatch.setattr("workflow_rl.runs.folder.write_atomically", write)
+    here.complete(there.files())
+    assert written == ["snapshots/update_000005.safetensors", "updates.csv", "result.safetensors"]
+    assert here.files() == there.files()
+    here.clear()
+    assert not here.path.exists()
+    here.clear()
