@@ -16,7 +16,7 @@ INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   $(addprefix tests/agents/test_,action_space.py distinct.py elementary.py mlp.py sampling.py scripts.py) \
   $(addprefix tests/ppo/test_,acting.py loss.py network.py returns.py) tests/ppo/fused \
   tests/ppo/test_engines.py::test_loss_terms_and_gradients_are_the_textbooks \
-  $(addprefix tests/train/test_,control_variate.py episodes.py)
+  $(addprefix tests/train/test_,alignment.py episodes.py)
 
 .PHONY: search test test-slow coverage mutation chaos fuzz docs dist images lint lock clean
 

@@ -244,6 +244,7 @@ def test_repeats_of_a_good_order_recommend_it_and_hand_over_its_best_trial(tmp_p
 
     outcome = searched(tmp_path, settings(3), Valued(of=value), Few())
     assert outcome.recommendation.order == 7
+    assert outcome.polished is None
     best = max((t for t in outcome.trials if t.order == 7), key=lambda t: t.tried.value)  # type: ignore[union-attr]
     _, weights = TrainingFolder(outcome.path / "trainings" / best.name).load_result()
     handed_over = load_policy(outcome.path)

@@ -99,14 +99,6 @@ def test_there_is_a_row_for_every_episode_and_their_means_are_the_training_log(
     assert len(base) > 50
 
 
-def test_alignment_follows_the_view_that_is_trained_on(tmp_path: Path) -> None:
-    outcome = run_tiny(tmp_path, compliance_view="true", alignment="fixed", alignment_lambda=8.0)
-    rows = episode_rows(outcome.path)
-    assert any(row["compliance_true"] != row["compliance_observed"] for row in rows)
-    for row in rows:
-        assert row["alignment"] == pytest.approx(8 * row["compliance_true"], rel=1e-6)
-
-
 def test_every_decision_is_logged_with_its_reasons(toy: SearchOutcome) -> None:
     rows = csv_rows(toy.path / "gp_sampling_log.csv")
     assert [row["workflow"] for row in rows] == [TYPES.format(t.order) for t in toy.trials]
@@ -219,46 +211,21 @@ def test_what_is_handed_over_is_universal_tuned_for_the_order_or_as_it_was(tmp_p
     assert own.observation.name == "challenge"
 
 
-def test_trials_can_start_from_universal_and_need_no_base(tmp_path: Path) -> None:
+@pytest.mark.parametrize("required", [(), ("operational > enterprise > user",)])
+def test_trials_can_start_from_universal_and_need_no_base(
+    tmp_path: Path, required: tuple[str, ...]
+) -> None:
+    """Also where one order alone is left."""
     config = ExperimentConfig.preset(
         "parallel200",
         game={"episode_length": 10},
-        train={"n_envs": 4, "max_episodes": 2},
+        train={"n_envs": 4, "max_episodes": 1, "units": "subnets", "require": required},
         search={"warm_start": "universal", "n_workflows": 2, "score_games": 5}
-        | {"polish_updates": 1},
+        | {"polish_updates": 0},
     )
     outcome = run_search(config, checkpoint_dir=tmp_path)
     assert not (outcome.path / "trainings" / "base").exists()
-    assert {trial.start for trial in outcome.trials} == {"universal"}
-    first = load_result_of(outcome, outcome.trials[0].name)  # the best of two, so the start or near
-    assert {k: v.shape for k, v in first.items()} == {
-        k: v.shape for k, v in load_policy("universal").weights.items()
-    }
-
-
-def test_one_order_that_is_left_is_trained_from_universal_if_that_is_asked_for(
-    tmp_path: Path,
-) -> None:
-    config = ExperimentConfig.preset(
-        "parallel200",
-        game={"episode_length": 10},
-        train={"n_envs": 4, "max_episodes": 1, "units": "subnets"}
-        | {"require": ("operational > enterprise > user",)},
-        search={"warm_start": "universal", "polish_updates": 0, "score_games": 5},
-    )
-    (trial,) = run_search(config, checkpoint_dir=tmp_path).trials
-    assert trial.start == "universal"
-
-
-def load_result_of(outcome: SearchOutcome, name: str) -> dict[str, Any]:
-    return TrainingFolder(outcome.path / "trainings" / name).load_result()[1]
-
-
-def test_without_polish_the_best_trial_is_handed_over(tmp_path: Path) -> None:
-    outcome = run_tiny(tmp_path, polish_updates=0)
-    assert outcome.polished is None
-    best = next(t for t in outcome.trials if t.order == outcome.recommendation.order)
-    handed_over = load_policy(outcome.path)
-    _, weights = TrainingFolder(outcome.path / "trainings" / best.name).load_result()
-    assert all((handed_over.weights[k] == weights[k]).all() for k in weights)
-    assert json.loads((outcome.path / "summary.json").read_text())["polished"] is None
+    assert [trial.start for trial in outcome.trials] == ["universal"] * (1 if required else 2)
+    own = load_policy(outcome.path / f"policies/{outcome.trials[0].name}.safetensors").weights
+    universal = load_policy("universal").weights
+    assert {k: v.shape for k, v in own.items()} == {k: v.shape for k, v in universal.items()}

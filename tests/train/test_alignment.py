@@ -6,11 +6,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl.config import TrainConfig
+from workflow_rl.ppo.returns import discounted_returns, generalised_advantages
 from workflow_rl.train.alignment import (
     HIGHEST_WEIGHT,
     HIGHEST_WEIGHT_OF_ALL,
     LOWEST_WEIGHT,
+    MOST_FIXES,
     AlignmentWeight,
+    Expectation,
+    without_expected,
+)
+from workflow_rl.workflow.compliance import (
+    COMPLIANT,
+    NOT_A_FIX,
+    VIOLATION,
+    Shares,
+    Tally,
+    compliance_shares,
 )
 from workflow_rl.workflow.episode_orders import episode_orders_of
 from workflow_rl.workflow.orders import NUM_ORDERS
@@ -97,3 +109,168 @@ def test_orders_too_many_to_meet_again_share_one_weight(units: str) -> None:
     assert weight.of(orders).shape == (1, 2)
     assert (weight.of(orders) == weight.mean).all()
     assert 30 < weight.mean < 50
+
+
+# --- the control variate
+
+
+def played(seed: int, steps: int, envs: int, length: int, skill: float = 0.8):  # type: ignore[no-untyped-def]
+    """Verdicts of random fixes, a share `skill` of which comply, with their shares and ends."""
+    rng = np.random.default_rng(seed)
+    verdict = rng.choice(
+        np.array([NOT_A_FIX, COMPLIANT, VIOLATION], np.int8),
+        (steps, envs),
+        p=[0.6, 0.4 * skill, 0.4 * (1 - skill)],
+    )
+    ends = np.zeros((steps, envs), np.bool_)
+    ends[length - 1 :: length] = True
+    scored = compliance_shares(verdict, np.ones_like(ends), ends, Tally.zeros(envs))
+    return verdict, scored, ends
+
+
+def expectation_of(scored: Shares, ends: np.ndarray, gamma: float) -> Expectation:
+    returns = discounted_returns(scored.shares, ends, gamma)
+    return Expectation(returns, scored.counted_before, scored.rate_before)
+
+
+def test_the_expectation_is_the_best_line_for_each_count_of_fixes() -> None:
+    rng = np.random.default_rng(0)
+    counted = rng.integers(0, 5, (200, 30)).astype(np.int32)
+    rate = rng.random((200, 30)).astype(np.float32)
+    noise = rng.normal(size=(200, 30)).astype(np.float32)
+    returns = (counted - 2 * counted * rate + 0.1 * noise).astype(np.float32)
+    expected = Expectation(returns, counted, rate).at(counted, rate)
+    for k in range(5):
+        here = counted == k
+        slope, intercept = np.polyfit(rate[here], returns[here], 1)
+        np.testing.assert_allclose(expected[here], intercept + slope * rate[here], atol=1e-3)
+
+
+def test_many_fixes_are_taken_together_and_a_constant_rate_has_no_slope() -> None:
+    counted = np.array([[MOST_FIXES], [MOST_FIXES + 1], [10_000], [0]], np.int32)
+    returns = np.array([[1.0], [2.0], [6.0], [5.0]], np.float32)
+    rate = np.full((4, 1), 0.5, np.float32)
+    expectation = Expectation(returns, counted, rate)
+    assert expectation.at(counted, rate)[:, 0].tolist() == pytest.approx([3, 3, 3, 5])
+
+
+def test_after_as_many_fixes_as_nobody_had_the_line_of_fewer_holds() -> None:
+    counted = np.array([[2], [2]], np.int32)
+    rate = np.array([[0.0], [1.0]], np.float32)
+    expectation = Expectation(np.array([[4.0], [6.0]], np.float32), counted, rate)
+    tally = Tally(np.array([1, 2], np.int32), np.array([2, 3], np.int32), np.ones(2, np.bool_))
+    assert expectation.after(tally).tolist() == pytest.approx([5.0, 4 + 2 * 2 / 3])
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from([0.9, 0.95, 1.0]))
+def test_returns_lose_exactly_what_was_to_be_expected(seed: int, length: int, gamma: float) -> None:
+    _, scored, ends = played(seed, 60, 4, length)
+    before = discounted_returns(scored.shares, ends, gamma)
+    expected = expectation_of(scored, ends, gamma).at(scored.counted_before, scored.rate_before)
+    shaped = without_expected(scored, ends, gamma)
+    after = discounted_returns(shaped, ends, gamma)
+    np.testing.assert_allclose(after, before - expected, atol=2e-4)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 80),
+    st.sampled_from([0.9, 1.0]),
+    st.sampled_from([0.0, 0.7, 1.0]),
+)
+def test_generalised_advantages_are_those_of_the_plain_reward(
+    seed: int, length: int, gamma: float, lam: float
+) -> None:
+    # A critic of the shaped reward estimates V - e where one of the plain reward estimates V.
+    steps, envs, tally = 60, 4, Tally.zeros(4)
+    verdict, _, ends = played(seed, steps, envs, length)
+    scored = compliance_shares(verdict, np.ones_like(ends), ends, tally)
+    values = np.random.default_rng(seed).normal(size=(steps + 1, envs)).astype(np.float32)
+    expectation = expectation_of(scored, ends, gamma)
+    expected = expectation.at(scored.counted_before, scored.rate_before)
+    plain = generalised_advantages(scored.shares, values[:-1], values[-1], ends, gamma, lam)
+    shaped = generalised_advantages(
+        without_expected(scored, ends, gamma, tally),
+        values[:-1] - expected,
+        values[-1] - expectation.after(tally),
+        ends,
+        gamma,
+        lam,
+    )
+    np.testing.assert_allclose(shaped, plain, atol=2e-5)
+
+
+def test_where_episodes_end_with_the_batch_nothing_follows_it() -> None:
+    tally = Tally.zeros(4)
+    verdict, _, ends = played(0, 60, 4, 20)
+    scored = compliance_shares(verdict, np.ones_like(ends), ends, tally)
+    cut, going_on = (without_expected(scored, ends, 0.95, given) for given in (None, tally))
+    np.testing.assert_array_equal(cut, going_on)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.95, 1.0])
+def test_the_policy_gradient_of_a_batch_that_cuts_episodes_is_unbiased(lam: float) -> None:
+    """Every course of the first two of four fixes, each complying with probability 1/2.
+
+    All courses are equally probable, so means over them are exact expectations.
+    """
+    gamma, length = 0.9, 4
+
+    def value(compliant: int, counted: int) -> float:
+        """What is to come: the mean over both next fixes of the change of the rate, and so on."""
+        if counted == length:
+            return 0.0
+        rate = compliant / counted if counted else 0.0
+        return sum(
+            0.5 * (c / (counted + 1) - rate + gamma * value(c, counted + 1))
+            for c in (compliant, compliant + 1)
+        )
+
+    complied = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])  # (steps, courses)
+    verdict = np.where(complied == 1, COMPLIANT, VIOLATION).astype(np.int8)
+    ends, tally = np.zeros((2, 4), np.bool_), Tally.zeros(4)
+    scored = compliance_shares(verdict, np.ones_like(ends), ends, tally)
+    values = np.array(
+        [[value(int(c), t) for c in complied[:t].sum(0)] for t in range(3)], np.float32
+    )
+    direction = complied - 0.5  # of the log-probability, by the logit of complying
+
+    def gradient(advantages: np.ndarray) -> float:
+        return float((direction * advantages).sum(0).mean())
+
+    exact = gradient(scored.shares + gamma * values[1:])  # the value of each action taken
+    expectation = expectation_of(scored, ends, gamma)
+    critic = values - np.concatenate(
+        [expectation.at(scored.counted_before, scored.rate_before), expectation.after(tally)[None]]
+    )
+
+    def estimated(going_on: Tally | None) -> float:
+        shaped = without_expected(scored, ends, gamma, going_on)
+        return gradient(generalised_advantages(shaped, critic[:-1], critic[-1], ends, gamma, lam))
+
+    assert estimated(tally) == pytest.approx(exact, abs=1e-6)
+    assert abs(estimated(None) - exact) > 0.01  # what a potential of 0 would do
+
+
+def test_what_is_expected_depends_on_nothing_a_step_does() -> None:
+    # Were the last verdict of an episode another one, counts and rates before it would be the same.
+    verdict, scored, ends = played(3, 20, 1, 20)
+    changed = verdict.copy()
+    changed[-1] = COMPLIANT if verdict[-1, 0] == VIOLATION else VIOLATION
+    other = compliance_shares(changed, np.ones_like(ends), ends, Tally.zeros(1))
+    np.testing.assert_array_equal(scored.counted_before, other.counted_before)
+    np.testing.assert_array_equal(scored.rate_before, other.rate_before)
+
+
+def test_a_violation_stands_out_more_clearly_without_what_was_to_be_expected() -> None:
+    verdict, scored, ends = played(1, 100, 400, 100, skill=0.9)
+    shaped = without_expected(scored, ends, 0.95)
+
+    def clarity(shares: np.ndarray) -> float:
+        returns = discounted_returns(shares, ends, 0.95)
+        gap = returns[verdict == COMPLIANT].mean() - returns[verdict == VIOLATION].mean()
+        return float(gap / returns.std())
+
+    assert clarity(shaped) > 1.5 * clarity(scored.shares)
