@@ -168,7 +168,7 @@ def test_what_is_finished_already_is_not_done_again() -> None:
 class Losing(SideBySide):
     """Loses every task at its first attempt."""
 
-    def _receive(self, attempt: Attempt) -> list[Row] | Returned:
+    def _receive(self, attempt: Attempt) -> Begun | list[Row] | Returned:
         if not attempt.losses:
             raise LostWorkerError("rain")
         return super()._receive(attempt)

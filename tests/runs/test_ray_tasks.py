@@ -8,9 +8,10 @@ from tests.runs.work import assert_same_folder, expected, task
 from workflow_rl import __version__
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.folder import TrainingFolder
+from workflow_rl.runs.pool import Begun
 
 pytest.importorskip("workflow_rl.runs.ray", reason="needs Ray")
-from workflow_rl.runs.ray import Begun, Finished, difference, installed, run_remotely
+from workflow_rl.runs.ray import Finished, difference, installed, run_remotely
 
 pytestmark = pytest.mark.ray
 

@@ -31,6 +31,7 @@ from workflow_rl.ordersearch.strategies import Decision, TriedOrder, make_strate
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import (
     Attempt,
+    Begun,
     Done,
     Event,
     Failed,
@@ -369,7 +370,7 @@ def test_trials_in_processes_give_what_they_give_one_by_one(
 class Forgetful(SideBySide):
     """Loses every training once, with what it had written."""
 
-    def _receive(self, attempt: Attempt) -> list[Row] | Returned:
+    def _receive(self, attempt: Attempt) -> Begun | list[Row] | Returned:
         message = super()._receive(attempt)
         if isinstance(message, Returned) and not attempt.losses:
             raise LostWorkerError("the node went away")

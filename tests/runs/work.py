@@ -13,6 +13,7 @@ from workflow_rl.evaluation.result import Result
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import (
     Attempt,
+    Begun,
     Done,
     Failed,
     ParallelPool,
@@ -122,7 +123,7 @@ class SideBySide(ParallelPool):
     def _rank(self, number: int) -> int:
         return self._ranks[number] if self._ranks else number
 
-    def _receive(self, attempt: Attempt) -> list[Row] | Returned:
+    def _receive(self, attempt: Attempt) -> Begun | list[Row] | Returned:
         if number_of(attempt.task) in self._fails:
             raise TrainingFailedError("it rained")
         step = next(self._steps[attempt])
