@@ -101,7 +101,7 @@ class Stage:
             learner.network,
             self.training.steps,
             masked=learner.config.mask_actions,
-            networks=learner.networks,
+            networks=learner.fused,
         )
 
     def works(self) -> dict[str, Work]:
@@ -161,7 +161,7 @@ class Stage:
         """Returns what an update at the stage is made of: time by phase, and arithmetic."""
         learner, rollout = self.training.learner, self.rollout
         plain = rollout.transitions * flop_per_input(learner.network)
-        if learner.networks is None:
+        if learner.fused is None:
             inputs = samples_of([(rollout, self._reward)], learner.config).inputs
             done = len(inputs) * flop_per_input(learner.network)
         else:  # every transition, in the first layer what is not 0

@@ -14,7 +14,7 @@ from workflow_rl.agents.action_space import (
     Acting,
     ActionSpace,
 )
-from workflow_rl.config import GameConfig
+from workflow_rl.config import GameConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.rollout import Player
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
@@ -191,7 +191,8 @@ def test_what_is_no_output_is_refused_and_nothing_is_noted(output: int) -> None:
 def test_a_rollout_holds_the_outputs_and_judges_the_actions(conditioned: bool) -> None:
     game = GameConfig(red_agent="meander", episode_length=20, observation="cardiff")
     world = SimulatorWorld(Batch(6, game))
-    player = Player(world, 3, 0, conditioned=conditioned, action_space=CARDIFF)
+    train = TrainConfig(action_space="cardiff", conditioned=conditioned)
+    player = Player(world, 3, 0, train)
     rollout = player.collect(new_network(player.width, CARDIFF.size), 40)
     # The same outputs, performed beside it, give the same rewards and fixes.
     batch, acting = Batch(6, game), CARDIFF.begin(6)

@@ -151,7 +151,7 @@ def test_what_is_no_model_of_this_game_is_refused(tmp_path: Path) -> None:
     cart.save(tmp_path / "cart.zip")
     assert "plays another game" in refusal(sb3_policy, tmp_path / "cart.zip")
     _, path = saved(tmp_path, activation_fn=torch.nn.Softplus)
-    assert "has the activation Softplus; those that are read are Tanh" in refusal(sb3_policy, path)
+    assert "has the activation Softplus; those that are read are" in refusal(sb3_policy, path)
 
 
 class Trap:

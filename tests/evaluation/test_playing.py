@@ -14,7 +14,6 @@ from workflow_rl.config import GameConfig, red_agent_name
 from workflow_rl.evaluation.playing import (
     RED_NAMES,
     UNKNOWN_ACTION,
-    EpisodesPlayed,
     Play,
     agent_seed,
     game_seed,
@@ -65,7 +64,7 @@ def test_a_batch_is_what_single_environments_play(
 def test_one_by_one_is_the_plain_loop(new_agent: Callable[[], BlueAgent]) -> None:
     what = game("bline", 30)
     play = Play(new_agent(), what, SEED, 5, FOLLOWED, logged=2)
-    assert list(play.on(Cage2Env)) == [EpisodesPlayed(1)] * 5
+    assert list(play.episodes_on(Cage2Env)) == [1] * 5
     cell = play.cell()
     returns, observed, _ = play_slowly(new_agent, what, SEED, 5, FOLLOWED, same_env=True)
     assert cell.returns.tolist() == returns

@@ -13,9 +13,7 @@ from workflow_rl.config import ObservationName
 from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
-from workflow_rl.evaluation.playing import EpisodesPlayed
-from workflow_rl.evaluation.protocol import EvaluationSettings, evaluation_events, protocol_games
-from workflow_rl.evaluation.result import Cell, Evaluation
+from workflow_rl.evaluation.result import Cell
 from workflow_rl.workflow.orders import ORDERS, TYPES
 
 REFERENCE: dict[str, Any] = json.loads(
@@ -148,17 +146,6 @@ def test_mixed_is_each_red_agent_in_a_third_of_the_games() -> None:
     assert mixed.mean == pytest.approx(thirds, abs=4 * mixed.sd / len(mixed.returns) ** 0.5)
     assert mixed.sd > 4 * max(cell.sd for cell in alone)
     assert abs((mixed.returns == 0).mean() - 1 / 3) < 0.05
-
-
-def test_the_evaluation_is_the_last_of_its_events() -> None:
-    games = protocol_games([5], ["B_lineAgent", "sleep"])
-    assert [game.red_agent for game in games] == ["bline", "sleep"]
-    settings = EvaluationSettings(games, episodes=4)
-    events = list(evaluation_events(settings.agent("sleep"), settings))
-    found = events.pop()
-    assert isinstance(found, Evaluation)
-    assert events[::2] == [EpisodesPlayed(4)] * 2
-    assert tuple(events[1::2]) == found.cells
 
 
 @pytest.mark.parametrize("needed", list(OBSERVATIONS))

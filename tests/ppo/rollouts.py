@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from workflow_rl.agents.action_space import ALL
-from workflow_rl.config import ActivationName, GameConfig
+from workflow_rl.config import ActivationName, GameConfig, TrainConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.acting import PolicyTable
@@ -38,7 +38,8 @@ def new_player(
 ) -> Player:
     defaults: dict[str, Any] = {"red_agent": "meander", "episode_length": 20}
     config = GameConfig(**(defaults | game))
-    return Player(SimulatorWorld(make_batch(envs, config)), order, seed, conditioned=conditioned)
+    train = TrainConfig(conditioned=conditioned)
+    return Player(SimulatorWorld(make_batch(envs, config)), order, seed, train)
 
 
 def played(steps: int = 30, envs: int = 6, *, masked: bool = False, **player: Any) -> Rollout:

@@ -157,8 +157,7 @@ def test_the_engine_is_the_one_that_is_asked_for_whatever_the_form_of_ppo(
     config = PPOConfig(engine=engine, gae_lambda=gae_lambda, mask_actions=masked)
     learner = Learner(new_network(20, 9), config)
     fused = engine == "fused"
-    assert isinstance(learner.networks, FusedEngine) == fused
-    assert (learner.networks is None) == (not fused)
+    assert isinstance(learner.fused, FusedEngine) == fused
     assert (len(learner.optimiser.param_groups[0]["params"]) == 1) == fused
 
 

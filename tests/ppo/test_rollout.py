@@ -20,7 +20,6 @@ from workflow_rl.sim.table import packed_tables
 from workflow_rl.train.episodes import Scorekeeper
 from workflow_rl.workflow.compliance import COMPLIANT, NOT_A_FIX, REPEAT, VIOLATION
 from workflow_rl.workflow.encoding import OrderEncoding
-from workflow_rl.workflow.episode_orders import EpisodeOrders, episode_orders_of
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders
 
 ENCODINGS = OrderEncoding("onehot", TYPES.units).order_bits(TYPES.host_ranks(range(NUM_ORDERS)))
@@ -236,12 +235,9 @@ def test_a_kept_state_goes_on_identically(order: int | None, plainly: bool) -> N
 # --- orders of any units
 
 
-def player_of(
-    orders: EpisodeOrders, encoding: OrderEncodingName, *, shielded: bool = False
-) -> Player:
+def player_of(units: Any, encoding: OrderEncodingName, **train: Any) -> Player:
     world = SimulatorWorld(Batch(8, GameConfig(red_agent="meander", episode_length=12)))
-    shown = OrderEncoding(encoding, orders.units if isinstance(orders, Orders) else None)
-    return Player(world, None, 5, orders=orders, encoding=shown, shielded=shielded)
+    return Player(world, None, 5, TrainConfig(units=units, order_encoding=encoding, **train))
 
 
 def collected(player: Player, *, masked: bool = False) -> Rollout:
@@ -255,11 +251,11 @@ def collected(player: Player, *, masked: bool = False) -> Rollout:
 def test_every_input_shows_the_order_in_force_and_what_is_due(
     units: Any, encoding: OrderEncodingName
 ) -> None:
-    orders = episode_orders_of(TrainConfig(units=units))
-    rollout = collected(player_of(orders, encoding))
+    player = player_of(units, encoding)
+    rollout = collected(player)
     shown = OrderEncoding(encoding, None)
     inputs = rollout.inputs[rollout.rows].reshape(-1, rollout.inputs.shape[1])
-    ranks = orders.host_ranks(rollout.orders.ravel())
+    ranks = player.orders.host_ranks(rollout.orders.ravel())
     due = shown.step_bits(packed_tables(inputs), ranks)
     expected = np.hstack([shown.order_bits(ranks), due])
     np.testing.assert_array_equal(inputs[:, -shown.size :], expected)
@@ -267,17 +263,16 @@ def test_every_input_shows_the_order_in_force_and_what_is_due(
 
 
 def test_drawn_orders_are_as_required() -> None:
-    orders = episode_orders_of(TrainConfig(units="hosts", require=("Op_Server0 > User1",)))
-    assert isinstance(orders, Orders)
-    rollout = collected(player_of(orders, "ranks"))
-    assert all(orders.holds(order) for order in np.unique(rollout.orders).tolist())
+    player = player_of("hosts", "ranks", require=("Op_Server0 > User1",))
+    assert isinstance(player.orders, Orders)
+    rollout = collected(player)
+    assert all(player.orders.holds(order) for order in np.unique(rollout.orders).tolist())
 
 
 @pytest.mark.parametrize("units", ["types", "any"])
 def test_a_shield_leaves_no_violation_by_what_blue_sees_and_goes_on_later(units: str) -> None:
-    orders = episode_orders_of(TrainConfig(units=units))
-    first, second = (player_of(orders, "ranks+due", shielded=True) for _ in range(2))
-    free = collected(player_of(orders, "ranks+due"), masked=True)
+    first, second = (player_of(units, "ranks+due", follow="shielded") for _ in range(2))
+    free = collected(player_of(units, "ranks+due"), masked=True)
     assert (free.verdict[:, :, 0] == VIOLATION).any()
     shielded = collected(first, masked=True)
     assert not (shielded.verdict[:, :, 0] == VIOLATION).any()

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl import __version__
-from workflow_rl.agents.mlp import read_mlp
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
 from workflow_rl.config import one_of, stored
@@ -30,12 +29,11 @@ from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.scenario.cardiff import START_OUTPUTS
 from workflow_rl.scenario.tables import HOST_NAMES
-from workflow_rl.sim.observation import Observation
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.units import FIXABLE
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, ValueInfoProto
+    from onnx import ModelProto
 
 EXPORT_FORMATS: Final = ("onnx",)
 _FORMAT: Final = 1  # of the metadata
@@ -89,29 +87,37 @@ def export_policy(
 
     one_of("format", format, EXPORT_FORMATS)
     target = None if output is None else named_output(file_path("an output", output))
-    found = policy if isinstance(policy, Policy) else _load(policy, rules, observation)
+    if not isinstance(policy, Policy):
+        path = file_path("a policy", policy)
+        is_sb3 = path.suffix == SB3_SUFFIX
+        policy = sb3_policy(path, observation) if is_sb3 else load_policy(policy, rules=rules)
     with explain_missing("exporting a policy"):
-        model = _model_of(found)
+        model = _model_of(policy)
     content = bytes(model.SerializeToString(deterministic=True))
     if target is not None:
         write_named(target, content)
     return content
 
 
-def _load(named: str | Path, rules: str, observation: str) -> Policy:
-    path = file_path("a policy", named)
-    if path.suffix == SB3_SUFFIX:
-        return sb3_policy(path, observation)
-    return load_policy(named, rules=rules)
-
-
 def describe_interface(policy: Policy) -> dict[str, Any]:
     """Returns what the metadata of an exported policy say, as plain data."""
-    space = policy.action_space
+    seen, space = policy.observation, policy.action_space
     told: dict[str, Any] = {
         "workflow_rl": {"format": _FORMAT, "version": __version__},
         "policy": policy.facts | {"trained": stored(policy.config)},
-        "observation": _observation_layout(policy.observation),
+        "observation": {
+            "name": seen.name,
+            "size": seen.size,
+            "layout": [
+                {
+                    "name": entry.name,
+                    "first": seen.columns(entry.name).start,
+                    "size": entry.size,
+                    "meaning": entry.meaning,
+                }
+                for entry in seen.entries
+            ],
+        },
         "hosts": list(HOST_NAMES),
         "outputs": list(space.outputs),
         "action_space": space.name,
@@ -132,22 +138,6 @@ def describe_interface(policy: Policy) -> dict[str, Any]:
             "neither such a list nor a Restore",
         }
     return told
-
-
-def _observation_layout(observation: Observation) -> dict[str, Any]:
-    return {
-        "name": observation.name,
-        "size": observation.size,
-        "layout": [
-            {
-                "name": entry.name,
-                "first": observation.columns(entry.name).start,
-                "size": entry.size,
-                "meaning": entry.meaning,
-            }
-            for entry in observation.entries
-        ],
-    }
 
 
 def _order_layout(policy: Policy, encoding: OrderEncoding) -> dict[str, Any]:
@@ -179,31 +169,38 @@ def _model_of(policy: Policy) -> "ModelProto":
             f"a policy with the activation {activation} cannot be exported: those that can have "
             f"{' or '.join(_ACTIVATIONS)}"
         )
-    actor = read_mlp(policy.weights, "actor", activation)
-    weights: dict[str, NDArray[Any]] = {}
-    for i, (weight, bias) in enumerate(zip(actor.weights, actor.biases, strict=True)):
-        weights[f"weight_{i}"] = weight
-        weights[f"bias_{i}"] = bias[0]
-    inputs, nodes = _network(policy, len(actor.weights))
-    outputs: list[ValueInfoProto] = [
-        helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", space.size]),
-        helper.make_tensor_value_info("output", TensorProto.INT64, ["n"]),
-    ]
+    rows, nodes, constants = helper.make_tensor_value_info, [], dict[str, NDArray[Any]]()
+
+    def add(kind: str, result: str, *inputs: str, **attributes: Any) -> str:
+        nodes.append(helper.make_node(kind, inputs, [result], **attributes))
+        return result
+
+    inputs = [rows("observation", TensorProto.FLOAT, ["n", policy.observation.size])]
+    value = "observation"
+    if policy.encoding is not None:
+        inputs.append(rows("order", TensorProto.FLOAT, ["n", policy.encoding.size]))
+        value = add("Concat", "seen", value, "order", axis=1)
+    for i, (weight, bias) in enumerate(zip(policy.actor.weights, policy.actor.biases, strict=True)):
+        constants |= {f"weight_{i}": weight, f"bias_{i}": bias[0]}
+        if i > 0:
+            value = add(_ACTIVATIONS[activation], f"hidden_{i - 1}", value)
+        value = add("Gemm", f"sum_{i}", value, f"weight_{i}", f"bias_{i}")
     if policy.is_masked:
-        weights["never"] = np.array(-np.inf, np.float32)
-        nodes.append(helper.make_node("Where", ["mask", "scores", "never"], ["logits"]))
-    nodes += [
-        helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
-        helper.make_node("ArgMax", ["logits"], ["output"], axis=1, keepdims=0),
+        inputs.append(rows("mask", TensorProto.BOOL, ["n", space.size]))
+        constants["never"] = np.array(-np.inf, np.float32)
+        value = add("Where", "allowed", "mask", value, "never")
+    add("Softmax", "probabilities", value, axis=1)
+    add("ArgMax", "output", value, axis=1, keepdims=0)
+    outputs = [
+        rows("probabilities", TensorProto.FLOAT, ["n", space.size]),
+        rows("output", TensorProto.INT64, ["n"]),
     ]
     if space.is_direct:
-        weights["actions"] = space.begin(1).meanings()[0]
-        nodes.append(helper.make_node("Gather", ["actions", "output"], ["action"]))
-        outputs.append(helper.make_tensor_value_info("action", TensorProto.INT64, ["n"]))
-    constants = [numpy_helper.from_array(value, name) for name, value in weights.items()]
-    graph = helper.make_graph(nodes, "policy", inputs, outputs, constants)
+        constants["actions"] = space.begin(1).meanings()[0]
+        outputs.append(rows(add("Gather", "action", "actions", "output"), TensorProto.INT64, ["n"]))
+    arrays = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     model = helper.make_model(
-        graph,
+        helper.make_graph(nodes, "policy", inputs, outputs, arrays),
         producer_name="workflow-rl",
         producer_version=__version__,
         ir_version=_IR_VERSION,
@@ -213,31 +210,3 @@ def _model_of(policy: Policy) -> "ModelProto":
     helper.set_model_props(model, {name: json.dumps(value) for name, value in told.items()})
     checker.check_model(model)
     return model
-
-
-def _network(policy: Policy, layers: int) -> tuple[list["ValueInfoProto"], list["NodeProto"]]:
-    """Returns the inputs, and the layers up to the scores of the outputs."""
-    from onnx import TensorProto, helper
-
-    def rows(name: str, kind: int, width: int) -> "ValueInfoProto":
-        return helper.make_tensor_value_info(name, kind, ["n", width])
-
-    activation = policy.config.ppo.activation
-    inputs = [rows("observation", TensorProto.FLOAT, policy.observation.size)]
-    nodes = []
-    value = "observation"
-    if policy.encoding is not None:
-        inputs.append(rows("order", TensorProto.FLOAT, policy.encoding.size))
-        nodes.append(helper.make_node("Concat", [value, "order"], ["seen"], axis=1))
-        value = "seen"
-    if policy.is_masked:
-        inputs.append(rows("mask", TensorProto.BOOL, policy.action_space.size))
-    last = layers - 1
-    for i in range(layers):
-        result = f"sum_{i}" if i < last else "scores" if policy.is_masked else "logits"
-        layer = [value, f"weight_{i}", f"bias_{i}"]
-        nodes.append(helper.make_node("Gemm", layer, [result]))
-        if i < last:
-            value = f"hidden_{i}"
-            nodes.append(helper.make_node(_ACTIVATIONS[activation], [result], [value]))
-    return inputs, nodes

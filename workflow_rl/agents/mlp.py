@@ -20,19 +20,25 @@ from workflow_rl.jit import formula, kernel
 
 Floats = NDArray[np.float32]
 
-RELU, TANH, ELU, GELU, SILU, SIGMOID, LEAKY_RELU = range(7)
-ACTIVATIONS: Final[dict[ActivationName, int]] = {
-    "relu": RELU,
-    "tanh": TANH,
-    "elu": ELU,
-    "gelu": GELU,
-    "silu": SILU,
-    "sigmoid": SIGMOID,
-    "leaky_relu": LEAKY_RELU,
+# What torch calls each activation.
+ACTIVATIONS: Final[dict[ActivationName, str]] = {
+    "relu": "ReLU",
+    "tanh": "Tanh",
+    "elu": "ELU",
+    "gelu": "GELU",
+    "silu": "SiLU",
+    "sigmoid": "Sigmoid",
+    "leaky_relu": "LeakyReLU",
 }
+RELU, TANH, ELU, GELU, SILU, SIGMOID, LEAKY_RELU = range(len(ACTIVATIONS))
 _SLOPE: Final = np.float32(0.01)  # of the leaky ReLU below 0
 _ROOT_HALF: Final = np.float32(math.sqrt(0.5))
 _HALF, _ONE = np.float32(0.5), np.float32(1)
+
+
+def kind_of(activation: ActivationName) -> int:
+    """Returns the number by which compiled code knows an activation."""
+    return list(ACTIVATIONS).index(activation)
 
 
 @formula
@@ -127,7 +133,7 @@ class Mlp:
         """Returns (n, outputs) for rows (n, inputs) of int8 or float32."""
         out = np.empty((len(rows), self.outputs), np.float32)
         rows = np.ascontiguousarray(rows)
-        _forward(self.weights, self.biases, ACTIVATIONS[self.activation], rows, out)
+        _forward(self.weights, self.biases, kind_of(self.activation), rows, out)
         return out
 
 

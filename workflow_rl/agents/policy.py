@@ -210,7 +210,7 @@ class Policy:
         self._acting = None
 
     def save(self, path: Path) -> None:
-        """Writes the policy, and its description in a JSON file beside it."""
+        """Writes the policy, and its description in a JSON file next to it."""
         from workflow_rl.files import save_arrays, write_json  # needs safetensors
 
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from workflow_rl.agents.mlp import ACTIVATIONS
 from workflow_rl.agents.policy import Policy, Weights
 from workflow_rl.config import (
     ActivationName,
@@ -41,16 +42,7 @@ _DISCRETE: Final = "<class 'gymnasium.spaces.discrete.Discrete'>"
 _ACTIVATION: Final = re.compile(r"<class 'torch\.nn\.modules\.activation\.(\w+)'>")
 _HIDDEN: Final = re.compile(r"mlp_extractor\.policy_net\.(\d+)\.weight")
 _UNUSED: Final = re.compile(r"(mlp_extractor\.value_net|value_net)\..*|log_std")  # by an actor
-# What a policy calls torch's activations; tanh is SB3's own choice.
-_ACTIVATIONS: Final[dict[str, ActivationName]] = {
-    "Tanh": "tanh",
-    "ReLU": "relu",
-    "ELU": "elu",
-    "GELU": "gelu",
-    "SiLU": "silu",
-    "Sigmoid": "sigmoid",
-    "LeakyReLU": "leaky_relu",
-}
+_OURS: Final = {theirs: ours for ours, theirs in ACTIVATIONS.items()}
 
 
 def sb3_policy(path: Path, observation: str = "challenge") -> Policy:
@@ -93,9 +85,10 @@ def sb3_policy(path: Path, observation: str = "challenge") -> Policy:
 
 def _check_spaces(path: Path, data: dict[str, Any], name: ObservationName) -> None:
     """Checks that a model sees the observation of a name and chooses from Blue's 145 actions."""
-    observation, action = (
-        _space(path, data, f"{what}_space") for what in ("observation", "action")
-    )
+    spaces: list[Any] = [data.get(space) for space in ("observation_space", "action_space")]
+    if not all(isinstance(space, dict) and ":type:" in space for space in spaces):
+        raise InvalidInputError(f"{path} is damaged or not a PPO model of SB3: it has no spaces")
+    observation, action = spaces
     shape = observation.get("_shape")
     sizes = shape if isinstance(shape, list) else []
     is_ours = observation[":type:"] in (_BOX, _BITS) and len(sizes) == 1
@@ -132,13 +125,6 @@ def _read(path: Path) -> "tuple[dict[str, Any], dict[str, Tensor]]":
     return data, weights
 
 
-def _space(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
-    space = data.get(name)
-    if not isinstance(space, dict) or not isinstance(space.get(":type:"), str):
-        raise InvalidInputError(f"{path} is damaged or not a PPO model of SB3: it has no {name}")
-    return space
-
-
 def _actor(path: Path, tensors: "dict[str, Tensor]") -> Weights:
     """Returns the weights of the actor, by the names that a policy gives them."""
     import torch
@@ -165,9 +151,9 @@ def _activation(path: Path, settings: Any) -> ActivationName:
     """Returns the network's activation."""
     chosen = settings.get("activation_fn") if isinstance(settings, dict) else None
     found = _ACTIVATION.fullmatch(str(chosen))
-    name = "Tanh" if chosen is None else found[1] if found else str(chosen)
-    if name not in _ACTIVATIONS:
+    name = "Tanh" if chosen is None else found[1] if found else str(chosen)  # Tanh is its default
+    if name not in _OURS:
         raise InvalidInputError(
-            f"{path} has the activation {name}; those that are read are {', '.join(_ACTIVATIONS)}"
+            f"{path} has the activation {name}; those that are read are {', '.join(_OURS)}"
         )
-    return _ACTIVATIONS[name]
+    return _OURS[name]

@@ -1,8 +1,8 @@
 """`workflow-rl evaluate`: the challenge's evaluation of a policy or a baseline."""
 
 import argparse
+import inspect
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,6 @@ from workflow_rl.config import RED_AGENTS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workflow_rl.agents import BlueAgent
-    from workflow_rl.evaluation.protocol import EvaluationSettings
     from workflow_rl.evaluation.result import Evaluation
 
 _WIDE = 125  # columns that the leaderboard with all cells needs
@@ -82,13 +80,9 @@ def add_to(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plays all cells, shows them beside the leaderboard and writes both files."""
     # Imported here: no other command needs it.
-    from workflow_rl.evaluation.files import (
-        checked_directory,
-        default_directory,
-        write_evaluation,
-    )
-    from workflow_rl.evaluation.protocol import EvaluationSettings, protocol_games
-    from workflow_rl.evaluation.result import OFFICIAL_STEPS
+    from workflow_rl.evaluation.files import checked_directory, default_directory, write_evaluation
+    from workflow_rl.evaluation.protocol import evaluate
+    from workflow_rl.evaluation.result import OFFICIAL_EPISODES, OFFICIAL_STEPS
     from workflow_rl.files import refuse_links_out_of
 
     output: Path | None = getattr(args, "output", None)
@@ -97,39 +91,25 @@ def run(args: argparse.Namespace) -> int:
     elif Path(args.what).is_dir():
         refuse_links_out_of(Path(args.what))
     console = make_console()
-    asked = {field.name for field in fields(EvaluationSettings)}
-    given = {k: v for k, v in vars(args).items() if k in asked}
-    steps = getattr(args, "steps", OFFICIAL_STEPS)
-    red_agents = getattr(args, "red_agents", RED_AGENTS)
-    game = {name: getattr(args, name) for name in ("rules", "green_agent", "observation")}
-    games = protocol_games(steps, red_agents, **game)
-    settings = EvaluationSettings(games=games, **given)
-    evaluation = _evaluate(console, settings.agent(args.what), settings)
+    asked = inspect.signature(evaluate).parameters
+    given = {name: value for name, value in vars(args).items() if name in asked}
+    cells = len(given.get("steps", OFFICIAL_STEPS)) * len(given.get("red_agents", RED_AGENTS))
+    done = 0
+
+    def show(played: int) -> None:
+        nonlocal done
+        done += played
+        bars.move("episodes", done)
+
+    with Bars(console) as bars:
+        bars.begin("episodes", given.get("episodes", OFFICIAL_EPISODES) * cells)
+        evaluation = evaluate(**given, on_episodes=show)
     directory = output or default_directory(args.what, evaluation.agent, args.rules)
     author, team = (getattr(args, name, "") for name in ("author", "team"))
     paths = write_evaluation(evaluation, directory, author=author, team=team)
     print_evaluation(console, evaluation)
     print_whole(console, "written: " + ", ".join(map(str, paths)))
     return 0
-
-
-def _evaluate(
-    console: "Console", agent: "BlueAgent", settings: "EvaluationSettings"
-) -> "Evaluation":
-    """Plays all cells behind a bar of episodes."""
-    from workflow_rl.evaluation.playing import EpisodesPlayed
-    from workflow_rl.evaluation.protocol import evaluation_events
-    from workflow_rl.evaluation.result import Evaluation
-
-    done = 0
-    with Bars(console) as bars:
-        bars.begin("episodes", settings.episodes * len(settings.games))
-        for event in evaluation_events(agent, settings):
-            if isinstance(event, EpisodesPlayed):
-                done += event.number
-                bars.move("episodes", done)
-    assert isinstance(event, Evaluation)  # the last event
-    return event
 
 
 def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:

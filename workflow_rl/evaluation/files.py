@@ -12,7 +12,7 @@ from workflow_rl import __version__
 from workflow_rl.config import MIXED
 from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.evaluation.result import ActionLog, Cell, Evaluation
+from workflow_rl.evaluation.result import Cell, Evaluation
 from workflow_rl.files import check_folder, write_json, write_named
 from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.scenario.actions import ACTION_NAMES
@@ -37,11 +37,7 @@ def default_directory(what: str, agent: str, rules: str) -> Path:
 
 
 def checked_directory(path: Path) -> Path:
-    """Returns the directory if an evaluation can be written there.
-
-    Raises:
-        InvalidInputError: it cannot; nothing was written.
-    """
+    """Returns the directory if an evaluation can be written there, else InvalidInputError."""
     check_folder(path)
     for name in (JSON_NAME, TEXT_NAME):
         if (path / name).exists():
@@ -54,11 +50,7 @@ def write_evaluation(
 ) -> tuple[Path, Path]:
     """Writes both files, each atomically, and returns their paths.
 
-    Args:
-        evaluation: what was found.
-        directory: where to; it is made if need be.
-        author: for the text file's second line.
-        team: for the text file's second line.
+    The directory is made if need be; author and team stand in the text file's second line.
     """
     text = "".join(challenge_lines(evaluation, author=author, team=team))
     noted = {
@@ -105,16 +97,9 @@ def _wrapper(observation: Observation) -> str:
 
 def _episode_lines(cell: Cell) -> Iterator[str]:
     log = cell.log
-    pairs = _pair_texts(log)
-    logged = log.blue.shape[1]
-    codes = log.blue.astype(int) * len(log.red_names) + log.red
     for episode, total in enumerate(cell.returns.tolist()):
-        listed = codes[:, episode].tolist() if episode < logged else []
-        yield f"actions: [{', '.join(pairs[code] for code in listed)}], total reward: {total}\n"
-
-
-def _pair_texts(log: ActionLog) -> dict[int, str]:
-    """Returns the text of every pair of actions that occurs, by blue * red names + red."""
-    width = len(log.red_names)
-    codes = set((log.blue.astype(int) * width + log.red).ravel().tolist())
-    return {code: str((ACTION_NAMES[code // width], log.red_names[code % width])) for code in codes}
+        pairs = []
+        if episode < log.blue.shape[1]:
+            played = zip(log.blue[:, episode].tolist(), log.red[:, episode].tolist(), strict=True)
+            pairs = [(ACTION_NAMES[blue], log.red_names[red]) for blue, red in played]
+        yield f"actions: {pairs}, total reward: {total}\n"

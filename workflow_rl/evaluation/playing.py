@@ -5,21 +5,14 @@ Episode k depends on the game, the seed and k alone, however it is played.
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.config import (
-    MIXED,
-    RED_AGENTS,
-    VIEWS,
-    GameConfig,
-    ViewName,
-    one_of,
-)
+from workflow_rl.agents.agent import BlueAgent, CyborgAgent
+from workflow_rl.config import MIXED, RED_AGENTS, VIEWS, GameConfig, one_of
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.envs.observations import OBSERVATIONS, make_batch
 from workflow_rl.errors import InvalidInputError
@@ -39,12 +32,10 @@ from workflow_rl.workflow.compliance import (
 )
 from workflow_rl.workflow.orders import Order
 
-EnvFactory = Callable[
-    ..., Any
-]  # (red_agent=, episode_length=, observation=, seed=) -> gymnasium.Env
+# (red_agent=, episode_length=, observation=, seed=) -> gymnasium.Env
+EnvFactory = Callable[..., Any]
 UNKNOWN_ACTION: Final = "unknown"  # what Red did, where the environment does not tell
 
-_OBSERVED, _TRUE = VIEWS
 _PER_ACTION: Final = NUM_HOSTS + 1  # targets, and none
 _RED_NAMES: Final = {
     RedAction.SLEEP: "Sleep",
@@ -87,58 +78,47 @@ def _derived_seed(game: GameConfig, seed: int, purpose: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
-@dataclass(frozen=True)
-class EpisodesPlayed:
-    """So many more episodes of a cell were played."""
-
-    number: int
-
-
 class _Judge:
     """Collects the verdicts of a cell and sums them up to each episode's compliance."""
 
     def __init__(self, order: Order | None, steps: int, episodes: int) -> None:
         self._ranks = None if order is None else np.tile(order.host_ranks, (episodes, 1))
-        self._any_open = {view: np.zeros((steps, episodes), np.bool_) for view in VIEWS}
-        self._verdict = {view: np.zeros((steps, episodes), np.int8) for view in VIEWS}
-        self._noted: set[ViewName] = set()
+        shape = len(VIEWS), steps, episodes
+        self._any_open, self._verdict = np.zeros(shape, np.bool_), np.zeros(shape, np.int8)
+        self._views = 0  # how many are judged
 
     def judge_state(
         self, step: int, state: NDArray[np.void], actions: NDArray[np.int64], episodes: slice
     ) -> None:
         """Judges a step's actions by the simulator's state before them, in both views."""
-        if self._ranks is None:
-            return
-        ranks = self._ranks[: len(actions)]
-        self._note(_OBSERVED, step, judge_observed(state["table"], actions, ranks), episodes)
-        judged = judge_true(held_hosts(state), state["removable"], actions, ranks)
-        self._note(_TRUE, step, judged, episodes)
+        if self._ranks is not None:
+            ranks = self._ranks[: len(actions)]
+            seen = judge_observed(state["table"], actions, ranks)
+            true = judge_true(held_hosts(state), state["removable"], actions, ranks)
+            self._note(step, episodes, seen, true)
 
     def judge_seen(
-        self, step: int, episode: int, observation: NDArray[np.int8], action: int
+        self, step: int, observation: NDArray[np.int8], action: int, episode: int
     ) -> None:
         """Judges one action by the observation before it."""
-        if self._ranks is None:
-            return
-        table = packed_tables(observation[None])
-        judged = judge_observed(table, np.array([action], np.int64), self._ranks[:1])
-        self._note(_OBSERVED, step, judged, slice(episode, episode + 1))
+        if self._ranks is not None:
+            table, actions = packed_tables(observation[None]), np.array([action], np.int64)
+            seen = judge_observed(table, actions, self._ranks[:1])
+            self._note(step, slice(episode, episode + 1), seen)
+
+    def _note(self, step: int, episodes: slice, *judged: Judgement) -> None:
+        self._views = len(judged)
+        for view, (any_open, verdict) in enumerate(judged):
+            self._any_open[view, step, episodes] = any_open
+            self._verdict[view, step, episodes] = verdict
 
     def rates(self) -> dict[str, NDArray[np.float64]]:
         """Returns each episode's compliance, in the views that were judged."""
-        rates: dict[str, NDArray[np.float64]] = {}
-        for view in self._noted:
-            ends = np.zeros(self._verdict[view].shape, np.bool_)
-            ends[-1] = True
-            tally = Tally.zeros(ends.shape[1])
-            scored = compliance_shares(self._verdict[view], self._any_open[view], ends, tally)
-            rates[view] = scored.rates[-1]
-        return rates
-
-    def _note(self, view: ViewName, step: int, judged: Judgement, episodes: slice) -> None:
-        self._noted.add(view)
-        self._any_open[view][step, episodes] = judged.any_open
-        self._verdict[view][step, episodes] = judged.verdict
+        ends = np.zeros(self._verdict.shape[1:], np.bool_)
+        ends[-1] = True
+        judged = zip(self._verdict[: self._views], self._any_open, strict=False)
+        scored = [compliance_shares(*one, ends, Tally.zeros(ends.shape[1])) for one in judged]
+        return {view: one.rates[-1] for view, one in zip(VIEWS, scored, strict=False)}
 
 
 class Play:
@@ -174,19 +154,19 @@ class Play:
         self._red = np.zeros_like(self._blue)
         self._red_names: tuple[str, ...] = RED_NAMES
 
-    def at_once(self) -> None:
-        """Plays on the simulator, every episode in an environment of its own."""
-        self._play_batch(self._batch(len(self._returns)), 0)
+    def episodes(self) -> Iterator[int]:
+        """Plays on the simulator; yields how many more episodes were played.
 
-    def in_turn(self) -> Iterator[EpisodesPlayed]:
-        """Plays the games of `at_once` one after the other, and yields each as it is over."""
-        batch = self._batch(1)
-        for episode in range(len(self._returns)):
-            self._play_batch(batch, episode)
-            yield EpisodesPlayed(1)
+        All are played at once, or one after the other by an agent that plays no other way.
+        """
+        at_once = 1 if isinstance(self._agent, CyborgAgent) else len(self._returns)
+        batch = make_batch(at_once, self._game, autoreset=False)
+        for first in range(0, len(self._returns), at_once):
+            self._play_batch(batch, first)
+            yield at_once
 
-    def on(self, make_env: EnvFactory) -> Iterator[EpisodesPlayed]:
-        """Plays on a single environment with `Cage2Env`'s spaces; yields each episode as it ends.
+    def episodes_on(self, make_env: EnvFactory) -> Iterator[int]:
+        """Plays on a single environment with `Cage2Env`'s spaces; yields 1 after each episode.
 
         The environment's own rules apply. Compliance is judged by what Blue saw only: such an
         environment does not tell which sessions Remove would kill.
@@ -206,16 +186,13 @@ class Play:
             for episode in range(len(self._returns)):
                 total = self._play_env(env, episode, names)
                 self._returns[episode] = np.round(total, 1)
-                yield EpisodesPlayed(1)
+                yield 1
         self._red_names = tuple(names)
 
     def cell(self) -> Cell:
         """Returns the cell, all of whose episodes have been played."""
         log = ActionLog(self._blue, self._red, self._red_names)
         return Cell(self._game, self._seed, self._returns, self._judge.rates(), log)
-
-    def _batch(self, num_envs: int) -> Batch:
-        return make_batch(num_envs, self._game, autoreset=False)
 
     def _play_batch(self, batch: Batch, first: int) -> None:
         """Plays the episodes from a number on, one in each environment of the batch."""
@@ -242,14 +219,19 @@ class Play:
     def _play_env(self, env: Any, episode: int, names: dict[str, int]) -> float:
         """Plays one episode on an environment, notes Red's actions by name, returns the return."""
         observation, info = env.reset(seed=self._seed if episode == 0 else None)
-        self._check_shown(observation)
+        needed = OBSERVATIONS[self._game.observation]
+        if np.shape(observation) != (needed.size,):
+            raise InvalidInputError(
+                f"{self._agent.name} needs the observation {needed.name} of {needed.size} values, "
+                f"and the environment shows it {np.shape(observation)}"
+            )
         self._agent.begin(1, self._agent_seed + episode)
         total = 0.0
         for step in range(self._game.episode_length):
             mask = np.asarray(info["action_mask"], np.bool_)
             seen = np.asarray(observation, np.int8)
             action = int(self._agent.act(seen[None], mask[None], step)[0])
-            self._judge.judge_seen(step, episode, seen, action)
+            self._judge.judge_seen(step, seen, action, episode)
             observation, reward, _, _, info = env.step(action)
             total += float(info.get("env_reward", reward))
             if episode < self._blue.shape[1]:
@@ -258,26 +240,9 @@ class Play:
                 self._red[step, episode] = names.setdefault(name, len(names))
         return total
 
-    def _check_shown(self, observation: Any) -> None:
-        """Checks that an environment shows what the agent needs.
-
-        Raises:
-            InvalidInputError: it shows something of another size.
-        """
-        needed = self._game.observation
-        if np.shape(observation) != (OBSERVATIONS[needed].size,):
-            raise InvalidInputError(
-                f"{self._agent.name} needs the observation {needed} of {OBSERVATIONS[needed].size} "
-                f"values, and the environment shows it {np.shape(observation)}"
-            )
-
 
 def _as_actions(chosen: object, episodes: int) -> NDArray[np.int64]:
-    """Returns what an agent chose as the batch takes it.
-
-    Raises:
-        InvalidInputError: it is not a whole number for each episode.
-    """
+    """Returns what an agent chose as the batch takes it: a whole number for each episode."""
     try:
         actions = np.ascontiguousarray(chosen)
     except ValueError:  # rows of different lengths
@@ -295,7 +260,8 @@ def play_batch(
     order: Order | None = None,
     logged: int = 0,
 ) -> Cell:
-    """Plays a game on the simulator, every episode in an environment of its own; as `Play`."""
+    """Plays a game on the simulator, all episodes at once; arguments as of `Play`."""
     play = Play(agent, game, seed, episodes, order, logged)
-    play.at_once()
+    for _ in play.episodes():
+        pass
     return play.cell()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Final, Self
 
@@ -56,13 +56,7 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the result as plain data; NaN becomes null when it is written."""
-        return {
-            "red_agent": self.red_agent,
-            "games": self.games,
-            "reward": _plain(self.reward),
-            "compliance": _plain(self.compliance),
-            "compliance_true": _plain(self.compliance_true),
-        }
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -78,15 +72,9 @@ class Result:
         )
 
 
-def _plain(estimate: Estimate) -> dict[str, float]:
-    return {"mean": estimate.mean, "half_width": estimate.half_width}
-
-
 def _estimate(data: Mapping[str, Any]) -> Estimate:
-    mean, half_width = (
-        math.nan if data[name] is None else float(data[name]) for name in ("mean", "half_width")
-    )
-    return Estimate(mean, half_width)
+    numbers = (data["mean"], data["half_width"])
+    return Estimate(*(math.nan if number is None else float(number) for number in numbers))
 
 
 @dataclass(frozen=True)

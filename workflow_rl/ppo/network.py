@@ -3,31 +3,20 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Final
 
 import torch
 from torch import Tensor, nn
 
-from workflow_rl.agents.mlp import Mlp
+from workflow_rl.agents.mlp import ACTIVATIONS, Mlp
 from workflow_rl.agents.policy import Weights
 from workflow_rl.config import ActivationName
 from workflow_rl.errors import InvalidInputError
-
-_MODULES: Final[dict[ActivationName, type[nn.Module]]] = {
-    "relu": nn.ReLU,
-    "tanh": nn.Tanh,
-    "elu": nn.ELU,
-    "gelu": nn.GELU,
-    "silu": nn.SiLU,
-    "sigmoid": nn.Sigmoid,
-    "leaky_relu": nn.LeakyReLU,
-}
 
 
 def _stack(sizes: Sequence[int], activation: ActivationName) -> nn.Sequential:
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(sizes[:-1]):
-        layers += [nn.Linear(inputs, outputs), _MODULES[activation]()]
+        layers += [nn.Linear(inputs, outputs), getattr(nn, ACTIVATIONS[activation])()]
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
@@ -84,11 +73,7 @@ class ActorCritic(nn.Module):
         return {name: t.detach().numpy().copy() for name, t in self.state_dict().items()}
 
     def load_weights(self, weights: Weights) -> None:
-        """Takes over weights.
-
-        Raises:
-            InvalidInputError: they belong to a network of another shape.
-        """
+        """Takes over weights; InvalidInputError if they are of a network of another shape."""
         shapes = {name: tuple(t.shape) for name, t in self.state_dict().items()}
         if shapes != {name: array.shape for name, array in weights.items()}:
             raise InvalidInputError("the weights belong to a network of another shape")

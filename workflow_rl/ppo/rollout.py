@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.action_space import ALL, ActionSpace
+from workflow_rl.agents.action_space import ACTION_SPACES
+from workflow_rl.config import TrainConfig
 from workflow_rl.envs.world import World
 from workflow_rl.ppo.acting import Forward, PlainPolicy, PolicyTable
 from workflow_rl.ppo.network import ActorCritic
@@ -19,15 +20,15 @@ from workflow_rl.scenario.actions import ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.workflow.compliance import judge_observed, judge_true, without_violations
 from workflow_rl.workflow.encoding import OrderEncoding
-from workflow_rl.workflow.episode_orders import EpisodeOrders
-from workflow_rl.workflow.orders import TYPES
-from workflow_rl.workflow.units import TYPE_UNITS
+from workflow_rl.workflow.episode_orders import episode_orders_of
+from workflow_rl.workflow.orders import Orders
 
 _ACTIONS, _ORDERS, _FIRST_ORDERS = range(3)  # what a generator is for
 _EVERYWHERE = slice(None)
 _FEW_REPEAT = 1 / 3  # above this share of distinct inputs, looking them up costs more than it saves
 _LOOK_EVERY = 8  # rollouts after which inputs that were run as they came are counted again
 _LEAST_PROBABILITY = np.float32(1e-30)
+_DEFAULT = TrainConfig()
 _IS_REMOVE = ACTION_KIND == ActionKind.REMOVE
 
 Policy = PolicyTable | PlainPolicy
@@ -106,16 +107,7 @@ class Player:
     """Environments, and the order each of them plays under."""
 
     def __init__(
-        self,
-        world: World,
-        order: int | None,
-        seed: int,
-        *,
-        orders: EpisodeOrders = TYPES,
-        conditioned: bool = True,
-        encoding: OrderEncoding | None = None,
-        shielded: bool = False,
-        action_space: ActionSpace = ALL,
+        self, world: World, order: int | None, seed: int, train: TrainConfig = _DEFAULT
     ) -> None:
         """Starts an episode everywhere.
 
@@ -123,20 +115,17 @@ class Player:
             world: the environments.
             order: the order of every episode; None draws one for each episode.
             seed: of the games, the drawn orders and the sampled actions.
-            orders: what orders are drawn from, and what their numbers mean.
-            conditioned: whether the policy is shown the order.
-            encoding: how; by default the documents' 25 bits.
-            shielded: whether actions that would violate the order, by what Blue sees, are masked.
-            action_space: what the policy chooses from.
+            train: which orders there are, how the policy is shown one, what it chooses from.
         """
         self.world = world
-        self.action_space = action_space
-        self._acting = action_space.begin(world.num_envs)
+        self.action_space = ACTION_SPACES[train.action_space]
+        self.orders = episode_orders_of(train)  # what is drawn from
+        units = self.orders.units if isinstance(self.orders, Orders) else None
+        self._encoding = OrderEncoding(train.shown_order, units) if train.conditioned else None
+        self._shielded = train.follow == "shielded"
+        self._acting = self.action_space.begin(world.num_envs)
         self._fixed = order
         self._seed = seed
-        self._drawn_from = orders
-        self._encoding = (encoding or OrderEncoding("onehot", TYPE_UNITS)) if conditioned else None
-        self._shielded = shielded
         self._rollouts = 0
         self._room = 1024  # distinct inputs to expect
         self._is_plain = True  # whether inputs hardly repeat, as far as is known
@@ -146,7 +135,9 @@ class Player:
         self._orders = np.full(n, 0 if order is None else order, np.int64)
         self._ranks = np.zeros((n, NUM_HOSTS), np.int8)  # each host's place in the order
         world.reset(seed)
-        self._new_orders(_EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, orders.count, n))
+        self._new_orders(
+            _EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, self.orders.count, n)
+        )
 
     def collect(
         self,
@@ -170,7 +161,7 @@ class Player:
         plan = _Plan(
             policy,
             uniforms=self._generator(_ACTIONS).random((steps, n), np.float32),
-            orders=self._generator(_ORDERS).integers(0, self._drawn_from.count, (steps, n)),
+            orders=self._generator(_ORDERS).integers(0, self.orders.count, (steps, n)),
         )
         self._rollouts += 1
         rollout = Rollout.empty(steps, n, self.action_space.size, masked=masked)
@@ -280,7 +271,7 @@ class Player:
         """Goes on from a kept state."""
         self._rollouts = int(arrays["rollouts"][0])
         self._orders[:] = arrays["orders"]
-        self._ranks[:] = self._drawn_from.host_ranks(self._orders)
+        self._ranks[:] = self.orders.host_ranks(self._orders)
         self._input[:] = arrays["input"]
         self._is_plain = bool(arrays["is_plain"][0])
         for name, owner in (("world.", self.world), ("outputs.", self._acting)):
@@ -294,8 +285,8 @@ class Player:
     def _new_orders(self, envs: Any, drawn: NDArray[np.int64]) -> None:
         """Gives environments whose episode begins their order and shows it in the input."""
         if self._fixed is None:
-            self._orders[envs] = self._drawn_from.nth(drawn)
-        ranks = self._ranks[envs] = self._drawn_from.host_ranks(self._orders[envs])
+            self._orders[envs] = self.orders.nth(drawn)
+        ranks = self._ranks[envs] = self.orders.host_ranks(self._orders[envs])
         if self._encoding is not None:
             size = self.world.observation_size
             lasting = slice(size, size + self._encoding.lasting)

@@ -8,9 +8,8 @@ normalised over the minibatch, gradient clipping, a learning rate and an entropy
 Networks run once for each input of a step, however many samples share it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from workflow_rl.config import PPOConfig
-from workflow_rl.ppo.acting import Forward
 from workflow_rl.ppo.fused.engine import FusedEngine
 from workflow_rl.ppo.loss import LossTerms, LossWeights, ppo_loss
 from workflow_rl.ppo.network import ActorCritic
@@ -39,73 +37,24 @@ class UpdateStats:
     gradient_steps: int
 
 
-class Engine(Protocol):
-    """Computes the loss's gradient."""
-
-    @property
-    def parameters(self) -> Iterable[Tensor]:
-        """What the optimiser changes."""
-        ...
-
-    def differentiate(
-        self, samples: Samples, chosen: NDArray[np.int64] | None, weights: LossWeights
-    ) -> LossTerms:
-        """Puts the gradient of the loss of some samples, or all, into the parameters."""
-        ...
-
-
-class AutogradEngine:
-    """Leaves the gradient to torch."""
-
-    def __init__(self, network: ActorCritic) -> None:
-        """Notes the network."""
-        self._network = network
-
-    @property
-    def parameters(self) -> Iterable[Tensor]:
-        """What the optimiser changes."""
-        return self._network.parameters()
-
-    def differentiate(
-        self, samples: Samples, chosen: NDArray[np.int64] | None, weights: LossWeights
-    ) -> LossTerms:
-        """Puts the gradient of the loss of some samples, or all, into the parameters."""
-        if chosen is not None:
-            samples = samples.part(chosen)
-        logits, values = self._network(samples.inputs.float())
-        terms = ppo_loss(logits, values, samples, weights.clip)
-        loss = terms.policy + weights.value * terms.value - weights.entropy * terms.entropy
-        for parameter in self._network.parameters():
-            parameter.grad = None
-        loss.backward()  # type: ignore[no-untyped-call]
-        return terms
-
-
 class Learner:
-    """A network, what computes its gradient, and its optimiser."""
+    """A network and its optimiser; the gradient is torch's, or the fused engine's."""
 
     def __init__(self, network: ActorCritic, config: PPOConfig) -> None:
         """Makes the engine and the optimiser."""
         self.network = network
         self.config = config
         self._entropy_weight = config.entropy_weight
-        fused = config.engine == "fused"
-        self._engine: Engine = FusedEngine(network) if fused else AutogradEngine(network)
+        # It also runs the network in rollouts whose inputs hardly repeat. Without it an update
+        # gains from rollouts that hold each distinct input once.
+        self.fused = FusedEngine(network) if config.engine == "fused" else None
         self.optimiser = torch.optim.Adam(
-            self._engine.parameters,
+            network.parameters() if self.fused is None else [self.fused.parameters],
             lr=config.learning_rate,
             betas=config.betas,
             eps=config.adam_epsilon,
             fused=True,
         )
-
-    @property
-    def networks(self) -> Forward | None:
-        """What runs the network where inputs hardly repeat.
-
-        None: an update gains from rollouts that hold each distinct input once.
-        """
-        return self._engine if isinstance(self._engine, FusedEngine) else None
 
     def update(
         self, rollouts: Sequence[Rewarded], rng: np.random.Generator, progress: float = 0.0
@@ -131,14 +80,10 @@ class Learner:
         means = torch.stack(totals).mean(0).tolist()
         values = np.concatenate([sampled(r, r.values, config) for r, _ in rollouts])
         return UpdateStats(
-            policy_loss=means[0],
-            value_loss=means[1],
-            entropy=means[2],
-            approx_kl=means[3],
-            clipfrac=means[4],
-            explained_variance=_explained_variance(values, samples.returns.numpy()),
-            distinct_inputs=sum(len(rollout.inputs) for rollout, _ in rollouts),
-            gradient_steps=len(totals),
+            *means,
+            _explained_variance(values, samples.returns.numpy()),
+            sum(len(rollout.inputs) for rollout, _ in rollouts),
+            len(totals),
         )
 
     def state(self) -> dict[str, NDArray[np.float32]]:
@@ -160,7 +105,16 @@ class Learner:
     def differentiate(self, samples: Samples, chosen: NDArray[np.int64] | None = None) -> LossTerms:
         """Puts the gradient of the loss of some samples, or all, into the network's parameters."""
         weights = LossWeights(self.config.clip, self.config.value_weight, self._entropy_weight)
-        return self._engine.differentiate(samples, chosen, weights)
+        if self.fused is not None:
+            return self.fused.differentiate(samples, chosen, weights)
+        if chosen is not None:
+            samples = samples.part(chosen)
+        logits, values = self.network(samples.inputs.float())
+        terms = ppo_loss(logits, values, samples, weights.clip)
+        loss = terms.policy + weights.value * terms.value - weights.entropy * terms.entropy
+        self.network.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return terms
 
     def _parts(self, samples: int, rng: np.random.Generator) -> Sequence[NDArray[np.int64] | None]:
         """Returns the samples of each gradient step of an epoch; None: all of them."""

@@ -117,7 +117,7 @@ def first_gradients(
     job, network = snapshot.job, snapshot.learner.network
     learner = Learner(network, ppo)
     world = SimulatorWorld(make_batch(train.n_envs, job.game))
-    player = Player(world, job.order, seed, conditioned=job.train.conditioned)
+    player = Player(world, job.order, seed, job.train)
     keeper = Scorekeeper(train.n_envs)
     rng = np.random.default_rng([seed, 125])
     steps = train.rollout_steps(job.game.episode_length)

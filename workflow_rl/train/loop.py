@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.agents.action_space import ACTION_SPACES
 from workflow_rl.agents.policy import Weights
 from workflow_rl.config import TrainConfig
 from workflow_rl.envs.world import make_world
@@ -25,9 +24,6 @@ from workflow_rl.ppo.update import Learner, UpdateStats
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
 from workflow_rl.train.job import COMPLIANT, TrainJob, TrainOutcome, stop_reason
-from workflow_rl.workflow.encoding import OrderEncoding
-from workflow_rl.workflow.episode_orders import episode_orders_of
-from workflow_rl.workflow.orders import Orders
 
 OBJECTIVE_EPISODES: Final = 3  # of every environment, at the end of a training
 _BONUS_UNTIL: Final = 0.5  # share of a training after which there is no bonus for removals
@@ -61,22 +57,12 @@ class Training:
         length = job.game.episode_length
         self.max_updates = job.train.max_updates(length)
         self.steps = job.train.rollout_steps(length)
-        orders = episode_orders_of(job.train)
-        units = orders.units if isinstance(orders, Orders) else None
-        self.player = Player(
-            make_world(job.game, job.train.n_envs, job.backend),
-            job.order,
-            job.seed,
-            orders=orders,
-            conditioned=job.train.conditioned,
-            encoding=OrderEncoding(job.train.shown_order, units),
-            shielded=job.train.follow == "shielded",
-            action_space=ACTION_SPACES[job.train.action_space],
-        )
+        world = make_world(job.game, job.train.n_envs, job.backend)
+        self.player = Player(world, job.order, job.seed, job.train)
         network = _network(self.player, job)
         self.learner = Learner(network, job.ppo)
         self.keeper = Scorekeeper(job.train.n_envs)
-        self.weight = AlignmentWeight(job.train, job.order, orders)
+        self.weight = AlignmentWeight(job.train, job.order, self.player.orders)
         self.updates_made = 0
         self.transitions = 0
         self.compliance = math.nan  # of the last update in which episodes ended
@@ -115,7 +101,7 @@ class Training:
             network,
             self.steps,
             masked=self.job.ppo.mask_actions,
-            networks=self.learner.networks,
+            networks=self.learner.fused,
         )
         reward, episodes = self.keeper.score(
             rollout,

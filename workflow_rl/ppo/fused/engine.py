@@ -107,12 +107,8 @@ class FusedEngine:
     def __init__(self, network: ActorCritic) -> None:
         """Takes over the network's parameters."""
         self._passes = Passes(network)
-        self._passes.parameters.grad = self._passes.gradient
-
-    @property
-    def parameters(self) -> list[Tensor]:
-        """What the optimiser changes."""
-        return [self._passes.parameters]
+        self.parameters: Tensor = self._passes.parameters  # what the optimiser changes
+        self.parameters.grad = self._passes.gradient
 
     def forward(self, inputs: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Returns logits (n, actions) and values (n,)."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from workflow_rl.agents.elementary import tanh32
-from workflow_rl.agents.mlp import ACTIVATIONS, RELU, TANH, Floats
+from workflow_rl.agents.mlp import RELU, TANH, Floats, kind_of
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.fused.sparse_rows import SparseRows
 from workflow_rl.ppo.network import ActorCritic, linear_layers
@@ -152,7 +152,7 @@ class Passes:
         heads = (depth - 1, 2 * depth - 2)  # of the actor, of the critic
         layers = []
         for number, (value, gradient) in enumerate(zip(values, gradients, strict=True)):
-            kind = LINEAR if number in heads else ACTIVATIONS[network.activation]
+            kind = LINEAR if number in heads else kind_of(network.activation)
             room = torch.empty(2, CHUNK, len(value[1]))
             bias, bias_gradient = value[1].numpy(), gradient[1].numpy()
             layers.append(
