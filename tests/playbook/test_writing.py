@@ -1,3 +1,5 @@
+"""What a run's playbook files say, from hand-written runs and from a real one."""
+
 import json
 import shutil
 from pathlib import Path
@@ -6,12 +8,16 @@ import pytest
 
 import workflow_rl
 from tests.playbook.cacao_rules import broken_rules
-from tests.playbook.runs import finished, trained
+from tests.playbook.runs import finished, mixed, trained
 from tests.report.runs import trial, write_run
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.playbook.handout import handout_of
 from workflow_rl.playbook.plan import formatted
 from workflow_rl.playbook.reading import read_playbook
-from workflow_rl.playbook.writing import write_playbook
+from workflow_rl.playbook.writing import runbook, write_playbook
+from workflow_rl.workflow.orders import TYPES
+
+ORDER = "enterprise > op_server > user > op_host > defender"
 
 
 def test_both_files_are_written_into_the_run_and_the_order_comes_back(tmp_path: Path) -> None:
@@ -20,15 +26,9 @@ def test_both_files_are_written_into_the_run_and_the_order_comes_back(tmp_path: 
     playbook = json.loads((run / "playbook.json").read_text())
     assert broken_rules(playbook) == []
     assert playbook["created"] == "2026-01-01T12:00:00.000Z"
-    order = formatted(read_playbook(run / "playbook.json"))
-    assert order == "enterprise > op_server > user > op_host > defender"
-    assert (run / "playbook.md").read_text().startswith(f"# Repair order: {order}\n")
-
-
-def test_the_same_run_gives_the_same_files(tmp_path: Path) -> None:
-    run = finished(tmp_path / "exp")
-    first = [path.read_bytes() for path in write_playbook(run)]
-    shutil.copytree(run, tmp_path / "copy" / "exp")
+    assert formatted(read_playbook(run / "playbook.json")) == ORDER
+    first = [(run / name).read_bytes() for name in ("playbook.md", "playbook.json")]
+    shutil.copytree(run, tmp_path / "copy" / "exp")  # the same run gives the same files
     assert [path.read_bytes() for path in write_playbook(tmp_path / "copy" / "exp")] == first
 
 
@@ -37,13 +37,14 @@ def test_the_evidence_goes_with_the_playbook(tmp_path: Path) -> None:
     assert file == tmp_path / "new" / "p"
     (kept,) = json.loads(file.read_text())["playbook_extensions"].values()
     assert kept["run"]["rules"] == "main"
-    assert kept["evidence"]["result"]["reward"] == {"mean": -15.4, "half_width": 0.2}
-    assert [score["red_agent"] for score in kept["evidence"]["by_attacker"]] == [
+    evidence = kept["evidence"]
+    assert evidence["result"]["reward"] == {"mean": -15.4, "half_width": 0.2}
+    assert [score["red_agent"] for score in evidence["by_attacker"]] == [
         "bline",
         "meander",
         "sleep",
     ]
-    clear = [pair for pair in kept["evidence"]["pairs"] if pair["is_clear"]]
+    clear = [pair for pair in evidence["pairs"] if pair["is_clear"]]
     assert [(pair["first"], pair["second"]) for pair in clear] == [("enterprise", "user")]
 
 
@@ -59,17 +60,14 @@ def test_a_real_search_and_a_training_have_playbooks(real_run: Path, tmp_path: P
 def test_runs_without_a_recommendation_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    begun = write_run(tmp_path / "begun", [trial(0, 3, -20.0)])
-    aimless = trained(tmp_path / "aimless", order=None)
-    timeless = finished(tmp_path / "timeless", created="yesterday")
     damaged = finished(tmp_path / "damaged")
     (damaged / "scores.json").write_text("{")
     for run, said in (
         (tmp_path / "nowhere", "there is no run directory"),
         (empty, "is not a run directory"),
-        (begun, "was interrupted: go on with --resume"),
-        (aimless, "recommends no order: only a search"),
-        (timeless, "does not say when the run began"),
+        (write_run(tmp_path / "begun", [trial(0, 3, -20.0)]), "was interrupted: go on with --res"),
+        (trained(tmp_path / "aimless", order=None), "recommends no order: only a search"),
+        (finished(tmp_path / "timeless", created="yesterday"), "does not say when the run began"),
         (damaged, "is damaged or of another version"),
     ):
         with pytest.raises(InvalidInputError, match=said):
@@ -80,3 +78,80 @@ def test_runs_without_a_recommendation_are_refused_and_nothing_is_written(tmp_pa
     for output, kind in ((tmp_path, "cacao"), ("/", "both"), ("", "both")):
         with pytest.raises(InvalidInputError, match="is a directory"):
             write_playbook(damaged, output, format=kind)
+
+
+# --- the runbook
+
+
+def section(path: Path, title: str) -> str:
+    return runbook(handout_of(path)).partition(f"## {title}\n\n")[2].partition("\n\n## ")[0]
+
+
+def test_it_says_what_to_fix_first_and_what_that_costs(tmp_path: Path) -> None:
+    run = finished(tmp_path / "a`b\n# c")  # a hostile name
+    text = runbook(handout_of(run))
+    assert text.startswith(f"# Repair order: {ORDER}\n\nWhich compromised machines to fix first")
+    assert "the run `a'b?# c` of 2026-01-01" in text
+    assert section(run, "What to fix first").splitlines() == [
+        "1. **enterprise**: Enterprise0, Enterprise1, Enterprise2",
+        "2. **op_server**: Op_Server0",
+        "3. **user**: User1, User2, User3, User4",
+        "4. **op_host**: Op_Host0, Op_Host1, Op_Host2",
+        "5. **defender**: Defender",
+    ]
+    costs = section(run, "What each step costs")
+    assert "| enterprise | 1.0 a host | 0, on Enterprise1, Enterprise2 only | 1.0 |" in costs
+    assert "| op_host | 0.1 a host | does not help | 1.0 |" in costs
+    assert "OT service on Op_Server0 costs 10.0 in every step" in costs
+
+
+def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Path) -> None:
+    matters = section(finished(tmp_path / "exp"), "Which part of the order matters")
+    found, _, first, rest = matters.split("\n", 3)
+    assert found.startswith("Enterprise before user; the rest makes no difference that shows: 60")
+    assert first.startswith("- enterprise before user: worth 10.1 (95 % interval ")
+    assert "The place of op_host and of defender makes no difference" in rest
+    assert "bline leaves no mark there" in rest
+    assert "    - enterprise, op_server (" in rest
+    assert "op_host, defender" not in rest
+
+
+def test_neighbours_whose_other_arrangement_never_complied_are_not_offered_to_change(
+    tmp_path: Path,
+) -> None:
+    def complies(order: int) -> bool:
+        return TYPES[order].index("enterprise") < TYPES[order].index("op_server")
+
+    matters = section(finished(tmp_path / "exp", complies), "Which part of the order matters")
+    assert " trials with op_server before enterprise complied.\n" in matters
+    assert "    - enterprise, op_server (" not in matters
+
+
+def test_the_evidence_names_trials_scores_intervals_and_attackers(tmp_path: Path) -> None:
+    run = finished(tmp_path / "exp")
+    evidence, holds = section(run, "The evidence"), section(run, "For which attackers it holds")
+    assert "22 trials of 21 orders, a policy trained in each; 22 reached" in evidence
+    assert "-15.40 ± 0.20 points per 100 steps (mean of 2,000 fresh games" in evidence
+    assert "| bline | yes | -15.40 ± 0.20 | 97.0 % | -20.00 ± 0.20 |" in evidence
+    assert "| meander | no | -90.00 ± 0.20 | 97.0 % | -20.00 ± 0.20 |" in evidence
+    assert "Found by `workflow-rl search --red-agent bline`, seed 0." in evidence
+    assert "searched against bline, under the rules main, with 100 steps" in holds
+    assert "Unfit for meander: -90.0" in holds
+    assert "Unfit for bline" not in holds
+
+
+def test_against_several_attackers_no_place_is_free_by_the_rules(tmp_path: Path) -> None:
+    run = mixed(tmp_path / "exp")
+    matters = section(run, "Which part of the order matters")
+    assert "makes no difference, by the rules" not in matters
+    assert "    - op_host, defender (" in matters
+    holds = section(run, "For which attackers it holds")
+    assert "searched against bline, meander and sleep, under the rules main" in holds
+
+
+def test_a_training_of_one_workflow_has_a_runbook_that_claims_no_search(tmp_path: Path) -> None:
+    text = runbook(handout_of(trained(tmp_path / "exp")))
+    assert "as given to the run `exp`" in text
+    assert "Too few trials have ended" in text
+    assert "The order was trained for against bline" in text
+    assert "(mean of the last 12 training episodes, 95 % interval" in text
