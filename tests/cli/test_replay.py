@@ -1,19 +1,19 @@
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.agents.policies import new_policy, policy_file
 from tests.parity.fixtures import MAIN_BLINE
-from tests.report.runs import searched
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli import main
 
 WORKFLOW = "user > enterprise > op_server > op_host > defender"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return searched(tmp_path_factory.mktemp("logs"))
+@pytest.fixture
+def made(real_run: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(real_run, tmp_path / "exp"))
 
 
 def test_the_recommended_policy_of_a_run_is_replayed_into_it(

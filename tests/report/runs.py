@@ -37,16 +37,8 @@ def trial(number: int, order: int, reward: float | None, **changes: Any) -> dict
 
     Without a reward it is under way. `changes` are of its decision.
     """
-    decision = {
-        "order": order,
-        "reason": "design",
-        "score": None,
-        "ucb": None,
-        "mean": None,
-        "deviation": None,
-        "compliance_chance": None,
-        "top": [],
-    }
+    unknown = ("score", "ucb", "mean", "deviation", "compliance_chance")
+    decision = {"order": order, "reason": "design", **dict.fromkeys(unknown), "top": []}
     compliance = changes.pop("compliance", 0.97)
     entry: dict[str, Any] = {
         "trial": {"number": number, "order": order, "repeat": 0},
@@ -63,6 +55,12 @@ def trial(number: int, order: int, reward: float | None, **changes: Any) -> dict
 
 def log_rows(training: str, order: int | None, updates: int) -> list[dict[str, Any]]:
     """Rows of training_log.csv."""
+    same = {"compliance_true": 0.9, "fixes": 10.0, "alignment_weight": 30.0} | {
+        **{"simulate_seconds": 0.1, "infer_seconds": 0.2, "update_seconds": 0.7},
+        **{"policy_loss": 0.1, "value_loss": 0.2, "entropy": 4.0, "approx_kl": 0.01},
+        **{"clipfrac": 0.02, "explained_variance": 0.3, "distinct_inputs": 500},
+        **{"gradient_steps": 4, "cpu_percent": 99.0, "rss_mb": 500.0},
+    }
     return [
         {
             "training": training,
@@ -72,23 +70,8 @@ def log_rows(training: str, order: int | None, updates: int) -> list[dict[str, A
             "episodes": 10,
             "env_reward": -100.0 / update,
             "compliance_observed": 1 - 0.5 / update,
-            "compliance_true": 0.9,
-            "fixes": 10.0,
-            "alignment_weight": 30.0,
-            "simulate_seconds": 0.1,
-            "infer_seconds": 0.2,
-            "update_seconds": 0.7,
-            "policy_loss": 0.1,
-            "value_loss": 0.2,
-            "entropy": 4.0,
-            "approx_kl": 0.01,
-            "clipfrac": 0.02,
-            "explained_variance": 0.3,
-            "distinct_inputs": 500,
-            "gradient_steps": 4,
-            "cpu_percent": 99.0,
-            "rss_mb": 500.0,
         }
+        | same
         for update in range(1, updates + 1)
     ]
 

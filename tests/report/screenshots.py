@@ -1,13 +1,11 @@
 """Makes the pictures of the documents: `make images RUN=logs/exp_...`, of a finished search."""
 
-import struct
 import sys
 import tempfile
-import zlib
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
+from PIL import Image
 from playwright.sync_api import ViewportSize, sync_playwright
 
 from tests.report.browser import FLAGS, chromium
@@ -55,23 +53,8 @@ def rendered_step() -> Any:
     raise AssertionError("no decoy met Red")
 
 
-def png(image: Any) -> bytes:
-    """An image of 8 bits a colour as a file."""
-    height, width, _ = image.shape
-    rows = np.insert(image.reshape(height, -1), 0, 0, axis=1)  # 0: each row as it is
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
-        (b"IEND", b""),
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
-
-
 def main(run: Path) -> None:
-    (IMAGES / "rgb_array.png").write_bytes(png(rendered_step()))
+    Image.fromarray(rendered_step()).save(IMAGES / "rgb_array.png")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder = Path(name)
         report = write_report([run], folder / "report.html").as_uri()

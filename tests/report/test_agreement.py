@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -37,30 +38,32 @@ def page(real_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return words_of(visible(written.read_text(encoding="utf-8")))
 
 
+@pytest.fixture(scope="module")
+def summary(real_run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = read_json(real_run / "summary.json")
+    return found
+
+
 def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def test_what_was_found_is_told_in_the_same_words(real_run: Path, terminal: str, page: str) -> None:
-    finding = read_json(real_run / "summary.json")["finding"]
-    assert f"found: {finding['headline']}." in terminal
+def test_what_was_found_is_told_in_the_same_words(
+    summary: dict[str, Any], terminal: str, page: str
+) -> None:
+    finding, order = summary["finding"], summary["recommended"]
     told = finding["headline"]
+    assert f"found: {told}." in terminal
     assert f"{told[:1].upper()}{told[1:]}." in page
     assert f"{finding['equal_orders']} equal orders" in told or not finding["pairs"]
     for sentence in finding["details"]:
         assert sentence in terminal
         assert sentence in page
+    assert order in terminal  # as an example of it
+    assert " ".join(f"{k} {unit}" for k, unit in enumerate(order.split(" > "), 1)) in page
 
 
-def test_one_order_is_an_example_of_it(real_run: Path, terminal: str, page: str) -> None:
-    order = read_json(real_run / "summary.json")["recommended"]
-    assert order in terminal
-    chips = " ".join(f"{k} {unit}" for k, unit in enumerate(order.split(" > "), 1))
-    assert chips in page
-
-
-def test_its_policy_is_worth_the_same(real_run: Path, terminal: str, page: str) -> None:
-    summary = read_json(real_run / "summary.json")
+def test_its_policy_is_worth_the_same(summary: dict[str, Any], terminal: str, page: str) -> None:
     mean, half = summary["policy_env_reward"], summary["policy_env_reward_half_width"]
     assert f"its policy: reward {mean:.2f} ± {half:.2f}" in terminal
     assert f"Reward per episode {mean:.2f} ± {half:.2f}" in page
@@ -73,9 +76,8 @@ def test_its_policy_is_worth_the_same(real_run: Path, terminal: str, page: str) 
 
 
 def test_it_is_worth_the_same_against_each_red_agent(
-    real_run: Path, terminal: str, page: str
+    summary: dict[str, Any], terminal: str, page: str
 ) -> None:
-    summary = read_json(real_run / "summary.json")
     assert len(summary["policy_scores"]) == 3
     for score in map(Score.from_json, summary["policy_scores"]):
         mine = score.deterministic
@@ -88,9 +90,8 @@ def test_it_is_worth_the_same_against_each_red_agent(
 
 
 def test_trials_and_how_many_complied_are_the_same(
-    real_run: Path, terminal: str, page: str
+    summary: dict[str, Any], terminal: str, page: str
 ) -> None:
-    summary = read_json(real_run / "summary.json")
     compliant, tried = summary["compliant_workflows"], summary["workflows"]
     assert f"{compliant} of {tried} workflows compliant." in terminal
     assert f"Workflows compliant {compliant} of {tried} trials" in page
