@@ -61,8 +61,8 @@ class Estimate:
         return self.mean + self.half_width
 
     def __str__(self) -> str:
-        """Returns `mean ± half-width`."""
-        return f"{self.mean:.2f} ± {self.half_width:.2f}"
+        """Returns `mean ± half-width`, a dash where that is not known."""
+        return f"{self.mean:.2f} ± {number_text(self.half_width)}"
 
 
 @dataclass(frozen=True)

@@ -39,15 +39,15 @@ def compared(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Opened:
         "parallel25": GradientNoise(5, 20, 2.0, 1.5, 2.6),
         "standard": GradientNoise(5, 20, 0.3, 0.2, 0.4),
     }
-    summaries, seconds = comparison.summarise(trainings, noise, [-100.0])
-    file = tmp_path_factory.mktemp("compared") / "comparison.html"
     plan = ComparisonConfig(presets=PRESETS, seeds=(0, 1))
+    found = comparison.summarise(plan, trainings, noise, [-100.0])
+    file = tmp_path_factory.mktemp("compared") / "comparison.html"
     write_page(
         file,
         "Comparison",
-        comparison_figures(trainings, summaries),
-        answer=comparison.answer_of(plan, summaries, seconds),
-        tables=comparison_tables(plan, summaries, seconds),
+        comparison_figures(found),
+        answer=comparison.answer_of(found),
+        tables=comparison_tables(found),
     )
     return open_file(browser, file)
 

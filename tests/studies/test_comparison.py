@@ -5,12 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.studies.comparison import (
-    Summary,
-    as_json,
-    refusal_of_large_updates,
-    summarise,
-)
+from workflow_rl.config import ComparisonConfig
+from workflow_rl.studies.comparison import Comparison, refusal_of_large_updates, summarise
 from workflow_rl.studies.gradient_noise import GradientNoise
 from workflow_rl.studies.measured_training import LearningCurve, Measured
 
@@ -47,17 +43,20 @@ def measured(
 RISING = [-300.0, -200.0, -100.0, -50.0, -20.0, -20.0, -20.0, -20.0, -20.0, -20.0]
 
 
-def two_presets() -> tuple[list[Summary], float]:
+PLAN = ComparisonConfig(seeds=(0, 1, 2))
+
+
+def two_presets() -> Comparison:
     trainings = []
     for seed in range(3):
         trainings.append(measured("quick", seed, [r - seed for r in RISING], rate=1_000.0))
         trainings.append(measured("slow", seed, [-40.0] * 10, rate=100.0))
     noise = {"quick": GradientNoise(500, 20, 2.0, 1.5, 2.6)}
-    return summarise(trainings, noise, [-100.0, -10.0])
+    return summarise(PLAN, trainings, noise, [-100.0, -10.0])
 
 
 def test_means_over_seeds_come_with_their_spread() -> None:
-    (quick, slow), _ = two_presets()
+    quick, slow = two_presets().summaries
     assert (quick.preset, quick.seeds, slow.preset) == ("quick", 3, "slow")
     assert quick.reward.mean == pytest.approx(-21.0)
     assert quick.reward.deviation == pytest.approx(1.0)
@@ -67,15 +66,16 @@ def test_means_over_seeds_come_with_their_spread() -> None:
 
 
 def test_presets_are_compared_at_the_time_the_quickest_takes() -> None:
-    (quick, slow), seconds = two_presets()
-    assert seconds == pytest.approx(10.0)
+    found = two_presets()
+    quick, slow = found.summaries
+    assert found.seconds == pytest.approx(10.0)
     assert quick.reward_at_time.mean == pytest.approx(-21.0)
     assert slow.reward_at_time.mean == -40  # after a tenth of its transitions
     assert slow.compliance_at_time.mean == 0
 
 
 def test_a_threshold_is_told_for_the_seeds_that_reached_it() -> None:
-    (quick, slow), _ = two_presets()
+    quick, slow = two_presets().summaries
     hundred, ten = quick.reach
     assert (hundred.threshold, hundred.seeds, ten.seeds) == (-100.0, 3, 0)
     assert hundred.transitions.mean == pytest.approx((3_000 + 4_000 + 4_000) / 3)
@@ -85,18 +85,18 @@ def test_a_threshold_is_told_for_the_seeds_that_reached_it() -> None:
 
 
 def test_fifty_episodes_are_those_of_every_environment_or_all_there_are() -> None:
-    few, _ = summarise([measured("one", 0, RISING, rate=1.0, n_envs=10)], {}, [])
-    assert few[0].episodes_per_env == 50
-    assert few[0].reward_at_episodes.mean == -20  # 500 episodes: the fifth point
-    many, _ = summarise([measured("many", 0, RISING, rate=1.0, n_envs=100)], {}, [])
-    assert many[0].episodes_per_env == 10
-    assert many[0].reward_at_episodes.mean == -20
-    assert math.isnan(many[0].reward.deviation)
+    (few,) = summarise(PLAN, [measured("one", 0, RISING, rate=1.0, n_envs=10)], {}, []).summaries
+    assert few.episodes_per_env == 50
+    assert few.reward_at_episodes.mean == -20  # 500 episodes: the fifth point
+    (many,) = summarise(PLAN, [measured("many", 0, RISING, rate=1.0, n_envs=100)], {}, []).summaries
+    assert many.episodes_per_env == 10
+    assert many.reward_at_episodes.mean == -20
+    assert math.isnan(many.reward.deviation)
 
 
 def test_a_short_training_is_judged_by_all_of_its_episodes() -> None:
-    short, _ = summarise([measured("short", 0, [-30.0, -10.0], rate=1.0)], {}, [])
-    assert short[0].reward.mean == -20
+    (short,) = summarise(PLAN, [measured("short", 0, [-30.0, -10.0], rate=1.0)], {}, []).summaries
+    assert short.reward.mean == -20
 
 
 def test_updates_that_never_come_are_refused_with_the_reason() -> None:
@@ -107,8 +107,7 @@ def test_updates_that_never_come_are_refused_with_the_reason() -> None:
 
 
 def test_it_can_be_written() -> None:
-    summaries, _ = two_presets()
-    data = json.loads(json.dumps(as_json(summaries)))
+    data = json.loads(json.dumps([summary.as_json() for summary in two_presets().summaries]))
     assert data[0]["noise"]["per_transition"] == 1_000
     assert data[1]["noise"] is None
     assert data[0]["reach"][0]["transitions"]["mean"] > 0

@@ -5,21 +5,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.studies.test_comparison import RISING, measured, two_presets
+from tests.studies.test_comparison import PLAN, RISING, measured, two_presets
 from workflow_rl.cli.console import print_table
-from workflow_rl.config import ComparisonConfig
 from workflow_rl.report.page import write_page
 from workflow_rl.report.style import log_axis
-from workflow_rl.studies.comparison import Summary, answer_of, summarise
+from workflow_rl.studies.comparison import Comparison, answer_of, summarise
 from workflow_rl.studies.comparison_page import comparison_figures, comparison_tables
 from workflow_rl.studies.gradient_noise import GradientNoise
 
 
-def told(found: tuple[list[Summary], float]) -> list[str]:
+def told(found: Comparison) -> list[str]:
     """The lines that are printed of a comparison, with one space between words."""
     out = io.StringIO()
     console = Console(file=out, width=80)
-    for table in comparison_tables(ComparisonConfig(seeds=(0, 1, 2)), *found):
+    for table in comparison_tables(found):
         print_table(console, table)
     assert "…" not in out.getvalue()  # nothing was cut
     return [re.sub(" +", " ", line.strip()) for line in out.getvalue().splitlines()]
@@ -44,19 +43,19 @@ def test_a_threshold_that_some_seeds_reach_says_how_many() -> None:
     trainings = [
         measured("mixed", seed, [-50.0, last], rate=100.0) for seed, last in ((0, -5.0), (1, -40.0))
     ]
-    (_, _, _, reach, _) = rows_of("mixed", told(summarise(trainings, {}, [-10.0])))
+    (_, _, _, reach, _) = rows_of("mixed", told(summarise(PLAN, trainings, {}, [-10.0])))
     assert reach.endswith(" 1 of 2")
 
 
 def test_the_answer_names_the_best_and_the_quickest() -> None:
-    told = " ".join(answer_of(ComparisonConfig(seeds=(0, 1, 2)), *two_presets()))
+    told = " ".join(answer_of(two_presets()))
     assert re.match(r"After [\d,]+ transitions (quick|slow) has the highest reward, -\d", told)
     assert "The quickest is quick: " in told
 
 
 def test_one_seed_has_no_spread() -> None:
     trainings = [measured("alone", 0, [-50.0, -20.0], rate=100.0)]
-    outcome, *_ = rows_of("alone", told(summarise(trainings, {}, [-30.0])))
+    outcome, *_ = rows_of("alone", told(summarise(PLAN, trainings, {}, [-30.0])))
     assert "±" not in outcome
 
 
@@ -64,8 +63,7 @@ def test_a_comparison_can_be_drawn(tmp_path: Path) -> None:
     trainings = [measured(p, s, RISING, rate=100.0) for s in (0, 1) for p in ("one", "two")]
     nan = float("nan")
     noise = {"one": GradientNoise(5, 20, 2.0, 1.5, 2.6), "two": GradientNoise(5, 20, nan, nan, nan)}
-    summaries, _ = summarise(trainings, noise, [-100.0])
-    plots = comparison_figures(trainings, summaries)
+    plots = comparison_figures(summarise(PLAN, trainings, noise, [-100.0]))
     write_page(tmp_path / "page.html", "Comparison", plots)
     reward = plots[0]
     assert [trace["name"] for trace in reward.traces] == ["one", "one", "two", "two"]

@@ -53,7 +53,7 @@ def test_an_interrupted_comparison_goes_on_with_what_is_missing(tmp_path: Path) 
             "minibatch": 50,
             "parallel25": 125,
         }
-        file = again.write(*summarise(trainings, noise, [-50.0]))
+        file = again.write(summarise(PLAN, trainings, noise, [-50.0]))
     data = json.loads(file.read_text())
     assert [found["preset"] for found in data["presets"]] == ["minibatch", "parallel25"]
     assert ComparisonConfig.from_json(data["plan"]) == PLAN

@@ -161,10 +161,8 @@ def _tell(console: "Console", comparison: "ComparisonRun", thresholds: Sequence[
     )
     from workflow_rl.studies.comparison_page import comparison_figures, comparison_tables
 
-    plan, (trainings, noise) = comparison.plan, comparison.results()
-    summaries, seconds = summarise(trainings, noise, thresholds)
-    answer = answer_of(plan, summaries, seconds)
-    tables = comparison_tables(plan, summaries, seconds)
+    found = summarise(comparison.plan, *comparison.results(), thresholds)
+    answer, tables, figures = answer_of(found), comparison_tables(found), comparison_figures(found)
     for sentence in answer:
         print_sentence(console, sentence)
     for table in tables:
@@ -174,9 +172,9 @@ def _tell(console: "Console", comparison: "ComparisonRun", thresholds: Sequence[
         f"updates of 20,000 steps within {EPISODES} episodes of one environment: refused, "
         f'"{refusal_of_large_updates()}"',
     )
-    data, page = comparison.write(summaries, seconds), comparison.directory.path / "comparison.html"
-    title = f"Update strategies: red {plan.game.red_agent}, rules {plan.game.rules}"
-    figures = comparison_figures(trainings, summaries)
+    data, page = comparison.write(found), comparison.directory.path / "comparison.html"
+    game = comparison.plan.game
+    title = f"Update strategies: red {game.red_agent}, rules {game.rules}"
     write_page(page, title, figures, answer=answer, tables=tables)
     print_whole(console, f"written: {data}, {page}")
 

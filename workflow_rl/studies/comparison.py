@@ -61,15 +61,31 @@ class Summary:
     episodes_per_env: int  # that those are
     noise: GradientNoise | None
 
+    def as_json(self) -> dict[str, Any]:
+        """Returns it as plain data."""
+        return asdict(self) | {"noise": self.noise and self.noise.as_json()}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found."""
+
+    plan: ComparisonConfig
+    trainings: Sequence[Measured]
+    summaries: Sequence[Summary]  # of each preset
+    seconds: float  # of the quickest preset, at which all are compared
+
 
 def summarise(
+    plan: ComparisonConfig,
     trainings: Sequence[Measured],
     noise: Mapping[str, GradientNoise],
     thresholds: Sequence[float],
-) -> tuple[list[Summary], float]:
-    """Returns each preset's summary, and the time at which all are compared.
+) -> Comparison:
+    """Sums a comparison up.
 
     Args:
+        plan: what was compared.
         trainings: all of them; of each preset the same number.
         noise: each preset's gradient noise, where it was measured.
         thresholds: rewards whose first reaching is told.
@@ -82,7 +98,7 @@ def summarise(
         _summary(runs, noise.get(preset), thresholds, quickest)
         for preset, runs in by_preset.items()
     ]
-    return summaries, quickest
+    return Comparison(plan, trainings, summaries, quickest)
 
 
 def _summary(
@@ -148,23 +164,12 @@ def refusal_of_large_updates() -> str:
     return train.why_no_update(episode_length=100) or ""
 
 
-def as_json(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
-    """Returns the summaries as plain data."""
-    return [asdict(s) | {"noise": s.noise and s.noise.as_json()} for s in summaries]
-
-
 # --- in sentences
 
 
-def answer_of(plan: ComparisonConfig, summaries: Sequence[Summary], seconds: float) -> list[str]:
-    """Returns the answer: which preset is best at equal transitions, at equal time, and why.
-
-    Args:
-        plan: what was compared.
-        summaries: each preset's.
-        seconds: the time at which all are compared.
-    """
-    told = []
+def answer_of(comparison: Comparison) -> list[str]:
+    """Returns the answer: which preset is best at equal transitions, at equal time, and why."""
+    plan, summaries, told = comparison.plan, comparison.summaries, []
     if best := _best(summaries, lambda s: s.reward.mean):
         told.append(
             f"After {plan.transitions:,} transitions {best.preset} has the highest reward, "
@@ -173,8 +178,8 @@ def answer_of(plan: ComparisonConfig, summaries: Sequence[Summary], seconds: flo
         )
     if best := _best(summaries, lambda s: s.reward_at_time.mean):
         told.append(
-            f"After {seconds:.1f} s on one core, when the quickest was through, {best.preset} has: "
-            f"{over_seeds(best.reward_at_time, 1)}."
+            f"After {comparison.seconds:.1f} s on one core, when the quickest was through, "
+            f"{best.preset} has: {over_seeds(best.reward_at_time, 1)}."
         )
     if best := _best(summaries, lambda s: s.compliance.mean):
         told.append(

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from workflow_rl.config import ComparisonConfig
 from workflow_rl.estimates import number_text
 from workflow_rl.report import style
 from workflow_rl.report.page import PageTable, Plot
@@ -16,6 +15,7 @@ from workflow_rl.studies.comparison import (
     BLOCKS,
     EARLY_WINDOW,
     EPISODES,
+    Comparison,
     Summary,
     over_seeds,
 )
@@ -25,16 +25,9 @@ from workflow_rl.studies.measured_training import LearningCurve, Measured
 _POINTS: Final = 200  # of a line, at most
 
 
-def comparison_tables(
-    plan: ComparisonConfig, summaries: Sequence[Summary], seconds: float
-) -> list[PageTable]:
-    """Returns each preset's result, its cost, and how steadily it learns.
-
-    Args:
-        plan: what was compared.
-        summaries: each preset's.
-        seconds: the time at which all are compared.
-    """
+def comparison_tables(comparison: Comparison) -> list[PageTable]:
+    """Returns each preset's result, its cost, and how steadily it learns."""
+    plan, summaries = comparison.plan, comparison.summaries
     outcome = PageTable(
         ("preset", "transitions\nan update", "updates", "gradient\nsteps", "reward", "compliance"),
         [
@@ -70,7 +63,7 @@ def comparison_tables(
         "What a step knows, and what training costs (one core)",
     )
     at_time = PageTable(
-        ("preset", f"reward at {seconds:.1f} s", "compliance then"),
+        ("preset", f"reward at {comparison.seconds:.1f} s", "compliance then"),
         [
             (s.preset, over_seeds(s.reward_at_time, 1), over_seeds(s.compliance_at_time, 3))
             for s in summaries
@@ -128,8 +121,9 @@ def _noise_cells(noise: GradientNoise | None) -> tuple[str, str]:
 # --- figures
 
 
-def comparison_figures(trainings: Sequence[Measured], summaries: Sequence[Summary]) -> list[Plot]:
+def comparison_figures(comparison: Comparison) -> list[Plot]:
     """Returns reward and compliance by transitions and by time, and what each preset costs."""
+    trainings, summaries = comparison.trainings, comparison.summaries
     noise = _dots(
         summaries,
         "Gradient noise of a step",

@@ -10,7 +10,7 @@ from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import read_json, write_json
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Task
 from workflow_rl.runs.store import TRAININGS, RunDirectory, describe_run, open_run, origin_of
-from workflow_rl.studies.comparison import Summary, as_json, refusal_of_large_updates
+from workflow_rl.studies.comparison import Comparison, refusal_of_large_updates
 from workflow_rl.studies.gradient_noise import GradientNoise, NoiseTask
 from workflow_rl.studies.measured_training import Measured, MeasureTask, job_of
 from workflow_rl.workflow.orders import TYPES
@@ -87,7 +87,7 @@ class ComparisonRun:
         ]
         return trainings, _read(self._gradients, self.plan.as_json(), _noise_of_all)
 
-    def write(self, summaries: list[Summary], seconds: float) -> Path:
+    def write(self, found: Comparison) -> Path:
         """Writes `comparison.json` and returns its path."""
         path, plan = self.directory.path / "comparison.json", self.plan
         content: dict[str, Any] = {
@@ -95,8 +95,8 @@ class ComparisonRun:
             "rules": plan.game.rules,
             "workflow": TYPES.format(plan.order),
             "plan": plan.as_json(),
-            "equal_seconds": seconds,
-            "presets": as_json(summaries),
+            "equal_seconds": found.seconds,
+            "presets": [summary.as_json() for summary in found.summaries],
             "updates_of_20000_steps_in_50_episodes": refusal_of_large_updates(),
         }
         write_json(path, content | origin_of(describe_run(self.directory.path)))
@@ -137,12 +137,7 @@ def open_comparison(
 ) -> Iterator[ComparisonRun]:
     """Gives a comparison, new or resumed; loop over its `events`.
 
-    Args:
-        plan: what a new one compares.
-        parallel: trainings at a time.
-        checkpoint_dir: where the directory of a new one is made.
-        resume: the directory of an interrupted one to go on with.
-        execution: where trainings run.
+    Arguments as `open_run`; `parallel` is the number of trainings at a time.
 
     Raises:
         InvalidInputError: the comparison cannot be opened.

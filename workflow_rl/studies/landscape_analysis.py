@@ -88,13 +88,7 @@ def analyse_landscape(
     How much the order matters is judged on the orders that complied for every seed: a policy that
     does not comply plays another game.
 
-    Args:
-        landscape: what was trained.
-        config: of the strategies that are replayed.
-        replays: of each strategy; 0 leaves them out.
-        checkpoints: numbers of trials after which a search is judged, rising.
-        seed: of shuffles, draws and replays.
-        on_replay: called after each replay.
+    The arguments are those of `regrets`; the seed is that of shuffles and draws as well.
     """
     reliable = landscape.is_reliable
     values, classes = landscape.reward[:, reliable], landscape.classes[reliable]
@@ -142,11 +136,11 @@ def answer_of(analysis: Analysis) -> list[str]:
         first, second = analysis.pairs[:2]
         told.append(
             f"What matters most: {first.first} before {first.second}, worth "
-            f"{with_interval(first.worth)} points; next {second.first} before {second.second}, "
-            f"{with_interval(second.worth)}."
+            f"{first.worth} points; next {second.first} before {second.second}, "
+            f"{second.worth}."
         )
     told.append(
-        f"First in the ranking is {land.order(best.order)} at {with_interval(best.reward)}; by "
+        f"First in the ranking is {land.order(best.order)} at {best.reward}; by "
         f"chance its true rank may be {best.rank_low} to {best.rank_high}."
     )
     if analysis.regrets:
@@ -193,9 +187,3 @@ def _about_equals(equals: EqualsEffect, policy: str) -> list[str]:
             f"{equals.ratio:.2f}, p = {equals.p_value:.3g})."
         )
     return told
-
-
-def with_interval(estimate: Estimate) -> str:
-    """Writes a mean with its interval, a dash where that is not known."""
-    half = "-" if math.isnan(estimate.half_width) else f"{estimate.half_width:.2f}"
-    return f"{estimate.mean:.2f} ± {half}"

@@ -10,7 +10,7 @@ from workflow_rl.report import style
 from workflow_rl.report.page import PageTable, Plot
 from workflow_rl.report.style import named_rows, trace_colour
 from workflow_rl.studies.landscape import Landscape
-from workflow_rl.studies.landscape_analysis import Analysis, with_interval
+from workflow_rl.studies.landscape_analysis import Analysis
 from workflow_rl.studies.order_effects import OrderEffect, Standing
 from workflow_rl.studies.played_landscape import SEARCHES_ASKED, PlayedSample
 from workflow_rl.studies.regret import MEASURES
@@ -37,7 +37,7 @@ def ranking_table(analysis: Analysis, *, short: bool = False) -> PageTable:
         [
             (
                 f"{place}. {land.order(s.order).short if short else land.order(s.order)}",
-                with_interval(s.reward),
+                str(s.reward),
                 f"{s.rank_low} to {s.rank_high}",
                 f"{land.compliance[:, s.order].mean():.3f}",
                 f"{land.compliance_true[:, s.order].mean():.3f}",
@@ -95,7 +95,7 @@ def _pair_table(analysis: Analysis) -> PageTable:
         [
             (
                 f"{pair.first} before {pair.second}",
-                with_interval(pair.worth),
+                str(pair.worth),
                 *(f"{worth:.2f}" for worth in pair.of_seeds[: len(seeds)]),
             )
             for pair in analysis.pairs
@@ -113,9 +113,9 @@ def _regret_table(analysis: Analysis, measure: str) -> PageTable:
     rows = []
     for regret in analysis.regrets:
         pairs = zip(regret.mean(measure), regret.half_width(measure), strict=True)
-        rows.append((regret.strategy, *(with_interval(Estimate(*pair)) for pair in pairs)))
+        rows.append((regret.strategy, *(str(Estimate(*pair)) for pair in pairs)))
     if (gains := analysis.advantage(measure)) is not None:
-        rows.append(("random minus gp-ucb", *map(with_interval, gains)))
+        rows.append(("random minus gp-ucb", *map(str, gains)))
     replays = len(analysis.regrets[0].recommended)
     return PageTable(
         ("strategy", *(f"{number} trials" for number in analysis.checkpoints)),
@@ -212,14 +212,9 @@ def _ranking(analysis: Analysis) -> Plot:
 def _reward_traces(
     land: Landscape, standings: Sequence[Standing], places: list[int], along: str, across: str
 ) -> list[dict[str, Any]]:
-    """Returns a trace of rewards for each seed, then that of their means, with known intervals.
+    """Returns a trace of rewards for each seed, then that of their means with their intervals.
 
-    Args:
-        land: whose rewards are shown.
-        standings: the orders shown.
-        places: of the orders on the axis `along`.
-        along: "x" or "y".
-        across: the axis of rewards.
+    Orders have their places along one axis, "x" or "y", rewards go across, along the other.
     """
     traces = [
         _points(

@@ -119,12 +119,7 @@ def open_landscape(
 ) -> Iterator[LandscapeRun]:
     """Gives a landscape, new or resumed; loop over its `events`.
 
-    Args:
-        config: of every training of a new one; its seed is the first of the seeds.
-        seeds: trainings of each order of a new one.
-        checkpoint_dir: where the directory of a new one is made.
-        resume: the directory of an interrupted one to go on with.
-        execution: where orders are trained.
+    Arguments as `open_run`; the seed of the configuration is the first of so many seeds.
 
     Raises:
         InvalidInputError: a number is out of range, or the landscape cannot be opened.

@@ -55,8 +55,7 @@ class LearningCurve:
     def recent(self, window: int) -> tuple[Floats, Floats]:
         """Returns reward and compliance over the last `window` episodes, or a few more.
 
-        Args:
-            window: episodes; before so many have ended, the means are NaN.
+        Before so many have ended, they are NaN.
         """
         total = np.concatenate([[0.0], np.cumsum(self.episodes)])
         # The last point from which on at least `window` episodes have ended.
@@ -71,12 +70,9 @@ class LearningCurve:
         return means[0], means[1]
 
     def at(self, axis: str, value: float, window: int) -> tuple[float, float]:
-        """Returns recent reward and compliance when so many transitions or seconds were spent.
+        """Returns recent reward and compliance when so many "transitions" or "seconds" were spent.
 
-        Args:
-            axis: "transitions" or "seconds".
-            value: how many.
-            window: episodes of the means; NaN before so many have ended.
+        NaN before `window` episodes have ended.
         """
         passed = int(np.searchsorted(getattr(self, axis), value * (1 + 1e-9), side="right"))
         if not passed:
@@ -85,10 +81,7 @@ class LearningCurve:
         return float(reward[passed - 1]), float(compliance[passed - 1])
 
     def first_reach(self, threshold: float, window: int) -> tuple[float, float]:
-        """Returns the transitions and seconds until the recent reward reached a threshold.
-
-        NaN if it never did.
-        """
+        """Returns transitions and seconds until the recent reward reached a threshold, or NaN."""
         reached = np.flatnonzero(self.recent(window)[0] >= threshold)
         if not len(reached):
             return _UNKNOWN
@@ -108,11 +101,7 @@ class LearningCurve:
         """Returns how much reward swings late in training: the spread of its last blocks.
 
         It is the standard deviation of the differences of neighbouring blocks, over the root of 2,
-        so that a steady rise does not count.
-
-        Args:
-            size: episodes of a block.
-            number: of blocks at the end.
+        so that a steady rise does not count. Of `number` blocks, of `size` episodes each.
         """
         last = self.blocks(size)[-number:]
         if len(last) < 2:

@@ -226,10 +226,8 @@ def _noise_of_means(
 def rank(landscape: Landscape, effect: OrderEffect, seed: int = 0) -> list[Standing]:
     """Returns all orders, those that comply in most trainings first, then by mean reward.
 
-    Args:
-        landscape: what was trained.
-        effect: its decomposition: the noise of single trainings.
-        seed: of the draws behind the intervals of ranks.
+    The effect tells the noise of single trainings, the seed is that of the draws behind the
+    intervals of ranks.
     """
     halves = _half_widths(landscape, effect)
     believed, deviation = shrink_means(landscape)

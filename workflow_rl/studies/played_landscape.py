@@ -75,12 +75,7 @@ class OrderPlayer:
     """A policy that plays under any of some orders."""
 
     def __init__(self, policy: Policy, name: str, config: ExperimentConfig) -> None:
-        """Notes who plays what.
-
-        Args:
-            policy: who plays.
-            name: of the policy.
-            config: the game, the orders and what makes them compliant.
+        """Notes who plays what: the game, the orders and the threshold are the configuration's.
 
         Raises:
             InvalidInputError: the policy does not follow these orders, or any.
@@ -103,13 +98,7 @@ class OrderPlayer:
     def search(
         self, config: SearchConfig, seed: int, asked: Sequence[int] = SEARCHES_ASKED
     ) -> Iterator[TriedOrder]:
-        """Searches, every trial a few games; each time it is asked, judges what it hands over.
-
-        Args:
-            config: of the strategy.
-            seed: of the strategy and of the games.
-            asked: numbers of trials, rising.
-        """
+        """Searches, every trial a few games; after `asked` trials, judges what it hands over."""
 
         def trial(order: int, number: int) -> TriedOrder:
             return self._play(order, (_TRIALS, seed, number), _TRIAL_GAMES)
@@ -207,13 +196,10 @@ class PlayedRun:
         return len(self.orders) * len(self.seeds)
 
     def play(self, show: Callable[[int], None]) -> dict[int, list[TriedOrder]]:
-        """Plays every order for every seed.
+        """Plays every order for every seed, and returns what each order gave for each seed.
 
         Args:
             show: called with the number of sets of games that are done.
-
-        Returns:
-            Of each seed, what every order gave.
 
         Raises:
             InvalidInputError: what earlier attempts left is damaged.
@@ -234,7 +220,7 @@ class PlayedRun:
         """Searches so often with each strategy, every trial a few games.
 
         Args:
-            number: searches of each strategy.
+            number: of searches.
             show: called with the number of searches that are done.
 
         Raises:
@@ -310,11 +296,7 @@ def open_played(
 ) -> Iterator[PlayedRun]:
     """Gives a landscape by playing, new or resumed.
 
-    Args:
-        config: the game, the orders and what makes them compliant, of a new one.
-        plan: what a new one plays; by default `universal` all orders.
-        checkpoint_dir: where the directory of a new one is made.
-        resume: the directory of an interrupted one to go on with.
+    Arguments as `open_run`; by default `universal` plays all orders.
 
     Raises:
         InvalidInputError: it cannot be played, or the landscape cannot be opened.

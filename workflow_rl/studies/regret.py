@@ -150,14 +150,14 @@ def regrets(
     seed: int = 0,
     on_replay: Callable[[], None] = lambda: None,
 ) -> list[Regret]:
-    """Replays each strategy many times.
+    """Replays each strategy many times on a landscape.
 
     Args:
         landscape: what is searched.
         config: of the strategies.
-        replays: searches of each strategy; 0 gives no regret.
+        replays: of each strategy; 0 leaves them out.
         strategies: their names.
-        checkpoints: numbers of trials, rising.
+        checkpoints: numbers of trials after which a search is judged, rising.
         seed: of all replays.
         on_replay: called after each.
     """
