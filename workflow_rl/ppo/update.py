@@ -80,10 +80,14 @@ class Learner:
         means = torch.stack(totals).mean(0).tolist()
         values = np.concatenate([sampled(r, r.values, config) for r, _ in rollouts])
         return UpdateStats(
-            *means,
-            _explained_variance(values, samples.returns.numpy()),
-            sum(len(rollout.inputs) for rollout, _ in rollouts),
-            len(totals),
+            policy_loss=means[0],
+            value_loss=means[1],
+            entropy=means[2],
+            approx_kl=means[3],
+            clipfrac=means[4],
+            explained_variance=_explained_variance(values, samples.returns.numpy()),
+            distinct_inputs=sum(len(rollout.inputs) for rollout, _ in rollouts),
+            gradient_steps=len(totals),
         )
 
     def state(self) -> dict[str, NDArray[np.float32]]:
