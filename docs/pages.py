@@ -50,7 +50,7 @@ On the command line an explicit flag wins over the preset, lists are written wit
 ## In a file
 
 `search`, `train`, `landscape` and `compare-updates` take `--config FILE`, and Python
-`ExperimentConfig.from_file(FILE)`. A TOML file has the sections below, and beside them `preset`,
+`ExperimentConfig.from_file(FILE)`. A TOML file has the sections below, and besides them `preset`,
 `form` (of PPO) and `seed`; what it leaves out is the preset's:
 
 ```toml

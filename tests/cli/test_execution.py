@@ -1,4 +1,4 @@
-"""Where trainings run is a flag of every command that has many of them, and changes no result."""
+"""Where trainings run, and what carries their environments, changes no result."""
 
 import importlib.util
 import json
@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import run, said
-from tests.runs.toy import the_run
+from tests.cli.run import flags, run, said
+from tests.runs.toy import csv_rows, the_run
+from workflow_rl.cli import main
 
 LANDSCAPE = (
     "landscape --n-envs 4 --max-steps 10 --max-episodes 2 --min-episodes 1 --score-games 5 "
@@ -41,11 +42,47 @@ def measured(folder: Path) -> dict[str, Any]:
 def test_on_ray_the_same_is_found_as_here(command: str, tmp_path: Path) -> None:
     number = "--parallel-trainings" if command == COMPARISON else "--parallel-workflows"
     places: dict[str, tuple[str, ...]] = {"here": (), "ray": ("--executor", "ray", number, "2")}
-    for name, flags in places.items():
-        result = run(*command.split(), *flags, "--checkpoint-dir", str(tmp_path / name))
+    for name, more in places.items():
+        result = run(*command.split(), *more, "--checkpoint-dir", str(tmp_path / name))
         assert (result.returncode, said(result.stderr)) == (0, "")
     here, ray = (measured(tmp_path / name) for name in places)
     if command == LANDSCAPE:  # which says how many at a time
         for found in (here, ray):
             del found["config"]["search"]["parallel_workflows"]
     assert ray == here
+
+
+# --- `--backend cyborg`; the rest of it needs CybORG itself
+
+
+QUICK = flags(
+    "--backend cyborg --n-envs 4 --max-steps 15 --hidden 8 --max-episodes 2 --env-workers 2"
+)
+WORKFLOW = "enterprise > op_server > op_host > user > defender"
+
+
+@pytest.mark.cyborg
+def test_training_is_the_same_whatever_carries_the_environments(tmp_path: Path) -> None:
+    rewards = []
+    for way in (["--vector-mode", "async"], [], ["--vector", "serial"], ["--vector", "pipes"]):
+        folder = tmp_path / "-".join(way)
+        more = [*way, "--workflow", WORKFLOW, "--checkpoint-dir", str(folder)]
+        assert main(["train", *QUICK, *more]) == 0
+        rows = csv_rows(the_run(folder) / "training_log.csv")
+        rewards.append([row["env_reward"] for row in rows])
+        assert {row["episodes"] for row in rows} == {"4"}
+    assert rewards[1:] == rewards[:-1]
+
+
+@pytest.mark.cyborg
+def test_a_search_runs_on_cyborg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = flags("--score-games 5 --n-workflows 2 --base-updates 1 --polish-updates 1")
+    assert main(["search", *QUICK, *few, "--checkpoint-dir", str(tmp_path / "logs")]) == 0
+    assert "recommended: " in capsys.readouterr().out
+    directory = the_run(tmp_path / "logs")
+    policy = directory / "policies" / "recommended.safetensors"
+    arguments = ["--episodes", "2", "--steps", "15", "--red-agent", "bline"]
+    for backend in ("cage2", "cyborg"):
+        output = ["--output", str(tmp_path / backend)]
+        assert main(["evaluate", str(policy), "--backend", backend, *arguments, *output]) == 0
+    assert main(["search", "--resume", str(directory)]) == 0

@@ -45,16 +45,20 @@ class Screen:
         return ["".join(row[column].char for column in range(100)).rstrip() for row in rows]
 
     @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
     def typed(self) -> str:
         return str(self.app.current_buffer.text)
 
     async def shows(self, text: str) -> None:
         """Waits until the text is on the screen."""
         for _ in range(1000):
-            if text in "\n".join(self.lines):
+            if text in self.text:
                 return
             await asyncio.sleep(0.01)
-        raise AssertionError(f"{text!r} is not on the screen:\n" + "\n".join(self.lines))
+        raise AssertionError(f"{text!r} is not on the screen:\n{self.text}")
 
     async def press(self, *keys: str, shows: str) -> None:
         self._keyboard.send_text("".join(keys))
@@ -106,7 +110,7 @@ async def test_nothing_is_played_that_was_not_typed() -> None:
         await screen.press(ENTER, END, RIGHT, ENTER, shows="such as Sleep")
         assert (episode.position, episode.length) == (0, 0)
         await screen.press("Sleep", ENTER, shows="step 1 of 100")
-        assert "nothing was played" not in "\n".join(screen.lines)
+        assert "nothing was played" not in screen.text
 
 
 @played
@@ -115,10 +119,10 @@ async def test_an_action_in_the_past_says_what_it_drops() -> None:
     for _ in range(3):
         episode.act(SLEEP)
     async with open_screen(episode) as screen:
-        assert "in the past" not in "\n".join(screen.lines)
+        assert "in the past" not in screen.text
         await screen.press(LEFT, LEFT, shows="an action here drops the 2 steps after it")
         await screen.press("Monitor", ENTER, shows="another future begins here: 2 steps")
-        assert "Blue: Monitor" in "\n".join(screen.lines)
+        assert "Blue: Monitor" in screen.text
         assert screen.typed == ""
         assert episode.length == 2
         await screen.press(LEFT, shows="drops the 1 step after it")
@@ -130,7 +134,7 @@ async def test_help_explains_the_columns_and_goes_away(word: str) -> None:
     episode = new_episode()
     async with open_screen(episode) as screen:
         await screen.press(word, ENTER, shows="what Blue believes of the host")
-        shown = "\n".join(screen.lines)
+        shown = screen.text
         for part in ("Blue sees", "true access", "dropped", "leave"):
             assert part in shown
         await screen.press(ENTER, shows="step 0 of 100")
@@ -169,7 +173,7 @@ async def test_a_wrong_action_shows_the_problem_and_keeps_the_text() -> None:
         assert "q quits" in screen.lines[-2]
         assert episode.length == 0
         await screen.press(BACKSPACE, "1", ENTER, shows="Blue: Restore User1")
-        assert "unknown action" not in "\n".join(screen.lines)
+        assert "unknown action" not in screen.text
 
 
 @played
@@ -203,14 +207,14 @@ async def test_the_end_of_the_episode_is_a_problem_to_act_but_not_to_look() -> N
         await screen.press(RIGHT, shows="step 2 of 2")
         await screen.press("Sleep", ENTER, shows="the episode ended after 2 steps")
         await screen.press(BACKSPACE * 5, LEFT, shows="step 1 of 2")
-        assert "ended" not in "\n".join(screen.lines)
+        assert "ended" not in screen.text
 
 
 @played
 async def test_the_keys_and_the_table_are_on_the_screen() -> None:
     keys = ("Left/Right", "Home/End", "Enter", "Tab", "? help", "q quits")
     async with open_screen(new_episode()) as screen:
-        shown = "\n".join(screen.lines)
+        shown = screen.text
         assert [word for word in (*keys, *HOST_NAMES) if word not in shown] == []
 
 

@@ -98,7 +98,7 @@ class Parser(argparse.ArgumentParser):
         return [action for action in self._actions if not isinstance(action, help_actions)]
 
     def format_usage(self) -> str:
-        """Returns one line: which words a command takes; flags are told by help."""
+        """Returns one line: which words a command takes; help lists the flags."""
         words = [self.prog]
         for action in self._get_positional_actions():
             name = str(action.metavar or action.dest)

@@ -76,7 +76,7 @@ class SearchConfig:
         within=(2, 10**6),
     )
     parallel_workflows: int = setting(
-        "workflows trained side by side",
+        "workflows trained in parallel",
         "--parallel-workflows",
         default=1,
         basic=True,

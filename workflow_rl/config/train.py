@@ -25,7 +25,7 @@ class TrainConfig:
     """How one workflow is trained; the defaults are the preset `parallel200`."""
 
     n_envs: int = setting(
-        "environments that play side by side",
+        "environments played in parallel",
         "--n-envs",
         default=200,
         basic=True,
@@ -134,7 +134,7 @@ class TrainConfig:
             "onehot": "which unit stands where",
             "ranks": "each host's place",
             "precedence": "which of two hosts comes first",
-            "due": "which marked hosts are next, told in every step",
+            "due": "which marked hosts are next, at every step",
         },
     )
     follow: FollowName = setting(
@@ -177,7 +177,7 @@ class TrainConfig:
             whole_number("update_steps", self.update_steps, self.n_envs, _MOST)
         if self.units == ANY and self.order_encoding == "onehot":
             raise InvalidInputError(
-                "the order encoding onehot tells orders of one choice of units: with the units any "
+                "the order encoding onehot is of one choice of units: with the units any "
                 "choose another"
             )
         if self.follow == "shielded" and self.action_space == "cardiff":
