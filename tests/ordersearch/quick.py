@@ -1,6 +1,6 @@
 """Orders, trials of them, and a GP-UCB with fixed hyper-parameters that takes milliseconds."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,17 @@ def failed(order: int, compliance: float = 0.6, value: float = -300.0) -> TriedO
 def trials_of(orders: Iterable[int], values: Iterable[float]) -> list[TriedOrder]:
     """Trials that complied."""
     return [complied(int(o), float(v)) for o, v in zip(orders, values, strict=True)]
+
+
+def searched(
+    strategy: Strategy, trials: int, value: Callable[[int, int], float]
+) -> list[TriedOrder]:
+    """Trials that complied, of a value by the order and the number of its earlier trials."""
+    seen: list[TriedOrder] = []
+    for _ in range(trials):
+        order = strategy.pick(seen, []).order
+        seen.append(complied(order, value(order, [o.order for o in seen].count(order))))
+    return seen
 
 
 def quick_search(

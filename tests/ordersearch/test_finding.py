@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.ordersearch.quick import EVERY, PAIRS, complied, failed, made, quick_search, trials_of
+from tests.ordersearch.quick import (
+    EVERY,
+    PAIRS,
+    complied,
+    failed,
+    made,
+    quick_search,
+    searched,
+    trials_of,
+)
 from tests.report.runs import pairwise
 from tests.studies.lands import recorded
 from workflow_rl.config import TrainConfig
 from workflow_rl.files import json_text
-from workflow_rl.ordersearch.finding import Finding, conclude
+from workflow_rl.ordersearch.finding import Finding, PairEffect, conclude
 from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders, orders_of
@@ -42,6 +51,12 @@ def swaps(values: NDArray[np.float64], first: str, second: str) -> float:
             other = [{first: second, second: first}.get(unit, unit) for unit in units]
             gains.append(values[order] - values[ORDERS.index(tuple(other))])
     return float(np.mean(gains))
+
+
+def true_worth(effect: PairEffect, worth: list[float]) -> float:
+    """What an effect's first before its second is worth, by the worth of each of PAIRS."""
+    pair = UNITS.index(effect.first), UNITS.index(effect.second)
+    return worth[PAIRS.index(pair)] if pair in PAIRS else -worth[PAIRS.index(pair[::-1])]
 
 
 def falsely_clear(found: Finding, values: NDArray[np.float64]) -> bool:
@@ -111,14 +126,13 @@ def test_against_bline_searches_of_the_recorded_landscape_find_what_matters() ->
 
 @pytest.mark.slow
 def test_searches_by_the_real_strategy_find_the_same() -> None:
+    def seen(seed: int) -> list[TriedOrder]:
+        rng, strategy = np.random.default_rng([seed, 7]), made(initial_design=5, seed=seed)
+        return searched(strategy, 20, lambda order, _: float(BEFORE_USER[order] + rng.normal()))
+
     clear = 0
     for seed in range(8):
-        rng, seen = np.random.default_rng([seed, 7]), list[TriedOrder]()
-        strategy = made(initial_design=5, seed=seed)
-        for _ in range(20):
-            order = strategy.pick(seen, []).order
-            seen.append(complied(order, float(BEFORE_USER[order] + rng.normal())))
-        found = conclude(TYPES, seen, "bline")
+        found = conclude(TYPES, seen(seed), "bline")
         assert "enterprise before user" in [str(e) for e in (*found.clear, *found.either)]
         assert not falsely_clear(found, BEFORE_USER)
         clear += bool(found.clear)
@@ -128,12 +142,9 @@ def test_searches_by_the_real_strategy_find_the_same() -> None:
 def test_when_every_order_is_known_each_effect_is_recovered_with_all_others_held() -> None:
     worth = np.random.default_rng(3).normal(scale=4.0, size=len(PAIRS)).tolist()
     found = conclude(TYPES, every_order(pairwise(worth), noise=0.3), "meander")
-    truth = {(UNITS[a], UNITS[b]): w for (a, b), w in zip(PAIRS, worth, strict=True)}
     assert len(found.effects) == len(PAIRS)
     for effect in found.effects:  # told the better way round
-        pair = effect.first, effect.second
-        expected = truth[pair] if pair in truth else -truth[pair[::-1]]
-        assert effect.worth.mean == pytest.approx(expected, abs=0.25)
+        assert effect.worth.mean == pytest.approx(true_worth(effect, worth), abs=0.25)
         assert effect.is_clear
         assert effect.tried == effect.tried_reverse == NUM_ORDERS // 2
     means = [effect.worth.mean for effect in found.effects]
@@ -180,11 +191,8 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(number: int) -> Non
         rng = np.random.default_rng(seed)
         worth = rng.normal(scale=1.5, size=len(PAIRS)).tolist()
         seen = quick_search(pairwise(worth), 0.5, seed, number)
-        truth = {(UNITS[a], UNITS[b]): w for (a, b), w in zip(PAIRS, worth, strict=True)}
         for effect in conclude(TYPES, seen, "meander").effects:
-            pair = effect.first, effect.second
-            expected = truth[pair] if pair in truth else -truth[pair[::-1]]
-            held.append(effect.worth.low <= expected <= effect.worth.high)
+            held.append(effect.worth.low <= true_worth(effect, worth) <= effect.worth.high)
     assert np.mean(held) >= 0.85
 
 
@@ -288,25 +296,6 @@ def test_effects_that_no_order_can_have_together_are_weighed_against_each_other(
     )
 
 
-def test_what_was_tried_and_never_complied_with_is_said() -> None:
-    ahead = PLACE["enterprise"] < PLACE["user"]
-    trials = [
-        o if ahead[o.order] else failed(o.order, 0.9, o.value)
-        for o in every_order(NOTHING, noise=1.0)
-    ]
-    found = conclude(TYPES, trials, "bline")
-    assert [str(pair) for pair in found.unmet] == [
-        "None of the 60 trials with user before enterprise complied"
-    ]
-    sentence = f"{found.unmet[0]}: what such orders are worth is not known."
-    assert sentence in found.details
-    assert found.as_json()["none_complied"] == [["user", "enterprise"]]
-    assert found.equal_orders == 60  # those are not among the equals
-    assert set(found.equals) == {t.order for t in trials if t.is_compliant}
-    assert conclude(TYPES, every_order(NOTHING, noise=1.0), "bline").unmet == ()
-    assert conclude(TYPES, [t for t in trials if not t.is_compliant], "bline").unmet == ()
-
-
 def unmet_by_hand(seen: list[TriedOrder], units: tuple[str, ...]) -> set[tuple[str, str, int]]:
     """Pairs in trials of which none complied; nothing where those are more than four, or all."""
     found = set()
@@ -335,6 +324,7 @@ def test_what_never_complied_is_what_no_compliant_trial_has() -> None:
                 if all(names.index(p.second) < names.index(p.first) for p in found.unmet)
             }
             assert found.equal_orders == len(found.equals)
+            assert found.as_json()["none_complied"] == [[p.first, p.second] for p in found.unmet]
             numbers.add(len(found.unmet))
     assert numbers == {0, 1, 2, 3, 4}
 

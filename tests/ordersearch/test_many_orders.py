@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.ordersearch.quick import HOSTS, complied, made, tried
+from tests.ordersearch.quick import HOSTS, made, searched, tried
 from tests.refused import refused
 from workflow_rl.config import STRATEGIES, TrainConfig
 from workflow_rl.ordersearch.candidates import promising, spread_out
@@ -21,14 +21,9 @@ def value(order: int) -> float:
     return float(HOSTS.precedence([order])[0] @ WORTH)
 
 
-def searched(name: str, orders: Orders, trials: int, seed: int = 0) -> list[TriedOrder]:
-    strategy = made(name, orders, n_workflows=trials, seed=seed)
-    rng = np.random.default_rng(seed)
-    seen: list[TriedOrder] = []
-    for _ in range(trials):
-        order = strategy.pick(seen, []).order
-        seen.append(complied(order, value(order) + 0.3 * float(rng.normal())))
-    return seen
+def trials_by(name: str, orders: Orders, trials: int, seed: int = 0) -> list[TriedOrder]:
+    strategy, rng = made(name, orders, n_workflows=trials, seed=seed), np.random.default_rng(seed)
+    return searched(strategy, trials, lambda order, _: value(order) + 0.3 * float(rng.normal()))
 
 
 def test_a_local_search_climbs_to_the_best_order() -> None:
@@ -56,7 +51,7 @@ def test_a_local_search_stays_within_what_is_required_and_its_budget() -> None:
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "exhaustive"])
 def test_every_strategy_keeps_to_what_is_required(name: str) -> None:
-    seen = searched(name, ALLOWED, 9)
+    seen = trials_by(name, ALLOWED, 9)
     assert all(ALLOWED.holds(o.order) for o in seen)
     assert ALLOWED.holds(recommend(ALLOWED, seen).order)
     few = orders_of(TrainConfig(require=("user > op_host > enterprise",)))
@@ -75,21 +70,23 @@ def test_orders_too_many_to_try_all_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["gp-ucb", "local", "halving", "random", "round-robin"])
 def test_a_pick_depends_on_what_was_seen_alone(name: str) -> None:
-    seen = searched(name, HOSTS, 8)
+    seen = trials_by(name, HOSTS, 8)
     strategy = made(name, HOSTS, n_workflows=8)
     for number in range(8):
         assert strategy.pick(seen[:number], []).order == seen[number].order
 
 
 def test_the_search_finds_better_orders_of_hosts_than_a_draw() -> None:
-    ours = [np.mean([value(o.order) for o in searched("gp-ucb", HOSTS, 24, s)[4:]]) for s in (0, 1)]
+    ours = [
+        np.mean([value(o.order) for o in trials_by("gp-ucb", HOSTS, 24, s)[4:]]) for s in (0, 1)
+    ]
     drawn = HOSTS.draw(np.random.default_rng(9), 500)
     values = HOSTS.precedence(drawn) @ WORTH
     assert min(ours) > np.quantile(values, 0.97)
 
 
 def test_local_search_goes_from_the_best_so_far_to_a_neighbour() -> None:
-    seen = searched("local", HOSTS, 8)
+    seen = trials_by("local", HOSTS, 8)
     assert [o.order for o in seen[:4]] == spread_out(HOSTS, 4, 0)
     for number in range(4, 8):
         best = by_merit(seen[:number])[0]

@@ -13,6 +13,7 @@ from tests.ordersearch.quick import (
     complied,
     failed,
     made,
+    searched,
     tried,
 )
 from tests.refused import refusal
@@ -108,11 +109,7 @@ def test_a_local_search_does_not_climb_from_the_second_best() -> None:
 
 def played(strategy: Strategy, trials: int) -> list[int]:
     """What is tried where a trial's value is an order's luck at its first, second, ... trial."""
-    seen: list[TriedOrder] = []
-    for _ in range(trials):
-        order = strategy.pick(seen, []).order
-        seen.append(complied(order, luck(order, [o.order for o in seen].count(order))))
-    return [o.order for o in seen]
+    return [o.order for o in searched(strategy, trials, luck)]
 
 
 def luck(order: int, trial: int) -> float:

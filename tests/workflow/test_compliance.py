@@ -210,15 +210,6 @@ def test_the_shield_forbids_violations_and_nothing_else() -> None:
     assert mask.tolist() == [verdict != "violation" for verdict in verdicts]
 
 
-def test_activity_alone_opens_nothing() -> None:
-    judgement = judge_observed(
-        np.array([table_of({}, dict.fromkeys(HOST_NAMES, 0b11))]),
-        np.array([parse_action("Restore User1")]),
-        RANKS[:1],
-    )
-    assert (judgement.any_open.tolist(), judgement.verdict.tolist()) == ([False], [REPEAT])
-
-
 class Played:
     """One step of a batch: what was so before the actions."""
 
