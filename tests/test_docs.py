@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 import workflow_rl
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.tables import DECOYS, DECOYS_TRAPPING, EXPLOITS, HOSTS
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules.md"
@@ -61,23 +59,6 @@ def rules_of(document: Path) -> list[str]:
     return [item for part in lists for item in re.split(r"\n(?=- )", part)]
 
 
-def table(document: Path, first_columns: str) -> list[dict[str, str]]:
-    """The rows of the table whose header starts with the given columns."""
-    lines = iter(document.read_text(encoding="utf-8").splitlines())
-    header = next(line for line in lines if line.startswith(f"| {first_columns} |"))
-    columns = [cell.strip() for cell in header.strip("|").split("|")]
-    next(lines)  # the line below the header
-    rows = []
-    for line in lines:
-        if not line.startswith("|"):
-            break
-        cells = [
-            cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")
-        ]
-        rows.append(dict(zip(columns, cells, strict=True)))
-    return rows
-
-
 @pytest.mark.parametrize("document", [RULES, DIFFERENCES], ids=lambda path: path.name)
 def test_every_rule_names_its_code_and_a_test_that_exist(document: Path) -> None:
     assert broken_references(document) == []
@@ -125,54 +106,3 @@ def test_a_name_that_does_not_exist_is_found(tmp_path: Path) -> None:
         "tests/test_docs.py::test_no_such_test",
         "tests/test_docs.py::not_a_test",
     ]
-
-
-def test_the_host_table_of_the_rules_is_the_scenarios() -> None:
-    assert table(RULES, "index | host") == [
-        {
-            "index": str(index),
-            "host": host.name,
-            "subnet": host.subnet.name.capitalize(),
-            "system": "Windows" if host.windows else "Linux",
-            "ports": ", ".join(str(service.port) for service in host.services),
-            "costs": str(host.confidentiality),
-            "shows": host.reveals or "",
-        }
-        for index, host in enumerate(HOSTS)
-    ]
-
-
-def test_the_decoy_table_of_the_rules_is_the_scenarios() -> None:
-    systems = {None: "any", True: "Windows", False: "Linux"}
-    trapped = {
-        d: exploit.name
-        for exploit, decoys in zip(EXPLOITS, DECOYS_TRAPPING.tolist(), strict=True)
-        for d in range(len(DECOYS))
-        if decoys >> d & 1
-    }
-    assert table(RULES, "decoy | opens") == [
-        {
-            "decoy": decoy.name,
-            "opens": str(decoy.opens),
-            "needs free": str(decoy.needs_free),
-            "system": systems[decoy.windows],
-            "stops": trapped[d],
-        }
-        for d, decoy in enumerate(DECOYS)
-    ]
-
-
-def test_the_exploit_table_of_the_rules_is_the_scenarios() -> None:
-    def needs(port: int, also_one_of: tuple[int, ...]) -> str:
-        return f"{port}, and {' or '.join(map(str, also_one_of))}" if also_one_of else str(port)
-
-    rows = [(row["exploit"], row["needs port"]) for row in table(RULES, "exploit | needs port")]
-    assert rows == [(x.name, needs(x.port, x.also_one_of)) for x in EXPLOITS]
-
-
-def test_the_action_table_of_the_rules_is_the_scenarios() -> None:
-    text = RULES.read_text(encoding="utf-8")
-    text = text[text.index("| first | action |") :].split("\n\n")[0]
-    starts = {name: int(first) for first, name in re.findall(r"\| (\d+) \| (\w+) ", text)}
-    kinds = [name.split()[0] for name in ACTION_NAMES]
-    assert starts == {kind: kinds.index(kind) for kind in kinds}

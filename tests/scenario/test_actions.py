@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.refused import refused
@@ -19,13 +22,10 @@ from workflow_rl.scenario.actions import (
 )
 from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES
 
-DECOYS = ("Apache", "Femitter", "HarakaSMPT", "Smss", "SSHD", "Svchost", "Tomcat", "Vsftpd")
-BLOCKS = {  # the first action of each block of 13 hosts
-    "Analyse": 2,
-    "Remove": 15,
-    "Restore": 132,
-    **{f"Decoy{name}": 28 + 13 * d for d, name in enumerate(DECOYS)},
-}
+_PAGE = (Path(__file__).resolve().parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
+_TABLE = _PAGE[_PAGE.index("| first | action |") :].split("\n\n")[0]
+STARTS = {name: int(first) for first, name in re.findall(r"\| (\d+) \| (\w+) ", _TABLE)}
+BLOCKS = {name: STARTS[name] for name in STARTS if name not in ("Sleep", "Monitor")}  # of 13 hosts
 
 
 def test_the_145_actions_stand_in_blocks_of_13_hosts() -> None:
@@ -35,7 +35,7 @@ def test_the_145_actions_stand_in_blocks_of_13_hosts() -> None:
         for h, host in enumerate(HOST_NAMES)
     }
     assert dict(enumerate(ACTION_NAMES)) == expected
-    assert (NUM_ACTIONS, SLEEP, MONITOR) == (145, 0, 1)
+    assert (NUM_ACTIONS, SLEEP, MONITOR) == (145, 0, 1) == (145, STARTS["Sleep"], STARTS["Monitor"])
     assert (FIRST_ANALYSE, FIRST_REMOVE, FIRST_RESTORE) == (2, 15, 132)
 
 

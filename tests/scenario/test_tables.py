@@ -1,4 +1,6 @@
+import itertools
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,47 +16,41 @@ from workflow_rl.scenario.tables import (
     PORTS,
     PORTS_OF_DECOYS,
     Software,
-    Subnet,
     host_set,
     port_set,
 )
 
-_WINDOWS_PORTS = (22, 135, 3389, 445, 139, 80, 443)
+RULES = Path(__file__).resolve().parents[2] / "docs" / "rules.md"
 _SSH_ONLY = ("Enterprise0", "Op_Host0", "Op_Host1", "Op_Host2", "Op_Server0")
 
 
-def test_hosts_stand_in_observation_order() -> None:
-    assert " ".join(HOST_NAMES) == (
-        "Defender Enterprise0 Enterprise1 Enterprise2 Op_Host0 Op_Host1 Op_Host2 Op_Server0 "
-        "User0 User1 User2 User3 User4"
-    )
+def table(first_columns: str) -> list[dict[str, str]]:
+    """The rows of the table of the rules whose header starts with the given columns."""
+    lines = iter(RULES.read_text(encoding="utf-8").splitlines())
+    header = next(line for line in lines if line.startswith(f"| {first_columns} |"))
+    columns = [cell.strip() for cell in header.strip("|").split("|")]
+    next(lines)  # the line below the header
+    rows = [line[1:-1].split("|") for line in itertools.takewhile(lambda x: x[:1] == "|", lines)]
+    return [dict(zip(columns, map(str.strip, row), strict=True)) for row in rows]
 
 
-@pytest.mark.parametrize(
-    ("name", "subnet", "windows", "ports", "confidentiality"),
-    [
-        ("Defender", Subnet.ENTERPRISE, False, (22, 53, 53, 68), 0.1),
-        ("Enterprise0", Subnet.ENTERPRISE, False, (22,), 1.0),
-        ("Enterprise1", Subnet.ENTERPRISE, True, _WINDOWS_PORTS, 1.0),
-        ("Enterprise2", Subnet.ENTERPRISE, True, _WINDOWS_PORTS, 1.0),
-        ("Op_Host0", Subnet.OPERATIONAL, False, (22,), 0.1),
-        ("Op_Host1", Subnet.OPERATIONAL, False, (22,), 0.1),
-        ("Op_Host2", Subnet.OPERATIONAL, False, (22,), 0.1),
-        ("Op_Server0", Subnet.OPERATIONAL, False, (22,), 1.0),
-        ("User0", Subnet.USER, True, (22, 21), 0.0),
-        ("User1", Subnet.USER, True, (22, 21), 0.1),
-        ("User2", Subnet.USER, True, (445, 139, 135, 3389), 0.1),
-        ("User3", Subnet.USER, False, (80, 3389, 443, 25), 0.1),
-        ("User4", Subnet.USER, False, (22, 80, 3390, 443, 25), 0.1),
-    ],
-)
-def test_a_host_has_its_subnet_system_ports_and_value(
-    name: str, subnet: Subnet, windows: bool, ports: tuple[int, ...], confidentiality: float
-) -> None:
-    host = HOSTS[HOST_NAMES.index(name)]
-    assert (host.subnet, host.windows, host.confidentiality) == (subnet, windows, confidentiality)
-    assert tuple(service.port for service in host.services) == ports
-    assert HOST_PORTS[HOST_NAMES.index(name)] == port_set(ports)
+def test_hosts_are_those_of_the_rules() -> None:
+    assert table("index | host") == [
+        {
+            "index": str(index),
+            "host": host.name,
+            "subnet": host.subnet.name.capitalize(),
+            "system": "Windows" if host.windows else "Linux",
+            "ports": ", ".join(str(service.port) for service in host.services),
+            "costs": str(host.confidentiality),
+            "shows": host.reveals or "",
+        }
+        for index, host in enumerate(HOSTS)
+    ]
+    assert [host.name for host in HOSTS] == list(HOST_NAMES)
+    assert [HOST_NAMES[h] for h in tables.REVEALS] == [host.reveals or host.name for host in HOSTS]
+    for host, ports in zip(HOSTS, HOST_PORTS, strict=True):
+        assert ports == port_set(service.port for service in host.services)
 
 
 def test_services_of_a_known_kind_and_their_owners() -> None:
@@ -86,59 +82,34 @@ def test_only_defender_has_no_account_to_guess() -> None:
     assert [host.name for host in HOSTS if not host.weak_ssh_account] == ["Defender"]
 
 
-def test_exploits_stand_by_falling_weight_with_what_they_need_and_attack() -> None:
-    assert [(x.name, x.port, x.attacks, x.also_one_of) for x in EXPLOITS] == [
-        ("FTPDirectoryTraversal", 21, Software.FEMITTER, ()),
-        ("HarakaRCE", 25, Software.SMTP, ()),
-        ("SQLInjection", 3390, Software.MYSQL, (80, 443)),
-        ("HTTPSRFI", 443, Software.WEB, ()),
-        ("HTTPRFI", 80, Software.WEB, ()),
-        ("EternalBlue", 139, Software.SMB, ()),
-        ("BlueKeep", 3389, Software.RDP, ()),
-        ("SSHBruteForce", 22, Software.SSH, ()),
+def test_exploits_are_those_of_the_rules() -> None:
+    def needs(port: int, also_one_of: tuple[int, ...]) -> str:
+        return f"{port}, and {' or '.join(map(str, also_one_of))}" if also_one_of else str(port)
+
+    words = {"web server": "WEB"}
+    rows = [
+        (row["exploit"], row["needs port"], words.get(row["attacks"], row["attacks"].upper()))
+        for row in table("exploit | needs port")
     ]
+    assert rows == [(x.name, needs(x.port, x.also_one_of), x.attacks.name) for x in EXPLOITS]
 
 
-def test_decoys_open_imitate_and_check_their_ports() -> None:
-    assert [(d.name, d.opens, d.imitates, d.needs_free, d.windows) for d in DECOYS] == [
-        ("DecoyApache", 80, Software.WEB, 80, None),
-        ("DecoyFemitter", 21, Software.FEMITTER, 21, True),
-        ("DecoyHarakaSMPT", 25, Software.SMTP, 25, False),
-        ("DecoySmss", 139, Software.SMB, 139, True),
-        ("DecoySSHD", 22, Software.SSH, 22, None),
-        ("DecoySvchost", 3389, Software.RDP, 3389, True),
-        ("DecoyTomcat", 443, Software.WEB, 443, None),
-        ("DecoyVsftpd", 80, Software.WEB, 21, False),
+def test_decoys_are_those_of_the_rules() -> None:
+    systems = {None: "any", True: "Windows", False: "Linux"}
+    trapped = [
+        [x.name for x, traps in zip(EXPLOITS, DECOYS_TRAPPING, strict=True) if traps >> d & 1]
+        for d in range(len(DECOYS))
     ]
-
-
-def test_a_decoy_traps_the_exploit_of_the_service_it_imitates() -> None:
-    trapping = {
-        exploit.name: {decoy.name for d, decoy in enumerate(DECOYS) if decoys >> d & 1}
-        for exploit, decoys in zip(EXPLOITS, DECOYS_TRAPPING.tolist(), strict=True)
-    }
-    assert trapping == {
-        "FTPDirectoryTraversal": {"DecoyFemitter"},
-        "HarakaRCE": {"DecoyHarakaSMPT"},
-        "SQLInjection": set(),
-        "HTTPSRFI": {"DecoyTomcat"},
-        "HTTPRFI": {"DecoyApache", "DecoyVsftpd"},
-        "EternalBlue": {"DecoySmss"},
-        "BlueKeep": {"DecoySvchost"},
-        "SSHBruteForce": {"DecoySSHD"},
-    }
-
-
-def test_the_links_an_escalation_reveals() -> None:
-    assert {host.name: host.reveals for host in HOSTS if host.reveals} == {
-        "User1": "Enterprise1",
-        "User2": "Enterprise1",
-        "User3": "Enterprise0",
-        "User4": "Enterprise0",
-        "Enterprise2": "Op_Server0",
-    }
-    linked = [HOST_NAMES[h] for h in tables.REVEALS]
-    assert linked == [host.reveals or host.name for host in HOSTS]
+    assert table("decoy | opens") == [
+        {
+            "decoy": decoy.name,
+            "opens": str(decoy.opens),
+            "needs free": str(decoy.needs_free),
+            "system": systems[decoy.windows],
+            "stops": ", ".join(stops),
+        }
+        for decoy, stops in zip(DECOYS, trapped, strict=True)
+    ]
 
 
 def test_groups_of_hosts() -> None:
