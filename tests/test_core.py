@@ -22,15 +22,8 @@ COMMANDS = (
 )
 NEED_AN_EXTRA = (
     *("search", "search --executor ray", "train", "landscape", "compare-updates", "play"),
-    *(f"watch {RUN}", f"report {RUN}", f"replay {RUN}", f"replay {TRACES / 'sleep.npz'}"),
-    *(
-        f"playbook {RUN}",
-        f"export {RUN}",
-        f"select {RUN}",
-        "evaluate greedy",
-        "evaluate cardiff",
-        "parity --live",
-    ),
+    *(f"{name} {RUN}" for name in ("watch", "report", "replay", "playbook", "export", "select")),
+    *(f"replay {TRACES / 'sleep.npz'}", "evaluate greedy", "evaluate cardiff", "parity --live"),
 )
 
 

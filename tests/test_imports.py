@@ -9,31 +9,11 @@ PACKAGE = Path(__file__).resolve().parent.parent / "workflow_rl"
 
 # Each layer may import those before it, and itself.
 LAYERS = (
-    "errors",
-    "arrays",
-    "estimates",
-    "config",
-    "provenance",
-    "processes",
-    "files",
-    "jit",
-    "scenario",
-    "sim",
-    "belief",
-    "envs",
-    "parity",
-    "workflow",
-    "agents",
-    "evaluation",
-    "ppo",
-    "train",
-    "ordersearch",
-    "runs",
-    "report",
-    "playbook",
-    "studies",
-    "api",
-    "cli",
+    *("errors", "arrays", "estimates", "config", "provenance", "processes", "files", "jit"),
+    *("scenario", "sim", "belief"),
+    *("envs", "parity", "workflow", "agents", "evaluation"),
+    *("ppo", "train", "ordersearch", "runs"),
+    *("report", "playbook", "studies", "api", "cli"),
 )
 
 # Where a heavy or optional library may be imported at all.

@@ -20,19 +20,9 @@ from workflow_rl.runs.search import checked_search, open_search
 ALSO = {
     name: {**GAME, **TRAIN}[name]
     for name in (
-        "game.red_agent",
-        "game.red_probabilities",
-        "game.rules",
-        "game.green_agent",
-        "game.observation",
-        "ppo.mask_actions",
-        "ppo.engine",
-        "train.update_steps",
-        "train.compliance_view",
-        "train.units",
-        "train.require",
-        "train.follow",
-        "train.action_space",
+        *GAME,
+        *("ppo.mask_actions", "ppo.engine", "train.update_steps", "train.compliance_view"),
+        *("train.units", "train.require", "train.follow", "train.action_space"),
     )
 }
 TIMES = ("seconds", "search_seconds", "run_seconds", "pick_seconds")

@@ -9,19 +9,10 @@ from typing import NamedTuple
 
 FOOTHOLD = "User0"  # Red's own from the start: never open
 TYPE_OF = {
-    "Defender": "defender",
-    "Enterprise0": "enterprise",
-    "Enterprise1": "enterprise",
-    "Enterprise2": "enterprise",
-    "Op_Host0": "op_host",
-    "Op_Host1": "op_host",
-    "Op_Host2": "op_host",
-    "Op_Server0": "op_server",
-    "User0": "user",
-    "User1": "user",
-    "User2": "user",
-    "User3": "user",
-    "User4": "user",
+    **{"Defender": "defender", "Op_Server0": "op_server"},
+    **{f"Enterprise{k}": "enterprise" for k in range(3)},
+    **{f"Op_Host{k}": "op_host" for k in range(3)},
+    **{f"User{k}": "user" for k in range(5)},
 }
 
 
