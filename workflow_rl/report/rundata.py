@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, MissingDependencyError
 from workflow_rl.files import read_json
 from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.runs.folder import CsvLog, TrainingFolder
@@ -201,6 +201,8 @@ def _noting(problems: list[str], consequence: str) -> Iterator[None]:
     """Notes what is wrong with a file, and what follows from it, instead of raising it."""
     try:
         yield
+    except MissingDependencyError:
+        raise
     except InvalidInputError as error:
         problems.append(_problem(error, consequence))
 
@@ -242,6 +244,8 @@ def _read_trials(run: Path, orders: Orders, problems: list[str]) -> tuple[Trial,
         try:
             with _noting(problems, "This trial is left out."):
                 trials.append(Trial.from_json(entry, orders).with_outcome(run))
+        except MissingDependencyError:  # the file is whole: what reads it is not installed
+            raise
         except (KeyError, TypeError, ValueError, AttributeError):
             damaged += 1
     if damaged:
