@@ -1,26 +1,65 @@
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from workflow_rl.config import GameConfig
+from tests.envs.played import MortalEnv, PlayedEnv
+from tests.refused import refused
+from workflow_rl import Cage2Env, SharedMemoryVectorEnv
+from workflow_rl.config import VECTORS, BackendConfig, GameConfig
 from workflow_rl.envs.observations import make_batch
-from workflow_rl.envs.single import Cage2Env
-from workflow_rl.envs.world import SimulatorWorld
+from workflow_rl.envs.spaces import env_seeds
+from workflow_rl.envs.world import (
+    INFO_ARRAYS,
+    PythonWorld,
+    SimulatorWorld,
+    check_backend,
+    make_vector,
+    make_world,
+)
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.sim.bits import packed_rows
+
+ENVS = 5
+GAME: dict[str, Any] = {"red_agent": "meander", "episode_length": 20}
+SHOWN = ("observation", "action_mask", "table", "held", "removable", "reward", "ended")
+SLEEP = np.zeros(ENVS, np.int64)
 
 
-def new_world(envs: int = 5, **game: object) -> SimulatorWorld:
-    config = GameConfig(**({"red_agent": "meander", "episode_length": 30} | game))  # type: ignore[arg-type]
-    return SimulatorWorld(make_batch(envs, config))
+def simulator(envs: int = ENVS, **game: Any) -> SimulatorWorld:
+    return SimulatorWorld(make_batch(envs, GameConfig(**GAME | game)))
 
 
-def test_it_shows_what_a_single_environment_shows() -> None:
-    world = new_world()
-    env = Cage2Env(red_agent="meander", episode_length=30)
+def python(vector: str = "serial", mode: str = "sync", **game: Any) -> PythonWorld:
+    settings = {"info_arrays": INFO_ARRAYS, "num_workers": 2} if vector == "shared" else {}
+    vectors = make_vector([partial(PlayedEnv, **GAME | game)] * ENVS, vector, **settings)
+    return PythonWorld(vectors, asynchronous=mode == "async")
+
+
+def assert_same(world: Any, k: int, other: Any, j: int, names: tuple[str, ...] = SHOWN) -> None:
+    """What environment k shows in one world is what j shows in another."""
+    for name in names:
+        np.testing.assert_array_equal(getattr(world, name)[k], getattr(other, name)[j], name)
+
+
+def random_actions(steps: int) -> Any:
+    return np.random.default_rng(0).integers(0, NUM_ACTIONS, (steps, ENVS))
+
+
+# --- the simulator
+
+
+def test_the_simulator_shows_what_a_single_environment_shows() -> None:
+    world, env = simulator(), Cage2Env(**GAME)
     world.reset(3)
     observation, info = env.reset(seed=3)
-    rng = np.random.default_rng(0)
-    for step in range(30):
+    for step, actions in enumerate(random_actions(20)):
         np.testing.assert_array_equal(world.observation[0], observation)
         np.testing.assert_array_equal(world.action_mask[0], info["action_mask"])
         bits = (int(world.table[0]) >> np.arange(4 * NUM_HOSTS)) & 1
@@ -28,32 +67,166 @@ def test_it_shows_what_a_single_environment_shows() -> None:
         held = (int(world.held[0]) >> np.arange(NUM_HOSTS)) & 1
         np.testing.assert_array_equal(held, info["red_access"] > 0)
         assert int(world.removable[0]) & ~int(world.held[0]) == 0
-        actions = rng.integers(0, NUM_ACTIONS, 5)
         ended = world.step(actions)
         observation, reward, _, truncated, info = env.step(actions[0])
         assert world.reward[0] == reward
-        assert world.ended[0] == truncated == (step == 29)
-        assert ended == (5 if truncated else 0)
+        assert world.ended[0] == truncated == (step == 19)
+        assert ended == (ENVS if truncated else 0)
     assert world.lost is None
 
 
 @pytest.mark.parametrize("observation", ["challenge", "cardiff", "memory", "belief"])
-def test_it_goes_on_exactly_from_a_kept_state(observation: str) -> None:
-    world, other = (new_world(observation=observation) for _ in range(2))
-    rng = np.random.default_rng(1)
+def test_the_simulator_goes_on_exactly_from_a_kept_state(observation: str) -> None:
+    world, other = (simulator(observation=observation) for _ in range(2))
     world.reset(1)
-    for _ in range(40):
-        world.step(rng.integers(0, NUM_ACTIONS, 5))
+    for actions in random_actions(30):
+        world.step(actions)
     kept = world.state()
     for _ in range(3):  # which does not change it
-        world.step(np.arange(5))
+        world.step(np.arange(ENVS))
     other.reset(1)
     for one in (world, other):
         one.load_state(kept)
-    for _ in range(40):
-        actions = rng.integers(0, NUM_ACTIONS, 5)
-        world.step(actions)
-        other.step(actions)
-        for name in ("observation", "action_mask", "table", "held", "removable", "reward", "ended"):
-            np.testing.assert_array_equal(getattr(world, name), getattr(other, name))
+    for actions in random_actions(30):
+        for one in (world, other):
+            one.step(actions)
+        for k in range(ENVS):
+            assert_same(world, k, other, k)
     world.close()
+
+
+# --- Python environments
+
+
+@pytest.fixture(params=["serial", "shared", "pipes"])
+def world(request: pytest.FixtureRequest) -> Iterator[PythonWorld]:
+    with closing(python(request.param)) as made:
+        yield made
+
+
+def simulators() -> list[SimulatorWorld]:
+    """What each environment plays, in the simulator."""
+    made = [simulator(1) for _ in range(ENVS)]
+    for one, seed in zip(made, env_seeds(3, ENVS), strict=True):
+        one.reset(seed)
+    return made
+
+
+def test_it_shows_what_the_simulator_shows_of_the_same_games(world: PythonWorld) -> None:
+    alone = simulators()
+    world.reset(3)
+    for actions in random_actions(45):
+        for k, one in enumerate(alone):
+            assert_same(world, k, one, 0, SHOWN[:-2])
+        ended = world.step(actions)
+        assert ended == sum(one.step(actions[k : k + 1]) for k, one in enumerate(alone))
+        for k, one in enumerate(alone):
+            assert_same(world, k, one, 0, SHOWN[-2:])
+    assert world.lost is None
+
+
+def test_asynchronously_each_environment_plays_the_same() -> None:
+    alone, actions = simulators(), random_actions(45)
+    at = np.zeros(ENVS, np.int64)
+    with closing(python("shared", "async")) as world:
+        assert world.asynchronous
+        world.reset(3)
+        world.send(actions[0], np.arange(ENVS))
+        under_way = ENVS
+        while under_way:
+            envs = world.receive(under_way)
+            under_way -= len(envs)
+            for k in envs:
+                alone[k].step(actions[at[k], k : k + 1])
+                assert_same(world, k, alone[k], 0)
+            at[envs] += 1
+            ready = envs[at[envs] < len(actions)]
+            if len(ready):
+                world.send(actions[at[ready], ready], ready)
+                under_way += len(ready)
+    assert at.tolist() == [45] * ENVS
+
+
+def test_the_winners_observation_has_the_same_table() -> None:
+    with closing(python(observation="cardiff")) as world:
+        world.reset(1)
+        assert world.observation_size == 62
+        for _ in range(15):
+            world.step(SLEEP)
+        assert (world.table > 0).any()
+        assert packed_rows(world.observation[:, :52]).tolist() == world.table.tolist()
+
+
+def test_a_worker_that_dies_breaks_off_the_episodes_of_its_environments(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    healthy, mortal = partial(PlayedEnv, **GAME), partial(MortalEnv, tmp_path / "grave", 7, **GAME)
+    vector = make_vector([healthy] * 3 + [mortal], "shared", num_workers=2)
+    with closing(PythonWorld(vector)) as world:
+        world.reset(1)
+        losses = []
+        for t in range(20):
+            world.step(SLEEP[:4])
+            if world.lost is not None:
+                losses.append((t, world.lost.tolist()))
+                assert world.ended[world.lost].all()
+        assert losses == [(6, [False, False, True, True])]
+    assert "environments 2 to 3 was killed by SIGKILL" in caplog.text
+
+
+def test_new_episodes_begin_where_a_state_is_loaded() -> None:
+    with closing(python()) as world:
+        world.reset(3)
+        first = world.observation.copy()
+        for _ in range(25):
+            world.step(SLEEP)
+        kept = world.state()
+        assert not world.is_exact
+        world.load_state(kept)
+        np.testing.assert_array_equal(world.observation, first)  # Blue sees nothing at first
+        again = []
+        for _ in range(2):
+            world.reset(3)
+            world.load_state(kept)
+            for _ in range(20):
+                world.step(SLEEP)
+            again.append(world.reward.tolist())
+        assert again[0] == again[1]
+
+
+def test_environments_without_the_infos_and_other_asynchronous_vectors_are_refused() -> None:
+    vector = make_vector([Cage2Env] * 2, "serial")
+    with closing(PythonWorld(vector)) as world:
+        refused("removable", world.reset, 0)
+        refused("shared memory", PythonWorld, vector, asynchronous=True)
+
+
+# --- how they are made
+
+
+@pytest.mark.parametrize(
+    ("vector", "kind", "settings"),
+    [
+        ("shared", SharedMemoryVectorEnv, {"num_workers": 1}),
+        ("pipes", AsyncVectorEnv, {}),
+        ("serial", SyncVectorEnv, {}),
+    ],
+)
+def test_a_vector_is_of_its_kind_and_restarts_episodes_in_the_same_step(
+    vector: str, kind: type[Any], settings: dict[str, Any]
+) -> None:
+    env: Any = make_vector([Cage2Env] * 2, vector, **settings)
+    assert type(env) is kind
+    assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    assert vector != "pipes" or not env.shared_memory
+    assert vector != "shared" or len(env.worker_pids) == 1
+    env.close()
+    refused(f"choose one of {', '.join(VECTORS)}", make_vector, [Cage2Env], "threads")
+
+
+def test_the_simulator_is_the_default_backend() -> None:
+    game = GameConfig(red_agent="sleep")
+    check_backend(game, BackendConfig())
+    world = make_world(game, 3, BackendConfig())
+    assert isinstance(world, SimulatorWorld)
+    assert (world.num_envs, world.is_exact, world.asynchronous) == (3, True, False)
