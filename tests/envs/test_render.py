@@ -1,7 +1,4 @@
-import pytest
-
 from workflow_rl import Cage2Env
-from workflow_rl.errors import NotResetError
 from workflow_rl.scenario.actions import parse_action
 from workflow_rl.scenario.tables import HOST_NAMES
 
@@ -44,11 +41,3 @@ def test_after_the_last_step_the_final_moment_is_shown() -> None:
     text = str(env.render())
     assert "step 20 of 20" in text
     assert "OT service DOWN" in text
-
-
-def test_rendering_needs_a_mode_and_a_reset() -> None:
-    env = Cage2Env()
-    env.reset(seed=0)
-    assert env.render() is None
-    with pytest.raises(NotResetError, match="reset"):
-        Cage2Env(render_mode="ansi").render()

@@ -54,17 +54,25 @@ def test_wrong_actions_are_refused_before_anything_is_played(wrong: Any) -> None
         assert env.batch.state["blue_action"][0] == 3
 
 
-def test_stepping_needs_a_reset_before_and_after_an_episode() -> None:
-    env = Cage2Env(episode_length=2)
-    with pytest.raises(NotResetError, match="reset"):
-        env.step(0)
+def test_stepping_and_rendering_need_a_reset_and_rendering_a_mode() -> None:
+    env = Cage2Env(episode_length=2, render_mode="ansi")
+    for use in (env.render, lambda: env.step(0)):
+        with pytest.raises(NotResetError, match=r"^call reset"):
+            use()
     env.reset(seed=0)
     env.step(0)
     assert env.step(0)[3]
     with pytest.raises(NotResetError, match="has ended"):
         env.step(0)
+    assert "step 2 of 2" in env.render()
     env.reset()
     env.step(0)
+    env.close()
+    with pytest.raises(NotResetError, match=r"^call reset"):
+        env.step(0)
+    unseen = Cage2Env()
+    unseen.reset()
+    assert unseen.render() is None
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -1,10 +1,8 @@
 """What can happen in a recorded step, as named features.
 
 A feature looks at a whole recording and says at which steps it applies, and with which details:
-`exploit` applies to every exploit, with its host, technique and outcome as details. By this list
-the recordings beside the tests were selected, and their coverage is tested.
-
-All codes are those of the trace format: see `docs/parity.md`.
+`exploit` applies to every exploit, with its host, technique and outcome as details. The tests say
+which features the stored recordings show. All codes are those of the trace format (docs/parity.md).
 """
 
 from collections.abc import Callable
@@ -120,15 +118,6 @@ def shows(observation: Array, hosts: Array, bits: tuple[int, int], offset: int) 
     return np.asarray((at(table, hosts) == bits).all(axis=-1) & (hosts >= 0))
 
 
-def _belief_change(s: Steps) -> Where:
-    """Blue's kind of action on the host Red acts on, and its mark there before and after."""
-    was, now = (
-        at(obs.reshape(*s.valid.shape, -1, 4)[..., 2:], s.red_host) @ (1, 2)
-        for obs in (s.before("obs"), s["obs"])
-    )
-    return s.red_host >= 0, np.where(s.meet, s.blue_kind, -1), was, now
-
-
 def _empty_scan_restarts_chain(s: Steps) -> Where:
     """B_line's scan of Op_Server0 found no way, and the chain starts again."""
     no_route = np.zeros_like(s.valid)
@@ -153,27 +142,30 @@ FEATURES: Final[dict[str, Callable[[Steps], Where]]] = {
     # --- the plain course of the game
     "blue_action": lambda s: (s.valid, s["blue_action"], s["blue_success"]),
     "bline_transition": lambda s: (
-        *(s["bline_state"] >= 0, s.before("bline_state"), s["bline_state"]),
+        s["bline_state"] >= 0,
+        s.before("bline_state"),
+        s["bline_state"],
     ),
     "situation": lambda s: (
         *(s.valid, np.full(s.valid.shape, RED_AGENTS.index(s.red_agent))),
         *(s["red_type"], s["red_outcome"], s["red_target"]),
     ),
-    "meeting": lambda s: (s.meet, s.blue_kind, s.accepted, s["red_type"], s["red_outcome"]),
-    "belief_change": _belief_change,
     "exploit": lambda s: (s.exploited, s["red_target"], s["red_concrete"], s["red_outcome"]),
     "decoy_hit": lambda s: (
-        *(s["red_decoy_hit"] >= 0, s["red_target"], s["red_concrete"], s["red_decoy_hit"]),
+        s["red_decoy_hit"] >= 0,
+        s["red_target"],
+        s["red_concrete"],
+        s["red_decoy_hit"],
     ),
     "outcome": lambda s: (s.valid, s["red_outcome"]),
     "restore_of_held_host": lambda s: (s.restored & s.held & ~s.holds, s.blue_host),
     "green_scan": lambda s: (s.green_scans, s["green_target"]),
     # --- Red's exploits
-    "undetected_shell": lambda s: (s["exploit_detected"] == 0, s["red_target"], s["red_concrete"]),
+    "undetected_shell": lambda s: (s["exploit_detected"] == 0,),
     "undetected_shell_masked_by_decoy": lambda s: (
         (s["exploit_detected"] == 0) & s.placed & s.meet & ~s.shown(SCAN),
     ),
-    "stale_port": lambda s: (s.stale_port(), s["red_target"]),
+    "stale_port": lambda s: (s.stale_port(),),
     "impossible_exploit": lambda s: (  # the port is open, by a service that does not fit
         s.exploited & s.ended(Outcome.SERVICE_ABSENT) & ~s.stale_port(),
         *(s["red_target"], s["red_concrete"]),
@@ -181,7 +173,6 @@ FEATURES: Final[dict[str, Callable[[Steps], Where]]] = {
     "unroutable": lambda s: (s.ended(Outcome.NO_ROUTE), s["red_type"]),
     "false_alarm": lambda s: (
         s.exploited & (s["red_success"] == Success.FALSE) & s.shown(EXPLOIT),
-        *(s["red_target"], s["red_concrete"]),
     ),
     "decoy_hit_beside_new_decoy": lambda s: (  # looks like an exploit
         s.placed
@@ -195,14 +186,11 @@ FEATURES: Final[dict[str, Callable[[Steps], Where]]] = {
     ),
     "useless_decoy": lambda s: (  # a Vsftpd on the port of a real web server
         (s["red_concrete"] == HTTP) & (s.on_target("decoys") >> 7 & 1 > 0) & s.succeeded,
-        s["red_target"],
     ),
     # --- Red's plans
     "empty_scan_restarts_chain": _empty_scan_restarts_chain,
-    "meander_forgets": lambda s: (  # an Operational host (1) or an Enterprise host (0)
-        s.lost_by_meander(OPERATIONAL) | s.lost_by_meander(ENTERPRISE),
-        s.lost_by_meander(OPERATIONAL),
-    ),
+    "meander_forgets_operational_host": lambda s: (s.lost_by_meander(OPERATIONAL),),
+    "meander_forgets_enterprise_host": lambda s: (s.lost_by_meander(ENTERPRISE),),
     "meander_blind_host": lambda s: (  # whose one scan found no way
         np.full(s.valid.shape, s.red_agent == "meander") & s.ended(Outcome.NOT_SCANNED),
     ),
@@ -250,7 +238,7 @@ FEATURES: Final[dict[str, Callable[[Steps], Where]]] = {
         s.green_scans & s.placed & (s["green_target"] == s.blue_host) & ~s.shown(SCAN, s.blue_host),
     ),
     # --- where the rule sets part
-    "rescan_forgets": lambda s: (s.rescan(forgets=True), s["red_target"]),
+    "rescan_forgets": lambda s: (s.rescan(forgets=True),),
     "rescan_remembers": lambda s: (s.rescan(forgets=False), s["red_target"]),
     "haraka_broken": lambda s: (s.ended(Outcome.BROKEN_SERVICE), s["red_target"]),
     "haraka_after_restore": lambda s: (
@@ -260,12 +248,11 @@ FEATURES: Final[dict[str, Callable[[Steps], Where]]] = {
 }
 
 
-def features_of(trace: Trace) -> list[set[Feature]]:
-    """Returns the features of each episode."""
+def features_of(trace: Trace) -> set[Feature]:
     steps = Steps(trace)
-    found: list[set[Feature]] = [set() for _ in range(trace.episodes)]
+    found: set[Feature] = set()
     for name, function in FEATURES.items():
         applies, *details = function(steps)
-        for episode, step in np.argwhere(applies & steps.valid):
-            found[episode].add((name, *(int(detail[episode, step]) for detail in details)))
+        for step in np.argwhere(applies & steps.valid):
+            found.add((name, *(int(detail[*step]) for detail in details)))
     return found

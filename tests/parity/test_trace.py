@@ -1,6 +1,7 @@
 import io
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tests.refused
 from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP
 from tests.refused import refused
 from workflow_rl.errors import InvalidInputError
@@ -32,11 +34,8 @@ def saved(folder: Path, arrays: dict[str, Any]) -> Path:
 
 def refusal(path: Path) -> str:
     """Returns the sentence with which a file is refused."""
-    with pytest.raises(InvalidInputError) as caught:
-        load_trace(path)
-    message = str(caught.value)
+    message = tests.refused.refusal(load_trace, path)
     assert message.startswith(path.name)
-    assert "\n" not in message
     return message
 
 
@@ -101,10 +100,9 @@ def test_a_wrong_shape_or_type_is_refused(
 
 
 @pytest.mark.parametrize("name", INPUTS)
-@pytest.mark.parametrize("value", [np.nan, 0.5])
-def test_what_is_fed_must_be_whole_numbers(tmp_path: Path, name: str, value: float) -> None:
+def test_what_is_fed_must_be_whole_numbers(tmp_path: Path, name: str) -> None:
     arrays = arrays_of()
-    arrays[name] = np.full(arrays[name].shape, value)
+    arrays[name] = np.full(arrays[name].shape, 0.5)
     assert f"{name} is float64" in refusal(saved(tmp_path, arrays))
 
 
@@ -181,27 +179,18 @@ def test_what_lies_behind_the_end_of_an_episode_may_be_anything(tmp_path: Path) 
 
 
 @settings(max_examples=60, deadline=None)
-@given(cut=st.integers(0, len(GOOD) - 1))
-def test_a_cut_file_is_always_refused(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
-    path = tmp_path_factory.getbasetemp() / "cut.npz"
-    path.write_bytes(GOOD[:cut])
-    refusal(path)
-
-
-@settings(max_examples=60, deadline=None)
 @given(at=st.integers(0, len(GOOD) - 1), flip=st.integers(1, 255))
-def test_a_flipped_byte_is_refused_or_harmless(
+def test_a_cut_file_is_refused_and_a_flipped_byte_refused_or_harmless(
     tmp_path_factory: pytest.TempPathFactory, at: int, flip: int
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / "flipped.npz"
+    path = tmp_path_factory.getbasetemp() / "damaged.npz"
+    path.write_bytes(GOOD[:at])
+    refusal(path)
     path.write_bytes(GOOD[:at] + bytes([GOOD[at] ^ flip]) + GOOD[at + 1 :])
-    message = path.name
-    try:
+    with suppress(InvalidInputError):
         load_trace(path)
-    except InvalidInputError as error:
-        message = str(error)
-    assert message.startswith(path.name)
-    assert "\n" not in message
+        return
+    refusal(path)
 
 
 def test_traces_are_found_in_the_order_of_their_names(tmp_path: Path) -> None:
