@@ -11,7 +11,7 @@ import pytest
 from tests.agents.policies import new_policy, policy_file
 from tests.cli.run import COMMAND, complaint, run, terminal
 from tests.envs.installed import installed_rules
-from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP, TRACES
+from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP, TRACES, corrupted
 from workflow_rl.cli import main
 from workflow_rl.parity import replay
 from workflow_rl.parity.trace import load_trace
@@ -25,16 +25,6 @@ DIVERGENCE = re.compile(
     r"  first divergence: file (\S+), episode (\d+), step (\d+), field (\w+), "
     r"expected (.+), got (.+)"
 )
-
-
-def with_wrong_reward(folder: Path, name: str = "wrong.npz") -> Path:
-    """Writes a recording with one wrong reward, in episode 2 at step 7."""
-    with np.load(MAIN_BLINE) as file:
-        arrays = {key: file[key] for key in file.files}
-    arrays["reward"][2, 7] -= 0.1
-    path = folder / name
-    np.savez_compressed(path, **arrays)
-    return path
 
 
 @pytest.mark.parametrize("rules", ["main", "competition"])
@@ -60,25 +50,25 @@ def test_the_default_rule_set_is_main() -> None:
     assert LAST_LINE.fullmatch(result.stdout.splitlines()[-1])
 
 
-def test_a_mismatch_is_reported_and_fails(tmp_path: Path) -> None:
-    path = with_wrong_reward(tmp_path)
+def test_a_mismatch_is_reported_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = load_trace(MAIN_BLINE)
+    right = trace.arrays["reward"][2, 7]
+    wrong = corrupted(trace, "reward", (2, 7)).arrays
+    np.savez_compressed(tmp_path / "wrong.npz", **wrong)  # type: ignore[arg-type]
     shutil.copy(MAIN_SLEEP, tmp_path / "good.npz")
-    result = run("parity", str(tmp_path))
-    assert result.returncode == 1
-    good, wrong, divergence, _, last = result.stdout.splitlines()
-    assert good.startswith("good.npz: ")
-    assert good.endswith(" 0 mismatches")
-    assert wrong.endswith(" 1 mismatches")
-    trace = load_trace(path)
-    expected = trace.arrays["reward"][2, 7]
-    got = load_trace(MAIN_BLINE).arrays["reward"][2, 7]
+    assert main(["parity", str(tmp_path)]) == 1
+    *files, divergence, _, last = capsys.readouterr().out.splitlines()
+    counts = [match[6] for match in map(FILE_LINE.fullmatch, files) if match]
+    assert counts == ["0", "1"]
     match = DIVERGENCE.fullmatch(divergence)
     assert match
-    assert match.groups() == ("wrong.npz", "2", "7", "reward", str(expected), str(got))
-    assert (
-        last == f"parity: {trace.episodes + 1} episodes, {trace.lengths.sum() + 100} steps, "
-        "1 mismatches"
-    )
+    expected = wrong["reward"][2, 7]
+    assert match.groups() == ("wrong.npz", "2", "7", "reward", str(expected), str(right))
+    match = LAST_LINE.fullmatch(last)
+    assert match
+    assert match.groups() == (str(trace.episodes + 1), str(trace.lengths.sum() + 100), "1")
 
 
 def test_the_other_rule_set_fails(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,32 +81,12 @@ def test_the_other_rule_set_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(DIVERGENCE.findall(out)) == len(counts)
 
 
-@pytest.mark.parametrize("content", [b"", b"words\n", MAIN_SLEEP.read_bytes()[:9000]])
-def test_a_broken_file_is_refused_before_anything_is_replayed(
-    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_file_is_refused_before_anything_is_replayed(tmp_path: Path) -> None:
     shutil.copy(MAIN_SLEEP, tmp_path / "a.npz")
-    (tmp_path / "b.npz").write_bytes(content)
-    assert main(["parity", str(tmp_path)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("workflow-rl: error: b.npz is not a ")
-    assert err.count("\n") == 1
-
-
-def test_a_broken_file_shows_no_traceback(tmp_path: Path) -> None:
-    (tmp_path / "b.npz").write_bytes(MAIN_SLEEP.read_bytes()[:-30])
-    assert "b.npz" in complaint(run("parity", str(tmp_path)))
-
-
-def test_a_recording_of_another_version_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with np.load(MAIN_SLEEP) as file:
-        arrays = {key: file[key] for key in file.files}
-    np.savez(tmp_path / "new.npz", **arrays, meta_version=np.array(2))
-    assert main(["parity", str(tmp_path / "new.npz")]) == 2
-    assert "new.npz is a trace of version '2'" in capsys.readouterr().err
+    (tmp_path / "b.npz").write_bytes(MAIN_SLEEP.read_bytes()[:9000])
+    result = run("parity", str(tmp_path))
+    assert "b.npz is not a " in complaint(result)
+    assert result.stdout == ""
 
 
 def some_policy(path: Path, observation_size: int) -> Path:
@@ -155,10 +125,8 @@ def test_a_mismatch_in_live_play_is_reported_and_fails(
     flags = ["--live", "--episodes", "3", "--red-agent", "bline", "--rules", installed_rules()]
     assert main(["parity", *flags, "--blue", "random"]) == 1
     line, divergence, _, last = capsys.readouterr().out.splitlines()
-    match = DIVERGENCE.fullmatch(divergence)
-    assert match
-    assert match.groups()[3] == "malware"
     assert re.fullmatch(r"bline-random-100: .* [1-9]\d* mismatches", line)
+    assert "field malware, " in divergence
     assert re.fullmatch(r"parity: 3 episodes, \d+ steps, [1-9]\d* mismatches", last)
 
 

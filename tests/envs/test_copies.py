@@ -35,39 +35,31 @@ def assert_same(a: Any, b: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-class Played:
-    """Something that takes a step by ENVS actions and shows all that it gives."""
+KINDS: dict[str, Callable[[GameConfig], Any]] = {
+    "single": lambda game: Cage2Env(game=game, seed=1),
+    "vector": lambda game: Cage2VectorEnv(ENVS, game=game, seed=1),
+    "vector without copies": lambda game: Cage2VectorEnv(ENVS, game=game, seed=1, copy=False),
+    "episode": lambda game: Episode(game, 1),
+    "batch": lambda game: make_batch(ENVS, game),
+}
 
-    def __init__(self, kind: str, game: GameConfig) -> None:
-        self._kind = kind
-        make: dict[str, Callable[[], Any]] = {
-            "single": lambda: Cage2Env(game=game, seed=1),
-            "vector": lambda: Cage2VectorEnv(ENVS, game=game, seed=1),
-            "vector without copies": lambda: Cage2VectorEnv(ENVS, game=game, seed=1, copy=False),
-            "episode": lambda: Episode(game, 1),
-            "batch": lambda: make_batch(ENVS, game),
-        }
-        self._thing = make[kind]()
-        if kind == "batch":
-            self._thing.reset(1)
-        elif kind != "episode":
-            self._thing.reset()
 
-    def step(self, actions: Any) -> Any:
-        if self._kind.startswith("vector"):
-            return copy.deepcopy(self._thing.step(actions))
-        if self._kind == "batch":
-            self._thing.step(actions)
-            return self._thing.saved()
-        if self._kind == "episode":
-            self._thing.act(int(actions[0]))
-            moment = self._thing.moment
-            return moment.observation, moment.action_mask, moment.total, moment.saved
-        return self._thing.step(int(actions[0]))
+def step(thing: Any, actions: Any) -> Any:
+    """Takes a step by ENVS actions and returns all that it gives."""
+    if isinstance(thing, Cage2VectorEnv):
+        return copy.deepcopy(thing.step(actions))
+    if isinstance(thing, Cage2Env):
+        return thing.step(int(actions[0]))
+    if isinstance(thing, Episode):
+        thing.act(int(actions[0]))
+        moment = thing.moment
+        return moment.observation, moment.action_mask, moment.total, moment.saved
+    thing.step(actions)
+    return thing.saved()
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ["single", "vector", "vector without copies", "episode", "batch"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 @settings(max_examples=4, deadline=None)
 @given(
@@ -80,13 +72,15 @@ def test_a_copy_of_an_environment(
     observation: Any, kind: str, way: str, seed: int, steps: int, red_agent: Any, rules: Any
 ) -> None:
     game = GameConfig(red_agent=red_agent, rules=rules, observation=observation, episode_length=40)
-    played, rng = Played(kind, game), np.random.default_rng(seed)
-    actions = rng.integers(0, 145, (36, ENVS))
+    played = KINDS[kind](game)
+    if kind != "episode":
+        played.reset(seed=1)
+    actions = np.random.default_rng(seed).integers(0, 145, (36, ENVS))
     for row in actions[:steps]:
-        played.step(row)
+        step(played, row)
     twin = WAYS[way](played)
-    expected = [played.step(row) for row in actions[steps:]]
-    assert_same(tuple(expected), tuple(twin.step(row) for row in actions[steps:]))
+    expected = [step(played, row) for row in actions[steps:]]
+    assert_same(tuple(expected), tuple(step(twin, row) for row in actions[steps:]))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -7,7 +7,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from tests.refused import refused
 from workflow_rl import Cage2VectorEnv
-from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.errors import NotResetError
 from workflow_rl.scenario.tables import USER0
 
 
@@ -66,27 +66,24 @@ def test_reaching_the_step_limit_truncates_and_the_next_episode_begins_in_the_sa
 def test_action_mask_is_false_exactly_for_decoys_that_would_be_refused() -> None:
     env = Cage2VectorEnv(256, red_agent="meander", episode_length=40)
     _, infos = env.reset(seed=0)
-    mask = infos["action_mask"]
     for actions in random_actions(60, 256, seed=4):
-        expected = mask[np.arange(256), actions]
+        expected = infos["action_mask"][np.arange(256), actions]
         _, _, _, truncated, infos = env.step(actions)
         if not truncated.any():  # afterwards the state is the next episode's
-            refused = env.batch.state["blue_success"] == 0
-            assert (refused == ~expected).all()
-        mask = infos["action_mask"]
+            assert ((env.batch.state["blue_success"] == 0) == ~expected).all()
 
 
 def test_returned_arrays_last_unless_copy_is_off() -> None:
     env = Cage2VectorEnv(4, red_agent="bline")
     begun, _ = env.reset(seed=0)
     observation, *_, infos = env.step(np.zeros(4, np.int64))
-    kept = observation.copy(), infos["red_access"].copy(), infos["action_mask"].copy()
+    given = observation, infos["red_access"], infos["action_mask"]
+    kept = [array.copy() for array in given]
     for _ in range(10):
         env.step(np.full(4, 51))
     assert not begun.any()
-    assert (observation == kept[0]).all()
-    assert (infos["red_access"] == kept[1]).all()
-    assert (infos["action_mask"] == kept[2]).all()
+    for array, before in zip(given, kept, strict=True):
+        assert (array == before).all()
     views = Cage2VectorEnv(4, red_agent="bline", copy=False)
     first, _ = views.reset(seed=0)
     assert np.shares_memory(first, views.step(np.zeros(4, np.int64))[0])
@@ -111,9 +108,7 @@ def test_wrong_actions_are_refused_before_anything_is_played(wrong: Any) -> None
     env = Cage2VectorEnv(4)
     env.reset(seed=0)
     before = env.batch.state.tobytes()
-    with pytest.raises(InvalidInputError, match="0 to 144") as caught:
-        env.step(wrong)
-    assert "\n" not in str(caught.value)
+    refused("0 to 144", env.step, wrong)
     assert env.batch.state.tobytes() == before
 
 
@@ -143,7 +138,7 @@ def test_wrong_arguments_are_refused(wrong: dict[str, Any], allowed: str) -> Non
     refused(allowed, Cage2VectorEnv, **{"num_envs": 2} | wrong)
 
 
-def test_wrong_reset_arguments_are_refused() -> None:
+def test_wrong_arguments_of_a_reset_are_refused() -> None:
     env = Cage2VectorEnv(2)
     seeds: Any
     for seeds in ([1, 2], (1, 2), np.array([1, 2]), [None, None]):
