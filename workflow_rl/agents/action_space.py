@@ -6,6 +6,7 @@ Training, evaluation, replays and single policies choose and act through here.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -200,7 +201,11 @@ class ActionSpace:
 
 def _of_list(name: ActionSpaceName, listed: NDArray[np.int64]) -> ActionSpace:
     outputs = tuple(ACTION_NAMES[action] for action in listed)
-    return ActionSpace(name, outputs, lambda num_envs: Acting(listed))
+    return ActionSpace(name, outputs, partial(_begin_list, listed))  # no closure: it is pickled
+
+
+def _begin_list(listed: NDArray[np.int64], num_envs: int) -> Acting:
+    return Acting(listed)
 
 
 ALL: Final = _of_list("all", np.arange(NUM_ACTIONS))
