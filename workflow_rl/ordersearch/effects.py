@@ -63,7 +63,7 @@ def weigh_pairs(features: Floats, values: Floats) -> PairWeights:
 
     Linear and Bayesian, by conjugate priors: the level of all values is free, an effect is normal
     around 0, the noise of a trial unknown. Sets of one size are equally probable beforehand, and
-    each pair more costs a factor of e beside: of ten pairs one that means nothing often looks well.
+    each further pair costs a factor of e: of ten pairs one often looks well by chance.
 
     Args:
         features: (trials, pairs) 1/2 if the pair's first comes before its second, else -1/2.

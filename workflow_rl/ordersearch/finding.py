@@ -91,14 +91,15 @@ class Finding:
         if self.equal_orders == 1 and not self.effects and not self.unmet:
             return "One order alone is allowed: there is nothing to compare it with"
         if self.compliant < FEWEST:
-            return f"{_complied(self.compliant)}: too few to tell orders apart"
+            trials = "1 trial" if self.compliant == 1 else f"{self.compliant} trials"
+            return f"Only {trials} complied: too few to tell orders apart"
         if self.clear and not self.either:
             return f"{_joined(self.clear)}; the rest makes no difference that shows: {equal}"
         if self.either:
             which = " or ".join(map(str, self.either))
-            beside = f"{_joined(self.clear)}, and besides " if self.clear else ""
+            known = f"{_joined(self.clear)}, and besides " if self.clear else ""
             return (
-                f"{beside}either {which} matters, these trials cannot tell which; the rest makes "
+                f"{known}either {which} matters, these trials cannot tell which; the rest makes "
                 f"no difference that shows: {equal}"
             )
         return (
@@ -108,7 +109,10 @@ class Finding:
     @property
     def details(self) -> tuple[str, ...]:
         """What else there is to say, a sentence each."""
-        told = [f"Worth {_points(effect.worth)}: {effect}." for effect in self.clear]
+        told = []
+        for effect in self.clear:
+            interval = f"{effect.worth.low:.1f} to {effect.worth.high:.1f}"
+            told.append(f"Worth {effect.worth.mean:.1f} points an episode ({interval}): {effect}.")
         rest = [effect for effect in self.effects if effect not in (*self.clear, *self.either)]
         if rest:
             most = max(effect.at_most for effect in rest)
@@ -251,14 +255,6 @@ def _joined(effects: Sequence[PairEffect]) -> str:
 def listed(words: Sequence[str]) -> str:
     """Writes words as `A, B and C`."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def _complied(number: int) -> str:
-    return "Only 1 trial complied" if number == 1 else f"Only {number} trials complied"
-
-
-def _points(worth: Estimate) -> str:
-    return f"{worth.mean:.1f} points an episode ({worth.low:.1f} to {worth.high:.1f})"
 
 
 @dataclass(frozen=True)
