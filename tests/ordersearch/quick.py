@@ -31,7 +31,8 @@ _KERNEL = np.exp(-_APART / _LENGTHSCALE)
 
 def made(name: str = "gp-ucb", orders: Orders = TYPES, **settings: Any) -> Strategy:
     seed = settings.pop("seed", 0)
-    config = SearchConfig(**{"strategy": name, "initial_design": 4} | settings)
+    given: dict[str, Any] = {"strategy": name, "initial_design": 4} | settings
+    config = SearchConfig(**given)
     return make_strategy(config, orders, threshold=0.95, seed=seed)
 
 
