@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from tests.runs.processes import trainers, wait_until
-from tests.runs.toy import findings, run_search, run_tiny, tiny
 from tests.runs.toys import Failing, Mortal, Toy, Writer
 from workflow_rl.cli import main
 from workflow_rl.config import Execution
@@ -162,15 +161,6 @@ def test_a_straggler_is_begun_anew_once_and_then_given_up_and_closing_ends_the_r
         assert isinstance(next(running), Rows)
         assert len(trainers(os.getpid())) == 1
     wait_until(lambda: trainers(os.getpid()) == [])
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("on_ray")
-def test_a_search_picks_and_finds_the_same_on_ray_as_here(tmp_path: Path) -> None:
-    changes = {"n_workflows": 2, "base_updates": 1, "polish_updates": 0}
-    here = run_tiny(tmp_path / "here", **changes)
-    there = run_search(tiny(**changes), checkpoint_dir=tmp_path / "ray", execution=Execution("ray"))
-    assert findings(there.path) == findings(here.path)
 
 
 # --- clusters that cannot be used

@@ -7,8 +7,8 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,7 @@ from tests.cli.run import run as run_command
 from tests.runs.processes import children, running, trainers, updates, wait_until
 from tests.runs.ray_host import RayHost, ray_host
 from tests.runs.toy import assert_same, csv_rows, run_search, the_run, tiny
-from tests.runs.work import assert_same_folder, expected, task
 from workflow_rl.config import Execution
-from workflow_rl.runs.pool import Done, Retried, Rows
 from workflow_rl.workflow.orders import TYPES
 
 pytestmark = [
@@ -65,14 +63,6 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_ray(*args: str, cwd: Path | None = None) -> AbstractContextManager[subprocess.Popen[str]]:
     """A search on Ray under way."""
     return running("--executor", "ray", *args, cwd=cwd)
-
-
-def wait_for(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
-    def held() -> bool:
-        assert process.poll() is None, process.communicate()
-        return condition()
-
-    wait_until(held)
 
 
 def ends(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
@@ -130,73 +120,25 @@ def test_a_search_picks_and_finds_the_same_on_a_cluster_as_in_processes(
 # --- faults
 
 
-def test_what_a_node_or_a_worker_takes_with_it_is_done_again_elsewhere(
-    cluster: RayHost, tmp_path: Path
-) -> None:
-    """Both trainings are under way when a node is removed; then the other worker is killed."""
-    from workflow_rl.runs.cluster import connected
-    from workflow_rl.runs.ray import RayPool
-
-    tasks = [task(tmp_path / "ours", order, updates=400) for order in (3, 4)]
-    heard: set[str] = set()
-    reasons: list[str] = []
-    killed: list[int] = []
-    results = {}
-    with connected(cluster.address, 2), closing(RayPool(2)) as pool:
-        for event in pool.events(tasks):
-            if isinstance(event, Retried):
-                reasons.append(event.reason)
-            elif isinstance(event, Done):
-                results[event.task.name] = event.result
-            elif isinstance(event, Rows):
-                heard.add(event.task.name)
-                if not reasons and len(heard) == len(cluster.raylets) == 2:
-                    cluster.remove_node(cluster.raylets[0])
-                elif len(reasons) == 1 and not killed:
-                    killed = trainers(cluster.pid)
-                    for process in killed:
-                        os.kill(process, signal.SIGKILL)
-    cluster.add_node()
-    assert len(reasons) in (2, 3)  # two workers were killed if the lost one had begun again
-    assert reasons[0].startswith("the node ")
-    assert reasons[0].endswith(" went away")
-    assert all("its process on" in why and why.endswith("died") for why in reasons[1:])
-    assert results == expected(tmp_path / "theirs", tasks)
-    for one in tasks:
-        assert_same_folder(one.folder, tmp_path / "theirs" / one.name)
-
-
-def test_a_node_removed_in_mid_training_only_costs_time(
+def test_a_node_and_a_worker_lost_in_mid_training_only_cost_time(
     cluster: RayHost, tmp_path: Path, uninterrupted: Path
 ) -> None:
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
     with on_ray(*FLAGS, *args) as process:
-        wait_for(lambda: in_the_middle(tmp_path), process)
+        wait_until(lambda: in_the_middle(tmp_path), process)
         assert len(trainers(cluster.pid)) == 2
         cluster.remove_node(cluster.raylets[0])
-        code, out, err = ends(process)
-    cluster.add_node()
-    assert code == 0, (out, err)
-    lost = re.findall(r"^trial_00(\d) is done again: the node \S+ went away$", out, re.M)
-    assert len(lost) == 1
-    assert "state-dump" not in out + err  # Ray would print pages
-    assert_same(the_run(tmp_path), uninterrupted)
-
-
-def test_a_worker_killed_in_mid_training_only_costs_time(
-    cluster: RayHost, tmp_path: Path, uninterrupted: Path
-) -> None:
-    args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
-    with on_ray(*FLAGS, *args) as process:
-        wait_for(lambda: in_the_middle(tmp_path), process)
+        cluster.add_node()
+        wait_until(lambda: updates(tmp_path, "trial_002") >= 1, process)
         os.kill(trainers(cluster.pid)[0], signal.SIGKILL)
-        wait_for(lambda: updates(tmp_path, "trial_002") >= 1, process)
         rows = csv_rows(the_run(tmp_path) / "training_log.csv")
         keys = [(row["training"], row["update"]) for row in rows]
         assert len(keys) == len(set(keys))  # no update counts twice, at no time
         code, out, err = ends(process)
     assert code == 0, (out, err)
+    assert len(re.findall(r"^trial_00\d is done again: the node \S+ went away$", out, re.M)) == 1
     assert len(re.findall(r"is done again: its process on \S+ died$", out, re.M)) == 1
+    assert "state-dump" not in out + err  # Ray would print pages
     assert_same(the_run(tmp_path), uninterrupted)
 
 
@@ -206,7 +148,7 @@ def test_a_killed_driver_is_resumed_on_any_executor(
 ) -> None:
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
     with on_ray(*FLAGS, *args) as process:
-        wait_for(lambda: updates(tmp_path, "trial_002") >= 1, process)
+        wait_until(lambda: updates(tmp_path, "trial_002") >= 1, process)
         finished = [p.parent for p in tmp_path.rglob("trainings/trial_*/result.safetensors")]
         assert finished
         before = {p: p.stat().st_mtime_ns for d in finished for p in d.iterdir()}
@@ -237,7 +179,7 @@ def test_a_straggler_is_left_out_with_its_reason(cluster: RayHost, tmp_path: Pat
             noted = list(tmp_path.glob("exp_*/trials.json"))
             return bool(noted) and "failed" in json.loads(noted[0].read_text())[0]
 
-        wait_for(has_failed, process)
+        wait_until(has_failed, process)
         for child in trainers(cluster.pid):  # the next one's, if it was stopped as well
             os.kill(child, signal.SIGCONT)
         code, out, err = ends(process)
@@ -258,7 +200,7 @@ def test_a_full_disk_at_the_driver_is_one_error_and_nothing_finished_is_lost(
     with small_disk(disk, "30m"):
         args = ("--ray-address", cluster.address, "--checkpoint-dir", str(disk))
         with on_ray(*FLAGS, *args) as process:
-            wait_for(lambda: updates(disk, "trial_002") >= 1, process)
+            wait_until(lambda: updates(disk, "trial_002") >= 1, process)
             finished = list(disk.rglob("trainings/trial_*/result.safetensors"))
             assert finished
             with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
@@ -294,7 +236,7 @@ def test_a_ray_started_here_ends_with_the_search_however_that_ends(
     tmp_path: Path, how: signal.Signals
 ) -> None:
     with on_ray(*FLAGS, "--checkpoint-dir", str(tmp_path)) as process:
-        wait_for(lambda: in_the_middle(tmp_path), process)
+        wait_until(lambda: in_the_middle(tmp_path), process)
         below, busy = children(process.pid), trainers(process.pid)
         if how == signal.SIGINT:
             os.killpg(process.pid, how)  # as a terminal does: to all of them
@@ -315,7 +257,7 @@ def test_a_ray_started_here_ends_with_the_search_however_that_ends(
 def test_a_cluster_that_was_joined_outlives_the_search(cluster: RayHost, tmp_path: Path) -> None:
     args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
     with on_ray(*FLAGS, *args) as process:
-        wait_for(lambda: in_the_middle(tmp_path), process)
+        wait_until(lambda: in_the_middle(tmp_path), process)
         process.send_signal(signal.SIGINT)
         code, _, err = ends(process)
     assert (code, err) == (130, "workflow-rl: interrupted\n")
@@ -353,7 +295,7 @@ def test_a_node_that_is_set_up_differently_is_refused_at_the_start_or_when_it_jo
 
     never = ("--max-episodes", "1000000", "--stop-at", "budget", "--parallel-workflows", "3")
     with on_ray(*flags, *never, cwd=folder) as process:
-        wait_for(lambda: len(trainers(cluster.pid)) == 2, process)
+        wait_until(lambda: len(trainers(cluster.pid)) == 2, process)
         raylet = cluster.add_node(PYTHONPATH=str(elsewhere.parent))
         try:
             code, _, err = ends(process)

@@ -50,34 +50,43 @@ from workflow_rl.workflow.orders import TYPES
 # --- what is decided when: nothing is trained
 
 
-def test_a_serial_search_learns_from_every_result_before_the_next_pick(tmp_path: Path) -> None:
+class Given:
+    """A strategy that picks given orders."""
+
+    def __init__(self, orders: list[int]) -> None:
+        self.orders = orders
+
+    def pick(self, seen: abc.Sequence[TriedOrder], pending: abc.Sequence[int]) -> Decision:
+        return Decision(self.orders[len(seen) + len(pending)], "given")
+
+
+ONE_BY_ONE = [([], []), ([0], []), ([0, 1], []), ([0, 1, 2], [])]
+FIRST_THREE = [([], []), ([], [0]), ([], [0, 1])]
+SIDE_BY_SIDE = [*FIRST_THREE, ([0], [1, 2]), ([0, 1], [2, 3]), ([0, 1, 2], [3, 4])]
+AS_THEY_ARRIVE = [*FIRST_THREE, ([1], [0, 2]), ([1, 2], [0, 3]), ([1, 2, 3], [0, 4])]
+
+
+@pytest.mark.parametrize(
+    ("pool", "asked", "arrived"),
+    [
+        (Valued(), ONE_BY_ONE, [0, 1, 2, 3]),
+        (Valued(3), SIDE_BY_SIDE, [0, 1, 2, 3, 4, 5]),
+        (Valued(3, ranks=[9, 0, 1, 2, 3, 4]), AS_THEY_ARRIVE, [1, 2, 3, 4, 5, 0]),
+        (Valued(fails={1}), [([], []), ([0], []), ([0], [1]), ([0, 2], [1])], [0, 2, 3]),
+    ],
+    ids=["one by one", "side by side", "as they arrive", "failed: pending for ever"],
+)
+def test_a_strategy_is_told_of_every_result_and_of_what_is_under_way(
+    tmp_path: Path, pool: Valued, asked: list[tuple[list[int], list[int]]], arrived: list[int]
+) -> None:
     recorder = Recorder()
-    searched(tmp_path, settings(4), Valued(), recorder)
-    assert recorder.asked == [([], []), ([0], []), ([0, 1], []), ([0, 1, 2], [])]
-
-
-def test_trials_under_way_are_told_to_the_strategy(tmp_path: Path) -> None:
-    recorder, pool = Recorder(), Valued(3)
-    searched(tmp_path, settings(6), pool, recorder)
-    assert pool.most == 3
-    assert recorder.asked == [
-        ([], []),
-        ([], [0]),
-        ([], [0, 1]),
-        ([0], [1, 2]),
-        ([0, 1], [2, 3]),
-        ([0, 1, 2], [3, 4]),
-    ]
-
-
-def test_results_are_taken_when_they_arrive_and_the_rest_stays_pending(tmp_path: Path) -> None:
-    recorder, pool = Recorder(), Valued(3, ranks=[9, 0, 1, 2, 3, 4])
-    with opened(tmp_path, settings(6), pool, recorder) as search:
-        arrived = [event.task.name for event in search.events() if isinstance(event, Done)]
-    assert arrived == [f"trial_00{n}" for n in (1, 2, 3, 4, 5, 0)]
-    assert recorder.asked[3:] == [([1], [0, 2]), ([1, 2], [0, 3]), ([1, 2, 3], [0, 4])]
+    with opened(tmp_path, settings(len(asked)), pool, recorder) as search:
+        names = [event.task.name for event in search.events() if isinstance(event, Done)]
+    assert names == [f"trial_{n:03d}" for n in arrived]
+    assert recorder.asked == asked
+    assert pool.most == pool.capacity
     assert search.outcome is not None
-    assert [trial.number for trial in search.outcome.trials] == list(range(6))  # as decided
+    assert [trial.number for trial in search.outcome.trials] == sorted(arrived)  # as decided
 
 
 def decided(outcome: SearchOutcome) -> list[Any]:
@@ -114,12 +123,6 @@ def test_the_list_of_a_strategy_goes_on_as_if_nothing_had_failed(
     ]
 
 
-def test_a_failed_trial_stays_pending_to_the_strategy(tmp_path: Path) -> None:
-    recorder = Recorder()
-    searched(tmp_path, settings(4), Valued(fails={1}), recorder)
-    assert recorder.asked == [([], []), ([0], []), ([0], [1]), ([0, 2], [1])]
-
-
 def test_the_gaussian_process_looks_elsewhere_after_a_failure(tmp_path: Path) -> None:
     config = settings(7, strategy="gp-ucb", initial_design=4)
     with opened(tmp_path, config, Valued(fails=range(4, 7))) as search:
@@ -142,11 +145,7 @@ def test_a_resumed_search_remembers_what_failed(tmp_path: Path) -> None:
 
 
 def test_trials_of_an_order_are_counted_and_trained_differently(tmp_path: Path) -> None:
-    class Stubborn:
-        def pick(self, seen: object, pending: object) -> Decision:
-            return Decision(42, "stubborn")
-
-    outcome = searched(tmp_path, settings(5), Valued(3), Stubborn())
+    outcome = searched(tmp_path, settings(5), Valued(3), Given([42] * 5))
     assert [(t.order, t.repeat) for t in outcome.trials] == [(42, n) for n in range(5)]
     assert len({one.value for one in tried_in(outcome.trials)}) == 5
 
@@ -235,15 +234,11 @@ def test_a_result_that_is_not_the_noted_one_is_refused(tmp_path: Path) -> None:
 
 
 def test_repeats_of_a_good_order_recommend_it_and_hand_over_its_best_trial(tmp_path: Path) -> None:
-    class Few:
-        def pick(self, seen: abc.Sequence[TriedOrder], pending: abc.Sequence[int]) -> Decision:
-            return Decision((7, 7, 9)[len(seen) + len(pending)], "few")
-
     def value(order: int, seed: int) -> TriedOrder:
         seen = PAIRS(order, seed)
         return tried(order, seen.value + (100 if order == 7 else 0), 1, True)
 
-    outcome = searched(tmp_path, settings(3), Valued(of=value), Few())
+    outcome = searched(tmp_path, settings(3), Valued(of=value), Given([7, 7, 9]))
     assert outcome.recommendation.order == 7
     assert outcome.polished is None
     best = max((t for t in outcome.trials if t.order == 7), key=lambda t: t.tried.value)  # type: ignore[union-attr]
@@ -253,16 +248,6 @@ def test_repeats_of_a_good_order_recommend_it_and_hand_over_its_best_trial(tmp_p
 
 
 # --- where a trial starts from
-
-
-class Given:
-    """A strategy that picks given orders."""
-
-    def __init__(self, orders: list[int]) -> None:
-        self.orders = orders
-
-    def pick(self, seen: abc.Sequence[TriedOrder], pending: abc.Sequence[int]) -> Decision:
-        return Decision(self.orders[len(seen) + len(pending)], "given")
 
 
 QUICK: dict[str, Any] = {"n_envs": 4, "episode_length": 10, "base_updates": 1, "polish_updates": 0}

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,30 +140,24 @@ def test_a_damaged_configuration_is_said_to_be_so_and_left_alone(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("version", "writer"), [(None, "an earlier version"), ("0.0.7", "version 0.0.7")]
+    ("change", "said"),
+    [
+        (lambda noted: noted.pop("version"), "was written by an earlier version of workflow-rl"),
+        (lambda noted: noted.update(version="0.0.7"), "was written by version 0.0.7"),
+        (lambda noted: noted["config"]["train"].update(n_envs=-3), CONFIG),
+        (lambda noted: noted["config"]["train"].update(colour="red"), CONFIG),
+        (lambda noted: noted["config"]["game"].update(red_agent="nobody"), CONFIG),
+    ],
 )
-def test_a_run_of_another_version_is_refused(
-    tmp_path: Path, version: str | None, writer: str
+def test_a_run_of_another_version_or_with_a_wrong_setting_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], said: str
 ) -> None:
     run = new_run(tmp_path)
     noted = describe_run(run)
-    assert noted.pop("version") == __version__
-    (run / CONFIG).write_text(json.dumps(noted | ({"version": version} if version else {})))
-    assert f"was written by {writer} of workflow-rl" in sentence(run)
-
-
-@pytest.mark.parametrize(
-    ("part", "field", "value"),
-    [("train", "n_envs", -3), ("train", "colour", "red"), ("game", "red_agent", "nobody")],
-)
-def test_a_configuration_with_a_wrong_field_is_refused(
-    tmp_path: Path, part: str, field: str, value: object
-) -> None:
-    run = new_run(tmp_path)
-    noted = describe_run(run)
-    noted["config"][part][field] = value
+    assert noted["version"] == __version__
+    change(noted)
     (run / CONFIG).write_text(json.dumps(noted))
-    assert CONFIG in sentence(run)
+    assert said in sentence(run)
 
 
 @pytest.mark.parametrize("parent", ["/proc/logs", "/dev/null/logs", None])

@@ -14,7 +14,6 @@ from tests.runs.toy import tiny, without_costs
 from tests.runs.work import assert_same_folder, expected, job, outcome, task
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Done, ProcessPool, Returned, Rows
@@ -39,13 +38,6 @@ def test_a_finished_training_is_not_trained_again(tmp_path: Path) -> None:
     assert TrainTask("one", small_job(), tmp_path).stored() == first.value
     assert TrainingFolder(tmp_path).files() == files
     assert not TrainingFolder(tmp_path).checkpoint.exists()
-
-
-def test_the_result_of_another_training_is_refused(tmp_path: Path) -> None:
-    list(TrainTask("one", small_job(order=4), tmp_path).run())
-    for other in (small_job(order=5), small_job(seed=2), small_job(order=None)):
-        with pytest.raises(InvalidInputError, match="another configuration"):
-            list(TrainTask("one", other, tmp_path).run())
 
 
 @pytest.mark.parametrize("killed_at", [1, 2])
