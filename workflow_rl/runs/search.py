@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -94,16 +94,11 @@ class Search:
                 if not is_kept and self._can_start(trial):
                     self._keep_policy(trial_task(self.directory, trial))
             if self.config.search.warm_start == "common":
-                for event in self._train_here(base_task(self.directory)):
+                for event in self._noted(SerialPool(), [base_task(self.directory)]):
                     yield event
                     if isinstance(event, Failed):
                         raise TrainingFailedError(f"there is no base policy: {event.reason}")
-            strategy = _strategy(self.config, self.orders)
-            ordered = self.config.search.ordered_results
-            with closing(self._pool.events(self._tasks(strategy), ordered=ordered)) as events:
-                for event in events:
-                    self._note(event)
-                    yield event
+            yield from self._noted(self._pool, self._tasks(_strategy(self.config, self.orders)))
             yield from self._conclude()
 
     @property
@@ -173,14 +168,15 @@ class Search:
         limit = math.inf if search.total_episodes is None else search.total_episodes
         return len(self.trials) < search.n_workflows and played * self.config.train.n_envs < limit
 
-    def _train_here(self, task: TrainTask) -> Iterator[Event]:
-        """Runs one training in this process, where it can go on from its last update."""
-        with closing(SerialPool().events([task])) as events:
+    # --- what is noted on the way
+
+    def _noted(self, pool: Pool, tasks: Iterable[TrainTask]) -> Iterator[Event]:
+        """Trains on a pool, and yields what happens once it is noted."""
+        ordered = self.config.search.ordered_results
+        with closing(pool.events(tasks, ordered=ordered)) as events:
             for event in events:
                 self._note(event)
                 yield event
-
-    # --- what is noted on the way
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Rows):
@@ -252,7 +248,7 @@ class Search:
         policies = [self._policy_of(trial_task(self.directory, best))]
         if self.config.polish_updates:
             task = polish_task(self.directory, best)
-            yield from self._train_here(task)
+            yield from self._noted(SerialPool(), [task])
             if self.config.polish == UNIVERSAL:
                 assert task.job.base is not None
                 policies = [task.job.policy(task.job.base)]
