@@ -14,7 +14,7 @@ from workflow_rl.config.units import ANY
 from workflow_rl.report.snapshot import planned_updates
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started
 from workflow_rl.runs.store import BASE, POLISH, RECOMMENDED, TRAINING, RunDirectory
-from workflow_rl.runs.train import workflow_named
+from workflow_rl.runs.train import TrainingRun, workflow_named
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trials import SearchOutcome, Trial, spread_of, tried_in
 from workflow_rl.train.job import TrainOutcome
@@ -191,6 +191,25 @@ class SearchProgress(Bars):
 
 
 # --- the outcome
+
+
+def print_training(console: Console, training: TrainingRun) -> None:
+    """Prints how a training of one workflow ended, and where its policy is."""
+    found, selected = training.outcome, training.selected
+    assert found is not None
+    result = found.objective
+    print_sentence(
+        console,
+        f"{workflow_named(training.directory.config, training.order)}: reward of the last episodes "
+        f"{result.reward} (95 %), compliance {result.compliance.mean:.3f} (true "
+        f"{result.compliance_true.mean:.3f}), {found.updates} updates, {found.stopped}",
+    )
+    met = found.best
+    best = f"reward {met.reward.mean:.2f}, compliance {met.compliance.mean:.3f}"
+    if selected is not None:
+        games = f"{selected.result.games} games"
+        best = f"the best of those kept, reward {selected.result.reward.mean:.2f} in {games}"
+    print_whole(console, f"best policy: {best}: {training.directory.policy(RECOMMENDED)}")
 
 
 def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:

@@ -2,10 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workflow_rl.cli.arguments import Commands, add_command, add_flag
-from workflow_rl.cli.console import make_console, print_sentence, print_whole
+from workflow_rl.cli.console import make_console
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     add_resume,
@@ -16,11 +15,6 @@ from workflow_rl.cli.experiment import (
     refuse_other_settings,
     resume_hint,
 )
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from workflow_rl.runs.train import TrainingRun
 
 _EXAMPLES = """workflow-rl train --workflow op_server,enterprise,op_host,user,defender
 workflow-rl train --preset strongest --rules competition
@@ -51,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         if workflow is not None:
             refuse_no_workflow(config, "leave out --workflow")
     # Imported here: the networks take seconds that no other command needs.
-    from workflow_rl.cli.progress import SearchProgress, print_start
+    from workflow_rl.cli.progress import SearchProgress, print_start, print_training
     from workflow_rl.evaluation.selection import Candidate, Ranking
     from workflow_rl.runs.store import stored_config
     from workflow_rl.runs.train import PURPOSE, open_training, order_to_train, stored_order
@@ -72,26 +66,5 @@ def run(args: argparse.Namespace) -> int:
                 for event in training.events():
                     if not isinstance(event, Candidate | Ranking):
                         progress.show(event)
-            _print_result(console, training)
+            print_training(console, training)
     return 0
-
-
-def _print_result(console: "Console", training: "TrainingRun") -> None:
-    from workflow_rl.runs.store import RECOMMENDED
-    from workflow_rl.runs.train import workflow_named
-
-    found, selected = training.outcome, training.selected
-    assert found is not None
-    result = found.objective
-    print_sentence(
-        console,
-        f"{workflow_named(training.directory.config, training.order)}: reward of the last episodes "
-        f"{result.reward} (95 %), compliance {result.compliance.mean:.3f} (true "
-        f"{result.compliance_true.mean:.3f}), {found.updates} updates, {found.stopped}",
-    )
-    met = found.best
-    best = f"reward {met.reward.mean:.2f}, compliance {met.compliance.mean:.3f}"
-    if selected is not None:
-        games = f"{selected.result.games} games"
-        best = f"the best of those kept, reward {selected.result.reward.mean:.2f} in {games}"
-    print_whole(console, f"best policy: {best}: {training.directory.policy(RECOMMENDED)}")

@@ -23,7 +23,7 @@ class ComparisonConfig:
     game: GameConfig = GameConfig()
     order: int = setting(
         "the order to follow, of all 120 by its number",
-        "--workflow",
+        flag="--workflow",
         default=57,  # op_server > enterprise > op_host > user > defender
         basic=True,
         within=(0, 119),
@@ -33,21 +33,17 @@ class ComparisonConfig:
     ppo: PPOFormName = cast(PPOFormName, PPO_FORM)
     transitions: int = setting(
         "transitions of each training, all environments together",
-        "--transitions",
         default=1_000_000,  # the whole budget of parallel200: 50 episodes of 200 environments
         basic=True,
         within=(1, 10**12),
         called="--transitions",
     )
     presets: tuple[PresetName, ...] = setting(
-        "rollout strategies to compare",
-        "--presets",
-        default=UPDATE_STRATEGIES,
-        basic=True,
-        called="preset",
+        "rollout strategies to compare", default=UPDATE_STRATEGIES, basic=True, called="preset"
     )
     seeds: tuple[int, ...] = setting(
         "a training of each preset for each: on the command line --seeds of them from --seed",
+        flag=None,
         default=(0, 1, 2),
         within=(0, MAX_SEED),
         called="a seed",

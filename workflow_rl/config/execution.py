@@ -20,21 +20,19 @@ class BackendConfig:
 
     name: BackendName = setting(
         "what plays the game",
-        "--backend",
+        flag="--backend",
         default="cage2",
         called="backend",
         meanings={"cage2": "the simulator", "cyborg": "the original; slow"},
     )
     cyborg_path: str | None = setting(
         "where CybORG is: a clone of CAGE Challenge 2",
-        "--cyborg-path",
         default=None,
         unset="CYBORG_PATH, or where Python finds it",
         metavar="DIR",
     )
     vector: VectorName = setting(
         "with cyborg: how environments are carried",
-        "--vector",
         default="shared",
         meanings={
             "shared": "a few workers over shared memory",
@@ -44,30 +42,21 @@ class BackendConfig:
     )
     vector_mode: VectorModeName = setting(
         "with cyborg: how environments step",
-        "--vector-mode",
         default="sync",
         meanings={"sync": "all together", "async": "whoever is ready goes on"},
     )
     env_workers: int | None = setting(
-        "with cyborg: worker processes",
-        "--env-workers",
-        default=None,
-        within=(1, MAX_ENVS),
-        unset="one per core",
+        "with cyborg: worker processes", default=None, within=(1, MAX_ENVS), unset="one per core"
     )
     step_timeout: float | None = setting(
         "with cyborg: seconds a step may take",
-        "--step-timeout",
         default=None,
         above=0,
         unset="for ever",
         metavar="SECONDS",
     )
     max_restarts: int = setting(
-        "with cyborg: workers that are replaced when they die",
-        "--max-restarts",
-        default=10,
-        within=(0, 10**6),
+        "with cyborg: workers that are replaced when they die", default=10, within=(0, 10**6)
     )
 
     def __post_init__(self) -> None:
@@ -81,21 +70,16 @@ class Execution:
     """How trainings are run; a resumed run may change all of it."""
 
     executor: ExecutorName | None = setting(
-        "where trainings run",
-        "--executor",
-        default=None,
-        unset="serial, or processes if several at a time",
+        "where trainings run", default=None, unset="serial, or processes if several at a time"
     )
     ray_address: str | None = setting(
         "with ray: a cluster to join, or auto",
-        "--ray-address",
         default=None,
         unset="none, Ray is started here",
         metavar="HOST:PORT",
     )
     time_limit: float | None = setting(
         "seconds after which a workflow is begun anew, the second time given up",
-        "--time-limit",
         default=None,
         above=0,
         unset="no limit",

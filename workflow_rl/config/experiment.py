@@ -186,8 +186,10 @@ class PolicyConfig:
     game: GameConfig = GameConfig()
     train: TrainConfig = TrainConfig()
     ppo: PPOConfig = PPOConfig()
-    order: str | None = setting("the order it follows", default=None, unset="any, or none")
-    seed: int = setting("of its training", default=0, within=(0, MAX_SEED))
+    order: str | None = setting(
+        "the order it follows", flag=None, default=None, unset="any, or none"
+    )
+    seed: int = setting("of its training", flag=None, default=0, within=(0, MAX_SEED))
 
 
 # --- files

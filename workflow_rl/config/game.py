@@ -65,21 +65,16 @@ class GameConfig:
 
     red_agent: RedAgentName = setting(
         "who attacks",
-        "--red-agent",
         default="bline",
         read=red_agent_name,
         basic=True,
         meanings={MIXED: "drawn for each episode"},
     )
     episode_length: int = setting(
-        "steps per episode",
-        *("--episode-length", "--max-steps"),
-        default=100,
-        within=(1, MAX_EPISODE_LENGTH),
+        "steps per episode", "--max-steps", default=100, within=(1, MAX_EPISODE_LENGTH)
     )
     rules: RuleSetName = setting(
         "rule set",
-        "--rules",
         default="main",
         basic=True,
         called="rule set",
@@ -87,7 +82,6 @@ class GameConfig:
     )
     observation: ObservationName = setting(
         "what Blue sees",
-        "--observation",
         default="challenge",
         meanings={
             "challenge": "52 bits",
@@ -99,12 +93,12 @@ class GameConfig:
     )
     green_agent: GreenAgentName = setting(
         "what Green does",
-        "--green-agent",
         default="sleep",
         meanings={"sleep": "nothing, as in the challenge", "active": "scans hosts at random"},
     )
     red_probabilities: Mapping[str, float] | None = setting(
         "with mixed: the weight of each red agent",
+        flag=None,
         default=None,
         read=_named_weights,
         unset="equal weights",

@@ -16,61 +16,56 @@ EngineName = Literal["autograd", "fused"]
 class PPOConfig:
     """How the policy is improved; the defaults are the documented form."""
 
-    epochs: int = setting(
-        "passes over the batch at each update", "--epochs", default=4, within=(1, 10_000)
-    )
+    epochs: int = setting("passes over the batch at each update", default=4, within=(1, 10_000))
     minibatch_size: int | None = setting(
         "samples of a gradient step",
-        "--minibatch-size",
         default=None,
         within=(1, 10**9),
         unset="the batch in as many parts as minibatches says",
     )
     minibatches: int = setting(
         "gradient steps of an epoch, where minibatch_size does not say otherwise",
-        "--minibatches",
         default=1,
         within=(1, 10**9),
     )
-    learning_rate: float = setting(
-        "learning rate of Adam", "--learning-rate", default=0.002, above=0
+    learning_rate: float = setting("learning rate of Adam", default=0.002, above=0)
+    betas: tuple[float, float] = setting(
+        "Adam's betas", flag=None, default=(0.9, 0.99), within=(0, 1)
     )
-    betas: tuple[float, float] = setting("Adam's betas", default=(0.9, 0.99), within=(0, 1))
-    adam_epsilon: float = setting("Adam's epsilon", default=1e-8, above=0)
-    gamma: float = setting("discount per step", "--gamma", default=0.99, within=(0, 1))
-    clip: float = setting("how far the probability ratio may move from 1", default=0.2, above=0)
-    value_weight: float = setting("weight of the critic's loss", default=0.5, within=(0, None))
-    entropy_weight: float = setting(
-        "weight of the entropy bonus", "--entropy-weight", default=0.01, within=(0, None)
+    adam_epsilon: float = setting("Adam's epsilon", flag=None, default=1e-8, above=0)
+    gamma: float = setting("discount per step", default=0.99, within=(0, 1))
+    clip: float = setting(
+        "how far the probability ratio may move from 1", flag=None, default=0.2, above=0
     )
+    value_weight: float = setting(
+        "weight of the critic's loss", flag=None, default=0.5, within=(0, None)
+    )
+    entropy_weight: float = setting("weight of the entropy bonus", default=0.01, within=(0, None))
     gae_lambda: float | None = setting(
         "generalised advantages with this lambda",
-        "--gae-lambda",
         default=None,
         within=(0, 1),
         unset="none: normalised Monte-Carlo returns minus the critic's value",
     )
     value_scale: float = setting(
         "with generalised advantages: reward units of one unit of the critic's output",
+        flag=None,
         default=1.0,
         above=0,
     )
     max_gradient_norm: float | None = setting(
-        "longer gradients are cut to this", default=None, above=0, unset="no limit"
+        "longer gradients are cut to this", flag=None, default=None, above=0, unset="no limit"
     )
     anneal: bool = setting(
-        "whether the learning rate falls linearly to 0 over the training", default=False
+        "whether the learning rate falls linearly to 0 over the training", flag=None, default=False
     )
     anneal_entropy: bool = setting(
-        "whether the entropy bonus falls linearly to 0 over the training", default=False
+        "whether the entropy bonus falls linearly to 0 over the training", flag=None, default=False
     )
-    orthogonal: bool = setting("whether the networks start orthogonal", default=False)
-    activation: ActivationName = setting(
-        "activation of the hidden layers", "--activation", default="relu"
-    )
+    orthogonal: bool = setting("whether the networks start orthogonal", flag=None, default=False)
+    activation: ActivationName = setting("activation of the hidden layers", default="relu")
     engine: EngineName = setting(
         "what computes the loss's gradient",
-        "--engine",
         default="autograd",
         meanings={
             "autograd": "torch",
@@ -78,10 +73,12 @@ class PPOConfig:
         },
     )
     mask_actions: bool = setting(
-        "whether decoys that would be refused are never chosen", default=False
+        "whether decoys that would be refused are never chosen", flag=None, default=False
     )
     alignment_baseline: bool = setting(
-        "whether advantages leave out what the alignment reward brings anyway", default=False
+        "whether advantages leave out what the alignment reward brings anyway",
+        flag=None,
+        default=False,
     )
 
     def __post_init__(self) -> None:

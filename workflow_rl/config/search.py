@@ -14,12 +14,9 @@ STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
 class SearchConfig:
     """How workflows are chosen and compared."""
 
-    n_workflows: int = setting(
-        "workflows to try", "--n-workflows", default=20, basic=True, within=(1, 100_000)
-    )
+    n_workflows: int = setting("workflows to try", default=20, basic=True, within=(1, 100_000))
     strategy: StrategyName = setting(
         "how to pick the next workflow",
-        "--strategy",
         default="gp-ucb",
         meanings={
             "gp-ucb": "by a Gaussian process",
@@ -29,17 +26,13 @@ class SearchConfig:
         },
     )
     gp_beta: float = setting(
-        "weight of the uncertainty in the upper confidence bound",
-        "--gp-beta",
-        default=2.0,
-        within=(0, None),
+        "weight of the uncertainty in the upper confidence bound", default=2.0, within=(0, None)
     )
     initial_design: int = setting(
-        "first picks, spread out over all orders", "--initial-design", default=5, within=(1, 120)
+        "first picks, spread out over all orders", default=5, within=(1, 120)
     )
     warm_start: WarmStartName = setting(
         "what each training starts from",
-        "--warm-start",
         default="common",
         meanings={
             "common": "one base policy",
@@ -48,13 +41,11 @@ class SearchConfig:
     )
     base_updates: int = setting(
         "with common: updates of the base policy, trained on all orders at once",
-        "--base-updates",
         default=800,
         within=(1, 10**7),
     )
     polish: PolishName | None = setting(
         "which policy is trained further for the recommended workflow, and handed over",
-        "--polish",
         default=None,
         unset="universal; documented with the compliance view true",
         meanings={
@@ -64,33 +55,25 @@ class SearchConfig:
     )
     polish_updates: int | None = setting(
         "its further updates; 0: the best policy of the workflow's trials is handed over",
-        "--polish-updates",
         default=None,
         within=(0, 10**7),
         unset="20 of universal, 200 of documented",
     )
     score_games: int = setting(
         "fresh games against each red agent by which the policy that is handed over is scored",
-        "--score-games",
         default=2_000,
         within=(2, 10**6),
     )
     parallel_workflows: int = setting(
-        "workflows trained in parallel",
-        "--parallel-workflows",
-        default=1,
-        basic=True,
-        within=(1, 100_000),
+        "workflows trained in parallel", default=1, basic=True, within=(1, 100_000)
     )
     ordered_results: bool = setting(
         "wait for results in the order of picks, so that several at a time pick the same each time",
-        "--ordered-results",
         default=False,
         unset="take each when it arrives",
     )
     total_episodes: int | None = setting(
         "end the search after so many episodes of all trainings and environments together",
-        "--total-episodes",
         default=None,
         within=(1, 10**12),
         unset="no limit",

@@ -5,7 +5,7 @@ A configuration declares its settings as fields of a frozen dataclass:
     @settings
     class GameConfig:
         episode_length: int = setting(
-            "steps of an episode", "--episode-length", default=100, within=(1, 1_000)
+            "steps of an episode", "--max-steps", default=100, within=(1, 1_000)
         )
 
 From the type and the description come the check of the value and its sentence, the flag and its
@@ -222,16 +222,17 @@ def _as_text(value: Any) -> Any:
 # --- configurations
 
 
-def setting(text: str, *flags: str, default: T, **more: Any) -> T:
+def setting(text: str, *also: str, default: T, flag: str | None = "", **more: Any) -> T:
     """Declares a field of a configuration.
 
     Args:
         text: what it is: one sentence, begun small and without a full stop.
-        *flags: its flag, and other names of that flag.
+        *also: other names of its flag.
         default: its value if nobody says otherwise.
+        flag: its flag, if that is not the field's name: n_envs has --n-envs; None for none.
         **more: what else there is to say, see `Setting`.
     """
-    return cast(T, Setting(text, flags, default, **more))
+    return cast(T, Setting(text, () if flag is None else (flag, *also), default, **more))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(setting,))
@@ -248,7 +249,8 @@ def settings(cls: type[T]) -> type[T]:
     for name, hint in cls.__annotations__.items():
         found = vars(cls).get(name)
         if isinstance(found, Setting):
-            fields[name] = dataclasses.replace(found, name=name, hint=hint)
+            flags = tuple(flag or f"--{name.replace('_', '-')}" for flag in found.flags)
+            fields[name] = dataclasses.replace(found, flags=flags, name=name, hint=hint)
             cls.__annotations__[name] = Annotated[hint, fields[name]]
             setattr(cls, name, found.default)
         elif not dataclasses.is_dataclass(hint):

@@ -25,35 +25,25 @@ class TrainConfig:
     """How one workflow is trained; the defaults are the preset `parallel200`."""
 
     n_envs: int = setting(
-        "environments played in parallel",
-        "--n-envs",
-        default=200,
-        basic=True,
-        within=(1, MAX_ENVS),
+        "environments played in parallel", default=200, basic=True, within=(1, MAX_ENVS)
     )
     update_steps: int | None = setting(
         "transitions per update, all environments together; at least n_envs",
-        "--update-steps",
         default=None,
         within=(1, _MOST),
         unset="whole episodes of each",
     )
     update_episodes: int = setting(
         "episodes per environment of an update, where update_steps does not say otherwise",
-        "--update-episodes",
         default=1,
         within=(1, _MOST),
     )
     max_episodes: int = setting(
-        "episodes per environment at most",
-        "--max-episodes",
-        default=50,
-        basic=True,
-        within=(1, _MOST),
+        "episodes per environment at most", default=50, basic=True, within=(1, _MOST)
     )
     min_updates: int = setting(
         "updates before compliance may end a training, at most max_episodes",
-        *("--min-updates", "--min-episodes"),
+        "--min-episodes",
         default=_MIN_UPDATES,
         basic=True,
         within=(1, _MOST),
@@ -61,31 +51,26 @@ class TrainConfig:
     )
     compliance_threshold: float = setting(
         "mean compliance of an update's episodes that ends a training, 0 to 1",
-        "--compliance-threshold",
         default=0.95,
         within=(0, 1),
     )
     compliance_view: ViewName = setting(
         "by which view compliance is trained and judged",
-        "--compliance-view",
         default="observed",
         meanings={"observed": "what Blue saw", "true": "the truth"},
     )
     alignment: AlignmentName = setting(
         "weight of compliance in the reward",
-        "--alignment",
         default="adaptive",
         meanings={"adaptive": "just keeps the threshold"},
     )
     alignment_lambda: float = setting(
         "that weight, in reward per episode; with adaptive its start",
-        "--alignment-lambda",
         default=30.0,
         within=(0, None),
     )
     stop_at: StopName = setting(
         "when a training ends",
-        "--stop-at",
         default="compliance",
         called="stop rule",
         meanings={
@@ -94,15 +79,11 @@ class TrainConfig:
         },
     )
     replay_rollouts: int = setting(
-        "earlier rollouts kept in each update's batch",
-        "--replay-rollouts",
-        default=0,
-        within=(0, 1_000),
+        "earlier rollouts kept in each update's batch", default=0, within=(0, 1_000)
     )
     units: str | Groups = setting(
         "what a workflow orders: types (the five kinds), hosts, subnets, any (to train on: drawn "
         "for each episode), or a TOML file of groups of hosts",
-        "--units",
         default="types",
         read=read_groups,
         basic=True,
@@ -111,7 +92,6 @@ class TrainConfig:
     require: tuple[str, ...] = setting(
         'units that must come before others, such as "op_server > user"; may be given several '
         "times",
-        "--require",
         default=(),
         metavar="UNIT>UNIT",
         unset="nothing",
@@ -120,14 +100,12 @@ class TrainConfig:
     removal_bonus: float = setting(
         "reward at the beginning for a Remove that ends a session of Red's; it falls to 0 over "
         "the first half of the training",
-        "--removal-bonus",
         default=0.0,
         within=(0, None),
     )
-    conditioned: bool = setting("whether the policy is shown the order", default=True)
+    conditioned: bool = setting("whether the policy is shown the order", flag=None, default=True)
     order_encoding: OrderEncodingName | None = setting(
         "how the policy is shown the order",
-        "--order-encoding",
         default=None,
         unset="onehot with the units types, else ranks+due",
         meanings={
@@ -139,7 +117,6 @@ class TrainConfig:
     )
     follow: FollowName = setting(
         "what makes a policy comply",
-        "--follow",
         default="learned",
         meanings={
             "learned": "the reward alone",
@@ -148,14 +125,12 @@ class TrainConfig:
     )
     hidden: tuple[int, ...] = setting(
         "units of the hidden layers, e.g. 64,64",
-        "--hidden",
         default=(64, 64),
         within=(1, 65_536),
         called="units of a hidden layer",
     )
     action_space: ActionSpaceName = setting(
         "what the policy chooses from",
-        "--action-space",
         default="all",
         meanings={
             "all": "the 145 actions",
@@ -165,7 +140,6 @@ class TrainConfig:
     )
     snapshot_every: int = setting(
         "updates after which the policy is kept each time; 0: only the best and the last",
-        "--snapshot-every",
         default=0,
         within=(0, _MOST),
     )
