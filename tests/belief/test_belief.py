@@ -169,21 +169,6 @@ def test_some_environments_begin_anew_and_the_others_go_on() -> None:
     assert_equal(copies(belief), copies(Belief(2)))
 
 
-def test_environments_that_end_begin_anew() -> None:
-    env = workflow_rl.Cage2VectorEnv(4, red_agent="mixed", episode_length=7, seed=2)
-    env.reset()
-    rng = np.random.default_rng(0)
-    belief, fresh = Belief(4), Belief(4)
-    for _ in range(20):
-        actions = rng.integers(0, 145, 4)
-        observation, _, _, truncated, infos = env.step(actions)
-        belief.update(observation, actions, ended=truncated)
-        if truncated.all():
-            assert_equal(copies(belief), copies(fresh))
-        truth = infos["red_access"][..., None].astype(np.int64)
-        assert np.take_along_axis(belief.access, truth, axis=2).min() > 0
-
-
 @pytest.mark.compiled
 def test_a_history_that_is_explained_anew_is_that_of_its_own_episode() -> None:
     game: dict[str, Any] = {"red_agent": "meander", "green_agent": "active"}
@@ -324,7 +309,7 @@ def test_cardiff_observations_are_read_by_their_own_rule() -> None:
     )
 
 
-def test_episodes_of_different_ages_go_on_from_what_was_saved() -> None:
+def test_episodes_that_end_begin_anew_and_others_go_on_from_what_was_saved() -> None:
     lengths = (17, 25)
     batches = [Batch(20, GameConfig(red_agent="mixed", episode_length=n)) for n in lengths]
     for batch in batches:
@@ -338,6 +323,8 @@ def test_episodes_of_different_ages_go_on_from_what_was_saved() -> None:
         shown = np.concatenate([batch.observation for batch in batches])
         ended = np.concatenate([batch.out.truncated for batch in batches])
         belief.update(shown, actions, ended=ended)
+        for rows, fresh in zip(copies(belief), copies(Belief()), strict=True):
+            assert (rows[ended] == fresh).all()
         if step == 29:  # 13 and 5 steps since the last beginning
             other.load(belief.saved())
             assert_equal(copies(belief), copies(other))
