@@ -15,14 +15,17 @@ from workflow_rl.runs.trials import SearchOutcome
 SHORT = tiny(n_workflows=1, n_envs=2, max_episodes=1, base_updates=1, polish_updates=1)
 
 
-class Clock:
-    """A clock that only goes when told to."""
+class Told:
+    """The report of a run whose clock only goes when told to, and what it complains of."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: Path) -> None:
         self.now = 1_000.0
+        self.said: list[str] = []
+        self.report = LiveReport(run, self.said.append, every=30.0, clock=lambda: self.now)
 
-    def __call__(self) -> float:
-        return self.now
+    def after(self, seconds: float) -> None:
+        self.now += seconds
+        self.report.refresh()
 
 
 @pytest.fixture
@@ -30,63 +33,37 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "run")
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def test_the_report_is_written_at_most_every_so_often(run: Path) -> None:
+    told, file = Told(run), run / "report.html"
+    for seconds, is_written in ((0, False), (31, True), *[(5, False)] * 5, (6, True)):
+        told.after(seconds)
+        assert file.exists() == is_written
+        file.unlink(missing_ok=True)
 
 
-def live_report(run: Path, clock: Clock, said: list[str]) -> LiveReport:
-    return LiveReport(run, said.append, every=30.0, clock=clock)
-
-
-def test_the_report_is_written_at_most_every_so_often(run: Path, clock: Clock) -> None:
-    report = live_report(run, clock, [])
-    file = run / "report.html"
-    report.refresh()
-    assert not file.exists()
-    clock.now += 31
-    report.refresh()
-    assert file.exists()
-    file.unlink()
-    for _ in range(5):
-        clock.now += 5
-        report.refresh()
-    assert not file.exists()
-    clock.now += 6
-    report.refresh()
-    assert file.exists()
-
-
-def test_a_slow_report_is_written_less_often(
-    run: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written = []
+def test_a_slow_report_is_written_less_often(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, written = Told(run), []
 
     def slow(runs: list[Path], output: Path) -> None:
-        clock.now += 10  # on some disk far away
-        written.append(clock.now)
+        told.now += 10  # on some disk far away
+        written.append(told.now)
 
     monkeypatch.setattr(live, "write_report", slow)
-    report = live_report(run, clock, [])
     for _ in range(3_000):
-        clock.now += 1
-        report.refresh()
+        told.after(1)
     assert 10 * len(written) <= 0.025 * 3_000 + 10
 
 
-def test_a_report_that_cannot_be_written_is_told_once_and_stops_nothing(
-    run: Path, clock: Clock
-) -> None:
+def test_a_report_that_cannot_be_written_is_told_once_and_stops_nothing(run: Path) -> None:
     (run / "report.html").mkdir()  # a folder in the way
     (run / "report.html" / "file").touch()
-    said: list[str] = []
-    report = live_report(run, clock, said)
+    told = Told(run)
     for _ in range(4):
-        clock.now += 100_000
-        report.refresh()
+        told.after(100_000)
+    said = told.said
     assert len(said) == 1
     assert said[0].startswith("the report could not be written: ")
-    assert report.conclude() == []
+    assert told.report.conclude() == []
     assert len(said) == 3  # at the end once more, and of the replay: there is no policy
     assert said[1].startswith("the replay could not be written: ")
     assert list(run.glob(".*.tmp")) == []

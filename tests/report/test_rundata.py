@@ -90,34 +90,27 @@ def test_a_file_cut_off_anywhere_never_stops_the_reading(tmp_path: Path) -> None
     assert read_run(run).problems == ()
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        None,
-        {},
-        {"trial": 3},
-        trial(2, NUM_ORDERS, None),
-        trial(2, -1, None),
-        trial(2, 5, -3.0, top=[[400, 1.0]]),
-    ],
-)
-def test_a_trial_that_cannot_be_is_counted_and_left_out(tmp_path: Path, entry: Any) -> None:
-    run = read_run(write_run(tmp_path / "run", [*TRIALS, entry], ROWS, policy=POLICY))
-    assert [t.order for t in run.trials] == [7, 30]
-    assert run.problems == ("trials.json: 1 of its entries cannot be read and are left out.",)
+CANNOT_BE = [
+    *(None, {}, {"trial": 3}, trial(2, NUM_ORDERS, None), trial(2, -1, None)),
+    trial(2, 5, -3.0, top=[[400, 1.0]]),
+]
+NOT_ITS_OWN = [  # of its folder
+    trial(2, 5, math.inf),
+    trial(2, 5, -3.0, compliance=7.0),
+    trial(2, 5, None) | {"outcome": outcome(6, 0)},
+]
 
 
 @pytest.mark.parametrize(
-    "given", [trial(2, 5, math.inf), trial(2, 5, -3.0, compliance=7.0), {"outcome": outcome(6, 0)}]
+    ("entry", "said"),
+    [(entry, "1 of its entries cannot be read and are left out.") for entry in CANNOT_BE]
+    + [(entry, "This trial is left out.") for entry in NOT_ITS_OWN],
 )
-def test_a_trial_whose_folder_is_not_its_own_is_named_and_left_out(
-    tmp_path: Path, given: Any
-) -> None:
-    entry = trial(2, 5, None) | given
+def test_a_trial_that_cannot_be_is_told_and_left_out(tmp_path: Path, entry: Any, said: str) -> None:
     run = read_run(write_run(tmp_path / "run", [*TRIALS, entry], ROWS, policy=POLICY))
     assert [t.order for t in run.trials] == [7, 30]
     (problem,) = run.problems
-    assert problem.endswith("This trial is left out.")
+    assert problem.endswith(said)
 
 
 def test_the_trainings_own_logs_stand_in_for_the_run_s(tmp_path: Path) -> None:
@@ -134,17 +127,14 @@ def test_the_trainings_own_logs_stand_in_for_the_run_s(tmp_path: Path) -> None:
     assert "own logs are shown instead" in read.problems[0]
 
 
-def test_a_log_that_is_no_text_is_as_good_as_none(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", TRIALS, ROWS, policy=POLICY)
+def test_a_log_that_is_no_text_is_as_good_as_none_and_other_columns_leave_gaps(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path / "run", TRIALS, policy=POLICY)
     (run / "training_log.csv").write_bytes(b"training,update\n\xff\xfe,1\n")
     read = read_run(run)
-    assert read.curves == ()
+    assert (read.curves, len(read.trials)) == ((), len(TRIALS))
     assert read.problems == ("There is no training_log.csv: no update has been made yet.",)
-    assert len(read.trials) == len(TRIALS)
-
-
-def test_a_log_of_other_columns_leaves_gaps(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", TRIALS, policy=POLICY)
     (run / "training_log.csv").write_text("training,update\nbase,1\nbase,2\n")
     (curve,) = read_run(run).curves
     assert curve.columns["update"].tolist() == [1, 2]
