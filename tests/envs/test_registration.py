@@ -60,13 +60,14 @@ def test_wrappers_learn_how_long_an_episode_is(name: str, length: int | None) ->
     assert timed.observation_space.shape == (53,)
 
 
-def test_a_time_limit_of_ones_own_is_told_instead() -> None:
+def test_a_time_limit_of_ones_own_wins() -> None:
     env = gymnasium.make(ENV_ID, max_episode_steps=7)
     assert gymnasium.wrappers.TimeAwareObservation(env).max_timesteps == 7
     assert steps_played(env) == 7
 
 
 def test_an_environment_is_made_again_from_its_spec() -> None:
+    assert workflow_rl.Cage2Env().spec is None  # made without a name
     spec = gymnasium.make(ENV_ID, episode_length=30, red_agent="meander").spec
     assert spec is not None
     assert steps_played(gymnasium.make(spec)) == 30
@@ -84,10 +85,6 @@ def test_a_vector_environment_takes_gymnasiums_name_of_the_length() -> None:
     ):
         env: Any = gymnasium.make_vec(ENV_ID, num_envs=2, **settings)
         assert env.config.episode_length == length
-
-
-def test_an_environment_made_without_a_name_has_no_spec() -> None:
-    assert workflow_rl.Cage2Env().spec is None
 
 
 def test_gymnasium_finds_a_name_that_says_where_it_is_from() -> None:

@@ -3,7 +3,7 @@ from workflow_rl.scenario.actions import parse_action
 from workflow_rl.scenario.tables import HOST_NAMES
 
 
-def test_a_frame_shows_blues_table_beside_the_truth() -> None:
+def test_a_frame_shows_blues_table_and_the_truth() -> None:
     env = Cage2Env(red_agent="bline", render_mode="ansi")
     env.reset(seed=1)
     env.step(parse_action("DecoyFemitter Enterprise1"))

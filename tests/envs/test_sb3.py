@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -95,15 +93,3 @@ def test_ppo_trains_on_it_for_a_few_thousand_steps() -> None:
     assert not (model.policy.state_dict()["action_net.weight"] == before).all()
     assert len(model.ep_info_buffer) > 0
     assert all(-1600 < episode["r"] <= 0 for episode in model.ep_info_buffer)
-
-
-def test_without_sb3_the_message_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['stable_baselines3'] = None\n"
-        "try:\n    import workflow_rl.envs.sb3\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert "pip install '.[sb3]'" in result.stdout

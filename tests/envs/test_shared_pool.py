@@ -41,7 +41,7 @@ def trouble(what: int, *envs: int) -> Any:
 
 
 def anew(seed: int, restarts: int, *envs: int) -> list[int]:
-    """What environments show first after so many deaths of their workers."""
+    """What environments show first after `restarts` deaths of their workers."""
     seeds = env_seeds(seed, N)
     return [derived_seed(seeds[k], k, restarts) % 1_000 for k in envs]
 
@@ -120,7 +120,7 @@ def test_the_other_environments_go_on_while_a_replacement_starts() -> None:
         assert seen.count(1) > 20
         assert marks == {1: False, 2: True}
         env.recv()
-        env.send(np.zeros(1, np.int64), [3])  # it ran beside 2 and has not been told yet
+        env.send(np.zeros(1, np.int64), [3])  # of the same worker; its row is not marked yet
         _, _, _, truncated, infos = env.recv()
         assert (infos["env_ids"].tolist(), infos["restarted"].tolist()) == ([3], [True])
         assert truncated.all()
@@ -208,7 +208,7 @@ def test_many_exceptions_at_once_are_one_error() -> None:
 
 
 @pytest.mark.parametrize("when", ["made", "reset", "called"])
-def test_exceptions_outside_of_steps_are_told_likewise(when: str) -> None:
+def test_exceptions_outside_of_steps_are_reported_likewise(when: str) -> None:
     def use() -> None:
         env_fns: list[Any] = [Troubled, partial(Troubled, **{when: RAISE}), Troubled]
         with SharedMemoryVectorEnv(env_fns, 2) as env:
@@ -284,7 +284,7 @@ if __name__ == "__main__":
 
 @contextmanager
 def program(start_method: str, action: int) -> Iterator[tuple[Any, list[int]]]:
-    """Runs a program of its own that steps for ever; gives it and its workers' process ids."""
+    """Runs a program of its own that steps without end; gives it and its workers' process ids."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, start_method, str(action)],
         stdout=subprocess.PIPE,

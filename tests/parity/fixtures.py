@@ -1,4 +1,4 @@
-"""The recordings beside the tests, and small changes to them."""
+"""The stored recordings, and small changes to them."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the recordings beside the tests show, stated without those they were selected from."""
+"""What the stored recordings show."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""The simulator beside the real CybORG, played as one watches."""
+"""The simulator compared with the real CybORG, played live."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The recorder on the real CybORG, beside recordings that others have made of it."""
+"""The recorder on the real CybORG, compared with recordings made elsewhere."""
 
 import random
 import sys

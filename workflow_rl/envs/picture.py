@@ -194,7 +194,7 @@ def _write(
 
 
 def _frame(image: Image, place: _Place, colour: Colour, inset: int, width: int = _FRAME) -> None:
-    """Draws a box's frame, so many pixels inside its edge."""
+    """Draws a box's frame, `inset` pixels inside its edge."""
     box = image[place.top + inset : place.bottom - inset, place.left + inset : place.right - inset]
     box[:width] = box[-width:] = colour
     box[:, :width] = box[:, -width:] = colour

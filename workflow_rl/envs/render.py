@@ -1,4 +1,4 @@
-"""One moment of an episode as text: the last step, Blue's table, and beside it the truth."""
+"""One moment of an episode as text: the last step, Blue's table and the true state."""
 
 import io
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -71,7 +71,7 @@ def _cell(word: str) -> "Text":
 
 
 class HostView(NamedTuple):
-    """One host at one moment: what is true of it and what Blue makes of it."""
+    """One host at one moment: its true state, and Blue's table of it."""
 
     access: Access  # of Red, in truth
     mark: Mark

@@ -74,9 +74,9 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
                 {"red_access": (13, np.int8)}; None takes the numbers and arrays that the first
                 reset gives. Other infos stay in the worker.
             start_method: fork, spawn or forkserver; None is multiprocessing's default.
-            timeout: seconds that a step or a reset may take; None waits for ever.
+            timeout: seconds that a step or a reset may take; None: no limit.
             start_timeout: seconds in which a worker must have made its environments.
-            max_restarts: so many dead workers are replaced; the next one is an error.
+            max_restarts: how many dead workers are replaced; the next one is an error.
             copy: False returns the shared arrays themselves, overwritten by the next step.
 
         Raises:
@@ -202,7 +202,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
 
         Raises:
             NotResetError: there was no `reset` yet, or none since an environment failed.
-            InvalidInputError: the actions or the environments are not allowed; nothing was begun.
+            InvalidInputError: the actions or the environments are not allowed; nothing was sent.
         """
         pool = self._open()
         if not self._was_reset:
@@ -220,7 +220,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         """Returns the results of finished steps, after waiting for some of them.
 
         Args:
-            min_envs: at least so many of those under way.
+            min_envs: how many to wait for, of those under way.
 
         Returns:
             Observations, rewards, terminated, truncated, infos: rows of `infos["env_ids"]`.
@@ -291,7 +291,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         return self._pool
 
     def _wait(self, count: int) -> None:
-        """Waits until so many environments have finished; raises if one of them failed."""
+        """Waits until `count` environments have finished; raises if one of them failed."""
         self._pool.wait(count)
         try:
             self._pool.raise_failure()

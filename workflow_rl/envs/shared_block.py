@@ -117,7 +117,7 @@ def fields_of(
     action: Space[Any],
     infos: Sequence[Field],
 ) -> list[Field]:
-    """Returns the arrays of a block for so many environments with these spaces and infos."""
+    """Returns the arrays of a block for environments with these spaces and infos."""
 
     def per_env(name: str, dtype: Any, shape: tuple[int, ...] = ()) -> Field:
         return Field(name, (num_envs, *shape), np.dtype(dtype))

@@ -129,7 +129,7 @@ class WorkerPool:
             self._wake(np.flatnonzero(np.bincount(self._worker_of[rows])).tolist())
 
     def wait(self, count: int) -> None:
-        """Waits until so many environments have finished.
+        """Waits until `count` environments have finished.
 
         Raises:
             EnvironmentTimeoutError: they have not within the timeout.

@@ -146,7 +146,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
 
     @abstractmethod
     def _info(self) -> Info:
-        """Returns what is told after a reset and a step."""
+        """Returns the info of the present moment."""
 
     @abstractmethod
     def _rendered(self) -> Any:
@@ -167,7 +167,7 @@ class Cage2Env(SingleEnv):
     `workflow_rl/Cage2Competition-v0`.
 
     `info` of every step (and, but for the rewards, of `reset`):
-        env_reward: the environment's own reward, whatever a wrapper makes of it.
+        env_reward: the environment's own reward, also under wrappers that change it.
         reward_tenths: (3,) its parts in tenths: confidentiality, availability, action cost.
         red_access: (13,) Red's true access now: 0 none, 1 user, 2 privileged.
         action_mask: (145,) False for a decoy that would be refused now.

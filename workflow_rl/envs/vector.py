@@ -26,7 +26,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
     `infos["final_obs"]` holds the last one of the episode that ended.
 
     `infos` of every step (and, but for the rewards, of `reset`):
-        env_reward: (n,) the environment's own reward, whatever a wrapper makes of it.
+        env_reward: (n,) the environment's own reward, also under wrappers that change it.
         reward_tenths: (n, 3) its parts in tenths: confidentiality, availability, action cost.
         red_access: (n, 13) Red's true access now: 0 none, 1 user, 2 privileged.
         action_mask: (n, 145) False for a decoy that would be refused now.
