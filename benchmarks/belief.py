@@ -7,17 +7,17 @@ python -m benchmarks.belief --blue greedy ppo --red-agent meander --green-agent 
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.calibration import Forecasts, brier_of_groups
 from benchmarks.measure import Benchmark, Row, Work, number
 from workflow_rl.agents.named import make_agent
 from workflow_rl.belief.belief import Belief
 from workflow_rl.config import MAX_SEED, MIXED, RED_AGENTS, GameConfig
 from workflow_rl.envs.spaces import derived_seed
+from workflow_rl.estimates import Estimate
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.observe import CHALLENGE_SIZE
@@ -26,6 +26,91 @@ from workflow_rl.sim.state import Access, Mark
 TIMED_ENVS: Final = 256
 TIMED_PARTICLES: Final = (100, 1_000)
 _OTHERS: Final = np.arange(NUM_HOSTS) != USER0  # Red holds User0 in every game
+_CERTAIN: Final = 1e-9  # a probability this near to 0 or 1 is none any more
+_BINS: Final = {  # by label, up to what; sure of no, unsure in steps, sure of yes
+    "0": _CERTAIN,
+    "to 0.1": 0.1,
+    "0.1 to 0.3": 0.3,
+    "0.3 to 0.5": 0.5,
+    "0.5 to 0.7": 0.7,
+    "0.7 to 0.9": 0.9,
+    "above 0.9": 1 - _CERTAIN,
+    "1": np.inf,
+}
+_LABELS, _UP_TO = list(_BINS), np.array(list(_BINS.values()))
+
+
+class Forecasts:
+    """Forecasts of whether something is so, gathered step by step over games side by side."""
+
+    def __init__(self, games: int) -> None:
+        """Begins without any."""
+        self._games = games
+        self._totals = np.zeros((3, games, len(_UP_TO)))  # forecasts, their sum, came true
+        self._squares = 0.0
+
+    def add(self, forecast: NDArray[np.float64], outcome: NDArray[np.bool_]) -> None:
+        """Takes in (games, ...) probabilities and what was true."""
+        forecast = np.asarray(forecast, np.float64).reshape(self._games, -1)
+        outcome = outcome.reshape(self._games, -1)
+        self._squares += float(((forecast - outcome) ** 2).sum())
+        bins = len(_UP_TO)
+        where = np.searchsorted(_UP_TO, forecast) + bins * np.arange(self._games)[:, None]
+        for total, weights in zip(
+            self._totals, (np.ones_like(forecast), forecast, outcome), strict=True
+        ):
+            total += np.bincount(where.ravel(), weights.ravel(), total.size).reshape(total.shape)
+
+    @classmethod
+    def together(cls, several: Sequence["Forecasts"]) -> Self:
+        """Returns the forecasts of all their games."""
+        whole = cls(sum(one._games for one in several))
+        whole._totals = np.concatenate([one._totals for one in several], axis=1)
+        whole._squares = sum(one._squares for one in several)
+        return whole
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self._totals[0].sum())
+
+    @property
+    def brier(self) -> float:
+        """The mean squared difference from what was true: 0 is perfect, 0.25 a coin."""
+        return self._squares / self.count
+
+    def rows(self) -> list[Row]:
+        """Returns what came of the forecasts, by their size: the rows of a table.
+
+        The steps of a game depend on each other, so the interval takes a game as one observation.
+        """
+        rows: list[Row] = []
+        for i in np.flatnonzero(self._totals[0].any(axis=0)):
+            count, probability, yes = self._totals[:, :, i]
+            number = float(count.sum())
+            rate = float(yes.sum()) / number
+            error = float(np.sqrt(((yes - rate * count) ** 2).sum())) / number
+            rows.append(
+                {
+                    "probability": _LABELS[i],
+                    "forecasts": int(number),
+                    "mean": float(probability.sum()) / number,
+                    "came true": rate,
+                    "half-width": Estimate.from_error(rate, error).half_width,
+                }
+            )
+        return rows
+
+
+def brier_of_groups(groups: NDArray[np.integer[Any]], outcome: NDArray[np.bool_]) -> float:
+    """Returns the Brier score of forecasting, in each group, how often it was so in that group.
+
+    No forecast that knows only the group does better on these outcomes.
+    """
+    count = np.bincount(groups.ravel())
+    yes = np.bincount(groups.ravel(), outcome.ravel().astype(np.float64))
+    rate = yes / np.maximum(count, 1)
+    return float((count * rate * (1 - rate)).sum() / count.sum())
 
 
 @dataclass(frozen=True)

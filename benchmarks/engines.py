@@ -25,7 +25,7 @@ def measure(bench: Benchmark) -> None:
             engine: Training(job_of(replace(config, ppo=replace(config.ppo, engine=engine)), None))
             for engine in ("autograd", "fused")
         }
-        total = next(iter(trainings.values())).rule.max_updates
+        total = next(iter(trainings.values())).max_updates
         updates = min(bench.args.updates or total, total)
         for update in range(updates):
             for engine, training in trainings.items():

@@ -62,6 +62,17 @@ def best(several: Sequence[Rounds]) -> Rounds:
     return max(several, key=lambda one: one.median)
 
 
+def counted(do: Callable[[], object], steps: int = 1) -> Work:
+    """Returns the work of doing something that counts as so many steps, warmed up."""
+
+    def work() -> int:
+        do()
+        return steps
+
+    work()
+    return work
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that answers a wrong flag with one sentence."""
 

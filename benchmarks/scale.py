@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.measure import Benchmark, Rounds, Row, Work, number
+from benchmarks.measure import Benchmark, Rounds, Row, Work, counted, number
 from workflow_rl.config import Execution, ExperimentConfig, GameConfig, SearchConfig, TrainConfig
 from workflow_rl.errors import MissingDependencyError, explain_missing
 from workflow_rl.estimates import Estimate
@@ -184,7 +184,7 @@ def measure_gp(bench: Benchmark) -> dict[int, float]:
         pending = TYPES.draw(np.random.default_rng([1, count]), count).tolist()
         orders, values = [o.order for o in types], [o.value for o in types]
         works = {
-            "fit": once(lambda o=orders, v=values: OrderGP(TYPES, o, v)),  # type: ignore[misc]
+            "fit": counted(lambda o=orders, v=values: OrderGP(TYPES, o, v)),  # type: ignore[misc]
             "pick": picking(TYPES, types, []),
             BESIDE: picking(TYPES, types, pending),
             "pick, orders of 12 hosts": picking(hosts, of_hosts, []),
@@ -197,21 +197,10 @@ def measure_gp(bench: Benchmark) -> dict[int, float]:
     return picks
 
 
-def once(do: Callable[[], object]) -> Work:
-    """Returns the work of doing something once, warmed up."""
-
-    def work() -> int:
-        do()
-        return 1
-
-    work()
-    return work
-
-
 def picking(orders: Orders, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Work:
     """Returns the work of one pick."""
     strategy = make_strategy(SearchConfig(), orders, threshold=0.95, seed=0)
-    return once(lambda: strategy.pick(seen, pending))
+    return counted(lambda: strategy.pick(seen, pending))
 
 
 def made_up(orders: Orders, count: int) -> list[TriedOrder]:

@@ -13,6 +13,7 @@ import copy
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from benchmarks.measure import Benchmark, Rounds, Row, Work, number
+from benchmarks.measure import Benchmark, Rounds, Row, Work, counted, number
 from benchmarks.sim import EPISODE_LENGTH, cyborg, game_keywords, simulator, slow_steps
 from workflow_rl.config import PPO_FORMS, GameConfig, PPOConfig, TrainConfig
 from workflow_rl.envs.cyborg_import import silence_gym
@@ -139,23 +140,17 @@ class Stage:
         def score() -> None:
             scorekeeper.score(rollout, training.weight.of(rollout.orders), _VIEW)
 
-        def counted(do: Callable[[], object], times: int = 1) -> Work:
-            def work() -> int:
-                do()
-                return times * rollout.transitions
-
-            work()
-            return work
-
         updates = 1 if self.form == MODERN else 5  # after which the weights are restored
-        return {
-            f"rollout, {self.name}": counted(lambda: self._collect(player, frozen)),
-            f"update, {self.name}": counted(update),
-            f"training, {self.name}": counted(train, updates),
-            f"simulate, {self.name}": counted(simulate),
-            f"judge, {self.name}": counted(judge),
-            f"score, {self.name}": counted(score),
+        works: dict[str, Callable[[], object]] = {
+            "rollout": lambda: self._collect(player, frozen),
+            "update": update,
+            "simulate": simulate,
+            "judge": judge,
+            "score": score,
         }
+        size = rollout.transitions
+        found = {f"{what}, {self.name}": counted(do, size) for what, do in works.items()}
+        return found | {f"training, {self.name}": counted(train, updates * size)}
 
     def row(self, rates: dict[str, Rounds]) -> Row:
         """Returns what an update at the stage is made of: time by phase, and arithmetic."""
@@ -211,13 +206,7 @@ def sgemm_peak() -> Work:
     """Returns the product of large matrices, about this machine's peak, counted in FLOP."""
     a, b = torch.rand(2, _PEAK_SIZE, _PEAK_SIZE)
     out = torch.empty_like(a)
-
-    def work() -> int:
-        torch.mm(a, b, out=out)
-        return 2 * _PEAK_SIZE**3
-
-    work()
-    return work
+    return counted(lambda: torch.mm(a, b, out=out), 2 * _PEAK_SIZE**3)
 
 
 def sb3_ppo(form: Form, num_envs: int, game: GameConfig) -> Work:
@@ -259,13 +248,8 @@ def sb3_ppo(form: Form, num_envs: int, game: GameConfig) -> Work:
         device="cpu",
     )
     model.set_logger(Logger(folder=None, output_formats=[]))  # it would leave a folder behind
-
-    def work() -> int:
-        model.learn(transitions, log_interval=None, reset_num_timesteps=False)
-        return transitions
-
-    work()
-    return work
+    learn = partial(model.learn, transitions, log_interval=None, reset_num_timesteps=False)
+    return counted(learn, transitions)
 
 
 def _sb3_env(num_envs: int, game: GameConfig) -> Any:

@@ -31,6 +31,7 @@ TOYS = (
     f"train {SHORT} --settle 2 --n-envs 4 --observation memory",
     f"vector {SHORT} --envs 3 --contenders single sync gym-pipes",
     pytest.param(f"vector {SHORT} --envs 3 --process-limit 2", marks=pytest.mark.slow),
+    pytest.param("engines --updates 1", marks=pytest.mark.slow),
     f"belief {SHORT} --games 20 --episode-length 20 --blue random greedy",
     "soak --minutes 0.02 --n-envs 5",
     f"{SCALE} --executors processes --nodes 0",

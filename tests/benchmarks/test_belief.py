@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.calibration import Forecasts, brier_of_groups
+from benchmarks.belief import Forecasts, brier_of_groups
 
 
 def forecasts(*games: list[tuple[float, bool]]) -> Forecasts:
