@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refused import refused
 from tests.runs.work import job, outcome
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import save_arrays, write_atomically
 from workflow_rl.runs.folder import CsvLog, EpisodeLog, TrainingFolder
 from workflow_rl.train.episodes import Episodes
@@ -140,16 +140,13 @@ def test_the_result_of_a_training_is_read_as_it_was_written(tmp_path: Path) -> N
 
 def test_the_result_of_another_training_or_version_is_refused(tmp_path: Path) -> None:
     folder = TrainingFolder(tmp_path / "one")
-    with pytest.raises(InvalidInputError, match="there is no file"):
-        folder.load_result()
+    refused("there is no file", folder.load_result)
     folder.save_result(job(4), outcome(4, -3.5), {})
-    with pytest.raises(InvalidInputError, match="another configuration"):
-        folder.load_result(job(5))
+    refused("another configuration", folder.load_result, job(5))
     given = outcome(4, -3.5).as_json()
     del given["updates"]
     save_arrays(folder.result, "training result", {}, {"outcome": given})
-    with pytest.raises(InvalidInputError, match="is not a result of this version"):
-        folder.load_result()
+    refused("is not a result of this version", folder.load_result)
 
 
 def test_what_a_training_left_elsewhere_is_put_here_with_the_result_last(

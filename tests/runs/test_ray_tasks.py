@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.refused import refused
 from tests.runs.toys import Toy, Writer
 from tests.runs.work import assert_same_folder, expected, task
 from workflow_rl import __version__
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Begun
 
@@ -67,5 +67,5 @@ def test_what_is_installed_is_told_apart_by_what_results_depend_on() -> None:
 
 
 def test_a_node_with_something_else_does_no_training(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"the node .* has workflow-rl"):
-        list(run_remotely(task(tmp_path, 3), installed() | {"workflow-rl": "9"}))
+    messages = run_remotely(task(tmp_path, 3), installed() | {"workflow-rl": "9"})
+    refused(r"the node .* has workflow-rl", list, messages)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import workflow_rl
+from tests.refused import refused
 from tests.runs.toy import tiny
 from workflow_rl import __version__
 from workflow_rl.config import BackendConfig, Execution, ExperimentConfig
@@ -163,10 +164,9 @@ def test_a_run_of_another_version_or_with_a_wrong_setting_is_refused(
 @pytest.mark.parametrize("parent", ["/proc/logs", "/dev/null/logs", None])
 def test_where_nothing_can_be_written_no_run_begins(tmp_path: Path, parent: str | None) -> None:
     (tmp_path / "logs").write_text("mine")
-    with pytest.raises(InvalidInputError, match="no run directory can be made in"):
-        RunDirectory.create(Path(parent or tmp_path / "logs"), tiny(), [])
-    with pytest.raises(InvalidInputError, match="no run directory can be made at"):
-        RunDirectory.create(tmp_path, tiny(), [], name="logs")
+    create, folder = RunDirectory.create, Path(parent or tmp_path / "logs")
+    refused("no run directory can be made in", create, folder, tiny(), [])
+    refused("no run directory can be made at", create, tmp_path, tiny(), [], name="logs")
     assert (tmp_path / "logs").read_text() == "mine"
 
 
@@ -232,8 +232,7 @@ def test_a_resumed_run_has_its_own_configuration(tmp_path: Path) -> None:
         assert directory.config == tiny(parallel_workflows=3)
         assert isinstance(pool, ProcessPool)
         assert pool.capacity == 3
-        with pytest.raises(InvalidInputError, match="in use by a live process"):
-            RunDirectory.open(made.path)
+        refused("in use by a live process", RunDirectory.open, made.path)
     assert list(tmp_path.iterdir()) == [made.path]
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.faults import Crash, failing_disk
+from tests.refused import refused
 from tests.runs.toy import csv_rows, episode_rows, the_run, tiny, without_costs
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.selection import (
     DRAWN_ORDERS,
     SELECTION_SEED,
@@ -152,8 +152,7 @@ def test_damage_is_one_sentence(name: str, content: str | None, said: str, tmp_p
     (path / name).write_text(json.dumps(noted) if content is None else content)
     if name.endswith("updates.csv"):
         (path / "summary.json").unlink()  # else nobody looks at the logs
-    with pytest.raises(InvalidInputError, match=said):
-        resumed(path)
+    refused(said, resumed, path)
 
 
 @pytest.mark.parametrize(

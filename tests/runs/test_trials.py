@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.evaluation.scores import scored
+from tests.refused import refused
 from tests.runs.work import job, outcome
 from workflow_rl.config import RED_AGENTS, GameConfig
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.trials import (
@@ -134,8 +134,7 @@ def test_a_folder_that_is_not_the_trial_s_is_refused(
 ) -> None:
     file_of(tmp_path, trial(0))
     trained(tmp_path, 0, **wrong)
-    with pytest.raises(InvalidInputError, match=said):
-        TrialFile(tmp_path, TYPES)
+    refused(said, TrialFile, tmp_path, TYPES)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +142,7 @@ def test_a_folder_that_is_not_the_trial_s_is_refused(
 )
 def test_what_is_no_list_of_trials_is_said_to_be_damaged(tmp_path: Path, entries: Any) -> None:
     (tmp_path / "trials.json").write_text(json.dumps(entries))
-    with pytest.raises(InvalidInputError, match=r"trials\.json is damaged"):
-        TrialFile(tmp_path, TYPES)
+    refused(r"trials\.json is damaged", TrialFile, tmp_path, TYPES)
 
 
 # --- what they sum up to
@@ -189,5 +187,4 @@ def test_the_scores_of_the_policy_that_is_handed_over_are_read_as_they_were_writ
     assert given.result(GameConfig()) == scores[0].deterministic
     for text in ("", "{}", '{"seconds": null}'):
         (tmp_path / "scores.json").write_text(text)
-        with pytest.raises(InvalidInputError, match=r"scores\.json is damaged"):
-            HandedOver.load(tmp_path)
+        refused(r"scores\.json is damaged", HandedOver.load, tmp_path)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.refused import refused
 from tests.train.toys import (
     JOBS,
     MODERN,
@@ -28,7 +29,6 @@ from workflow_rl.config import (
     PresetName,
     TrainConfig,
 )
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.train.job import COMPLIANT, OUT_OF_BUDGET, TrainJob
 from workflow_rl.train.loop import Training, removal_bonus
 
@@ -244,8 +244,7 @@ def test_a_training_starts_from_the_base_it_is_given() -> None:
 @pytest.mark.parametrize("over", [{"hidden": (16, 8)}, {"hidden": (16,)}, {"conditioned": False}])
 def test_a_base_of_another_shape_is_refused(over: dict[str, Any]) -> None:
     base = final(Training(job(**over)))
-    with pytest.raises(InvalidInputError, match="another shape"):
-        Training(job(base=base))
+    refused("another shape", Training, job(base=base))
 
 
 def test_replayed_rollouts_enlarge_the_batch() -> None:
