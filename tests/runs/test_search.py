@@ -61,8 +61,9 @@ class Given:
         return Decision(self.orders[len(seen) + len(pending)], "given")
 
 
-ONE_BY_ONE = [([], []), ([0], []), ([0, 1], []), ([0, 1, 2], [])]
-FIRST_THREE = [([], []), ([], [0]), ([], [0, 1])]
+Asked = list[tuple[list[int], list[int]]]  # trials that are done, and those under way
+ONE_BY_ONE: Asked = [([], []), ([0], []), ([0, 1], []), ([0, 1, 2], [])]
+FIRST_THREE: Asked = [([], []), ([], [0]), ([], [0, 1])]
 SIDE_BY_SIDE = [*FIRST_THREE, ([0], [1, 2]), ([0, 1], [2, 3]), ([0, 1, 2], [3, 4])]
 AS_THEY_ARRIVE = [*FIRST_THREE, ([1], [0, 2]), ([1, 2], [0, 3]), ([1, 2, 3], [0, 4])]
 
@@ -78,7 +79,7 @@ AS_THEY_ARRIVE = [*FIRST_THREE, ([1], [0, 2]), ([1, 2], [0, 3]), ([1, 2, 3], [0,
     ids=["one by one", "side by side", "as they arrive", "failed: pending for ever"],
 )
 def test_a_strategy_is_told_of_every_result_and_of_what_is_under_way(
-    tmp_path: Path, pool: Valued, asked: list[tuple[list[int], list[int]]], arrived: list[int]
+    tmp_path: Path, pool: Valued, asked: Asked, arrived: list[int]
 ) -> None:
     recorder = Recorder()
     with opened(tmp_path, settings(len(asked)), pool, recorder) as search:
