@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 import workflow_rl
+from tests.evaluation.scores import scored
 from tests.playbook.cacao_rules import broken_rules
 from tests.playbook.runs import finished, mixed, trained
 from tests.report.runs import trial, write_run
+from workflow_rl.config import RED_AGENTS, ExperimentConfig, TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.playbook.handout import handout_of
 from workflow_rl.playbook.plan import formatted
 from workflow_rl.playbook.reading import read_playbook
 from workflow_rl.playbook.writing import runbook, write_playbook
+from workflow_rl.runs.trials import HandedOver
 from workflow_rl.workflow.orders import TYPES
 
 ORDER = "enterprise > op_server > user > op_host > defender"
@@ -155,3 +158,15 @@ def test_a_training_of_one_workflow_has_a_runbook_that_claims_no_search(tmp_path
     assert "Too few trials have ended" in text
     assert "The order was trained for against bline" in text
     assert "(mean of the last 12 training episodes, 95 % interval" in text
+
+
+def test_units_of_several_prices_and_a_policy_below_the_threshold_are_told(tmp_path: Path) -> None:
+    units = {"jewels": ["Op_Server0", "User1"], "users": ["User2", "User3"]}
+    config = ExperimentConfig(train=TrainConfig(units=units))
+    below = tuple(scored(red, (-9.0,) * 3, 1.0, (0.5, 0.5)) for red in RED_AGENTS)
+    policy = HandedOver(False, below, 1.0)
+    run = write_run(tmp_path / "exp", [trial(0, 0, -20.0)], policy=policy, config=config)
+    assert "**Take it with care**" in runbook(handout_of(run))
+    costs = section(run, "What each step costs")
+    assert "| jewels | 1.0 Op_Server0; 0.1 User1 | does not help | 1.0 |" in costs
+    assert "| users | 0.1 a host | 0 | 1.0 |" in costs

@@ -38,7 +38,12 @@ def trial(number: int, order: int, reward: float | None, **changes: Any) -> dict
     Without a reward it is under way. `changes` are of its decision.
     """
     unknown = ("score", "ucb", "mean", "deviation", "compliance_chance")
-    decision = {"order": order, "reason": "design", **dict.fromkeys(unknown), "top": []}
+    decision: dict[str, Any] = {
+        "order": order,
+        "reason": "design",
+        **dict.fromkeys(unknown),
+        "top": [],
+    }
     compliance = changes.pop("compliance", 0.97)
     entry: dict[str, Any] = {
         "trial": {"number": number, "order": order, "repeat": 0},

@@ -67,8 +67,8 @@ def written(folder: Path, *plots: Plot, title: str = "Title", **more: Any) -> st
 def test_every_figure_and_table_has_its_place_and_its_words(tmp_path: Path) -> None:
     low = Plot("Two", "second", [BAR, BAR], {"height": 222, "xaxis": {"type": "log"}})
     table = PageTable(("name", "value"), [("row", "1")], "caption")
-    answer = {"answer": ["It is so."], "tables": [table]}
-    text = written(tmp_path, Plot("One", "first", [BAR], {}), low, **answer)
+    one = Plot("One", "first", [BAR], {})
+    text = written(tmp_path, one, low, answer=["It is so."], tables=[table])
     assert not re.findall(r"<(?:script|img|iframe)[^>]*(?:src|href)=", text)
     figures = data_of(text)["figures"]
     assert list(figures) == ["figure-0", "figure-1"]

@@ -67,12 +67,11 @@ class LiveReport:
             replay: lambda: write_replay(recommended_replay(self._path), replay),
             report: lambda: write_report([self._path], report),
         }
-        written = [
-            page
-            for page, write in pages.items()
-            if (only_missing and page.exists()) or self._attempt(page.stem, write)
-        ]
-        return written[::-1]
+        there: list[Path] = []
+        for page, write in pages.items():
+            if (only_missing and page.exists()) or self._attempt(page.stem, write):
+                there.insert(0, page)
+        return there
 
     def _attempt(self, what: str, write: Callable[[], object]) -> bool:
         try:

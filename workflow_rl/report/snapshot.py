@@ -18,7 +18,7 @@ from workflow_rl.runs.trials import Trial, with_status
 from workflow_rl.workflow.orders import Orders
 
 _TAIL: Final = 1 << 16  # bytes at the end of the log that are looked at
-_RECENT: Final = 20  # updates over which speed is told
+_RECENT: Final = 20  # updates over which speed is measured
 _FEWEST: Final = 2  # trials done before anything is said of the time left
 
 
