@@ -24,9 +24,6 @@ from workflow_rl.workflow.orders import TYPES, Order
 from workflow_rl.workflow.units import units_of
 
 ORDER = 69
-# Some tests name an observation or an action space by its size.
-_OF_SIZE = {observation.size: name for name, observation in OBSERVATIONS.items()}
-_OF_OUTPUTS = {space.size: name for name, space in ACTION_SPACES.items()}
 
 
 def weights(inputs: int, outputs: int, seed: int = 0, hidden: Sequence[int] = (16,)) -> Weights:
@@ -41,8 +38,8 @@ def weights(inputs: int, outputs: int, seed: int = 0, hidden: Sequence[int] = (1
 
 
 def config_of(
-    observation: ObservationName | int = "challenge",
-    action_space: ActionSpaceName | int = "all",
+    observation: ObservationName = "challenge",
+    action_space: ActionSpaceName = "all",
     *,
     order: Order | int | None = None,
     conditioned: bool = False,
@@ -53,12 +50,10 @@ def config_of(
     def among(kind: Any) -> dict[str, Any]:
         return {f.name: settings[f.name] for f in fields(kind) if f.name in settings}
 
-    seen = _OF_SIZE[observation] if isinstance(observation, int) else observation
-    space = _OF_OUTPUTS[action_space] if isinstance(action_space, int) else action_space
     followed = TYPES[order] if isinstance(order, int) else order
     return PolicyConfig(
-        game=GameConfig(observation=seen, **among(GameConfig)),
-        train=TrainConfig(action_space=space, conditioned=conditioned, **among(TrainConfig)),
+        game=GameConfig(observation=observation, **among(GameConfig)),
+        train=TrainConfig(action_space=action_space, conditioned=conditioned, **among(TrainConfig)),
         ppo=PPOConfig(**among(PPOConfig)),
         order=None if followed is None else str(followed),
     )
@@ -74,8 +69,8 @@ def sizes_of(config: PolicyConfig) -> tuple[int, int]:
 
 
 def new_policy(
-    observation: ObservationName | int = "challenge",
-    action_space: ActionSpaceName | int = "all",
+    observation: ObservationName = "challenge",
+    action_space: ActionSpaceName = "all",
     *,
     seed: int = 0,
     facts: Mapping[str, Any] | None = None,

@@ -40,21 +40,6 @@ def test_an_output_is_drawn_as_by_definition(masked: bool, dtype: Any, data: st.
         assert mass.tolist() == (weights[ids] * masks).sum(axis=1).tolist()
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_draws_come_as_often_as_their_weights_say(masked: bool) -> None:
-    rng, n = np.random.default_rng(0), 50_000
-    row = rng.random(20).astype(np.float32) ** 4
-    allowed = rng.random(20) < 0.5 if masked else np.ones(20, np.bool_)
-    masks = np.tile(allowed, (n, 1)) if masked else None
-    drawn, _ = sample(np.zeros(n, np.int32), row[None], rng.random(n, np.float32), masks)
-    counts = np.bincount(drawn, minlength=20)
-    assert not counts[~allowed].any()
-    expected = n * row[allowed] / row[allowed].sum()
-    freedom = len(expected) - 1
-    chi_square = ((counts[allowed] - expected) ** 2 / expected).sum()
-    assert chi_square < freedom + 5 * np.sqrt(2 * freedom)
-
-
 @pytest.mark.parametrize("uniform", [np.float32(0), LARGEST])
 @pytest.mark.parametrize("masked", [False, True])
 def test_what_cannot_happen_is_never_drawn(masked: bool, uniform: Any) -> None:

@@ -53,10 +53,12 @@ def test_a_policy_of_36_outputs_and_every_name_are_replayed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    one = policy_file(tmp_path / "one.safetensors", new_policy(62, 36, episode_length=20))
-    other = policy_file(tmp_path / "other.safetensors", new_policy(62, 36, seed=1))
+    one = policy_file(
+        tmp_path / "one.safetensors", new_policy("cardiff", "cardiff", episode_length=20)
+    )
+    other = policy_file(tmp_path / "other.safetensors", new_policy("cardiff", "cardiff", seed=1))
     run = tmp_path / "exp_1"
-    policy_file(run / "policies" / "recommended.safetensors", new_policy(62, 36))
+    policy_file(run / "policies" / "recommended.safetensors", new_policy("cardiff", "cardiff"))
     everything = [str(one), str(run), f"bline={one},meander={other}", "cardiff", "ppo", "greedy"]
     for what in everything:
         assert main(["replay", what, "--steps", "20", "--red-agent", "meander"]) == 0

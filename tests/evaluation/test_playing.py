@@ -27,7 +27,8 @@ FOLLOWED = ORDERS[ORDER]
 
 def cardiff() -> BlueAgent:
     return FingerprintAgent(
-        PolicyAgent(new_policy(62, 36), "a"), PolicyAgent(new_policy(62, 36, seed=1), "b")
+        PolicyAgent(new_policy("cardiff", "cardiff"), "a"),
+        PolicyAgent(new_policy("cardiff", "cardiff", seed=1), "b"),
     )
 
 

@@ -52,17 +52,18 @@ def made_up_samples(gae_lambda: float | None, *, masked: bool, repeated: bool) -
 @MASKS
 @ACTIVATIONS
 @REPEATS
-@pytest.mark.parametrize("scale", [1.0, 5.0])
+@pytest.mark.parametrize(("hidden", "scale"), [((), 1.0), ((16, 12), 5.0), ((9, 20, 5), 1.0)])
 def test_loss_terms_and_gradients_are_the_textbooks(
     engine: EngineName,
     gae_lambda: float | None,
     masked: bool,
     activation: ActivationName,
     repeated: bool,
+    hidden: tuple[int, ...],
     scale: float,
 ) -> None:
     samples = made_up_samples(gae_lambda, masked=masked, repeated=repeated)
-    network = new_network(20, 9, (16, 12), activation=activation, scale=scale)
+    network = new_network(20, 9, hidden, activation=activation, scale=scale)
     exact = deepcopy(network).double()
     config = replace(FORM, engine=engine, gae_lambda=gae_lambda, activation=activation)
     learner = Learner(network, config)
@@ -177,3 +178,15 @@ def test_a_step_of_the_fused_engine_does_not_depend_on_the_order_of_its_samples(
         assert one is not None
         assert other is not None
         assert torch.equal(one, other)
+
+
+def test_the_fused_engine_shares_the_networks_parameters() -> None:
+    network = new_network(20, 9)
+    before = {name: t.clone() for name, t in network.state_dict().items()}
+    engine, inputs = FusedEngine(network), np.eye(20, dtype=np.int8)
+    logits, _ = engine.forward(inputs)
+    engine.parameters.mul_(0.5)
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, before[name] / 2)
+    network.load_state_dict(before)  # and the other way round
+    np.testing.assert_array_equal(engine.forward(inputs)[0], logits)

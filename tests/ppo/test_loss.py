@@ -90,10 +90,3 @@ def test_entropy_is_log_n_when_uniform_and_0_when_certain(
     chosen_and_entropy: Any = ChosenAndEntropy.apply
     _, got = chosen_and_entropy(torch.tensor([logits]), first, first)
     assert got.item() == pytest.approx(entropy, abs=1e-6)
-
-
-def test_the_gradient_written_as_a_formula_is_the_numeric_one() -> None:
-    torch.manual_seed(0)
-    logits = torch.randn(3, 5, dtype=torch.double, requires_grad=True)
-    rows, actions = torch.tensor([0, 2, 2, 0, 0, 2]), torch.tensor([1, 0, 4, 1, 3, 0])
-    assert torch.autograd.gradcheck(ChosenAndEntropy.apply, (logits, rows, actions))

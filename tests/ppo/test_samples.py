@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor
 
@@ -17,7 +16,7 @@ from tests.ppo.learning import (
     rng,
     with_an_input_for_every_sample,
 )
-from tests.ppo.rollouts import new_network, played
+from tests.ppo.rollouts import played
 from workflow_rl.config import PPOConfig
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages, standardised
 from workflow_rl.ppo.samples import Samples, samples_of
@@ -35,6 +34,7 @@ def test_without_a_lambda_samples_hold_normalised_returns_and_no_advantages() ->
     np.testing.assert_array_equal(samples.returns.numpy(), returns.ravel())
     assert (samples.advantages, samples.masks, len(samples)) == (None, None, 240)
     np.testing.assert_array_equal(samples.actions.numpy(), rollout.actions.ravel())
+    np.testing.assert_array_equal(samples.old_log_probability, rollout.log_probability.ravel())
     np.testing.assert_array_equal(shown(samples), rollout.inputs[rollout.rows.ravel()])
 
 
@@ -49,24 +49,12 @@ def test_with_a_lambda_they_hold_advantages_and_targets_in_the_critics_unit() ->
         "advantages": advantages,
         "returns": (advantages + values) / 5,
         "actions": rollout.actions,
+        "old_log_probability": rollout.log_probability,
         "masks": rollout.masks,
     }
     for name, array in expected.items():  # the fused engine takes them env by env
         np.testing.assert_allclose(getattr(samples, name), by_env(array), atol=1e-5)
     np.testing.assert_array_equal(shown(samples), rollout.inputs[by_env(rollout.rows)])
-
-
-@pytest.mark.parametrize("masked", [False, True])
-def test_the_old_probability_of_an_action_is_among_what_was_allowed(masked: bool) -> None:
-    rollout = played(40, 6, masked=masked)
-    samples = samples_of([(rollout, reward_of(rollout))], MODERN)
-    assert (samples.masks is not None) == masked
-    with torch.no_grad():
-        logits, _ = new_network(77)(samples.inputs[samples.rows].float())
-        if samples.masks is not None:
-            logits[~samples.masks] = -torch.inf
-        expected = torch.log_softmax(logits, -1).gather(1, samples.actions[:, None])[:, 0]
-    torch.testing.assert_close(samples.old_log_probability, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_several_rollouts_are_put_behind_one_another() -> None:

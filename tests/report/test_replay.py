@@ -84,10 +84,10 @@ def test_a_game_that_cannot_be_is_refused(policy: Policy, wrong: dict[str, Any])
 
 def whatever(folder: Path, kind: str) -> str:
     """What `evaluate` takes, of some kind."""
-    bline = policy_file(folder / "one.safetensors", new_policy(62, 36))
-    meander = policy_file(folder / "other.safetensors", new_policy(62, 36, seed=1))
+    bline = policy_file(folder / "one.safetensors", new_policy("cardiff", "cardiff"))
+    meander = policy_file(folder / "other.safetensors", new_policy("cardiff", "cardiff", seed=1))
     masked = policy_file(folder / "masked.safetensors", new_policy(mask_actions=True))
-    memory = policy_file(folder / "memory.safetensors", new_policy(304, 62))
+    memory = policy_file(folder / "memory.safetensors", new_policy("memory", "useful"))
     pair = f"bline={bline},meander={meander}"
     made = {"36 outputs": bline, "pair": pair, "masked": masked, "memory": memory}
     return str(made.get(kind, kind))
@@ -158,8 +158,9 @@ def test_the_fix_that_the_order_asks_for_is_told_with_its_hosts(policy: Policy) 
 
 def test_two_policies_play_the_game_that_both_were_trained_on(tmp_path: Path) -> None:
     both: dict[str, Any] = {"rules": "competition", "episode_length": 12}
+    both |= {"observation": "cardiff", "action_space": "cardiff"}
     pair = ",".join(
-        f"{red}={policy_file(tmp_path / red, new_policy(62, 36, red_agent=red, **both))}"
+        f"{red}={policy_file(tmp_path / red, new_policy(red_agent=red, **both))}"
         for red in ("bline", "meander")
     )
     config = replayed(pair).config

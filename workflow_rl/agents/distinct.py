@@ -83,12 +83,7 @@ class DistinctRows:
     """Gives equal rows the same number, in order of first appearance."""
 
     def __init__(self, width: int, capacity: int = 1024) -> None:
-        """Makes an empty collection of rows of `width` small integers.
-
-        Args:
-            width: values of a row.
-            capacity: rows to make room for at first; rounded up to a power of two.
-        """
+        """Makes an empty collection of rows of `width` small integers, with room for some."""
         capacity = 1 << max(capacity - 1, 1).bit_length()
         self._width = width
         self._stored = np.empty((capacity, -(-width // _WORD)), np.uint64)
@@ -133,13 +128,7 @@ class Lookup:
         width: int,
         capacity: int = 1024,
     ) -> None:
-        """Starts without any row.
-
-        Args:
-            function: of rows (u, width): arrays (u, ...), what it gives for each.
-            width: values of a row.
-            capacity: rows to make room for at first.
-        """
+        """Starts without any row; the function gives arrays (u, ...) for rows (u, width)."""
         self._function = function
         self.distinct = DistinctRows(width, capacity)
         self.results: list[NDArray[Any]] = []  # what the function gave, by the number of a row

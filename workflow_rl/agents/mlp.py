@@ -43,7 +43,7 @@ def kind_of(activation: ActivationName) -> int:
 
 @formula
 def _other(x: Any, kind: int) -> Any:
-    """Returns what a rarer activation makes of a number."""
+    """Returns a rarer activation of a number."""
     if kind == ELU:
         return x if x > 0 else np.float32(math.expm1(x))
     if kind == GELU:

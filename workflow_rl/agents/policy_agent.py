@@ -45,7 +45,7 @@ class PolicyAgent:
         """Makes an agent of a policy.
 
         Args:
-            policy: the policy.
+            policy: who chooses.
             name: what it is called.
             order: the workflow to follow; by default the one it was trained for.
             units: whose names those are; by default the policy's own.

@@ -2,7 +2,7 @@
 
 Such a file is a zip archive. Its `data` is JSON whose entries also hold pickled objects, which run
 whatever they were made to run when they are loaded: they are not. What a network is made of stands
-beside them in plain text, and its weights are read by torch as tensors and nothing else.
+there in plain text, too, and its weights are read by torch as tensors and nothing else.
 """
 
 import io

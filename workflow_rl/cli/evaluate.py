@@ -40,7 +40,7 @@ def add_to(commands: Commands) -> None:
     parser = add_command(
         commands,
         "evaluate",
-        "evaluate a policy or a baseline by the challenge's protocol, beside the leaderboard",
+        "evaluate a policy or a baseline by the challenge's protocol, with the leaderboard",
         _EXAMPLES,
     )
     parser.add_argument(
@@ -78,7 +78,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plays all cells, shows them beside the leaderboard and writes both files."""
+    """Plays all cells, shows them with the leaderboard and writes both files."""
     # Imported here: no other command needs it.
     from workflow_rl.evaluation.files import checked_directory, default_directory, write_evaluation
     from workflow_rl.evaluation.protocol import evaluate
@@ -159,7 +159,7 @@ def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:
     if console.width < _WIDE:
         cells = []
     table = make_table(
-        "beside the published scores; those of different rules are not comparable",
+        "compared with the published scores; those of different rules are not comparable",
         ("\nagent", "\ntotal", *cells),
     )
     table.columns[0].max_width = _AGENT_WIDTH

@@ -28,7 +28,7 @@ def add_to(commands: Commands) -> None:
         help="onnx, with the layout of inputs and outputs in its metadata",
     )
     add_setting(parser, GAME["rules"], text="for which rules best or universal was trained")
-    add_output(parser, "beside the policy, its name ending in the format's")
+    add_output(parser, "next to the policy, its name ending in the format's")
     parser.set_defaults(run=run)
 
 
@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
 
     kind = one_of("format", args.format, EXPORT_FORMATS)
     path = Path(args.policy)
-    beside = path / RECOMMENDED_FILE if path.is_dir() else path
-    output = args.output if "output" in args else beside.with_suffix(f".{kind}")
+    source = path / RECOMMENDED_FILE if path.is_dir() else path
+    output = args.output if "output" in args else source.with_suffix(f".{kind}")
     content = export_policy(args.policy, output, format=kind, rules=args.rules)
     print(f"{kind}: {output} ({len(content):,} bytes)")
     return 0

@@ -25,7 +25,7 @@ class LossWeights(NamedTuple):
 
 
 class LossTerms(NamedTuple):
-    """The scalar parts of the loss and what is logged beside them."""
+    """The scalar parts of the loss and what is logged with them."""
 
     policy: Tensor
     value: Tensor
@@ -75,11 +75,7 @@ class ChosenAndEntropy(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Returns (N,) log probabilities and the scalar entropy.
 
-        Args:
-            ctx: where autograd keeps what the gradient needs.
-            logits: (U, actions) of the distinct inputs.
-            rows: (N,) which input a sample has.
-            actions: (N,) what was done.
+        Of logits (U, actions) of the distinct inputs, the input (N,) and action (N,) of a sample.
         """
         logs = torch.log_softmax(logits, dim=-1)
         probabilities = logs.exp()

@@ -151,7 +151,7 @@ class Player:
 
         Args:
             network: actor and critic.
-            steps: of each environment.
+            steps: how many.
             masked: whether decoys that would be refused are never chosen, nor what a shield masks.
             networks: runs the network where inputs hardly repeat, and the rollout then holds them
                 as they came; None: the rollout shall hold each distinct input once.

@@ -46,13 +46,9 @@ def activate(sums: NDArray[Any], bias: NDArray[Any], kind: int) -> None:
 def deactivate(
     gradient: NDArray[Any], outputs: NDArray[Any], kind: int, bias_gradient: NDArray[Any]
 ) -> None:
-    """Turns the gradient of a layer's outputs (n, units) into that of its sums, in place.
+    """Turns the gradient of a layer's outputs (n, units), as `activate` gave them, in place.
 
-    Args:
-        gradient: of the outputs.
-        outputs: what `activate` gave.
-        kind: of the layer.
-        bias_gradient: (units,) the gradient of its bias is added to.
+    It becomes that of the sums; the bias's is added to `bias_gradient` (units,).
     """
     for k in range(gradient.shape[0]):
         if kind == TANH:
