@@ -226,8 +226,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "foreign.json").write_text('{"type": "playbook", "spec_version": "cacao-2.0"}')
     (tmp_path / "empty").mkdir()
     finished(tmp_path / "exp")
-    for name, size in (("table", 52), ("memory", 304), ("truth", 334)):
-        policy_file(tmp_path / name, new_policy(size))
+    policy_file(tmp_path / "table", new_policy())
+    policy_file(tmp_path / "memory", new_policy("memory"))
+    policy_file(tmp_path / "truth", new_policy("truth"))
     policy_file(tmp_path / "any", new_policy(conditioned=True))
     blind = {"trained": stored(config_of("memory"))}
     save_arrays(tmp_path / "blind", POLICY_KIND, dict(weights(52, 145)), blind)

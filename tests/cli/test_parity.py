@@ -13,6 +13,7 @@ from tests.cli.run import COMMAND, complaint, run, terminal
 from tests.envs.installed import installed_rules
 from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP, TRACES, corrupted
 from workflow_rl.cli import main
+from workflow_rl.config import ObservationName
 from workflow_rl.parity import replay
 from workflow_rl.parity.trace import load_trace
 
@@ -89,15 +90,16 @@ def test_a_broken_file_is_refused_before_anything_is_replayed(tmp_path: Path) ->
     assert result.stdout == ""
 
 
-def some_policy(path: Path, observation_size: int) -> Path:
+def some_policy(path: Path, observation: ObservationName) -> Path:
     """Writes a policy that has learnt nothing."""
-    return policy_file(path, new_policy(observation_size, order=0, conditioned=True))
+    return policy_file(path, new_policy(observation, order=0, conditioned=True))
 
 
 @pytest.mark.cyborg
 def test_live_play_reports_like_recordings_do(tmp_path: Path) -> None:
     rules = installed_rules()
-    blues = [some_policy(tmp_path / f"p{size}.safetensors", size) for size in (52, 62)]
+    seen: tuple[ObservationName, ...] = ("challenge", "cardiff")
+    blues = [some_policy(tmp_path / f"{name}.safetensors", name) for name in seen]
     result = run(
         *("parity", "--live", "--episodes", "2", "--episode-length", "20", "30"),
         *("--rules", rules, "--red-agent", "meander", "--blue", "busy", *map(str, blues)),
@@ -109,7 +111,7 @@ def test_live_play_reports_like_recordings_do(tmp_path: Path) -> None:
     matches = [FILE_LINE.fullmatch(line) for line in lines]
     assert [match.groups() if match else None for match in matches] == [
         (f"meander-{blue}-{length}", "meander", rules, "2", str(2 * length), "0")
-        for blue in ("busy", "p52.safetensors", "p62.safetensors")
+        for blue in ("busy", "challenge.safetensors", "cardiff.safetensors")
         for length in (20, 30)
     ]
     assert compared.startswith("compared: obs, ")

@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 FOOTHOLD = "User0"  # Red's own from the start: never open
-TYPE_OF = {
-    **{"Defender": "defender", "Op_Server0": "op_server"},
+TYPE_OF = {  # in the order of Blue's table
+    "Defender": "defender",
     **{f"Enterprise{k}": "enterprise" for k in range(3)},
     **{f"Op_Host{k}": "op_host" for k in range(3)},
+    "Op_Server0": "op_server",
     **{f"User{k}": "user" for k in range(5)},
 }
 
