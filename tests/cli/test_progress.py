@@ -46,6 +46,12 @@ def screen() -> Console:
     return Console(file=io.StringIO(), width=200, highlight=False)
 
 
+@pytest.fixture
+def every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of progress however fast they follow each other."""
+    monkeypatch.setattr("workflow_rl.cli.console._LINE_EVERY", -1.0)
+
+
 def shown(screen: Console) -> list[str]:
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue().splitlines()
@@ -60,24 +66,15 @@ def test_only_what_is_out_of_the_ordinary_is_noticed() -> None:
         assert notice_of(event) is None
 
 
-@pytest.mark.parametrize(
-    ("rate", "words"),
-    [
-        (0.4, "0 steps/s"),
-        (412.3, "412 steps/s"),
-        (1_400.0, "1,400 steps/s"),
-        (10_000.0, "10k steps/s"),
-        (1_234_567.0, "1,235k steps/s"),
-    ],
-)
-def test_a_slow_training_has_a_speed_too(rate: float, words: str) -> None:
-    assert speed_words(rate) == words
+def test_a_slow_training_has_a_speed_too() -> None:
+    rates = (0.4, 412.3, 1_400.0, 10_000.0, 1_234_567.0)
+    assert [speed_words(rate) for rate in rates] == [
+        f"{number} steps/s" for number in ("0", "412", "1,400", "10k", "1,235k")
+    ]
 
 
-def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(
-    screen: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("workflow_rl.cli.console._LINE_EVERY", -1.0)
+@pytest.mark.usefixtures("every_line")
+def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen: Console) -> None:
     earlier = Trial(0, 5, 0, Decision(5, "given"), None, 0.0, 0.0, outcome=outcome(5, -9.0))
     with SearchProgress(screen, tiny(), [earlier]) as progress:
         progress.show(Started(TRIAL))
@@ -97,10 +94,8 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(
     assert max(map(len, lines)) <= 80
 
 
-def test_one_of_many_tasks_is_shown_beside_their_number(
-    screen: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("workflow_rl.cli.console._LINE_EVERY", -1.0)
+@pytest.mark.usefixtures("every_line")
+def test_one_of_many_tasks_is_shown_with_their_number(screen: Console) -> None:
     with Bars(screen) as bars:
         bars.begin("orders", 240)
         show_task(bars, "orders", Rows(TRIAL, [ROW | {"transitions": 1_200}]), 61, "seed 1 of 2, ")
@@ -171,20 +166,18 @@ def test_the_compliant_are_ranked_first_and_then_by_reward(tmp_path: Path) -> No
     assert "3,456 transitions in 12 s" in shown
 
 
-def test_the_policy_is_told_by_red_agent_and_called_unfit_where_it_is(tmp_path: Path) -> None:
-    shown = told([trial(7, -1.0)], tmp_path)
+@pytest.mark.parametrize(
+    ("further", "how"),
+    [(True, "trained further for it against all"), (False, "as it comes with the package")],
+)
+def test_the_policy_is_told_by_red_agent_and_called_unfit_where_it_is(
+    further: bool, how: str, tmp_path: Path
+) -> None:
+    shown = joined(told([trial(7, -1.0)], tmp_path, further=further))
+    assert f"handed over: the policy universal, {how}" in shown
     assert "-14.25 ± 0.50" in shown
-    assert "unfit for meander: -300.0, where repairing by the order" in joined(shown)
+    assert "unfit for meander: -300.0, where repairing by the order" in shown
     assert shown.count("unfit") == 1
-
-
-def test_whether_the_policy_was_trained_further_is_told(tmp_path: Path) -> None:
-    whole, tuned = (
-        joined(told([trial(7, -1.0)], tmp_path / str(further), further=further))
-        for further in (False, True)
-    )
-    assert "handed over: the policy universal, trained further for it against all" in tuned
-    assert "handed over: the policy universal, as it comes with the package" in whole
 
 
 def test_where_nothing_complied_the_answer_says_so_first(tmp_path: Path) -> None:
@@ -210,12 +203,8 @@ def test_the_phases_and_what_each_is_for_are_told_at_the_start() -> None:
     out = io.StringIO()
     print_phases(Console(file=out, width=80), ExperimentConfig())
     lines = out.getvalue().splitlines()
-    assert [line[:9] for line in lines if line[:1].isdigit()] == [
-        "1. base: ",
-        "2. trials",
-        "3. polish",
-        "4. score:",
-    ]
+    phases = [line.split(":")[0] for line in lines if line[:1].isdigit()]
+    assert phases == ["1. base", "2. trials", "3. polish", "4. score"]
     assert max(map(len, lines)) <= 80
     assert lines[-1] == f"short: {TYPES.units.legend}"
 
