@@ -161,7 +161,7 @@ def test_a_training_of_one_workflow_has_a_runbook_that_claims_no_search(tmp_path
 
 
 def test_units_of_several_prices_and_a_policy_below_the_threshold_are_told(tmp_path: Path) -> None:
-    units = {"jewels": ["Op_Server0", "User1"], "users": ["User2", "User3"]}
+    units = {"jewels": ("Op_Server0", "User1"), "users": ("User2", "User3")}
     config = ExperimentConfig(train=TrainConfig(units=units))
     below = tuple(scored(red, (-9.0,) * 3, 1.0, (0.5, 0.5)) for red in RED_AGENTS)
     policy = HandedOver(False, below, 1.0)
