@@ -1,8 +1,11 @@
 """The adapter on the real CybORG."""
 
+import copy
 import inspect
+import pickle
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +84,13 @@ def test_spaces_and_infos_are_those_of_our_environment_and_one_more(
             assert np.shape(mine[key]) == np.shape(value)
             assert np.asarray(mine[key]).dtype == np.asarray(value).dtype
             assert (mine[key] == value).all() if key == "action_mask" else True
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_it_is_not_copied(way: Callable[[Any], Any]) -> None:
+    env = cyborg_env()
+    env.reset(seed=0)
+    refused("a CyborgEnv cannot be copied or pickled, since CybORG cannot: make another", way, env)
 
 
 @pytest.mark.parametrize("observation", SHOWN)

@@ -1,5 +1,8 @@
+import copy
 import gc
+import multiprocessing
 import os
+import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.envs.toys import PLAIN, Discreet, Toy, Zero
+from tests.forked import holds_in_a_fork
 from tests.refused import refused
 from workflow_rl import Cage2Env
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
@@ -356,10 +360,40 @@ def test_workers_outlive_the_thread_that_started_them_and_forks_of_their_parent(
     thread.join()
     with made[0] as env:
         env.reset()
-        child = os.fork()
-        if child == 0:
+        pids = {*env.worker_pids}
+
+        def leave() -> None:
+            # What multiprocessing would end when the process exits.
+            assert not pids & {process.pid for process in multiprocessing.active_children()}
             env.close()
-            os._exit(0)
-        os.waitpid(child, 0)
+
+        assert holds_in_a_fork(leave)
         assert env.step(quiet(2))[0].tolist() == [1, 1]
+        assert env.restarts == 0
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_it_is_not_copied_and_goes_on(way: Callable[[Any], Any]) -> None:
+    with SharedMemoryVectorEnv([Zero] * 2, 2) as env:
+        env.reset()
+        refused("a SharedMemoryVectorEnv cannot be copied or pickled: .* make another", way, env)
+        assert env.step(quiet(2))[0].tolist() == [1, 1]
+
+
+def test_a_fork_of_its_process_cannot_play_it_and_changes_nothing() -> None:
+    with SharedMemoryVectorEnv([Zero] * 2, 2) as env:
+        env.reset()
+        env.send(quiet(1), [1])
+
+        def play() -> None:
+            uses = (env.reset, env.recv, env.render, lambda: env.step(quiet(2)))
+            for use in (*uses, lambda: env.send(quiet(1), [0]), lambda: env.set_attr("a", 1)):
+                refused("played by the process that made it, and this one was forked", use)
+            with SharedMemoryVectorEnv([Zero] * 2, 2) as other:
+                other.reset()
+                assert other.step(quiet(2))[0].tolist() == [1, 1]
+
+        assert holds_in_a_fork(play)
+        assert env.recv()[0].tolist() == [1]
+        assert env.step(quiet(2))[0].tolist() == [1, 2]
         assert env.restarts == 0

@@ -69,9 +69,7 @@ class PolicyAgent:
         self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
         self._sampled = sampled
         size = policy.observation.size
-        self._table = (
-            Lookup(lambda rows: [self._ask(rows)], size) if policy.observation.repeats else None
-        )
+        self._table = Lookup(self._answers, size) if policy.observation.repeats else None
         self.begin(0, 0)
 
     def begin(self, num_envs: int, seed: int) -> None:
@@ -107,6 +105,9 @@ class PolicyAgent:
 
     def _ask(self, observation: NDArray[np.int8]) -> NDArray[np.float64]:
         return softmax(self.policy.logits(observation, self.order))
+
+    def _answers(self, observation: NDArray[np.int8]) -> list[NDArray[np.float64]]:
+        return [self._ask(observation)]  # a method: a copy of the agent asks its own policy
 
 
 def _by_action(rows: NDArray[np.float64], acting: Acting) -> NDArray[np.float64]:

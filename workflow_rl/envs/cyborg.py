@@ -104,6 +104,13 @@ class CyborgEnv(SingleEnv):
                 f"{self.config.rules!r}"
             )
 
+    def __reduce__(self) -> Any:
+        """Refuses to be copied or pickled: CybORG cannot be."""
+        raise InvalidInputError(
+            "a CyborgEnv cannot be copied or pickled, since CybORG cannot: make another one and "
+            "play the same seed and actions in it"
+        )
+
     @property
     def controller(self) -> Any:
         """CybORG's environment controller: its state, its agents, their last actions."""

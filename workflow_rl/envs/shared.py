@@ -90,7 +90,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         )
         workers = usable_cores() if num_workers is None else num_workers
         workers = min(whole_number("num_workers", workers, 1, MAX_ENVS), self.num_envs)
-        whole_number("max_restarts", max_restarts, 0, _MAX_RESTARTS)
+        max_restarts = whole_number("max_restarts", max_restarts, 0, _MAX_RESTARTS)
         if start_method is not None:
             one_of("start method", start_method, START_METHODS)
         for name, value in (("timeout", timeout), ("start_timeout", start_timeout)):
@@ -265,6 +265,13 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
         if os.getpid() == self._owner:  # not in a fork, which does not own the workers
             self._pool.close(timeout)
 
+    def __reduce__(self) -> Any:
+        """Refuses to be copied or pickled."""
+        raise InvalidInputError(
+            "a SharedMemoryVectorEnv cannot be copied or pickled: its environments are in worker "
+            "processes of its own; make another one"
+        )
+
     def __enter__(self) -> Self:
         """Returns itself; leaving the block closes it."""
         return self
@@ -279,9 +286,14 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             self.close(timeout=0)
 
     def _open(self) -> WorkerPool:
-        """Returns the pool, if the environment is open."""
+        """Returns the pool, if the environment is open and this process made it."""
         if self.closed:
             raise NotResetError("the vector environment is closed")
+        if os.getpid() != self._owner:
+            raise InvalidInputError(
+                "a SharedMemoryVectorEnv is played by the process that made it, and this one was "
+                "forked from that: make another one here"
+            )
         return self._pool
 
     def _idle(self) -> WorkerPool:

@@ -5,6 +5,7 @@ It steps and resets its slice of the environments whenever it is woken.
 
 import faulthandler
 import gc
+import multiprocessing.process
 import os
 import signal
 import sys
@@ -92,6 +93,9 @@ class Worker:
         )
         with interrupts_blocked(), clear_mpi_env_vars():
             self.process.start()
+        # Who exits, a fork of ours too, would have multiprocessing end the daemons that it knows
+        # of. The pool ends this one, or it ends by itself (`end_with_parent`).
+        multiprocessing.process._children.discard(self.process)  # type: ignore[attr-defined]
         wake.close()
         commands.close()
         os.set_blocking(self._wake.fileno(), False)

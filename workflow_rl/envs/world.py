@@ -99,6 +99,10 @@ class SimulatorWorld(World):
         self.table = batch.state["table"]
         self.removable = batch.state["removable"]
 
+    def __reduce__(self) -> Any:
+        """Makes a copy anew around a copy of the batch: its rows are those of its own."""
+        return SimulatorWorld, (self.batch,)
+
     @property
     def held(self) -> NDArray[np.int16]:
         """(n,) the hosts Red holds, a bit each."""
