@@ -11,6 +11,7 @@ import numba
 import pytest
 
 import workflow_rl
+from tests.refused import refused
 from workflow_rl import jit
 from workflow_rl.sim import batch
 
@@ -100,6 +101,13 @@ def test_a_home_that_cannot_be_written_does_not_stop_the_import(tmp_path: Path) 
         command, env=environment, cwd=PACKAGE.parent, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "imported\n", "")
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "", "abc", "1.5", "4097", "9" * 5_000])
+def test_a_number_of_threads_that_numba_cannot_use_is_one_sentence(given: str) -> None:
+    refused("NUMBA_NUM_THREADS must be a whole number from 1 to 4096", jit.check_threads, given)
+    for fits in ("1", " 2 ", "4096"):
+        jit.check_threads(fits)
 
 
 def compile_something() -> None:

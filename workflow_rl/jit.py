@@ -16,16 +16,41 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-import numba
-from numba.core import config as numba_config
-from numba.core import event as numba_event
-from numba.core.dispatcher import Dispatcher
+from workflow_rl.config.checks import not_allowed, numbers_allowed
+from workflow_rl.errors import InvalidInputError
+
+_THREADS: Final = "NUMBA_NUM_THREADS"
+_MOST_THREADS: Final = 4096
+
+
+def check_threads(given: str) -> None:
+    """Checks the most threads that the environment allows numba, which would end in a traceback.
+
+    Raises:
+        InvalidInputError: it is not a number of threads.
+    """
+    try:
+        number = int(given)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= _MOST_THREADS:
+        allowed = numbers_allowed("whole number", 1, _MOST_THREADS)
+        raise not_allowed(f"the environment variable {_THREADS}", given, allowed)
+
+
+check_threads(os.environ.get(_THREADS, "1"))
+
+import numba  # noqa: E402 (it reads the variable)
+from numba.core import config as numba_config  # noqa: E402
+from numba.core import event as numba_event  # noqa: E402
+from numba.core.dispatcher import Dispatcher  # noqa: E402
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_FORKED_WITH: Final[set[str]] = set()  # threads of the process that this one was forked from
 
 _PACKAGE = Path(__file__).resolve().parent
 _COMPILED_FOLDERS = ("scenario", "sim", "belief", "workflow", "agents", "ppo", "train")
@@ -88,6 +113,29 @@ def entry_of(function: _Function, *arguments: Any) -> _Function:
     function.compile(types)
     entry: _Function = function.overloads[types].entry_point
     return entry
+
+
+def use_threads(number: int) -> None:
+    """Sets how many threads the kernels use that share their loop among some.
+
+    Raises:
+        InvalidInputError: this process was forked from one that had started them.
+    """
+    if "omp" in _FORKED_WITH:
+        raise InvalidInputError(
+            "num_threads must be 1 here: this process was forked from one that has used several "
+            "threads, which OpenMP does not survive; start processes by spawn or forkserver"
+        )
+    numba.set_num_threads(number)
+
+
+def _note_fork() -> None:
+    """In a forked process: notes what kind of threads its parent had started."""
+    with suppress(ValueError):  # of numba: none
+        _FORKED_WITH.add(numba.threading_layer())
+
+
+os.register_at_fork(after_in_child=_note_fork)
 
 
 @functools.cache

@@ -42,6 +42,17 @@ def test_version_and_help_work_as_a_process() -> None:
         assert result.stdout.startswith(said)
 
 
+@pytest.mark.parametrize("threads", ["0", "-1", "abc"])
+def test_a_wrong_number_of_threads_is_said_before_anything_is_loaded(
+    threads: str, tmp_path: Path
+) -> None:
+    done = shell(SEARCH, tmp_path, NUMBA_NUM_THREADS=threads)
+    said = f"NUMBA_NUM_THREADS must be a whole number from 1 to 4096, not '{threads}'"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"workflow-rl: error: the environment variable {said}\n"
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_search_outlives_its_streams(tmp_path: Path) -> None:
     done = shell(f"{SEARCH} 0<&- >&- 2>&-", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

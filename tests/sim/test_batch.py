@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.forked import holds_in_a_fork
 from tests.refused import refused
 from tests.sim.board import host_mask
 from tests.sim.games import ACTING, FEW, GAMES, SEEDS, STEPS, N, random_actions
@@ -330,6 +332,27 @@ def test_threads_do_not_change_a_byte(
     for actions in random_actions(seed, acting, n, 10):
         assert one.step(actions) == two.step(actions)
     assert bytes_of(one) == bytes_of(two)
+
+
+@pytest.mark.compiled
+@two_cores
+def test_in_a_fork_threads_that_openmp_has_started_are_refused() -> None:
+    one, two = (begun(4, MEANDER, num_threads=k) for k in (1, 2))
+    sleep(two)
+    at_first = bytes_of(two)
+
+    def play() -> None:
+        assert sleep(one) == [0]
+        if numba.threading_layer() == "omp":
+            refused("num_threads must be 1 here: this process was forked", sleep, two)
+            refused("start processes by spawn", sleep, begun(4, MEANDER, num_threads=2))
+            assert bytes_of(two) == at_first
+            assert holds_in_a_fork(lambda: refused("must be 1 here", sleep, two))
+        else:
+            sleep(two)
+
+    assert holds_in_a_fork(play)
+    assert sleep(two) == [0]
 
 
 def test_episodes_differ_between_environments_episodes_and_seeds() -> None:

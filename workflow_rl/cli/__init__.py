@@ -11,21 +11,6 @@ from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
 from workflow_rl import __version__
-from workflow_rl.cli import (
-    compare_updates,
-    evaluate,
-    export,
-    landscape,
-    parity,
-    play,
-    playbook,
-    replay,
-    report,
-    search,
-    select,
-    train,
-    watch,
-)
 from workflow_rl.cli.arguments import Parser
 from workflow_rl.errors import (
     EnvironmentFailedError,
@@ -45,6 +30,23 @@ _FAILED: set[str] = set()  # why standard output could not be written, but for w
 
 def build_parser() -> Parser:
     """Returns the parser of the whole command line."""
+    # Here, where a compiler that cannot be loaded is one sentence, too.
+    from workflow_rl.cli import (
+        compare_updates,
+        evaluate,
+        export,
+        landscape,
+        parity,
+        play,
+        playbook,
+        replay,
+        report,
+        search,
+        select,
+        train,
+        watch,
+    )
+
     parser = Parser(
         prog=PROGRAM,
         description="Autonomous cyber defence on CAGE Challenge 2 (CybORG Scenario2).",
@@ -63,12 +65,12 @@ def build_parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a user's mistake is one sentence and code 2."""
     _open_streams()
-    args = build_parser().parse_args(argv)
-    if args.command not in _SHOWING and sys.stdout is sys.__stdout__:
-        sys.stdout = _lasting(1, sys.stdout)  # the work goes on when nobody reads any more
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _interrupt)
     try:
+        args = build_parser().parse_args(argv)
+        if args.command not in _SHOWING and sys.stdout is sys.__stdout__:
+            sys.stdout = _lasting(1, sys.stdout)  # the work goes on when nobody reads any more
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _interrupt)
         with explain_missing(args.command):
             code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error

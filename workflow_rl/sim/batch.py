@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.jit import compile_message, entry_of, kernel, rule
+from workflow_rl.jit import compile_message, entry_of, kernel, rule, use_threads
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.blue import decoys_changed
@@ -235,9 +235,9 @@ class Batch:
         self.config = config
         self._new_rows = new_rows
         self.observation_size = SIMULATED[config.observation].size
-        self.out = Outputs.empty(num_envs, self.observation_size)
-        self.state = np.zeros(num_envs, STATE_DTYPE)
-        self.state["index"] = np.arange(num_envs)
+        self.out = Outputs.empty(self.num_envs, self.observation_size)
+        self.state = np.zeros(self.num_envs, STATE_DTYPE)
+        self.state["index"] = np.arange(self.num_envs)
         self._settings = settings_of(config, autoreset)
 
     def reset(self, seed: int | None = None) -> None:
@@ -267,8 +267,8 @@ class Batch:
                 contiguous: random words or recorded outcomes (`draws.py`).
 
         Raises:
-            InvalidInputError: an action or a draw is not allowed, or they are no such arrays;
-                nothing was played.
+            InvalidInputError: an action or a draw is not allowed, they are no such arrays, or
+                threads cannot be used (`use_threads`); nothing was played.
         """
         if not is_plain(actions, (self.num_envs,)):  # machine code takes what it is given
             raise not_allowed(
@@ -284,7 +284,7 @@ class Batch:
                 _ENTRIES[_step] = entry_of(_step, *arguments)
             ended = _ENTRIES[_step](*arguments)
         else:
-            numba.set_num_threads(self.num_threads)
+            use_threads(self.num_threads)
             ended = _step_parallel(*arguments, self.num_threads)
         if ended < 0:
             raise InvalidInputError(
