@@ -67,6 +67,16 @@ def test_what_is_not_allowed_is_answered_with_what_is(
     assert str(error.value) == sentence
 
 
+class Indexed:
+    """A whole number by its `__index__`, which may lie."""
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+    def __index__(self) -> Any:
+        return self.number
+
+
 def test_only_whole_numbers_are_an_index() -> None:
-    found = [as_index(value) for value in (3, np.uint8(3), True, 3.0, "3", None)]
-    assert found == [3, 3, None, None, None, None]
+    given = (3, np.uint8(3), Indexed(3), True, 3.0, "3", None, Indexed("3"))
+    assert [as_index(value) for value in given] == [3, 3, 3, None, None, None, None, None]

@@ -7,6 +7,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from tests.refused import refused
 from workflow_rl import Cage2VectorEnv
+from workflow_rl.config import OBSERVATIONS
 from workflow_rl.errors import NotResetError
 from workflow_rl.scenario.tables import USER0
 
@@ -136,6 +137,18 @@ def test_any_integer_type_of_action_will_do() -> None:
 )
 def test_wrong_arguments_are_refused(wrong: dict[str, Any], allowed: str) -> None:
     refused(allowed, Cage2VectorEnv, **{"num_envs": 2} | wrong)
+
+
+class Three:
+    def __index__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize("observation", OBSERVATIONS)
+def test_a_number_of_environments_is_whatever_python_counts_by(observation: Any) -> None:
+    number: Any = Three()
+    env = Cage2VectorEnv(number, observation=observation)
+    assert len(env.reset(seed=0)[0]) == len(env.step(np.zeros(3, np.int64))[1]) == 3
 
 
 def test_wrong_arguments_of_a_reset_are_refused() -> None:

@@ -108,9 +108,9 @@ class BelievingBatch(Batch):
         super().__init__(num_envs, remembering, autoreset=autoreset, **settings)
         self.config = config
         self.observation_size = BELIEF.size
-        self.out = Outputs.empty(num_envs, BELIEF.size)
+        self.out = Outputs.empty(self.num_envs, BELIEF.size)
         self._autoreset = autoreset
-        self._belief = Belief(num_envs, rules=config.rules, green_agent=config.green_agent)
+        self._belief = Belief(self.num_envs, rules=config.rules, green_agent=config.green_agent)
 
     def reset(self, seed: int | None = None) -> None:
         """Starts an episode in every environment; as `Batch.reset`."""

@@ -5,6 +5,7 @@ functions are for other arguments, and for ranges that depend on another setting
 """
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,8 +48,8 @@ def one_of(what: str, value: object, allowed: Sequence[Name]) -> Name:
 def as_index(value: object) -> int | None:
     """Returns a whole number of any kind, numpy's too, as an int; None of everything else."""
     try:
-        return None if isinstance(value, bool) else int(value.__index__())  # type: ignore[attr-defined]
-    except (AttributeError, TypeError):
+        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
         return None
 
 

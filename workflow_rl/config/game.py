@@ -1,6 +1,5 @@
 """The game: red agent, rule set, observation, length of an episode."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, Self, get_args
@@ -28,6 +27,7 @@ _RED_ALIASES: Final = {
 }
 MAX_ENVS: Final = 10_000_000
 MAX_EPISODE_LENGTH: Final = 1_000_000
+_MOST_WEIGHT: Final = 1e300  # that several still add up to a number
 _NEAR_ONE: Final = 1e-12  # probabilities that add up to 1 but for rounding stay as they are
 
 
@@ -52,9 +52,9 @@ def _named_weights(weights: object) -> object:
     for name, weight in weights.items():
         key = one_of("red agent in red_probabilities", red_agent_name(name), RED_AGENTS)
         is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-        if not is_number or not math.isfinite(weight) or weight < 0:
+        if not is_number or not 0 <= weight <= _MOST_WEIGHT:
             of_whom = f"the probability of red agent {name!r}"
-            raise not_allowed(of_whom, weight, numbers_allowed("number", low=0))
+            raise not_allowed(of_whom, weight, numbers_allowed("number", 0, _MOST_WEIGHT))
         named[key] = named.get(key, 0.0) + float(weight)
     return named
 

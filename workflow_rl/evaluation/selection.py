@@ -141,7 +141,7 @@ def select(
     Yields:
         Each candidate as it has played a round; the ranking at last.
     """
-    whole_number("episodes", episodes, 1, 10**7)
+    episodes = whole_number("episodes", episodes, 1, 10**7)
     policies = {path: load_policy(path) for path in paths}
     games = {path: policy.config.game.changed(**changes) for path, policy in policies.items()}
     left, number = list(paths), min(FIRST_EPISODES, episodes)

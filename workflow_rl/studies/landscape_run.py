@@ -124,7 +124,7 @@ def open_landscape(
     Raises:
         InvalidInputError: a number is out of range, or the landscape cannot be opened.
     """
-    whole_number("--seeds", seeds, 1, MAX_SEEDS)
+    seeds = whole_number("--seeds", seeds, 1, MAX_SEEDS)
     config = config or ExperimentConfig()
     parts = [exhaustive(config, config.seed + k) for k in range(seeds)]
     with open_run(
