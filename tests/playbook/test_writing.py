@@ -65,6 +65,12 @@ def test_runs_without_a_recommendation_are_refused_and_nothing_is_written(tmp_pa
     empty.mkdir()
     damaged = finished(tmp_path / "damaged")
     (damaged / "scores.json").write_text("{")
+    huge = mixed(tmp_path / "huge")
+    written = (huge / "experiment_config.json").read_text()
+    weights = '"red_probabilities": {"bline": 1e308, "meander": 1e308}'  # no number together
+    (huge / "experiment_config.json").write_text(
+        written.replace('"red_probabilities": null', weights)
+    )
     for run, said in (
         (tmp_path / "nowhere", "there is no run directory"),
         (empty, "is not a run directory"),
@@ -72,6 +78,7 @@ def test_runs_without_a_recommendation_are_refused_and_nothing_is_written(tmp_pa
         (trained(tmp_path / "aimless", order=None), "recommends no order: only a search"),
         (finished(tmp_path / "timeless", created="yesterday"), "does not say when the run began"),
         (damaged, "is damaged or of another version"),
+        (huge, "is damaged or of another version"),
     ):
         with pytest.raises(InvalidInputError, match=said):
             write_playbook(run)
