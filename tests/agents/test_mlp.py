@@ -11,6 +11,7 @@ from tests.ppo.rollouts import new_network
 from tests.refused import refusal
 from workflow_rl.agents.mlp import read_mlp
 from workflow_rl.config import ActivationName
+from workflow_rl.errors import InvalidInputError
 
 ACTIVATIONS = get_args(ActivationName)
 WIDTH, OUTPUTS = 23, 31
@@ -93,8 +94,11 @@ ZEROS = np.zeros((8, 77), np.float32)
         ({"0.bias": None}, "actor.0 is not a layer"),
         ({"0.weight": ZEROS, "0.bias": ZEROS[:, 0]}, "actor.2 does not fit the layer before it"),
         ({"0.weight": ZEROS[:0], "0.bias": ZEROS[:0, 0]}, "actor.0 does not fit"),
-        ({"0.bias": np.full(16, np.nan, np.float32)}, "actor.0 is not finite: its training div"),
-        ({"2.weight": np.full((145, 16), np.inf, np.float32)}, "actor.2 is not finite"),
+        ({"0.bias": np.full(16, np.nan, np.float32)}, "actor.0 gives no finite numbers: its tr"),
+        ({"2.weight": np.full((145, 16), np.inf, np.float32)}, "actor.2 gives no finite numbers"),
+        ({"0.weight": np.full((16, 77), 3e38, np.float32)}, "actor.0 gives no finite numbers"),
+        ({"0.weight": np.full((16, 77), 1e308)}, "actor.0 gives no finite numbers"),
+        ({"0.bias": np.full(16, 1e37), "2.weight": np.full((145, 16), 9.0)}, "actor.2 gives no "),
     ],
 )
 def test_arrays_that_are_no_network_are_refused(change: dict[str, Any], why: str) -> None:
@@ -105,3 +109,23 @@ def test_arrays_that_are_no_network_are_refused(change: dict[str, Any], why: str
 def test_no_arrays_at_all_are_refused() -> None:
     assert refusal(read_mlp, {}, "actor", "relu") == "a policy needs the weights of its actor"
     assert "needs its weights by their names" in refusal(read_mlp, None, "actor", "relu")
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_whatever_is_accepted_gives_finite_numbers_for_every_observation(
+    activation: ActivationName,
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.choice(np.array([-128, -1, 0, 1, 127], np.int8), (50, WIDTH))
+    accepted = 0
+    for scale in 10.0 ** np.arange(0, 38):
+        arrays = {k: v * np.float32(scale) for k, v in weights(WIDTH, OUTPUTS).items()}
+        try:
+            mlp = read_mlp(arrays, "actor", activation)
+        except InvalidInputError as error:
+            assert "gives no finite numbers" in str(error)  # noqa: PT017
+            continue
+        accepted += 1
+        found = mlp.forward(rows)
+        assert np.isfinite(found - found.max(axis=1, keepdims=True)).all()
+    assert 15 < accepted < 38

@@ -90,14 +90,14 @@ def test_sampled_actions_come_as_often_as_their_probabilities_say() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (51,), (53,), (3, 51), (2, 3, 52), (0,), (52, 1)])
-def test_rows_of_another_size_or_with_values_that_are_no_finite_numbers_are_refused(
+def test_rows_of_another_size_or_with_values_beyond_any_observation_are_refused(
     shape: tuple[int, ...],
 ) -> None:
     for answer in (FOLLOWING.act, FOLLOWING.probabilities):
         assert f"has 52 values, not {shape}" in refusal(answer, np.zeros(shape))
-        for odd in (np.nan, np.inf, -np.inf):
+        for odd in (np.nan, np.inf, -np.inf, 1e38, -129):
             rows = np.where(np.arange(52) == 7, odd, np.zeros((3, 52)))
-            assert "values must be finite numbers" in refusal(answer, rows)
+            assert "values must be numbers from -128 to 128" in refusal(answer, rows)
 
 
 def test_outputs_that_depend_on_the_episode_are_not_taken_for_actions() -> None:

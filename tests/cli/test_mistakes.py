@@ -110,7 +110,7 @@ ORDERS = {
 }
 FILES = {  # of units
     "jewels = [": "bad.toml is not TOML: ",
-    'a = ["User1"]\nb = "User2"\n': "bad.toml: b must be a list of hosts",
+    'a = ["User1"]\nb = "User2"\n': "bad.toml: 'b' must be a list of hosts",
     'a = ["User9"]\n': "unknown host 'User9' in a: the hosts are",
     'a = ["User1"]\nb = ["User2", "User1"]\n': "User1 is named twice, in a and in b",
     f"a = {json.dumps(FIXABLE)}\n": "a workflow orders 2 to 12 units, not 1: a",

@@ -23,12 +23,14 @@ from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.cli import build_parser, main
 from workflow_rl.cli.experiment import experiment_config
 from workflow_rl.config import ExperimentConfig, GameConfig, PolicyConfig, stored
+from workflow_rl.config.units import read_groups
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import save_arrays
 from workflow_rl.report.findings import find
 from workflow_rl.report.rundata import read_run
 from workflow_rl.runs.search import open_search
 from workflow_rl.workflow.orders import TYPES
+from workflow_rl.workflow.units import units_of
 
 FUZZED = settings(
     max_examples=int(os.environ.get("FUZZ", "50")),
@@ -128,12 +130,36 @@ def test_a_stored_configuration_is_restored_or_refused(data: st.DataObject) -> N
     outcome(lambda: ExperimentConfig.from_json(stored))
 
 
-# --- policies
-
-
 @pytest.fixture(scope="module")
 def policy_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("policies") / "policy.safetensors"
+    return tmp_path_factory.mktemp("files") / "policy.safetensors"
+
+
+def nested(depth: int) -> st.SearchStrategy[str]:
+    """A value of TOML in so many tables or lists."""
+    opened = st.sampled_from([("[", "]"), ("{a = ", "}")])
+    return opened.map(lambda pair: pair[0] * depth + '"User1"' + pair[1] * depth)
+
+
+DEEP = st.sampled_from([1, 3, 90, 900, 5_000]).flatmap(nested)
+TOML = st.sampled_from(['["User1"]', '["User9"]', "[1]", "[]", '"User1"', "nan"]) | DEEP
+
+
+@FUZZED
+@given(
+    names=st.lists(st.text(max_size=4) | st.sampled_from(["a", "rest", "b.b" * 900]), max_size=14),
+    value=TOML,
+)
+def test_units_are_read_or_refused(names: list[str], value: str, policy_path: Path) -> None:
+    path = policy_path.with_name("units.toml")
+    lines = [f"{name if '.' in name else json.dumps(name)} = {value}" for name in names]
+    path.write_text("\n".join(lines))
+    outcome(lambda: units_of(read_groups(path)))
+    outcome(lambda: units_of(dict.fromkeys(names, value)))
+    outcome(lambda: units_of(dict.fromkeys(names)))
+
+
+# --- policies
 
 
 def mutated(content: bytes, data: st.DataObject) -> bytes:
@@ -161,7 +187,7 @@ def test_a_policy_plays_or_is_refused(data: st.DataObject, policy_path: Path) ->
         name = data.draw(st.sampled_from([*arrays, "actor.9.weight", "other"]))
         shape = data.draw(st.sampled_from([(), (0,), (3,), (16, 77), (145, 16), (2, 2, 2)]))
         kind = data.draw(st.sampled_from([np.float32, np.float64, np.int8, np.bool_]))
-        value = data.draw(st.sampled_from([0, 1, np.nan, np.inf]))
+        value = data.draw(st.sampled_from([0, 1, 1e30, 3e38, np.nan, np.inf]))
         arrays[name] = np.zeros(shape, kind)
         if kind in (np.float32, np.float64):
             arrays[name] = np.full(shape, value, kind)
@@ -175,10 +201,12 @@ def test_a_policy_plays_or_is_refused(data: st.DataObject, policy_path: Path) ->
 
     def play() -> None:
         agent = PolicyAgent(load_policy(policy_path), "fuzzed")
+        agent.keeps_chances = True
         agent.begin(2, seed=0)
         agent.act(
             np.zeros((2, agent.policy.observation.size), np.int8), np.ones((2, 145), np.bool_), 0
         )
+        assert np.isfinite(agent.chances).all()
 
     outcome(play)
 

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,10 +68,13 @@ ONE_EACH = {f"u{k}": (name,) for k, name in enumerate(FIXABLE)}
         ({"a b": ("User1",)}, "'a b' cannot name a unit: use letters, digits, _ and - only"),
         ({"rest": ("User1",)}, "rest is the unit of the hosts that are in no group"),
         ({"a": ("User1",), "A": ("User2",)}, "differ only in upper and lower case"),
+        ({"a": None}, "'a' must be a list of hosts"),
+        ({"a": "User1"}, "'a' must be a list of hosts"),
+        ({f"u\n{k}": ("User1",) for k in range(20)}, r"'u\n0' cannot name a unit"),
     ],
 )
 def test_groups_that_are_no_units_are_one_sentence(
-    groups: dict[str, tuple[str, ...]], sentence: str
+    groups: dict[str, Any], sentence: str
 ) -> None:
     assert sentence in refusal(units_of, groups)
 
@@ -93,9 +97,11 @@ def test_a_file_of_groups_is_read_once_and_need_not_stay(tmp_path: Path) -> None
     ("text", "sentence"),
     [
         ("jewels = [Op_Server0]\n", r"units.toml is not TOML: .*line 1"),
-        ('a = ["User1"]\nb = "User2"\n', r"units.toml: b must be a list of hosts"),
-        ('[a]\nhosts = ["User1"]\n', r"units.toml: a must be a list of hosts"),
-        ("a = [1]\n", r"units.toml: a must be a list of hosts"),
+        ('a = ["User1"]\nb = "User2"\n', r"units.toml: 'b' must be a list of hosts"),
+        ('[a]\nhosts = ["User1"]\n', r"units.toml: 'a' must be a list of hosts"),
+        ("a = [1]\n", r"units.toml: 'a' must be a list of hosts"),
+        ("a = " + "[" * 5_000, "units.toml is not TOML: maximum recursion"),
+        ("a" + ".a" * 5_000 + " = 1", r"'a' must be a list of hosts, .* not \{'a': \{'a': "),
         ("\udcff", "cannot be read"),  # no text
     ],
 )

@@ -33,7 +33,10 @@ ACTIVATIONS: Final[dict[ActivationName, str]] = {
 RELU, TANH, ELU, GELU, SILU, SIGMOID, LEAKY_RELU = range(len(ACTIVATIONS))
 _SLOPE: Final = np.float32(0.01)  # of the leaky ReLU below 0
 _ROOT_HALF: Final = np.float32(math.sqrt(0.5))
+_BOUNDED: Final = ("tanh", "sigmoid")  # by 1
 _HALF, _ONE = np.float32(0.5), np.float32(1)
+LARGEST_INPUT: Final = 128  # of either sign: all that an observation, a row of int8, can hold
+_LARGEST_OUTPUT: Final = float(np.finfo(np.float32).max) / 4  # so that differences are finite, too
 
 
 def kind_of(activation: ActivationName) -> int:
@@ -141,7 +144,8 @@ def read_mlp(arrays: Any, name: str, activation: ActivationName) -> Mlp:
     """Returns the network of a name among arrays such as `actor.0.weight`, (outputs, inputs) each.
 
     Raises:
-        InvalidInputError: there is none, its layers do not fit, or a weight is not finite.
+        InvalidInputError: there is none, its layers do not fit, or there are inputs for which it
+            would give numbers that are not finite.
     """
     if not isinstance(arrays, Mapping):
         raise InvalidInputError("a policy needs its weights by their names")
@@ -151,6 +155,7 @@ def read_mlp(arrays: Any, name: str, activation: ActivationName) -> Mlp:
         raise InvalidInputError(f"a policy needs the weights of its {name}")
     weights: list[Floats] = []
     biases: list[Floats] = []
+    reach: Any = LARGEST_INPUT  # how far from 0 the inputs of a layer can be
     for number in sorted(numbers):
         layer = f"{name}.{number}"
         weight: Any = arrays.get(f"{layer}.weight")
@@ -159,8 +164,12 @@ def read_mlp(arrays: Any, name: str, activation: ActivationName) -> Mlp:
             raise InvalidInputError(f"{layer} is not a layer: {_kind(weight)}, {_kind(bias)}")
         if 0 in weight.shape or (weights and weight.shape[1] != weights[-1].shape[1]):
             raise InvalidInputError(f"{layer} does not fit the layer before it")
-        if not np.isfinite(weight).all() or not np.isfinite(bias).all():
-            raise InvalidInputError(f"{layer} is not finite: its training diverged")
+        with np.errstate(all="ignore"):
+            reach = abs(bias) + (abs(weight.astype(np.float64)) * reach).sum(axis=1)
+        if not (reach < _LARGEST_OUTPUT).all():
+            raise InvalidInputError(f"{layer} gives no finite numbers: its training diverged")
+        if activation in _BOUNDED:
+            reach = 1.0
         weights.append(np.ascontiguousarray(weight.T, np.float32))
         biases.append(np.ascontiguousarray(bias[None], np.float32))
     return Mlp(tuple(weights), tuple(biases), activation)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import ACTION_SPACES, Acting
-from workflow_rl.agents.mlp import Floats, read_mlp
+from workflow_rl.agents.mlp import LARGEST_INPUT, Floats, read_mlp
 from workflow_rl.agents.sampling import sample, softmax
 from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
 from workflow_rl.arrays import checked_array
@@ -112,15 +112,17 @@ class Policy:
         """Returns the probabilities of its outputs, (outputs,) or (n, outputs), before any mask.
 
         Raises:
-            InvalidInputError: the observation has another size or a value that is no finite
-                number, or the order is none.
+            InvalidInputError: the observation has another size or a value that is no number
+                from -128 to 128, or the order is none.
         """
         seen = self._numbers(observation)
         rows = np.atleast_2d(seen)
         if rows.ndim != 2 or rows.shape[1] != self.observation.size:
             raise self._other_size(seen)
-        if not np.isfinite(rows).all():
-            raise InvalidInputError("an observation's values must be finite numbers")
+        if not (abs(rows) <= LARGEST_INPUT).all():
+            raise InvalidInputError(
+                f"an observation's values must be numbers from -{LARGEST_INPUT} to {LARGEST_INPUT}"
+            )
         p = softmax(self.logits(rows, order))
         return np.asarray(p[0] if seen.ndim == 1 else p)
 

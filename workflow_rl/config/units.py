@@ -6,6 +6,7 @@ knows its units when the file is gone. Whether the hosts exist, and each has one
 """
 
 import os
+import reprlib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +49,7 @@ def read_groups(value: Any) -> Any:
         ) from None
     try:
         return _checked(tomllib.loads(text), str(path))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:  # of brackets in brackets in ...
         raise InvalidInputError(f"{path} is not TOML: {error}") from None
 
 
@@ -58,8 +59,8 @@ def _checked(groups: Mapping[Any, Any], where: str) -> dict[str, tuple[str, ...]
         names = hosts if isinstance(hosts, list | tuple) else (None,)
         if not isinstance(name, str) or not all(isinstance(host, str) for host in names):
             raise InvalidInputError(
-                f'{where}: {name} must be a list of hosts, such as ["User1", "User2"], '
-                f"not {hosts!r:.60}"
+                f'{where}: {reprlib.repr(name)} must be a list of hosts, such as '
+                f'["User1", "User2"], not {reprlib.repr(hosts)}'
             )
         found[name] = tuple(names)
     return found

@@ -8,6 +8,7 @@ stands where User1 does, its neighbour with the same image, which only decoys ev
 """
 
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config.units import ANY, UNIT_KINDS
+from workflow_rl.config.units import ANY, UNIT_KINDS, Groups, read_groups
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, SUBNET_HOSTS, USER0, Subnet, host_set
 from workflow_rl.scenario.units import UNIT_HOSTS, UNITS
@@ -148,7 +149,7 @@ def units_of(setting: str | Mapping[str, Any] | Units) -> Units:
     if isinstance(setting, Units):
         return setting
     if isinstance(setting, Mapping):
-        return _grouped(setting)
+        return _grouped(read_groups(setting))
     if setting == ANY:
         raise InvalidInputError(
             "the units any have no orders to name: they are only for training on all orders"
@@ -159,19 +160,20 @@ def units_of(setting: str | Mapping[str, Any] | Units) -> Units:
     return _KINDS[setting]
 
 
-def _grouped(groups: Mapping[str, Any]) -> Units:
+def _grouped(groups: Groups) -> Units:
+    for group in groups:
+        if not _NAME.fullmatch(group):
+            raise InvalidInputError(
+                f"{reprlib.repr(group)} cannot name a unit: use letters, digits, _ and - only"
+            )
     _check_number(list(groups), at_least=0)
     home: dict[str, str] = {}  # host -> its group
     for group, hosts in groups.items():
-        if not _NAME.fullmatch(group):
-            raise InvalidInputError(
-                f"{group!r} cannot name a unit: use letters, digits, _ and - only"
-            )
-        for host in map(str, hosts):
+        for host in hosts:
             name = _BY_NAME.get(host.casefold())
             if name is None:
                 raise InvalidInputError(
-                    f"unknown host {host!r} in {group}: the hosts are {', '.join(FIXABLE)}"
+                    f"unknown host {reprlib.repr(host)} in {group}: the hosts are {', '.join(FIXABLE)}"
                 )
             if name == HOST_NAMES[USER0]:
                 raise InvalidInputError(
@@ -183,7 +185,7 @@ def _grouped(groups: Mapping[str, Any]) -> Units:
                     f"{name} is named twice, in {home[name]} and in {group}: a host has one unit"
                 )
             home[name] = group
-        if not len(hosts):
+        if not hosts:
             raise InvalidInputError(f"the unit {group} has no hosts")
     named = {group: host_set(h for h in home if home[h] == group) for group in groups}
     unnamed = host_set(host for host in FIXABLE if host not in home)
