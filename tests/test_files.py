@@ -187,6 +187,12 @@ def test_a_reader_sees_the_old_or_the_new_file(tmp_path: Path) -> None:
     assert os.listdir(path.parent) == ["file"]  # no litter
 
 
+def test_text_is_written_whatever_is_in_it(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "file", "é\udce9\ud800")
+    append(tmp_path / "file", "\udce9\n")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "é???\n"
+
+
 # --- JSON
 
 
@@ -199,7 +205,10 @@ def test_json_comes_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"{", b'{"a": 1', b"\xff\xfe", b"hello", b"[" * 200_000, nested(200_000).encode()],
+    [
+        *(b"", b"{", b'{"a": 1', b"\xff\xfe", b"hello", b"[" * 200_000, nested(200_000).encode()),
+        *(b"NaN", b"[Infinity]", b'{"a": 1e999}', b"9" * 400, b"-" + b"9" * 5_000),
+    ],
     ids=lambda damage: repr(damage[:9]),
 )
 def test_damaged_json_is_one_sentence(tmp_path: Path, damage: bytes) -> None:

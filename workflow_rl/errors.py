@@ -1,4 +1,4 @@
-"""The exceptions a user of the package can meet."""
+"""The exceptions a user of the package can meet, and what of any text can be shown."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +23,16 @@ EXTRA_OF: Final = {
     "ray": "ray",
     "onnx": "export",
 }
+
+
+def printable(text: str) -> str:
+    """Returns text to show, "?" for each character that a terminal might obey: no letter, no space.
+
+    Text of files and names of files may hold any character. Lines stay lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\u00a0" else "?" for c in text)
 
 
 class InvalidInputError(ValueError):

@@ -24,8 +24,11 @@ _TEMPORARY: Final = re.compile(r"\..+\.(\d+)\.tmp")  # the process that writes i
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes | str) -> None:
     """Writes a file so that a reader sees the old or the new one, never half of it.
+
+    Text is written as UTF-8, with "?" for what has no letter there: what was computed is not lost
+    for want of one.
 
     A link is replaced, not followed. The folder is made, but not the one that holds it: where a
     run's directory was removed, it is not made again.
@@ -40,7 +43,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     try:
         temporary.unlink(missing_ok=True)
         with open(os.open(temporary, _NEW, 0o666), "wb") as file:
-            file.write(data)
+            file.write(_as_bytes(data))
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -48,11 +51,15 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def append(path: Path, data: bytes) -> None:
+def append(path: Path, data: bytes | str) -> None:
     """Adds to the end of a file, which is made with its folder if need be; follows no link."""
     path.parent.mkdir(exist_ok=True)
     with open_unlinked(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
-        file.write(data)
+        file.write(_as_bytes(data))
+
+
+def _as_bytes(data: bytes | str) -> bytes:
+    return data.encode(errors="replace") if isinstance(data, str) else data
 
 
 def open_unlinked(path: Path, flags: int, buffering: int = -1) -> BinaryIO:
@@ -83,7 +90,7 @@ def is_something_else(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISLNK(mode)
 
 
-def write_named(path: Path, data: bytes) -> None:
+def write_named(path: Path, data: bytes | str) -> None:
     """Writes an output named by the user: makes the folders that hold it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, data)
@@ -217,7 +224,7 @@ def digest_of(arrays: dict[str, NDArray[Any]], text: str = "") -> str:
 
 def write_json(path: Path, data: Any) -> None:
     """Writes plain data as JSON, atomically; NaN becomes null."""
-    write_atomically(path, (json_text(data, indent=2) + "\n").encode())
+    write_atomically(path, json_text(data, indent=2) + "\n")
 
 
 def json_text(data: Any, indent: int | None = None) -> str:
@@ -243,9 +250,21 @@ def read_json(path: Path) -> Any:
     """
     check_file(path)
     try:
-        return json.loads(path.read_bytes().decode("utf-8"))
+        text = path.read_bytes().decode("utf-8")
+        return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
     except (OSError, ValueError, RecursionError) as error:  # of brackets in brackets in ...
         raise InvalidInputError(f"{path} is damaged: it is not JSON") from error
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no number of JSON, or too large")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)  # what no float can hold is none of ours
+    return int(text)
 
 
 def check_file(path: Path) -> None:

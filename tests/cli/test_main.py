@@ -69,11 +69,13 @@ def test_a_search_outlives_its_reader(tmp_path: Path) -> None:
 
 
 def test_narrow_encodings_show_what_they_can(tmp_path: Path) -> None:
-    done = shell(f"{COMMAND} evaluate sleep --episodes 2", tmp_path, PYTHONIOENCODING="ascii")
+    command = f"{COMMAND} evaluate sleep --episodes 2 --author $'Ren\\xe9' --output found"
+    done = shell(command, tmp_path, PYTHONIOENCODING="ascii", LC_ALL="C")
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
     assert "score, the sum of the 9 means" in done.stdout
     assert " ? " in done.stdout  # the sign between a mean and its error
+    assert "author: Ren?, " in (tmp_path / "found" / "evaluation.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

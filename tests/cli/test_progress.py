@@ -12,7 +12,7 @@ from tests.evaluation.scores import scored
 from tests.runs.test_trials import tried as trial
 from tests.runs.toy import tiny
 from tests.runs.work import job, outcome
-from workflow_rl.cli.console import Bars
+from workflow_rl.cli.console import Bars, make_console
 from workflow_rl.cli.progress import (
     SearchProgress,
     notice_of,
@@ -43,7 +43,7 @@ ROW: dict[str, Any] = {
 
 @pytest.fixture
 def screen() -> Console:
-    return Console(file=io.StringIO(), width=200, highlight=False)
+    return make_console(file=io.StringIO(), width=200)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def told(trials: list[Trial], folder: Path, *, further: bool = False) -> str:
     with closing(RunDirectory.create(folder, tiny(), [])) as directory:
         policy = HandedOver(further, SCORES, 12.0)
         outcome = SearchOutcome(directory.path, trials, finding, chosen, None, policy, 3_456)
-        print_outcome(Console(file=out, width=80, highlight=False), outcome, directory)
+        print_outcome(make_console(file=out, width=80), outcome, directory)
     text = out.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines() if str(folder) not in line), text
     return text
@@ -201,7 +201,7 @@ def test_what_was_found_is_told_before_the_order_that_is_an_example_of_it(tmp_pa
 
 def test_the_phases_and_what_each_is_for_are_told_at_the_start() -> None:
     out = io.StringIO()
-    print_phases(Console(file=out, width=80), ExperimentConfig())
+    print_phases(make_console(file=out, width=80), ExperimentConfig())
     lines = out.getvalue().splitlines()
     phases = [line.split(":")[0] for line in lines if line[:1].isdigit()]
     assert phases == ["1. base", "2. trials", "3. polish", "4. score"]

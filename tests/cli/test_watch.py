@@ -51,6 +51,20 @@ def test_markup_in_a_run_is_shown_as_text(
     assert main(["watch", str(folder)]) == 0
 
 
+def test_no_terminal_obeys_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "\x1b[31mred\x9b2J\u202e\ud800"
+    trials = [trial(0, 5, -30.0, reason=f"{name}\n:smile:")]
+    folder = write_run(tmp_path / "\x1b[31mred", trials, log_rows("\x1b[31mred", 5, 2))
+    assert main(["watch", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("?[31mred") >= 3
+    assert "?[31mred?" in out
+    assert ":smile:" in out
+    assert out.replace("\n", "").isprintable()
+    assert main(["report", str(folder / "\x1b[2J")]) == 2
+    assert capsys.readouterr().err.endswith("red/?[2J\n")
+
+
 def test_an_empty_run_is_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", str(tmp_path)]) == 0
     assert "experiment_config.json" in capsys.readouterr().out

@@ -69,6 +69,13 @@ def test_both_files_are_written_with_where_they_come_from(
     assert {"command", "created", "git_revision", "packages"} <= set(data)
 
 
+def test_a_name_that_is_no_text_costs_no_evaluation(found: Evaluation, tmp_path: Path) -> None:
+    """As the command line gives it where the locale does not know a byte."""
+    paths = write_evaluation(found, tmp_path, author="Ren\udce9", team="é")
+    assert "\nauthor: Ren?, team: é, tech" in paths[1].read_text(encoding="utf-8")
+    assert json.loads(paths[0].read_text())["agent"] == "greedy"
+
+
 def test_an_evaluation_is_never_overwritten(found: Evaluation, tmp_path: Path) -> None:
     assert checked_directory(tmp_path / "a" / "b") == tmp_path / "a" / "b"
     assert not (tmp_path / "a").exists()

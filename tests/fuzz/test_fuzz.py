@@ -4,8 +4,10 @@
 """
 
 import contextlib
+import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +19,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.policies import weights
+from tests.playbook.runs import finished
 from tests.runs.toy import run_search, tiny
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.cli import build_parser, main
+from workflow_rl.cli.console import make_console
 from workflow_rl.cli.experiment import experiment_config
+from workflow_rl.cli.watch import frame
 from workflow_rl.config import ExperimentConfig, GameConfig, PolicyConfig, stored
 from workflow_rl.config.units import read_groups
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import save_arrays
+from workflow_rl.playbook.reading import read_playbook
+from workflow_rl.playbook.writing import write_playbook
 from workflow_rl.report.findings import find
+from workflow_rl.report.report import write_report
 from workflow_rl.report.rundata import read_run
+from workflow_rl.report.snapshot import take_snapshot
 from workflow_rl.runs.search import open_search
 from workflow_rl.workflow.orders import TYPES
 from workflow_rl.workflow.units import units_of
@@ -225,13 +234,18 @@ def replaced(data: st.DataObject, path: Path) -> bytes:
     content = path.read_bytes()
     if path.suffix != ".json" or data.draw(st.booleans()):
         return mutated(content, data)
-    found: Any = json.loads(content)
+    return changed(data, path, PLAIN)
+
+
+def changed(data: st.DataObject, path: Path, value: st.SearchStrategy[Any]) -> bytes:
+    """Other JSON: one value of a file of a run is another one."""
+    found: Any = json.loads(path.read_bytes())
     table = found
     while isinstance(table, (dict, list)) and table:
         keys = list(table) if isinstance(table, dict) else list(range(len(table)))
         key = data.draw(st.sampled_from(keys))
         if not isinstance(table[key], (dict, list)) or data.draw(st.booleans()):
-            table[key] = data.draw(PLAIN)
+            table[key] = data.draw(value)
             break
         table = table[key]
     return json.dumps(found).encode()
@@ -254,3 +268,47 @@ def test_a_run_is_read_and_gone_on_with_or_refused(data: st.DataObject, whole: P
                 list(search.events())
 
     outcome(go_on)
+
+
+NASTY = st.sampled_from(
+    [
+        *("<script>x</script>", "<img src=x onerror=x>", "[x](javascript:x)", "`</code><script>`"),
+        *("\x1b[31m\x9b2J", "\ud800", "a\n# b", "=1+1", "{{ 7 * 7 }}", "%{x}<b>"),
+    ]
+)
+DEEP_LIST = st.sampled_from([60, 400, 900]).map(lambda n: json.loads("[" * n + "]" * n))
+ANYTHING = NASTY | DEEP_LIST | st.dictionaries(NASTY, NASTY) | st.lists(NASTY) | PLAIN
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return finished(tmp_path_factory.mktemp("done") / "exp")
+
+
+@FUZZED
+@given(data=st.data())
+def test_nothing_in_a_run_is_obeyed_by_who_shows_it(data: st.DataObject, done: Path) -> None:
+    run = done.with_name("shown")
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(done, run)
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from(sorted(run.glob("*.json"))))
+        path.write_bytes(changed(data, path, ANYTHING))
+    markdown, plan = run / "playbook.md", run / "playbook.json"
+
+    def show() -> None:
+        write_playbook(run)
+        text = markdown.read_text(encoding="utf-8")
+        assert "<" not in re.sub(r"`[^`\n]+`", "", text)
+        assert text.replace("\n", "").isprintable()
+        assert plan.read_text(encoding="ascii").replace("\n", "").isprintable()
+        read_playbook(plan)
+
+    outcome(show)
+    out = io.StringIO()
+    make_console(file=out, width=120).print(frame(take_snapshot(run)))
+    assert out.getvalue().replace("\n", "").isprintable()
+    if data.draw(st.integers(0, 9)) == 0:  # a page takes a second
+        write_report([run], run / "report.html")
+        page = (run / "report.html").read_text(encoding="utf-8")
+        assert not re.search(r"<script>x|<img src=x|</code><script>`", page)

@@ -1,7 +1,9 @@
 """What a run's playbook files say, from hand-written runs and from a real one."""
 
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,16 +12,18 @@ import workflow_rl
 from tests.evaluation.scores import scored
 from tests.playbook.cacao_rules import broken_rules
 from tests.playbook.runs import finished, mixed, trained
+from tests.refused import refused
 from tests.report.runs import trial, write_run
 from workflow_rl.config import RED_AGENTS, ExperimentConfig, TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.playbook.handout import handout_of
 from workflow_rl.playbook.plan import formatted
 from workflow_rl.playbook.reading import read_playbook
-from workflow_rl.playbook.writing import runbook, write_playbook
+from workflow_rl.playbook.writing import cacao, runbook, write_playbook
 from workflow_rl.runs.trials import HandedOver
 from workflow_rl.workflow.orders import TYPES
 
+SCORES = [scored(red, (-9.0,) * 3, 1.0, (0.5, 0.5)) for red in RED_AGENTS]
 ORDER = "enterprise > op_server > user > op_host > defender"
 
 
@@ -115,6 +119,38 @@ def test_it_says_what_to_fix_first_and_what_that_costs(tmp_path: Path) -> None:
     assert "OT service on Op_Server0 costs 10.0 in every step" in costs
 
 
+NASTY = "<script>alert(1)</script>[x](javascript:x) `*a*` | &lt;\n# b\x1b[31m\ud800"
+
+
+def test_nothing_that_came_from_a_file_is_markdown_or_html(tmp_path: Path) -> None:
+    given = finished(tmp_path / "exp", command=["workflow-rl", NASTY], git_revision=[NASTY])
+    handout = handout_of(given)
+    result = replace(handout.recommended.result, red_agent=NASTY)
+    scores = [replace(s, deterministic=replace(s.deterministic, red_agent=NASTY)) for s in SCORES]
+    mine = replace(handout.recommended, reason=NASTY, scores=tuple(scores), result=result)
+    told = replace(handout, recommended=mine, finding=replace(handout.finding, idle=(NASTY,)))
+    text = runbook(told)
+    shown = r"&lt;script>alert(1)&lt;/script>\[x\](javascript:x) \`\*a\*\` \| &amp;lt;?# b?\[31m?"
+    assert f"- Why this order: {shown}." in text
+    assert text.count(f"| {shown} | no |") == len(SCORES)
+    code = re.compile(r"`[^`\n]+`")
+    assert "Found by `workflow-rl '<script>" in text
+    assert "<" not in code.sub("", text)
+    assert text.replace("\n", "").isprintable()
+    assert json.loads(cacao(told))["playbook_extensions"]
+
+
+def test_a_run_with_other_attackers_than_there_are_is_refused(tmp_path: Path) -> None:
+    run = finished(tmp_path / "exp")
+    scores = run / "scores.json"
+    data = json.loads(scores.read_text())
+    named = json.loads(scores.read_text().replace('"bline"', json.dumps(NASTY)))
+    for damaged in (named, data | {"scores": data["scores"][1:]}, data | {"scores": {}}):
+        scores.write_text(json.dumps(damaged))
+        refused("scores.json is damaged", write_playbook, run)
+        assert not list(run.glob("playbook*"))
+
+
 def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Path) -> None:
     matters = section(finished(tmp_path / "exp"), "Which part of the order matters")
     found, _, first, rest = matters.split("\n", 3)
@@ -170,8 +206,7 @@ def test_a_training_of_one_workflow_has_a_runbook_that_claims_no_search(tmp_path
 def test_units_of_several_prices_and_a_policy_below_the_threshold_are_told(tmp_path: Path) -> None:
     units = {"jewels": ("Op_Server0", "User1"), "users": ("User2", "User3")}
     config = ExperimentConfig(train=TrainConfig(units=units))
-    below = tuple(scored(red, (-9.0,) * 3, 1.0, (0.5, 0.5)) for red in RED_AGENTS)
-    policy = HandedOver(False, below, 1.0)
+    policy = HandedOver(False, tuple(SCORES), 1.0)
     run = write_run(tmp_path / "exp", [trial(0, 0, -20.0)], policy=policy, config=config)
     assert "**Take it with care**" in runbook(handout_of(run))
     costs = section(run, "What each step costs")

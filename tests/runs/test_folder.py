@@ -61,6 +61,17 @@ def test_a_table_cut_off_anywhere_keeps_its_whole_rows_and_goes_on(tmp_path: Pat
         assert cut.rows() == [*kept, READ[2]]
 
 
+def test_no_cell_of_a_table_is_a_formula_to_a_spreadsheet(tmp_path: Path) -> None:
+    log = CsvLog(tmp_path / "log.csv")
+    harmless = ["-1.5", "+3", "-.5", "-inf", "+nan", "a=b", 'x,"y', "", "-1e-05"]
+    formulas = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-A1", " =1"]
+    log.rewrite({"a": text} for text in [*harmless, *formulas, "\t=1\r\n", "\x1b[31m"])
+    kept = [row["a"] for row in log.rows()]
+    assert kept == [*harmless, *(f"'{text}" for text in formulas), "?=1??", "?[31m"]
+    log.rewrite(log.rows())
+    assert [row["a"] for row in log.rows()] == kept
+
+
 # --- episodes
 
 

@@ -73,9 +73,7 @@ ONE_EACH = {f"u{k}": (name,) for k, name in enumerate(FIXABLE)}
         ({f"u\n{k}": ("User1",) for k in range(20)}, r"'u\n0' cannot name a unit"),
     ],
 )
-def test_groups_that_are_no_units_are_one_sentence(
-    groups: dict[str, Any], sentence: str
-) -> None:
+def test_groups_that_are_no_units_are_one_sentence(groups: dict[str, Any], sentence: str) -> None:
     assert sentence in refusal(units_of, groups)
 
 

@@ -18,6 +18,7 @@ from workflow_rl.errors import (
     TrainingFailedError,
     WorkerDiedError,
     explain_missing,
+    printable,
 )
 
 PROGRAM: Final = "workflow-rl"
@@ -101,7 +102,7 @@ def _interrupt(signum: int, frame: object) -> None:
 
 
 def _say(error: object, code: int) -> int:
-    print(f"{PROGRAM}: error: {error}", file=sys.stderr)
+    print(printable(f"{PROGRAM}: error: {error}"), file=sys.stderr)
     return code
 
 

@@ -4,7 +4,9 @@ import textwrap
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from workflow_rl.errors import printable
 
 if TYPE_CHECKING:  # `--help` does without it
     from rich.console import Console
@@ -20,25 +22,36 @@ _ENDS: Final = 10  # are shown from each end
 _LINE_EVERY: Final = 5.0  # seconds between lines of progress where there is no terminal
 
 
-def make_console() -> "Console":
-    """Returns the console of a command."""
-    from rich.console import Console
+def make_console(**settings: Any) -> "Console":
+    """Returns the console of a command: text is shown as it is, none of it obeyed.
 
-    console = Console(highlight=False)
-    if console.is_terminal:
+    Args:
+        **settings: of rich's console, in the place of those that the terminal asks for.
+    """
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class PlainConsole(Console):
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            for part in super().render(renderable, options):
+                yield part if part.control else Segment(printable(part.text), part.style)
+
+    plain: Any = {"highlight": False, "markup": False, "emoji": False, **settings}
+    console = PlainConsole(**plain)
+    if settings or console.is_terminal:
         return console
-    return Console(highlight=False, width=_PLAIN_WIDTH, soft_wrap=True)  # lines stay whole
+    return PlainConsole(**plain, width=_PLAIN_WIDTH, soft_wrap=True)  # lines stay whole
 
 
 def print_sentence(console: "Console", text: str, *, indent: str = "") -> None:
     """Prints what is read, not copied: no line is longer than 80 columns."""
     lines = textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
-    console.print(lines, markup=False)
+    console.print(lines)
 
 
 def print_whole(console: "Console", text: str) -> None:
     """Prints a line with a path in it as it is, however long."""
-    console.print(text, markup=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
 
 
 def make_table(

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_output, add_setting
+from workflow_rl.errors import printable
 
 _EXAMPLES = """workflow-rl export logs/exp_20260101_120000_4242
 workflow-rl export policy.safetensors --format onnx --output policy.onnx
@@ -43,5 +44,5 @@ def run(args: argparse.Namespace) -> int:
     source = path / RECOMMENDED_FILE if path.is_dir() else path
     output = args.output if "output" in args else source.with_suffix(f".{kind}")
     content = export_policy(args.policy, output, format=kind, rules=args.rules)
-    print(f"{kind}: {output} ({len(content):,} bytes)")
+    print(printable(f"{kind}: {output} ({len(content):,} bytes)"))
     return 0

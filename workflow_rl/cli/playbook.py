@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command, add_flag, add_output
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, printable
 
 _EXAMPLES = """workflow-rl playbook logs/exp_20260101_120000_4242
 workflow-rl playbook logs/exp_A --format cacao --output playbook.json
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
     output = getattr(args, "output", None)
     for path in write_playbook(args.source, output, format=getattr(args, "format", BOTH)):
-        print(f"playbook: {path}")
+        print(printable(f"playbook: {path}"))
     return 0
 
 

@@ -15,7 +15,7 @@ from workflow_rl.cli.arguments import (
     add_workflow,
 )
 from workflow_rl.config import RULE_SETS, GameConfig, one_of
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, printable
 
 if TYPE_CHECKING:
     from workflow_rl.report.replay import Replay
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     replay = _recorded(args) if source.suffix == _TRACE else _played(args)
     written = write_replay(replay, output)
     print(f"{replay.episode.length} steps, return {replay.episode.moments[-1].total:.1f}")
-    print(f"replay: {written}")
+    print(printable(f"replay: {written}"))
     return 0
 
 

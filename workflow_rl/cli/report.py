@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from workflow_rl.cli.arguments import Commands, add_command, add_flag, add_output
+from workflow_rl.errors import printable
 
 _EXAMPLES = """workflow-rl report logs/exp_20260101_120000_4242
 workflow-rl report logs/exp_A logs/exp_B --output compared.html
@@ -38,5 +39,5 @@ def run(args: argparse.Namespace) -> int:
     folder = args.runs[0] if len(args.runs) == 1 else Path()
     output = named_output(args.output) if "output" in args else folder / REPORT_FILE
     written = write_report(args.runs, output, getattr(args, "landscape", None))
-    print(f"report: {written}")
+    print(printable(f"report: {written}"))
     return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workflow_rl.cli.arguments import Commands, add_command
 from workflow_rl.config import positive
+from workflow_rl.errors import printable
 
 if TYPE_CHECKING:
     from workflow_rl.report.snapshot import Snapshot
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         before = ""
         for shot in _shots(args.path, every):
             if (line := one_line(shot)) != before:
-                print(line, flush=True)
+                print(printable(line), flush=True)
                 before = line
     return 0
 

@@ -59,7 +59,7 @@ def _checked(groups: Mapping[Any, Any], where: str) -> dict[str, tuple[str, ...]
         names = hosts if isinstance(hosts, list | tuple) else (None,)
         if not isinstance(name, str) or not all(isinstance(host, str) for host in names):
             raise InvalidInputError(
-                f'{where}: {reprlib.repr(name)} must be a list of hosts, such as '
+                f"{where}: {reprlib.repr(name)} must be a list of hosts, such as "
                 f'["User1", "User2"], not {reprlib.repr(hosts)}'
             )
         found[name] = tuple(names)

@@ -60,7 +60,7 @@ def write_evaluation(
         "packages": package_versions(),
     }
     paths = directory / JSON_NAME, directory / TEXT_NAME
-    write_named(paths[1], text.encode())
+    write_named(paths[1], text)
     write_json(paths[0], evaluation.as_json() | noted)
     return paths
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import RED_AGENTS, VIEWS, GameConfig, ObservationName
+from workflow_rl.config import MIXED, RED_AGENTS, VIEWS, GameConfig, ObservationName, one_of
 from workflow_rl.estimates import Estimate
 from workflow_rl.workflow.orders import Order
 
@@ -66,7 +66,7 @@ class Result:
             KeyError, TypeError, ValueError: it is not such data.
         """
         return cls(
-            str(data["red_agent"]),
+            one_of("red agent", data["red_agent"], (*RED_AGENTS, MIXED)),
             int(data["games"]),
             *(_estimate(data[name]) for name in ("reward", "compliance", "compliance_true")),
         )

@@ -40,7 +40,7 @@ class Handout:
             "run": {
                 "name": self.run.name,
                 "created": self.created.isoformat(),
-                "revision": self.run.noted.get("git_revision"),
+                "revision": self.run.revision,
                 "seed": self.config.seed,
                 "rules": game.rules,
                 "red_agent": game.red_agent,

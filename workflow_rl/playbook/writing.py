@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from workflow_rl.config import one_of
 from workflow_rl.config.checks import file_path
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, printable
 from workflow_rl.files import json_text, named_output, write_named
 from workflow_rl.ordersearch.finding import PairEffect, listed
 from workflow_rl.playbook.cacao import playbook_of
@@ -18,6 +18,7 @@ from workflow_rl.scenario import tables
 
 BOTH: Final = "both"
 _SUFFIX: Final = {"markdown": ".md", "cacao": ".json"}
+_ESCAPES: Final = str.maketrans({c: f"\\{c}" for c in "\\`*[]|"} | {"<": "&lt;", "&": "&amp;"})
 
 
 def write_playbook(
@@ -52,7 +53,7 @@ def write_playbook(
     handout = handout_of(folder)
     contents = [runbook(handout) if kind == "markdown" else cacao(handout) for kind in kinds]
     for target, content in zip(targets, contents, strict=True):
-        write_named(target, content.encode())
+        write_named(target, content)
     return files
 
 
@@ -72,8 +73,9 @@ def runbook(handout: Handout) -> str:
     """Returns the runbook of a run's order."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(  # Markdown: nothing is escaped, names of runs go through `code`
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
+        finalize=_escaped,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -111,7 +113,20 @@ def _swaps(handout: Handout) -> Iterator[tuple[str, str, PairEffect]]:
             yield first, second, pair
 
 
-def _code(text: str) -> str:
-    """Writes any text as code within a line."""
-    plain = "".join(c if c.isprintable() else "?" for c in text).replace("`", "'")
-    return f"`{plain}`"
+def _escaped(value: Any) -> str:
+    """Writes any value as text within a line, none of it Markdown or HTML."""
+    return value if isinstance(value, _Code) else _in_line(value).translate(_ESCAPES)
+
+
+def _code(value: Any) -> str:
+    """Writes any value as code within a line."""
+    plain = _in_line(value).replace("`", "'")
+    return _Code(f"`{plain}`")
+
+
+def _in_line(value: Any) -> str:
+    return printable(str(value)).replace("\n", "?")
+
+
+class _Code(str):
+    """Markdown that is to stay."""

@@ -148,7 +148,7 @@ def write_page(
         tables=tables,
         plots=list(zip(figures, plots, strict=True)),
     )
-    write_atomically(path, page.encode())
+    write_atomically(path, page)
 
 
 def _figure(plot: Plot) -> Any:

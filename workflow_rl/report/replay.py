@@ -257,7 +257,7 @@ def _judged(before: Any, action: int, order: Order) -> dict[str, Any]:
 
 def write_replay(replay: Replay, output: Path) -> Path:
     """Writes the replay as one HTML file."""
-    write_named(output, replay_html(replay).encode())
+    write_named(output, replay_html(replay))
     return output
 
 

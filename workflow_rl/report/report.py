@@ -69,7 +69,7 @@ def write_report(runs: Sequence[Path], output: Path, landscape: Path | None = No
     for path in runs:
         refuse_no_run(path)
     found = [find(read_run(path, landscape)) for path in runs]
-    write_named(output, report_html(found, output.parent).encode())
+    write_named(output, report_html(found, output.parent))
     return output
 
 

@@ -104,6 +104,18 @@ class RunData:
         return str(self.noted.get("purpose", SEARCH))
 
     @property
+    def revision(self) -> str | None:
+        """Of the program that made it, if that is known."""
+        found = self.noted.get("git_revision")
+        return found if isinstance(found, str) else None
+
+    @property
+    def packages(self) -> Mapping[str, Any]:
+        """The versions of what it was made with, as far as they are known."""
+        found = self.noted.get("packages")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def is_search(self) -> bool:
         """Whether orders were searched; else one was trained."""
         return self.purpose == SEARCH

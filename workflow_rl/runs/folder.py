@@ -6,6 +6,7 @@ import functools
 import hashlib
 import io
 import math
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from workflow_rl.agents.policy import Weights
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, printable
 from workflow_rl.files import (
     append,
     load_arrays,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # a reader of logs does not wait for the networks
     from workflow_rl.train.episodes import Episodes
 
 _RESULT_KIND: Final = "training result"
+_FORMULA: Final = re.compile(r" *([=@]|[+-](?!\d|\.|inf|nan))")  # to a spreadsheet; no number is
 
 
 class CsvLog:
@@ -45,7 +47,7 @@ class CsvLog:
     def append(self, *rows: Row) -> None:
         """Adds rows at the end."""
         if rows:
-            append(self.path, _as_csv(rows, header=_is_new(self.path)).encode())
+            append(self.path, _as_csv(rows, header=_is_new(self.path)))
 
     def rows(self) -> list[dict[str, str]]:
         """Returns the rows; one that was cut off is left out.
@@ -66,7 +68,7 @@ class CsvLog:
     def rewrite(self, rows: Iterable[Row]) -> None:
         """Replaces the table by the given rows, atomically."""
         rows = tuple(rows)
-        write_atomically(self.path, _as_csv(rows, header=True).encode() if rows else b"")
+        write_atomically(self.path, _as_csv(rows, header=True) if rows else b"")
 
 
 def _as_csv(rows: tuple[Row, ...], *, header: bool) -> str:
@@ -82,6 +84,9 @@ def _as_csv(rows: tuple[Row, ...], *, header: bool) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(round(value, 9))
+    if isinstance(value, str):
+        text = printable(value).replace("\n", "?")
+        return f"'{text}" if _FORMULA.match(text) else text
     return value
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from workflow_rl.config import ExperimentConfig, GameConfig, stored
+from workflow_rl.config import RED_AGENTS, ExperimentConfig, GameConfig, stored
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import between_and_within
 from workflow_rl.evaluation.result import Result
@@ -138,10 +138,13 @@ def _order(value: Any, orders: Orders) -> int:
 
 
 def _decision(data: dict[str, Any], orders: Orders) -> Decision:
-    known = {f.name: data[f.name] for f in fields(Decision)}
-    known = {name: math.nan if value is None else value for name, value in known.items()}
-    known["top"] = tuple((_order(order, orders), float(score)) for order, score in data["top"])
-    return Decision(**known)
+    scores = {f.name: data[f.name] for f in fields(Decision) if f.type is float}
+    return Decision(
+        _order(data["order"], orders),
+        str(data["reason"]),
+        **{name: math.nan if score is None else float(score) for name, score in scores.items()},
+        top=tuple((_order(order, orders), float(score)) for order, score in data["top"]),
+    )
 
 
 class TrialFile:
@@ -181,7 +184,7 @@ class TrialFile:
         place = slice(trial.number, trial.number + 1)
         self.trials[place] = [trial]
         self._lines[place] = [json_text(trial.as_json())]
-        write_atomically(self._path, ("[\n" + ",\n".join(self._lines) + "\n]\n").encode())
+        write_atomically(self._path, "[\n" + ",\n".join(self._lines) + "\n]\n")
 
 
 def with_status(trials: Sequence[Trial], status: Status) -> list[Trial]:
@@ -226,6 +229,8 @@ class HandedOver:
         data = read_json(path)
         try:
             scores = tuple(Score.from_json(score) for score in data["scores"])
+            if [score.red_agent for score in scores] != list(RED_AGENTS):
+                raise ValueError("scores are missing")
             return cls(bool(data["trained_further"]), scores, float(data["seconds"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(

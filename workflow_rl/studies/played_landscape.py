@@ -248,7 +248,7 @@ class PlayedRun:
 
 
 def _append_line(path: Path, entry: Mapping[str, Any]) -> None:
-    append(path, f"{json_text(entry)}\n".encode())
+    append(path, f"{json_text(entry)}\n")
 
 
 def _read_lines(path: Path, of: Callable[[Any], Any]) -> list[Any]:

@@ -173,7 +173,8 @@ def _grouped(groups: Groups) -> Units:
             name = _BY_NAME.get(host.casefold())
             if name is None:
                 raise InvalidInputError(
-                    f"unknown host {reprlib.repr(host)} in {group}: the hosts are {', '.join(FIXABLE)}"
+                    f"unknown host {reprlib.repr(host)} in {group}: the hosts are "
+                    f"{', '.join(FIXABLE)}"
                 )
             if name == HOST_NAMES[USER0]:
                 raise InvalidInputError(
