@@ -202,7 +202,7 @@ def test_nothing_in_a_model_file_is_run(tmp_path: Path) -> None:
             {"action_net.weight": torch.zeros(3, 64), "action_net.bias": torch.zeros(3)},
             "a policy of 52 inputs and 3 outputs does not fit",
         ),
-        ({"action_net.bias": torch.full((145,), torch.nan)}, "not finite"),
+        ({"action_net.bias": torch.full((145,), torch.nan)}, "no finite numbers"),
         ({"action_net.bias": torch.zeros(145, dtype=torch.bfloat16)}, "is not a layer"),
         ({"action_net.weight": torch.zeros(())}, "is not a layer"),
         ({"features_extractor.cnn.0.weight": torch.zeros(3)}, "network of another kind"),

@@ -215,6 +215,7 @@ def test_a_policy_plays_or_is_refused(data: st.DataObject, policy_path: Path) ->
         agent.act(
             np.zeros((2, agent.policy.observation.size), np.int8), np.ones((2, 145), np.bool_), 0
         )
+        assert agent.chances is not None
         assert np.isfinite(agent.chances).all()
 
     outcome(play)
