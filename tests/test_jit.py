@@ -153,3 +153,28 @@ def test_where_nothing_is_compiled_nothing_is_announced(
     with jit.compile_message():
         time.sleep(0.2)  # as long as anything takes that is not compiling
     assert capfd.readouterr() == ("", "")
+
+
+UPDATE = """
+from dataclasses import replace
+from tests.runs.toy import tiny
+from workflow_rl.config import PPO_FORMS
+from workflow_rl.runs.training import job_of
+from workflow_rl.train.loop import Training
+record, _ = Training(job_of(replace(tiny(), ppo=PPO_FORMS["modern"]), None)).update()
+print(record.stats)
+"""
+
+
+@pytest.mark.slow
+def test_an_update_is_the_same_in_the_process_that_compiles_it_and_in_later_ones(
+    tmp_path: Path,
+) -> None:
+    env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    compiled, loaded = (
+        subprocess.run(
+            [sys.executable, "-c", UPDATE], env=env, check=True, capture_output=True, text=True
+        ).stdout
+        for _ in range(2)
+    )
+    assert compiled == loaded

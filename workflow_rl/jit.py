@@ -72,8 +72,15 @@ def rule(function: _Function) -> _Function:
 
 
 def formula(function: _Function) -> _Function:
-    """Compiles a piece of network arithmetic that kernels with `reorder` are made of."""
-    compiled: _Function = numba.njit(error_model="numpy", fastmath=set(_REORDERED))(function)
+    """Compiles a piece of network arithmetic that kernels with `reorder` are made of.
+
+    It becomes a part of each kernel. As a function of its own it would be optimised once for every
+    kernel that calls it, and which of these versions all of them run would depend on which kernel
+    the process has loaded first: the same sums in another order.
+    """
+    compiled: _Function = numba.njit(
+        error_model="numpy", fastmath=set(_REORDERED), forceinline=True
+    )(function)
     return compiled
 
 
