@@ -35,6 +35,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\u00a0" else "?" for c in text)
 
 
+def in_line(text: str) -> str:
+    """Returns text to show within a line: as `printable`, and "?" for the end of a line, too."""
+    return printable(text).replace("\n", "?")
+
+
 class InvalidInputError(ValueError):
     """Something the caller passed is wrong; the message says what is allowed.
 

@@ -61,8 +61,8 @@ def test_no_terminal_obeys_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "?[31mred?" in out
     assert ":smile:" in out
     assert out.replace("\n", "").isprintable()
-    assert main(["report", str(folder / "\x1b[2J")]) == 2
-    assert capsys.readouterr().err.endswith("red/?[2J\n")
+    assert main(["report", str(folder / "\x1b[2J\nx")]) == 2
+    assert capsys.readouterr().err.endswith("red/?[2J?x\n")
 
 
 def test_an_empty_run_is_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,8 +71,8 @@ def test_both_files_are_written_with_where_they_come_from(
 
 def test_a_name_that_is_no_text_costs_no_evaluation(found: Evaluation, tmp_path: Path) -> None:
     """As the command line gives it where the locale does not know a byte."""
-    paths = write_evaluation(found, tmp_path, author="Ren\udce9", team="é")
-    assert "\nauthor: Ren?, team: é, tech" in paths[1].read_text(encoding="utf-8")
+    paths = write_evaluation(found, tmp_path, author="Ren\udce9", team="é\n\x1b[31m")
+    assert "\nauthor: Ren?, team: é??[31m, tech" in paths[1].read_text(encoding="utf-8")
     assert json.loads(paths[0].read_text())["agent"] == "greedy"
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from workflow_rl import __version__
 from workflow_rl.config import MIXED
 from workflow_rl.envs.observations import OBSERVATIONS
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, in_line
 from workflow_rl.evaluation.result import Cell, Evaluation
 from workflow_rl.files import check_folder, write_json, write_named
 from workflow_rl.provenance import git_revision, package_versions
@@ -77,7 +77,7 @@ def challenge_lines(evaluation: Evaluation, *, author: str = "", team: str = "")
         f"{', Green active' if evaluation.green_agent == 'active' else ''}), Scenario2, "
         f"Commit Hash: {git_revision() or 'unknown'}\n"
     )
-    yield f"author: {author}, team: {team}, technique: {evaluation.agent}\n"
+    yield in_line(f"author: {author}, team: {team}, technique: {evaluation.agent}") + "\n"
     yield f"wrappers: {_wrapper(OBSERVATIONS[evaluation.observation])}\n"
     for cell in evaluation.cells:
         yield (

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from workflow_rl.config import one_of
 from workflow_rl.config.checks import file_path
-from workflow_rl.errors import InvalidInputError, printable
+from workflow_rl.errors import InvalidInputError, in_line
 from workflow_rl.files import json_text, named_output, write_named
 from workflow_rl.ordersearch.finding import PairEffect, listed
 from workflow_rl.playbook.cacao import playbook_of
@@ -115,17 +115,13 @@ def _swaps(handout: Handout) -> Iterator[tuple[str, str, PairEffect]]:
 
 def _escaped(value: Any) -> str:
     """Writes any value as text within a line, none of it Markdown or HTML."""
-    return value if isinstance(value, _Code) else _in_line(value).translate(_ESCAPES)
+    return value if isinstance(value, _Code) else in_line(str(value)).translate(_ESCAPES)
 
 
 def _code(value: Any) -> str:
     """Writes any value as code within a line."""
-    plain = _in_line(value).replace("`", "'")
+    plain = in_line(str(value)).replace("`", "'")
     return _Code(f"`{plain}`")
-
-
-def _in_line(value: Any) -> str:
-    return printable(str(value)).replace("\n", "?")
 
 
 class _Code(str):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from workflow_rl.agents.policy import Weights
-from workflow_rl.errors import InvalidInputError, printable
+from workflow_rl.errors import InvalidInputError, in_line
 from workflow_rl.files import (
     append,
     load_arrays,
@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(round(value, 9))
     if isinstance(value, str):
-        text = printable(value).replace("\n", "?")
+        text = in_line(value)
         return f"'{text}" if _FORMULA.match(text) else text
     return value
 
