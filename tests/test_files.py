@@ -113,7 +113,7 @@ NOT_OURS: dict[str, tuple[bytes, str]] = {
     },
     **{
         f"description {text}"[:60]: (described(content(text)), "was not written by workflow-rl")
-        for text in (nested(100_000), "null", "[1]", '"text"', "3")
+        for text in (nested(100_000), '{"a": 1%s}' % ("0" * 400), "null", "[1]", '"text"', "3")
     },
 }
 

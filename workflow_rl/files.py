@@ -197,7 +197,7 @@ def load_arrays(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[st
     try:
         outer = json.loads(metadata[_KEY])
         text, digest = str(outer["content"]), outer["digest"]
-        header = json.loads(text)
+        header = json.loads(text, parse_int=_whole)
         description = dict(header["description"])
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise InvalidInputError(f"{path} was not written by workflow-rl") from error

@@ -6,7 +6,7 @@ import pytest
 
 from workflow_rl.config import GameConfig, red_agent_name
 from workflow_rl.estimates import Estimate
-from workflow_rl.evaluation.result import ActionLog, Cell, Evaluation
+from workflow_rl.evaluation.result import ActionLog, Cell, Evaluation, Result
 from workflow_rl.workflow.orders import ORDERS, Order
 
 EMPTY = ActionLog(np.zeros((1, 0), np.int16), np.zeros((1, 0), np.int16), ())
@@ -47,6 +47,21 @@ def test_the_score_is_the_sum_of_nine_means_with_the_interval_of_a_sum() -> None
     assert made.cell(50, "meander") is made.cells[4]
     with pytest.raises(KeyError):
         made.cell(20, "meander")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *({"red_agent": "<b>"}, {"red_agent": ["bline"]}),
+        *({"games": math.inf}, {"games": -1}, {"games": "3"}),
+        *({"reward": {"mean": [], "half_width": 0.0}}, {"compliance": None}),
+    ],
+)
+def test_a_result_is_read_as_it_was_written_or_not_at_all(damage: dict[str, object]) -> None:
+    made = cell(30, "bline", -1.0, -2.5, compliance=0.75).result
+    assert str(Result.from_json(made.as_json())) == str(made)
+    with pytest.raises((TypeError, ValueError)):
+        Result.from_json(made.as_json() | damage)
 
 
 def test_plain_data_holds_every_episode() -> None:

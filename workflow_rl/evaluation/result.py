@@ -9,7 +9,15 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import MIXED, RED_AGENTS, VIEWS, GameConfig, ObservationName, one_of
+from workflow_rl.config import (
+    MIXED,
+    RED_AGENTS,
+    VIEWS,
+    GameConfig,
+    ObservationName,
+    one_of,
+    whole_number,
+)
 from workflow_rl.estimates import Estimate
 from workflow_rl.workflow.orders import Order
 
@@ -67,7 +75,7 @@ class Result:
         """
         return cls(
             one_of("red agent", data["red_agent"], (*RED_AGENTS, MIXED)),
-            int(data["games"]),
+            whole_number("games", data["games"], 0, 2**63),
             *(_estimate(data[name]) for name in ("reward", "compliance", "compliance_true")),
         )
 
