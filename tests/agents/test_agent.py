@@ -24,6 +24,8 @@ def test_a_draw_depends_on_seed_step_and_number_alone() -> None:
     assert many.max() < 1
     assert abs(many.mean() - 0.5) < 4 * np.sqrt(1 / 12 / 1000)
     assert len(uniforms(2**64 + 1, 0, 3)) == 3
+    large = uniforms(2**64 - 9, 3, 1000)  # numpy takes such a number and a small one for inexact
+    assert (uniforms(2**64 - 8, 3, 1000) != large).all()
 
 
 def test_agents_without_networks_play_without_the_libraries_of_networks() -> None:

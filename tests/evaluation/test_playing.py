@@ -1,3 +1,4 @@
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
 from workflow_rl.agents.scripts import GreedyAgent, RandomAgent, SleepAgent
 from workflow_rl.config import GameConfig, red_agent_name
+from workflow_rl.evaluation import playing
 from workflow_rl.evaluation.playing import (
     RED_NAMES,
     UNKNOWN_ACTION,
@@ -79,6 +81,40 @@ def test_an_episode_does_not_depend_on_how_many_are_played() -> None:
     for agent in (RandomAgent(), conditioned()):
         few, many = (play_batch(agent, game(), SEED, n) for n in (3, 40))
         assert few.returns.tolist() == many.returns[:3].tolist()
+
+
+@pytest.mark.parametrize("new_agent", [GreedyAgent, conditioned, cardiff])
+def test_in_parts_the_same_is_played_as_at_once(
+    new_agent: Callable[[], BlueAgent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = play_batch(new_agent(), game("mixed"), SEED, 20, FOLLOWED, logged=9)
+    monkeypatch.setattr(playing, "EPISODES_AT_ONCE", 8)
+    play = Play(new_agent(), game("mixed"), SEED, 20, FOLLOWED, logged=9)
+    assert list(play.episodes()) == [8, 8, 4]
+    parts = play.cell()
+    np.testing.assert_array_equal(parts.returns, whole.returns)
+    for view, rates in whole.compliance.items():
+        np.testing.assert_array_equal(parts.compliance[view], rates)
+    np.testing.assert_array_equal(parts.log.blue, whole.log.blue)
+    np.testing.assert_array_equal(parts.log.red, whole.log.red)
+
+
+def test_in_parts_what_an_agent_draws_does_not_repeat_or_depend_on_how_many_are_played(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(playing, "EPISODES_AT_ONCE", 8)
+    few, many = (play_batch(RandomAgent(), game(), SEED, n, logged=n) for n in (12, 20))
+    np.testing.assert_array_equal(few.log.blue, many.log.blue[:, :12])
+    assert len(np.unique(many.log.blue, axis=1).T) == 20
+
+
+def test_memory_does_not_grow_with_the_length_of_episodes() -> None:
+    tracemalloc.start()
+    try:
+        Play(GreedyAgent(), game(steps=1_000_000), SEED, 1_000, FOLLOWED)
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_cells_and_seeds_play_different_games_and_agents_meet_the_same() -> None:

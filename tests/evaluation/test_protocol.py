@@ -171,6 +171,11 @@ def test_an_environment_that_does_not_show_what_an_agent_needs_is_refused(
         ({"workflow": "user"}, "user is not a workflow"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"logged_episodes": -1}, "logged_episodes must be"),
+        (
+            {"episodes": 1_000_000, "steps": [1_000_000]},
+            "300,000,000 actions of both sides would be kept for the text file, about 16 GB; "
+            "20,000,000 are allowed: lower --listed-episodes",
+        ),
     ],
 )
 def test_what_is_not_allowed_is_refused(wrong: dict[str, Any], text: str) -> None:

@@ -68,7 +68,8 @@ class TellingAgent(BlueAgent, Protocol):
 
 def uniforms(seed: int, step: int, n: int) -> NDArray[np.float64]:
     """Returns (n,) numbers in [0, 1); number k depends on (seed, step, k) alone."""
-    return np.random.Generator(np.random.Philox(key=[seed % _WORD, step])).random(n)
+    key = np.array([seed % _WORD, step], np.uint64)  # else numpy makes large ones inexact
+    return np.random.Generator(np.random.Philox(key=key)).random(n)
 
 
 class CyborgStyleAgent(Protocol):

@@ -34,6 +34,8 @@ from workflow_rl.workflow.orders import Order
 
 # (red_agent=, episode_length=, observation=, seed=) -> gymnasium.Env
 EnvFactory = Callable[..., Any]
+# Memory has room for these. An agent's own draws begin anew with every batch, by another seed.
+EPISODES_AT_ONCE: Final = 65_536
 UNKNOWN_ACTION: Final = "unknown"  # what Red did, where the environment does not tell
 
 _PER_ACTION: Final = NUM_HOSTS + 1  # targets, and none
@@ -79,12 +81,13 @@ def _derived_seed(game: GameConfig, seed: int, purpose: int) -> int:
 
 
 class _Judge:
-    """Collects the verdicts of a cell and sums them up to each episode's compliance."""
+    """Adds up the verdicts of a cell's steps to each episode's compliance."""
 
     def __init__(self, order: Order | None, steps: int, episodes: int) -> None:
         self._ranks = None if order is None else np.tile(order.host_ranks, (episodes, 1))
-        shape = len(VIEWS), steps, episodes
-        self._any_open, self._verdict = np.zeros(shape, np.bool_), np.zeros(shape, np.int8)
+        self._last = steps - 1
+        self._tallies = [Tally.zeros(episodes) for _ in VIEWS]
+        self._rates = np.zeros((len(VIEWS), episodes))
         self._views = 0  # how many are judged
 
     def judge_state(
@@ -108,17 +111,16 @@ class _Judge:
 
     def _note(self, step: int, episodes: slice, *judged: Judgement) -> None:
         self._views = len(judged)
+        ends = np.full((1, len(judged[0].verdict)), step == self._last)
         for view, (any_open, verdict) in enumerate(judged):
-            self._any_open[view, step, episodes] = any_open
-            self._verdict[view, step, episodes] = verdict
+            compliant, counted, ever_open = self._tallies[view]
+            tally = Tally(compliant[episodes], counted[episodes], ever_open[episodes])
+            scored = compliance_shares(verdict[None], any_open[None], ends, tally)
+            self._rates[view, episodes] = scored.rates[0]
 
     def rates(self) -> dict[str, NDArray[np.float64]]:
         """Returns each episode's compliance, in the views that were judged."""
-        ends = np.zeros(self._verdict.shape[1:], np.bool_)
-        ends[-1] = True
-        judged = zip(self._verdict[: self._views], self._any_open, strict=False)
-        scored = [compliance_shares(*one, ends, Tally.zeros(ends.shape[1])) for one in judged]
-        return {view: one.rates[-1] for view, one in zip(VIEWS, scored, strict=False)}
+        return dict(zip(VIEWS, self._rates[: self._views], strict=False))
 
 
 class Play:
@@ -157,13 +159,16 @@ class Play:
     def episodes(self) -> Iterator[int]:
         """Plays on the simulator; yields how many more episodes were played.
 
-        All are played at once, or one after the other by an agent that plays no other way.
+        Many are played at once, or one after the other by an agent that plays no other way.
         """
-        at_once = 1 if isinstance(self._agent, CyborgAgent) else len(self._returns)
-        batch = make_batch(at_once, self._game, autoreset=False)
+        at_once = 1 if isinstance(self._agent, CyborgAgent) else EPISODES_AT_ONCE
+        batch = None
         for first in range(0, len(self._returns), at_once):
+            number = min(at_once, len(self._returns) - first)
+            if batch is None or batch.num_envs != number:
+                batch = make_batch(number, self._game, autoreset=False)
             self._play_batch(batch, first)
-            yield at_once
+            yield number
 
     def episodes_on(self, make_env: EnvFactory) -> Iterator[int]:
         """Plays on a single environment with `Cage2Env`'s spaces; yields 1 after each episode.
@@ -260,7 +265,7 @@ def play_batch(
     order: Order | None = None,
     logged: int = 0,
 ) -> Cell:
-    """Plays a game on the simulator, all episodes at once; arguments as of `Play`."""
+    """Plays a game on the simulator; arguments as of `Play`."""
     play = Play(agent, game, seed, episodes, order, logged)
     for _ in play.episodes():
         pass

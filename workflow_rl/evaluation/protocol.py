@@ -34,6 +34,8 @@ from workflow_rl.workflow.units import units_of
 
 LOGGED_EPISODES: Final = 100  # of each cell, whose actions the text file lists
 _MAX_EPISODES: Final = 1_000_000
+_MAX_LISTED: Final = 20_000_000  # pairs of actions
+_PAIR_BYTES: Final = 55  # of text, on average
 
 Workflow = str | Sequence[str]
 Evaluable = str | Path | Policy | BlueAgent | CyborgStyleAgent
@@ -117,6 +119,13 @@ def evaluate(
     one_of("backend", backend, BACKENDS)
     episodes = whole_number("episodes", episodes, 2, _MAX_EPISODES)
     logged = whole_number("logged_episodes", logged_episodes, 0, _MAX_EPISODES)
+    listed = min(logged, episodes) * sum(game.episode_length for game in games)
+    if listed > _MAX_LISTED:
+        raise InvalidInputError(
+            f"{listed:,} actions of both sides would be kept for the text file, about "
+            f"{listed * _PAIR_BYTES / 1e9:,.0f} GB; {_MAX_LISTED:,} are allowed: lower "
+            "--listed-episodes (logged_episodes)"
+        )
     seed = whole_number("seed", seed, 0, 2**63 - 1)
     named = None if units is None else units_of(read_groups(units))
     if named is not None and workflow is None:
