@@ -91,3 +91,39 @@ def test_help_may_be_read_in_part(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     closed = shell(f"{COMMAND} --help >&-", tmp_path)
     assert (closed.returncode, closed.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", ["--version", "evaluate sleep", "search", "report nowhere"])
+def test_a_removed_working_directory_is_one_sentence(words: str, tmp_path: Path) -> None:
+    path = os.pathsep.join(filter(None, sys.path))
+    (tmp_path / "gone").mkdir()
+    done = shell(f"cd gone; rmdir ../gone; {COMMAND} {words}", tmp_path, PYTHONPATH=path)
+    assert done.returncode == 2
+    assert (
+        done.stderr == "workflow-rl: error: the working directory was removed: go to another one\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "much"),
+    [
+        ("train --n-envs 10000000", "GiB"),
+        ("train --hidden 65536,65536,65536", "16 GiB"),
+    ],
+)
+def test_too_little_memory_is_one_sentence(words: str, much: str, tmp_path: Path) -> None:
+    done = shell(f"ulimit -v 6000000; {COMMAND} {words}", tmp_path)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("workflow-rl: error: memory has no room for ")
+    assert f"{much} more: fewer or smaller" in last
+
+
+def test_an_output_below_too_many_folders_is_refused_before_any_work(tmp_path: Path) -> None:
+    for words in ("evaluate sleep --output", "train --checkpoint-dir"):
+        done = shell(f"{COMMAND} {words} {'a/' * 2_000}", tmp_path)
+        assert done.returncode == 2
+        assert "must be a path of at most 3,000 bytes" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

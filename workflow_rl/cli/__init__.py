@@ -4,6 +4,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -27,6 +28,7 @@ _SYSTEM_ERROR: Final = 1
 _USER_ERROR: Final = 2
 _INTERRUPTED: Final = 130
 _SHOWING: Final = ("watch", "play")  # commands that end when nobody reads what they show
+_NO_MEMORY: Final = "can't allocate memory"  # torch says so by a RuntimeError
 _FAILED: set[str] = set()  # why standard output could not be written, but for want of a reader
 
 
@@ -68,6 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a user's mistake is one sentence and code 2."""
     _open_streams()
     try:
+        _check_place()
         args = build_parser().parse_args(argv)
         if args.command not in _SHOWING and sys.stdout is sys.__stdout__:
             sys.stdout = _lasting(1, sys.stdout)  # the work goes on when nobody reads any more
@@ -83,6 +86,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(in_line(str(error)), _USER_ERROR)
     except (EnvironmentFailedError, TrainingFailedError, WorkerDiedError) as error:
         return _say(error, _SYSTEM_ERROR)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and _NO_MEMORY not in str(error):
+            raise
+        return _say(_too_large(error), _SYSTEM_ERROR)
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return _INTERRUPTED
@@ -95,6 +102,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = str(error.filename)
         long = f"it has {len(name):,} characters"
         return _say(f"{name[:40]}... is too long for the name of a file: {long}", _USER_ERROR)
+
+
+def _check_place() -> None:
+    """Checks that the working directory is there: libraries ask for it when they are imported."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise InvalidInputError("the working directory was removed: go to another one") from None
+
+
+def _too_large(error: BaseException) -> str:
+    """Says that memory has no room, and for how much, where numpy or torch tell."""
+    asked = re.search(r"allocate ([\d.]+) (\w+)", str(error))
+    much = ""
+    if asked:
+        number, unit = float(asked[1]), asked[2]
+        much = f" for {number:g} {unit} more"
+        if unit == "bytes":
+            much = f" for {number / 2**30:.3g} GiB more"
+    return f"memory has no room{much}: fewer or smaller environments, episodes or layers need less"
 
 
 def _interrupt(signum: int, frame: object) -> None:

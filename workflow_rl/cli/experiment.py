@@ -234,10 +234,10 @@ def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) ->
 
 @contextmanager
 def resume_hint(console: "Console", command: str, path: Path) -> Iterator[None]:
-    """Says, when the block is interrupted or cannot write, how to go on with a run."""
+    """Says, when the block is interrupted or lacks disk or memory, how to go on with a run."""
     try:
         yield
-    except (KeyboardInterrupt, OSError) as error:  # OSError: a full disk, say
+    except (KeyboardInterrupt, OSError, MemoryError) as error:  # OSError: a full disk, say
         if isinstance(error, OSError) and not path.exists():
             raise OSError(f"the run directory {path} was removed while the run went on") from error
         again = f"workflow-rl {command} --resume {shlex.quote(str(path))}"
