@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,3 +98,47 @@ def test_what_is_no_workflow_is_refused() -> None:
 
     for wrong in ("user", "", ("user", "user"), ()):
         refused("is not a workflow", train_workflow, wrong, tiny())
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 300, "ab/" * 2_000, "\ud800"])
+def test_no_path_that_no_file_can_have_gets_further_than_a_sentence(path: str) -> None:
+    from workflow_rl import (
+        CyborgEnv,
+        ExperimentConfig,
+        evaluate,
+        export_policy,
+        load_policy,
+        read_playbook,
+        search,
+        write_playbook,
+    )
+
+    calls: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+        (evaluate, {"what": path}),
+        (evaluate, {"what": f"bline={path},meander={path}"}),
+        (evaluate, {"what": "greedy", "units": path, "workflow": "a > b"}),
+        (evaluate, {"what": "sleep", "backend": "cyborg", "cyborg_path": path}),
+        (CyborgEnv, {"cyborg_path": path}),
+        (load_policy, {"path": Path(path)}),
+        (load_policy("universal").save, {"path": path}),
+        (export_policy, {"policy": path}),
+        (export_policy, {"policy": "universal", "output": path}),
+        (read_playbook, {"path": path}),
+        (write_playbook, {"run": path}),
+        (ExperimentConfig.from_file, {"path": path}),
+        (search, {"checkpoint_dir": path}),
+        (search, {"resume": path}),
+        (search, {"units": path}),
+    ]
+    for call, given in calls:
+        refused("must be a path of at most 3,000 bytes", call, **given)
+
+
+@pytest.mark.parametrize("wrong", [0, False, "", (), {}])
+def test_nothing_but_none_stands_for_the_default_configuration(wrong: Any) -> None:
+    from workflow_rl import search, train_workflow
+
+    refused("config must be an ExperimentConfig", search, wrong)
+    refused("config must be an ExperimentConfig", search, wrong, units="hosts")
+    refused("execution must be an Execution", search, tiny(), execution=wrong)
+    refused("config must be an ExperimentConfig", train_workflow, None, wrong)

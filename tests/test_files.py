@@ -1,6 +1,7 @@
 import json
 import os
 import resource
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from workflow_rl.files import (
     sweep,
     write_atomically,
     write_json,
+    write_named,
 )
 
 KIND = "toy"
@@ -152,7 +154,7 @@ def test_only_files_of_a_reasonable_size_are_read(
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
         assert "is not a file" in unread(path, read)
     assert "there is no file" in unread(tmp_path / "nothing", read)
-    assert "cannot be read: File name too long" in unread(tmp_path / ("x" * 5_000), read)
+    refused("a file must be a path of at most 3,000 bytes", read, tmp_path / ("x" * 5_000))
     huge = tmp_path / "huge"
     huge.touch()
     os.truncate(huge, 5_000_000_000)
@@ -241,10 +243,20 @@ def test_nothing_but_a_file_is_taken_for_an_output(tmp_path: Path) -> None:
         (tmp_path, "is a directory: name a file"),
         (tmp_path / "ring", "is a link that leads nowhere"),
         (tmp_path / "file" / "below", "is not writable"),
-        (tmp_path / ("x" * 5_000), "File name too long"),
+        (tmp_path / ("x" * 5_000), "an output must be a path of at most 3,000 bytes"),
     ):
         refused(reason, named_output, path)
-    refused("File name too long", check_folder, tmp_path / ("x" * 5_000) / "y")
+    refused("255 between slashes", check_folder, tmp_path / ("x" * 256) / "y")
+
+
+def test_an_output_may_lie_in_a_thousand_folders_that_are_made(tmp_path: Path) -> None:
+    path = Path(tmp_path, *"a" * 1_200, "file")
+    assert named_output(path) == path
+    for _ in range(2):
+        write_named(path, b"x")
+    assert path.read_bytes() == b"x"
+    assert not subprocess.run(["rm", "-r", tmp_path / "a"], check=False).returncode  # pytest cannot
+    refused("at most 3,000 bytes", named_output, Path(tmp_path, *"a" * 2_000, "file"))
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
@@ -281,10 +293,13 @@ def test_only_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     gone = tmp_path / "below" / ".trials.json.4194999.tmp"  # beyond the largest process number
     kept = [tmp_path / f".log.{os.getpid()}.tmp", tmp_path / ".mine.tmp", tmp_path / "x.1.tmp"]
-    for path in (gone, *kept):
+    folder = tmp_path / ".exp_1.4194999.tmp"
+    folder.mkdir()
+    for path in (gone, folder / "file", *kept):
         path.write_text("")
     sweep(tmp_path)
     assert not gone.exists()
+    assert not folder.exists()
     assert all(path.exists() for path in kept)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_rl.config import Execution, ExperimentConfig
-from workflow_rl.config.checks import file_path, instance
+from workflow_rl.config.checks import file_path, instance_or_default
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.report.live import LiveReport
 from workflow_rl.runs.search import open_search
@@ -43,7 +43,7 @@ def search(
     if asked and resume is not None:
         raise InvalidInputError(f"{next(iter(asked))} of a resumed search are its own")
     if asked:
-        config = instance("config", config or ExperimentConfig(), ExperimentConfig)
+        config = instance_or_default("config", config, ExperimentConfig)
         config = replace(config, train=replace(config.train, **asked))
     with open_search(
         config,

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import stat
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.processes import is_running
 
@@ -39,7 +41,7 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     if is_something_else(path):
         raise InvalidInputError(f"{path} is not a file that can be replaced")
     path.parent.mkdir(exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_of(path)
     try:
         temporary.unlink(missing_ok=True)
         with open(os.open(temporary, _NEW, 0o666), "wb") as file:
@@ -49,6 +51,20 @@ def write_atomically(path: Path, data: bytes | str) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def temporary_of(path: Path) -> Path:
+    """Returns what a file or folder is called while this process makes it, for `sweep`."""
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder and those that hold it, unless they are there; pathlib fails at a thousand."""
+    missing = [path]
+    while not missing[-1].exists():
+        missing.append(missing[-1].parent)
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
 
 
 def append(path: Path, data: bytes | str) -> None:
@@ -92,7 +108,7 @@ def is_something_else(path: Path) -> bool:
 
 def write_named(path: Path, data: bytes | str) -> None:
     """Writes an output named by the user: makes the folders that hold it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_atomically(path, data)
 
 
@@ -104,6 +120,7 @@ def named_output(path: Path) -> Path:
     Raises:
         InvalidInputError: nothing can be written there.
     """
+    file_path("an output", path)
     try:
         target = Path(os.path.realpath(path))
         if target.is_symlink():  # a ring of them
@@ -123,7 +140,7 @@ def check_folder(path: Path) -> None:
     Raises:
         InvalidInputError: they cannot.
     """
-    there = path
+    there = file_path("an output", path)
     try:
         while not there.exists():
             there = there.parent
@@ -148,12 +165,15 @@ def refuse_links_out_of(folder: Path) -> None:
                 raise InvalidInputError(f"{path} leads out of {folder}, to {target}: remove it")
 
 
-def sweep(folder: Path) -> None:
+def sweep(folder: Path, pattern: str = "**/.*.tmp") -> None:
     """Deletes what processes that were killed while they wrote have left below a folder."""
-    for path in folder.rglob(".*.tmp"):
+    for path in folder.glob(pattern):
         found = _TEMPORARY.fullmatch(path.name)
         if found and not is_running(int(found[1])):
-            path.unlink(missing_ok=True)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def save_arrays(
@@ -273,6 +293,7 @@ def check_file(path: Path) -> None:
     Raises:
         InvalidInputError: there is none, or something else: a folder, a device, a pipe.
     """
+    file_path("a file", path)
     try:
         found = path.stat()
     except FileNotFoundError as error:

@@ -13,6 +13,7 @@ from workflow_rl.config.checks import (
     file_path,
     fraction,
     instance,
+    instance_or_default,
     one_of,
     positive,
     several,
@@ -25,7 +26,10 @@ GOOD: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [  # check, argume
     (whole_number, (np.int8(9), 1, 9), 9),
     (one_of, ("down", ["up", "down"]), "down"),
     (instance, ("x", str), "x"),
+    (instance_or_default, ("x", str), "x"),
+    (instance_or_default, (None, str), ""),
     (file_path, ("a/b",), Path("a/b")),
+    (file_path, ("é/" * 499 + "x" * 255,), Path("é/" * 499 + "x" * 255)),
     (several, (("a", "b"),), ["a", "b"]),
     (fraction, (0,), 0.0),
     (fraction, (1,), 1.0),
@@ -39,7 +43,17 @@ BAD: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [  # ..., what is s
     (one_of, ("left", ["up", "down"]), "unknown it 'left': choose one of up, down"),
     (instance, (3, str), "it must be a str, not 3"),
     (instance, (3, Exception), "it must be an Exception, not 3"),
+    (instance_or_default, (0, str), "it must be a str, not 0"),
     (file_path, (3,), "it must be a path, not 3"),
+    *(
+        (
+            file_path,
+            (bad,),
+            "it must be a path of at most 3,000 bytes, 255 between slashes, without NUL or half "
+            f"characters, not {bad[:60]!r}",
+        )
+        for bad in ("a\0b", "\ud800", "x" * 256, "é" * 128, "ab/" * 1_001)
+    ),
     (several, ("ab",), "it must be a list, not 'ab'"),
     (several, (3,), "it must be a list, not 3"),
     *(

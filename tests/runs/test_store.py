@@ -38,6 +38,16 @@ time.sleep(600)
 """
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.runs.toy import tiny
+from workflow_rl.runs import store
+setattr(store, sys.argv[2], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+store.RunDirectory.create(Path(sys.argv[1]), tiny(), [])
+"""
+
+
 def new_run(parent: Path) -> Path:
     directory = RunDirectory.create(parent, tiny(seed=5), ["workflow-rl", "search"])
     directory.close()
@@ -168,6 +178,20 @@ def test_where_nothing_can_be_written_no_run_begins(tmp_path: Path, parent: str 
     refused("no run directory can be made in", create, folder, tiny(), [])
     refused("no run directory can be made at", create, tmp_path, tiny(), [], name="logs")
     assert (tmp_path / "logs").read_text() == "mine"
+
+
+@pytest.mark.parametrize("before", ["_take_lock", "write_json"])
+def test_a_process_killed_while_it_makes_a_run_leaves_none_and_the_next_one_sweeps(
+    tmp_path: Path, before: str
+) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), before], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".exp_")
+    making = tmp_path / f".exp_1.{os.getpid()}.tmp"  # of a live process
+    making.mkdir()
+    assert set(tmp_path.iterdir()) - {making} == {left}
+    assert {new_run(tmp_path), making} == set(tmp_path.iterdir())
 
 
 def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None:

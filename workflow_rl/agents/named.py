@@ -4,6 +4,7 @@
 trained policies.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from workflow_rl.agents.scripts import (
     SleepAgent,
 )
 from workflow_rl.agents.shipped import FOR_ALL, PER_RED_AGENT, SHIPPED, shipped_policy
-from workflow_rl.config.checks import not_allowed
+from workflow_rl.config.checks import file_path, not_allowed
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.workflow.orders import Order, read_order
 from workflow_rl.workflow.units import Units
@@ -75,11 +76,11 @@ def make_agent(
         files = [shipped_policy(text, rules, red) for red in _TRAINED_AGAINST]
         bline, meander = (agent(load_policy(file), file.stem) for file in files)
         return FingerprintAgent(bline, meander, text)
-    if "=" in text and not Path(text).exists():
+    if "=" in text and not os.path.exists(text):  # False of what is too long
         bline, meander = (agent(*_read(file, observation)) for file in _per_red_agent(text))
         is_cardiff = bline.policy.action_space is meander.policy.action_space is CARDIFF
         return FingerprintAgent(bline, meander, "cardiff" if is_cardiff else "fingerprint")
-    return agent(*_read(Path(text), observation))
+    return agent(*_read(file_path("an agent", what), observation))
 
 
 def _read(path: Path, observation: str) -> tuple[Policy, str]:
@@ -101,4 +102,4 @@ def _per_red_agent(text: str) -> list[Path]:
     named = sorted(red for red, _, _ in pairs)
     if named != sorted(_TRAINED_AGAINST) or not all(parts.values()):
         raise InvalidInputError(f"{text!r} does not name a policy per red agent: write {_PAIR}")
-    return [Path(parts[red]) for red in _TRAINED_AGAINST]
+    return [file_path("a policy", parts[red]) for red in _TRAINED_AGAINST]

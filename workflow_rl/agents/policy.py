@@ -211,11 +211,12 @@ class Policy:
         """Forgets the episode."""
         self._acting = None
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Writes the policy, and its description in a JSON file next to it."""
-        from workflow_rl.files import save_arrays, write_json  # needs safetensors
+        from workflow_rl.files import make_folder, save_arrays, write_json  # needs safetensors
 
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = file_path("a policy", path)
+        make_folder(path.parent)
         description = self.facts | {_TRAINED: stored(self.config)}
         save_arrays(path, POLICY_KIND, dict(self.weights), description)
         write_json(path.with_suffix(".json"), description)

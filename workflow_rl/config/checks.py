@@ -6,11 +6,16 @@ functions are for other arguments, and for ranges that depend on another setting
 
 import math
 import operator
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from workflow_rl.errors import InvalidInputError
+
+_LONGEST_PATH: Final = 3_000  # bytes, where systems allow 4,095
+_LONGEST_NAME: Final = 255
+_SHOWN: Final = 60  # characters of a path that is refused
 
 Name = TypeVar("Name", bound=str)
 T = TypeVar("T")
@@ -69,11 +74,32 @@ def instance(what: str, value: object, kind: type[T]) -> T:
     raise not_allowed(what, value, f"{article} {kind.__name__}")
 
 
+def instance_or_default(what: str, value: object, kind: type[T]) -> T:
+    """Returns an instance of a class, the default one for None; else raises as `instance`."""
+    return kind() if value is None else instance(what, value, kind)
+
+
 def file_path(what: str, value: object) -> Path:
-    """Returns text or a path as a path, else raises a sentence saying so."""
-    if isinstance(value, str | Path):
-        return Path(value)
-    raise not_allowed(what, value, "a path")
+    """Returns text or a path as a path, else raises a sentence saying so.
+
+    Files have no name that is longer, and below a folder there is room for ours.
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise not_allowed(what, value, "a path")
+    path = Path(value)
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError:  # half of a character
+        name = b"\0"
+    too_long = len(name) > _LONGEST_PATH or max(map(len, name.split(b"/"))) > _LONGEST_NAME
+    if too_long or b"\0" in name:
+        raise not_allowed(
+            what,
+            str(path)[:_SHOWN],
+            f"a path of at most {_LONGEST_PATH:,} bytes, {_LONGEST_NAME} between slashes, without "
+            "NUL or half characters",
+        )
+    return path
 
 
 def several(what: str, value: object) -> list[Any]:

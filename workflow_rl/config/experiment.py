@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
+from workflow_rl.config.checks import file_path
 from workflow_rl.config.execution import BackendConfig
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOConfig, PPOFormName
@@ -213,7 +214,7 @@ class ConfigFile:
             InvalidInputError: there is no such file, it is neither, or it has a section, a setting
                 or a value that there is not; the sentence names the file and the field.
         """
-        file = Path(path)
+        file = file_path("a configuration", path)
         data, purpose = _content(file), None
         if file.suffix == ".json":
             if not isinstance(data.get(_CONFIG), Mapping):

@@ -9,10 +9,9 @@ import os
 import reprlib
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from workflow_rl.config.checks import not_allowed
+from workflow_rl.config.checks import file_path, not_allowed
 from workflow_rl.errors import InvalidInputError
 
 UnitKindName = Literal["types", "hosts", "subnets", "any"]
@@ -38,7 +37,7 @@ def read_groups(value: Any) -> Any:
         raise not_allowed("units", value, f"one of {_KINDS}, a TOML file or groups of hosts")
     if value in UNIT_KINDS:
         return value
-    path = Path(value)
+    path = file_path("units", value)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

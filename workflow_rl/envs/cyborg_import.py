@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.config.checks import not_allowed
+from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
 
 PATH_VARIABLE: Final = "CYBORG_PATH"
@@ -55,8 +55,8 @@ def load_cyborg(path: str | Path | None = None) -> Cyborg:
         InvalidInputError: the path leads to no CybORG of CAGE Challenge 2, or this process has
             imported another one.
     """
-    if path is not None and not isinstance(path, str | Path):
-        raise not_allowed("cyborg_path", path, "a path")
+    if path is not None:
+        file_path("cyborg_path", path)
     parent = _parent_of_package(path or os.environ.get(PATH_VARIABLE) or None)
     folder = parent / _PACKAGE
     silence_gym()

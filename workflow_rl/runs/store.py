@@ -8,16 +8,24 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
 from workflow_rl import __version__
 from workflow_rl.config import Execution, ExperimentConfig
-from workflow_rl.config.checks import instance
+from workflow_rl.config.checks import file_path, instance_or_default
 from workflow_rl.envs.world import check_backend
 from workflow_rl.errors import InvalidInputError, explain_missing
-from workflow_rl.files import open_unlinked, read_json, refuse_links_out_of, sweep, write_json
+from workflow_rl.files import (
+    make_folder,
+    open_unlinked,
+    read_json,
+    refuse_links_out_of,
+    sweep,
+    temporary_of,
+    write_json,
+)
 from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Pool, ProcessPool, SerialPool
@@ -37,6 +45,7 @@ TENSORBOARD: Final = "tensorboard"
 TRAININGS: Final = "trainings"
 POLICIES: Final = "policies"
 _LOCK: Final = ".lock"
+_NAMED_AFTER: Final = "exp_"  # the moment
 
 SEARCH: Final = "search"  # the purpose of a run: the command that made it
 BASE: Final = "base"  # names of trainings, besides those of trials
@@ -82,13 +91,6 @@ class RunDirectory:
         Raises:
             InvalidInputError: no directory can be made there.
         """
-        path = _new_directory(parent) if name is None else _named_directory(parent / name)
-        try:
-            lock = _take_lock(path)
-        except BaseException:
-            if name is None:  # nobody else's
-                shutil.rmtree(path, ignore_errors=True)
-            raise
         noted = {
             "version": __version__,
             "rules": config.game.rules,
@@ -102,11 +104,22 @@ class RunDirectory:
         }
         if plan is not None:
             noted["plan"] = dict(plan)
+        if name is None:
+            made, path = _new_directory(parent)
+        else:
+            made = path = _named_directory(parent / name)
         try:
-            write_json(path / CONFIG_FILE, noted)
+            lock = _take_lock(made)
+        except BaseException:
+            if name is None:  # nobody else's
+                shutil.rmtree(made, ignore_errors=True)
+            raise
+        try:
+            write_json(made / CONFIG_FILE, noted)
+            made.rename(path)
         except BaseException:  # a full disk, say: there is no run then
             lock.close()
-            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(made, ignore_errors=True)
             raise
         return cls(path, config, lock)
 
@@ -174,24 +187,36 @@ def origin_of(noted: Mapping[str, Any]) -> dict[str, Any]:
     return {key: noted.get(key) for key in _ORIGIN}
 
 
-def _new_directory(parent: Path) -> Path:
-    """Makes a directory named after the moment and the process; a second one gets a number."""
-    name = f"exp_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}"
-    for number in itertools.count(1):
-        path = parent / (name if number == 1 else f"{name}_{number}")
-        try:
-            path.mkdir(parents=True)
-            return path
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise InvalidInputError(f"no run directory can be made in {parent}: {error}") from error
+def _new_directory(parent: Path) -> tuple[Path, Path]:
+    """Makes a directory under a temporary name, to be renamed once it describes its run.
+
+    What earlier processes left that were killed before they could is deleted.
+
+    Returns:
+        It, and what it is to be called: after the moment and the process; a second one has a
+        number.
+    """
+    name = f"{_NAMED_AFTER}{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}"
+    file_path("a directory of runs", parent)
+    try:
+        make_folder(parent)
+        sweep(parent, f".{_NAMED_AFTER}*.tmp")
+        for number in itertools.count(1):
+            path = parent / (name if number == 1 else f"{name}_{number}")
+            made = temporary_of(path)
+            with suppress(FileExistsError):
+                made.mkdir()
+                if not path.exists():  # nor will it be: nobody else has the temporary name
+                    return made, path
+                made.rmdir()
+    except OSError as error:
+        raise InvalidInputError(f"no run directory can be made in {parent}: {error}") from error
     raise AssertionError("unreachable")
 
 
 def _named_directory(path: Path) -> Path:
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
     except OSError as error:
         raise InvalidInputError(f"no run directory can be made at {path}: {error}") from error
     return path
@@ -261,10 +286,10 @@ def open_run(
             directory = stack.enter_context(closing(RunDirectory.open(resume, purpose)))
             config = directory.config
         else:
-            config = instance("config", config or ExperimentConfig(), ExperimentConfig)
+            config = instance_or_default("config", config, ExperimentConfig)
             check_backend(config.game, config.backend)
         number = parallel or config.search.parallel_workflows
-        chosen = instance("execution", execution or Execution(), Execution)
+        chosen = instance_or_default("execution", execution, Execution)
         pool = stack.enter_context(open_pool(chosen, number, fresh=fresh))
         if directory is None:
             made = RunDirectory.create(checkpoint_dir, config, sys.argv, purpose, plan=plan)

@@ -9,7 +9,7 @@ import numpy as np
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.config.checks import instance
+from workflow_rl.config.checks import instance_or_default
 from workflow_rl.config.units import ANY
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.result import Result
@@ -170,7 +170,7 @@ def open_training(
     """
     plan: dict[str, Any] = {}
     if resume is None:
-        config = instance("config", config or ExperimentConfig(), ExperimentConfig)
+        config = instance_or_default("config", config, ExperimentConfig)
         order = order_to_train(config, workflow)
         plan["workflow"] = None if order is None else orders_of(config.train).format(order)
     with open_run(
@@ -200,7 +200,7 @@ def train_workflow(
     Raises:
         TrainingFailedError: its losses or weights stopped being finite.
     """
-    config = instance("config", config or ExperimentConfig(), ExperimentConfig)
+    config = instance_or_default("config", config, ExperimentConfig)
     job = job_of(config, order_to_train(config, workflow))
     with one_thread(), closing(Training(job)) as training:
         for _ in training.updates():
