@@ -22,7 +22,12 @@ DTYPES = [np.bool_, np.int64, np.float32]
         ([[1], [1, 2]], (2, 2), np.int64, None, "not list of another form"),
         ([1.0, 2.0], (2,), np.int64, None, "not float64 of shape"),
         ([1, 2], (2,), np.bool_, None, "truth values"),
-        ([1.0, np.nan], (2,), np.float32, None, "is not finite"),
+        ([1.0, np.nan], (2,), np.float32, (0, 1), r"x must be numbers .* not nan at \(1\)"),
+        ([0.5, np.inf], (2,), np.float64, (0, 1), r"not inf at \(1\)"),
+        ([0.5, 1e300], (2,), np.float32, None, r"not 1e\+300 at \(1\)"),
+        ([0.5, 1.5], (2,), np.float32, (0, 1), r"numbers from 0 to 1 .* not 1.5 at \(1\)"),
+        ([1, 128], (2,), np.int8, None, r"not 128 at \(1\)"),
+        ([2**64 - 1], (1,), np.int64, (-1, 5), "not 18446744073709551615 at"),
         (["a"], (1,), np.float32, None, "not <U1 of shape"),
         ([0, 145], (2,), np.int64, (0, 144), r"from 0 to 144 of shape \(2,\), not 145 at \(1\)"),
         ([10**12], (1,), np.int64, (0, 144), "not 1000000000000 at"),
@@ -55,3 +60,18 @@ def test_whatever_is_taken_fits(value: Any, shape: Any, dtype: Any, within: Any)
     assert all(size in (None, found) for size, found in zip(shape, array.shape, strict=True))
     assert within is None or ((array >= within[0]) & (array <= within[1])).all()
     np.testing.assert_array_equal(array, value.astype(dtype))
+
+
+def test_an_array_that_fits_is_taken_itself_and_any_other_is_copied() -> None:
+    array = np.arange(6).reshape(2, 3)
+    assert checked_array("x", array, (2, 3), np.int64, (0, 5)) is array
+    room = np.zeros(array.nbytes + 1, np.uint8)
+    unaligned = room[1:].view(np.int64).reshape(2, 3)
+    unaligned[:] = array
+    for other in (unaligned, np.asfortranarray(array), array.astype(">i8"), array.view(np.matrix)):
+        taken = checked_array("x", other, (2, 3), np.int64, (0, 5))
+        assert type(taken) is np.ndarray
+        assert taken.dtype == np.int64
+        assert taken.flags.c_contiguous
+        assert taken.flags.aligned
+        np.testing.assert_array_equal(taken, array)

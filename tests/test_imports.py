@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "workflow_rl"
 
 # Each layer may import those before it, and itself.
 LAYERS = (
-    *("errors", "arrays", "estimates", "config", "provenance", "processes", "files", "jit"),
+    *("errors", "estimates", "config", "provenance", "processes", "files", "jit", "arrays"),
     *("scenario", "sim", "belief"),
     *("envs", "parity", "workflow", "agents", "evaluation"),
     *("ppo", "train", "ordersearch", "runs"),

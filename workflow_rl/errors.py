@@ -40,11 +40,32 @@ def in_line(text: str) -> str:
     return printable(text).replace("\n", "?")
 
 
+_MOST_SHOWN: Final = 80  # characters of a value
+
+
+def shown(value: object) -> str:
+    """Returns how a sentence shows a value: in one line, shortened, text in quotes."""
+    try:
+        text = repr(value)
+    except Exception:  # an object's own reason
+        text = object.__repr__(value)
+    shape = getattr(value, "shape", None)
+    if shape and isinstance(shape, tuple):  # an array, or what is like one
+        text = f"{type(value).__name__} of shape {shape}"
+    if "\n" in text:
+        text = " ".join(text.split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
+
+
 class InvalidInputError(ValueError):
-    """Something the caller passed is wrong; the message says what is allowed.
+    """Something the caller passed is wrong; the message says what is allowed, in one line.
 
     The command line prints the message as one sentence and exits with code 2.
     """
+
+    def __init__(self, sentence: object = "") -> None:
+        """Takes the sentence; names in it may hold any character."""
+        super().__init__(in_line(str(sentence)))
 
 
 class NotResetError(RuntimeError):

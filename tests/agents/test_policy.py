@@ -97,7 +97,8 @@ def test_rows_of_another_size_or_with_values_beyond_any_observation_are_refused(
         assert f"has 52 values, not {shape}" in refusal(answer, np.zeros(shape))
         for odd in (np.nan, np.inf, -np.inf, 1e38, -129):
             rows = np.where(np.arange(52) == 7, odd, np.zeros((3, 52)))
-            assert "values must be numbers from -128 to 128" in refusal(answer, rows)
+            said = refusal(answer, rows)
+            assert "observations must be numbers from -128 to 128 of shape (any, 52), not" in said
 
 
 def test_outputs_that_depend_on_the_episode_are_not_taken_for_actions() -> None:
@@ -183,9 +184,9 @@ NO_OBSERVATIONS = [
     (np.zeros((1, 52)), "values, not (1, 52)"),
     (np.zeros(62), "values, not (62,)"),
     ([], "values, not (0,)"),
-    (None, "values, not ()"),
-    ([[0], [0, 1]], "numbers, not [[0], [0, 1]]"),
-    (["a"] * 52, "numbers, not ['a', 'a'"),
+    (None, "numbers, not object of shape ()"),
+    ([[0], [0, 1]], "numbers, not list of another form"),
+    (["a"] * 52, "numbers, not <U1 of shape (52,)"),
     (np.full(52, 2), "must be bits, 0 or 1"),
     (np.full(52, np.nan), "must be bits, 0 or 1"),
 ]

@@ -14,9 +14,11 @@ from workflow_rl.config.checks import (
     fraction,
     instance,
     instance_or_default,
+    not_allowed,
     one_of,
     positive,
     several,
+    unknown,
     whole_number,
 )
 from workflow_rl.errors import InvalidInputError
@@ -94,3 +96,35 @@ class Indexed:
 def test_only_whole_numbers_are_an_index() -> None:
     given = (3, np.uint8(3), Indexed(3), True, 3.0, "3", None, Indexed("3"))
     assert [as_index(value) for value in given] == [3, 3, 3, None, None, None, None, None]
+
+
+class Odd:
+    def __repr__(self) -> str:
+        return "a\nb" * 100
+
+
+class Silent:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("a\nb\x1b[2J", r"'a\nb\x1b[2J'"),
+        (np.zeros((30, 30)), "ndarray of shape (30, 30)"),
+        ([np.zeros((2, 2))], "[array([[0., 0.], [0., 0.]])]"),
+        ("x" * 300, f"'{'x' * 76}..."),
+        (Odd(), "a ba b"),
+        (Silent(), "<tests.config.test_checks.Silent object at"),
+    ],
+)
+def test_a_sentence_shows_any_value_in_one_short_line(value: Any, said: str) -> None:
+    for error in (not_allowed("x", value, "y"), unknown("x", value, ["y"])):
+        assert said in str(error)
+        assert str(error).isprintable()
+        assert len(str(error)) < 120
+
+
+def test_a_sentence_is_one_line_whatever_names_are_in_it() -> None:
+    assert str(InvalidInputError(f"{Path('a') / 'b'}\n\ud800 is none")) == "a/b?? is none"

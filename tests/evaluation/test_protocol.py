@@ -123,11 +123,19 @@ def test_an_agent_may_answer_in_whole_numbers_of_any_kind(chosen: Any) -> None:
     assert (found.cells[0].returns == plain.cells[0].returns).all()
 
 
-@pytest.mark.parametrize("chosen", [[0, 0], np.zeros(3), [[0], [0, 0]], ["Sleep"] * 3, None])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        *([0, 0], np.zeros(3), [[0], [0, 0]], ["Sleep"] * 3, None),
+        *([0, number, 0] for number in (145, -1, 10**12, -(10**9), 10**30)),
+    ],
+)
 def test_an_agent_that_answers_something_else_is_told_what_it_must_be(chosen: Any) -> None:
     few: dict[str, Any] = {"episodes": 3, "steps": [2], "red_agents": ["bline"]}
     said = refusal(evaluate, Stubborn(chosen), workflow=ORDERS[0], **few)
-    assert "an agent's actions must be 3 whole numbers, not" in said
+    assert "the actions of sleep must be whole numbers from 0 to 144 of shape (3,), not" in said
+    said = refusal(evaluate, Stubborn(chosen), workflow=ORDERS[0], make_env=Cage2Env, **few)
+    assert "the actions of sleep must be whole numbers from 0 to 144 of shape (1,), not" in said
 
 
 def test_mixed_is_each_red_agent_in_a_third_of_the_games() -> None:

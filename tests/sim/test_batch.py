@@ -14,7 +14,6 @@ from tests.refused import refused
 from tests.sim.board import host_mask
 from tests.sim.games import ACTING, FEW, GAMES, SEEDS, STEPS, N, random_actions
 from workflow_rl.config import GameConfig
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.batch import Batch, max_threads, settings_of
@@ -67,7 +66,8 @@ def test_an_action_out_of_range_is_refused_before_anything_is_played(
     for k in range(7):
         actions = np.full(7, 144)
         actions[k] = bad
-        refused(f"^action {bad} of environment {k} is not one of 0 to 144", batch.step, actions)
+        sentence = rf"^actions must be whole numbers from 0 to 144 .*, not {bad} at \({k}\)$"
+        refused(sentence, batch.step, actions)
     assert bytes_of(batch) == before
     assert batch.observation is rows
 
@@ -78,23 +78,48 @@ ACTIONS, DRAWS = np.zeros(3, np.int64), np.zeros((3, 4), np.int64)
 @pytest.mark.parametrize(
     "given",
     [
-        *((ACTIONS.astype(kind),) for kind in (np.int32, np.float64, np.bool_)),
-        *((ACTIONS[:2],), (np.zeros(4, np.int64),), (ACTIONS[:, None],)),
-        (np.zeros(6, np.int64)[::2],),
-        *((ACTIONS, DRAWS.astype(kind)) for kind in (np.int32, np.float64)),
+        *((ACTIONS.astype(kind),) for kind in (np.float64, np.bool_)),
+        *((ACTIONS[:2],), (np.zeros(4, np.int64),), (ACTIONS[:, None],), (None,), ([[0], [0, 0]],)),
+        (ACTIONS, DRAWS.astype(np.float64)),
         *((ACTIONS, DRAWS[:2]), (ACTIONS, DRAWS[:, :3].copy()), (ACTIONS, DRAWS[:0])),
-        *((ACTIONS, DRAWS.ravel()), (ACTIONS, np.zeros((4, 3), np.int64).T)),
+        *((ACTIONS, DRAWS.ravel()), (ACTIONS, None)),
+    ],
+)
+def test_what_is_no_array_of_actions_or_draws_is_refused_before_anything_is_played(
+    given: Any,
+) -> None:
+    batch = begun(3, GameConfig())
+    before = bytes_of(batch)
+    what = r"actions .* shape \(3,\)" if len(given) == 1 else r"draws .* shape \(3, 4\)"
+    refused(f"^{what}, not ", batch.step, *given)
+    assert bytes_of(batch) == before
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *((ACTIONS.astype(kind),) for kind in (np.int32, np.uint8, ">i8")),
+        (np.zeros(6, np.int64)[::2],),
+        (ACTIONS.tolist(),),
+        (ACTIONS, DRAWS.astype(np.int32)),
+        (ACTIONS, np.zeros((4, 3), np.int64).T),
         (ACTIONS, np.zeros((3, 8), np.int64)[:, ::2]),
     ],
 )
-def test_what_machine_code_would_misread_is_refused_before_anything_is_played(given: Any) -> None:
-    batch = begun(3, GameConfig())
+def test_whole_numbers_of_any_kind_play_the_same(given: Any) -> None:
+    batch, plain = begun(3, GameConfig()), begun(3, GameConfig())
+    batch.step(*given)
+    plain.step(*(ACTIONS, DRAWS)[: len(given)])
+    assert bytes_of(batch) == bytes_of(plain)
+
+
+def test_what_was_saved_of_another_batch_is_refused_before_anything_changes() -> None:
+    batch, larger = begun(3, GameConfig()), begun(4, GameConfig())
     before = bytes_of(batch)
-    what = "actions must be 3" if len(given) == 1 else r"draws must be \(3, 4\)"
-    with pytest.raises(InvalidInputError, match=f"{what} 64-bit integers, contiguous"):
-        batch.step(*given)
+    saved = batch.saved()
+    for wrong in ({}, larger.saved(), saved | {"out.reward": saved["out.reward"][:2]}):
+        refused("must be .* of shape", batch.load, wrong)
     assert bytes_of(batch) == before
-    assert batch.step(np.zeros(6, np.int64)[:3]) == 0  # a part in one piece is taken
 
 
 @pytest.mark.parametrize("draw", [WORDS, 2**62, ~32, ~64, -(2**63)])
@@ -104,7 +129,8 @@ def test_a_draw_that_is_no_word_and_no_recorded_outcome_is_refused(draw: int, co
     before = bytes_of(batch)
     draws = np.zeros((2, 4), np.int64)
     draws[1, column] = draw
-    refused(f"^draw {draw} of environment 1 is neither", batch.step, np.zeros(2, np.int64), draws)
+    sentence = rf"^draws must be .* from -32 to {WORDS - 1} .*, not {draw} at \(1, {column}\)$"
+    refused(sentence, batch.step, np.zeros(2, np.int64), draws)
     assert bytes_of(batch) == before
 
 

@@ -12,9 +12,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array
 from workflow_rl.config import ActionSpaceName
 from workflow_rl.jit import kernel
-from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, USEFUL_ACTIONS
+from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, USEFUL_ACTIONS, checked_mask
 from workflow_rl.scenario.cardiff import (
     LIST_LENGTHS,
     MACRO_LISTS,
@@ -27,6 +28,11 @@ from workflow_rl.scenario.cardiff import (
     due_output,
     perform,
 )
+
+
+def _places(what: str, value: object, n: int, size: int) -> NDArray[np.int64]:
+    """Returns n places among so many, or says in a sentence what they must be."""
+    return checked_array(what, value, (n,), np.int64, (0, size - 1))
 
 
 class Acting:
@@ -54,8 +60,9 @@ class Acting:
         Args:
             action_mask: (n, 145) False for a decoy that would be refused now.
         """
+        mask = checked_mask(action_mask, None)
         everything = len(self._listed) == NUM_ACTIONS  # in the order of the mask
-        return action_mask if everything else action_mask[:, self._listed]
+        return mask if everything else mask[:, self._listed]
 
     def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Plays a step: returns (n,) the actions of chosen outputs (n,)."""
@@ -90,14 +97,10 @@ class Acting:
 @kernel()
 def _perform(
     outputs: NDArray[Any], step: NDArray[Any], placed: NDArray[Any], actions: NDArray[Any]
-) -> int:
-    for k in range(len(outputs)):
-        if outputs[k] < 0 or outputs[k] >= NUM_OUTPUTS:
-            return k
+) -> None:
     for k in range(len(outputs)):
         actions[k] = perform(due_output(outputs[k], step[k]), placed[k])
         step[k] += 1
-    return -1
 
 
 @kernel()
@@ -143,6 +146,7 @@ class CardiffActing(Acting):
 
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns the plain actions and the macros whose list is not used up."""
+        checked_mask(action_mask, len(self._placed))
         plain = np.ones((len(self._placed), NUM_PLAIN), np.bool_)
         return np.hstack([plain, self._placed < LIST_LENGTHS])
 
@@ -150,12 +154,11 @@ class CardiffActing(Acting):
         """Returns the actions, and moves the lists on.
 
         Raises:
-            ValueError: an output is not in 0..35; nothing was played.
+            InvalidInputError: they are no outputs; nothing was played.
         """
-        actions = np.empty(len(outputs), np.int64)
-        wrong = _perform(outputs, self._step, self._placed, actions)
-        if wrong >= 0:
-            raise ValueError(f"output {outputs[wrong]} is not one of 0 to {NUM_OUTPUTS - 1}")
+        outputs = _places("outputs", outputs, len(self._step), NUM_OUTPUTS)
+        actions = np.empty_like(outputs)
+        _perform(outputs, self._step, self._placed, actions)
         return actions
 
     def best_actions(
@@ -164,13 +167,21 @@ class CardiffActing(Acting):
         scores: NDArray[np.floating[Any]],
         rows: NDArray[np.integer[Any]],
     ) -> NDArray[np.int64]:
-        """Returns the actions of the best outputs that are accepted, and moves the lists on."""
-        actions = np.empty(len(best), np.int64)
+        """Returns the actions of the best outputs that are accepted, and moves the lists on.
+
+        Raises:
+            InvalidInputError: they are no such arrays; nothing was played.
+        """
+        best = _places("best", best, len(self._step), NUM_OUTPUTS)
+        scores = checked_array("scores", scores, (None, NUM_OUTPUTS), np.float64)
+        rows = _places("rows", rows, len(best), len(scores))
+        actions = np.empty_like(best)
         _perform_best(best, scores, rows, self._step, self._placed, actions)
         return actions
 
     def end(self, ended: NDArray[np.bool_]) -> None:
         """Starts the lists over."""
+        ended = checked_array("ended", ended, self._step.shape, np.bool_)
         self._placed[ended] = 0
         self._step[ended] = 0
 

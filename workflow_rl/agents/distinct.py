@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array, has_form
 from workflow_rl.jit import kernel, rule
 
 _EMPTY = -1
@@ -105,7 +106,13 @@ class DistinctRows:
         return self._stored[: self._size].view(np.int8)[:, : self._width]
 
     def number(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
-        """Returns (n,) the number of each row, adding those that are new."""
+        """Returns (n,) the number of each row, adding those that are new.
+
+        Raises:
+            InvalidInputError: they are no rows (n, width) of small integers.
+        """
+        if not has_form(rows, (None, self._width), np.int8):
+            rows = checked_array("rows", rows, (None, self._width), np.int8)
         self._reserve(self._size + len(rows))
         ids = np.empty(len(rows), np.int32)
         self._size = _insert(in_words(rows), self._stored, self._slots, self._size, ids)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.elementary import tanh32
+from workflow_rl.arrays import checked_array
 from workflow_rl.config import ActivationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import formula, kernel
@@ -109,6 +110,13 @@ def _forward(
             out[k, j] = y[j]
 
 
+def input_rows(what: str, rows: object, width: int) -> NDArray[Any]:
+    """Returns rows (n, width) of int8 or float32, or says that they are none."""
+    if getattr(rows, "dtype", None) == np.int8:
+        return checked_array(what, rows, (None, width), np.int8)
+    return checked_array(what, rows, (None, width), np.float32, (-LARGEST_INPUT, LARGEST_INPUT))
+
+
 @dataclass(frozen=True)
 class Mlp:
     """Linear layers with an activation between them."""
@@ -133,9 +141,13 @@ class Mlp:
         return tuple(weight.shape[1] for weight in self.weights[:-1])
 
     def forward(self, rows: NDArray[Any]) -> Floats:
-        """Returns (n, outputs) for rows (n, inputs) of int8 or float32."""
+        """Returns (n, outputs) for rows (n, inputs) of int8 or float32.
+
+        Raises:
+            InvalidInputError: they are no such rows, or a value is beyond `LARGEST_INPUT`.
+        """
+        rows = input_rows("inputs", rows, self.inputs)
         out = np.empty((len(rows), self.outputs), np.float32)
-        rows = np.ascontiguousarray(rows)
         _forward(self.weights, self.biases, kind_of(self.activation), rows, out)
         return out
 

@@ -24,7 +24,7 @@ from workflow_rl.agents.scripts import (
 )
 from workflow_rl.agents.shipped import FOR_ALL, PER_RED_AGENT, SHIPPED, shipped_policy
 from workflow_rl.config.checks import file_path, not_allowed
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.workflow.orders import Order, read_order
 from workflow_rl.workflow.units import Units
 
@@ -101,5 +101,7 @@ def _per_red_agent(text: str) -> list[Path]:
     parts = {red: path for red, _, path in pairs}
     named = sorted(red for red, _, _ in pairs)
     if named != sorted(_TRAINED_AGAINST) or not all(parts.values()):
-        raise InvalidInputError(f"{text!r} does not name a policy per red agent: write {_PAIR}")
+        raise InvalidInputError(
+            f"{shown(text)} does not name a policy per red agent: write {_PAIR}"
+        )
     return [file_path("a policy", parts[red]) for red in _TRAINED_AGAINST]

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import ACTION_SPACES, Acting
-from workflow_rl.agents.mlp import LARGEST_INPUT, Floats, read_mlp
+from workflow_rl.agents.mlp import Floats, input_rows, read_mlp
 from workflow_rl.agents.sampling import sample, softmax
 from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
-from workflow_rl.arrays import checked_array
+from workflow_rl.arrays import numbers
 from workflow_rl.config import RULE_SETS, PolicyConfig, one_of, restored, stored
 from workflow_rl.config.checks import file_path, not_allowed
 from workflow_rl.config.units import ANY
 from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, Tracker, make_tracker
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.actions import NUM_ACTIONS, checked_mask
 from workflow_rl.sim.memory import BEGIN, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
@@ -97,8 +97,12 @@ class Policy:
     def logits(
         self, observation: NDArray[Any], order: Sequence[str] | str | None = None
     ) -> NDArray[np.float32]:
-        """Returns (n, outputs) the logits for observations (n, size) under one order."""
-        rows = np.asarray(observation)
+        """Returns (n, outputs) the logits for observations (n, size) under one order.
+
+        Raises:
+            InvalidInputError: they are no such rows of finite numbers, or the order is none.
+        """
+        rows = input_rows("observations", observation, self.observation.size)
         if self.encoding is not None:
             ranks = self._ranks(order, len(rows))
             lasting = np.tile(self.encoding.order_bits(ranks[:1]), (len(rows), 1))
@@ -119,10 +123,6 @@ class Policy:
         rows = np.atleast_2d(seen)
         if rows.ndim != 2 or rows.shape[1] != self.observation.size:
             raise self._other_size(seen)
-        if not (abs(rows) <= LARGEST_INPUT).all():
-            raise InvalidInputError(
-                f"an observation's values must be numbers from -{LARGEST_INPUT} to {LARGEST_INPUT}"
-            )
         p = softmax(self.logits(rows, order))
         return np.asarray(p[0] if seen.ndim == 1 else p)
 
@@ -234,9 +234,8 @@ class Policy:
             observation: (52 or more,) or (n, 52 or more).
             order: the workflow to follow; by default the one it was trained for.
         """
-        rows = np.atleast_2d(observation)
-        mask = checked_array("an action mask", action_mask, (len(rows), NUM_ACTIONS), np.bool_)
-        return without_violations(mask, packed_tables(rows), self._ranks(order, len(rows)))
+        tables = packed_tables(np.atleast_2d(self._numbers(observation)))
+        return without_violations(action_mask, tables, self._ranks(order, len(tables)))
 
     def read_order(self, workflow: Sequence[str] | str, units: Units | None = None) -> Order:
         """Returns the order of a workflow, as far as it can be told to this policy.
@@ -259,24 +258,18 @@ class Policy:
     def _mask(self, rows: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         """Returns (n, 145) what may be chosen: as given, or as far as observations tell."""
         if given is not None:
-            several = np.ndim(given) != 1
-            shape = (len(rows), NUM_ACTIONS) if several or len(rows) > 1 else (NUM_ACTIONS,)
-            mask = checked_array("an action mask", given, shape, np.bool_)
-            return mask.reshape(len(rows), NUM_ACTIONS)
+            mask = numbers("an action mask must be truth values", given)
+            is_one = mask.ndim == 1 and len(rows) == 1
+            return checked_mask(mask[None] if is_one else mask, len(rows))
         if self.is_masked:
             return self.observation.action_mask(rows)
         return np.ones((len(rows), NUM_ACTIONS), np.bool_)
 
-    def _numbers(self, observation: Any) -> NDArray[np.float32]:
-        try:
-            return np.asarray(observation, np.float32)
-        except (TypeError, ValueError):
-            raise InvalidInputError(
-                f"an observation of this policy is {self.observation.size} numbers, not "
-                f"{observation!r:.60}"
-            ) from None
+    def _numbers(self, observation: Any) -> NDArray[Any]:
+        needed = f"an observation of this policy is {self.observation.size} numbers"
+        return numbers(needed, observation)
 
-    def _other_size(self, seen: NDArray[np.float32], more: str = "") -> InvalidInputError:
+    def _other_size(self, seen: NDArray[Any], more: str = "") -> InvalidInputError:
         return InvalidInputError(
             f"an observation of this policy has {self.observation.size}{more} values, not "
             f"{seen.shape}"

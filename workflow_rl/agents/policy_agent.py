@@ -13,12 +13,14 @@ from workflow_rl.agents.distinct import Lookup
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.sampling import sample, softmax
 from workflow_rl.agents.scripts import SleepAgent
+from workflow_rl.arrays import checked_array
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.actions import NUM_ACTIONS, checked_actions, checked_mask
 from workflow_rl.sim.observe import SCAN_SLOTS
 from workflow_rl.sim.state import Activity
 from workflow_rl.sim.table import packed_tables
+from workflow_rl.workflow.compliance import checked_tables
 from workflow_rl.workflow.orders import Order
 from workflow_rl.workflow.units import Units
 
@@ -81,6 +83,8 @@ class PolicyAgent:
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns the actions of the policy's choices."""
+        shape = None, self.policy.observation.size
+        observation = checked_array("observations", observation, shape, np.int8)
         n = len(observation)
         if self._acting.is_fixed and not self.keeps_chances:  # the policy need not be asked
             return self._acting.actions(np.zeros(n, np.int64))
@@ -91,6 +95,7 @@ class PolicyAgent:
             ids, rows = np.arange(n, dtype=np.int32), self._ask(observation)
         allowed = None
         if self.policy.is_masked:
+            action_mask = checked_mask(action_mask, n)
             if self.policy.is_shielded:
                 action_mask = self.policy.shield(action_mask, observation, self.order)
             allowed = self._acting.allowed(action_mask)
@@ -131,7 +136,8 @@ class ScanCount:
 
     def add(self, observation: NDArray[np.int8]) -> NDArray[np.int64]:
         """Notes the observations (n, 52 or more) of a step and returns the counts so far."""
-        shown = packed_tables(observation)[:, None] >> 4 * SCAN_SLOTS.astype(np.int64) & 0b11
+        tables = checked_tables(packed_tables(observation), len(self._seen))
+        shown = tables[:, None] >> 4 * SCAN_SLOTS.astype(np.int64) & 0b11
         scanned = shown == _SCAN
         hit = np.flatnonzero(scanned.any(axis=1))
         self._seen[hit, scanned[hit].argmax(axis=1)] = True
@@ -186,8 +192,9 @@ class FingerprintAgent:
         for agent in self._agents:
             if isinstance(agent, TellingAgent):
                 agent.keeps_chances = self.keeps_chances
-        played = np.array([agent.act(observation, action_mask, step) for agent in self._agents])
-        everybody = np.arange(len(observation))
+        everybody = np.arange(len(self._chosen))
+        chosen = (agent.act(observation, action_mask, step) for agent in self._agents)
+        played = np.array([checked_actions(actions, everybody.shape) for actions in chosen])
         if self.keeps_chances:
             each = [_chances(a, p) for a, p in zip(self._agents, played, strict=True)]
             self.chances = np.array(each)[self._chosen, everybody]

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import uniforms
-from workflow_rl.arrays import checked_array
 from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import (
     DECOY_ACTIONS,
@@ -16,6 +15,7 @@ from workflow_rl.scenario.actions import (
     MONITOR,
     NUM_ACTIONS,
     SLEEP,
+    checked_mask,
 )
 from workflow_rl.scenario.tables import (
     DECOY_NAMES,
@@ -164,8 +164,8 @@ class GreedyAgent(_Script):
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns the fix or decoy that is due in each environment."""
-        n = len(observation)
-        action_mask = checked_array("an action mask", action_mask, (n, NUM_ACTIONS), np.bool_)
-        actions = np.empty(n, np.int64)
-        _act(packed_tables(observation), action_mask, self._ranks, actions)
+        tables = packed_tables(observation)
+        mask = checked_mask(action_mask, len(tables))
+        actions = np.empty_like(tables)
+        _act(tables, mask, self._ranks, actions)
         return actions

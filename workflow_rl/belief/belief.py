@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from workflow_rl.arrays import checked_array, numbers
 from workflow_rl.belief.filtering import Filter, Marginals
 from workflow_rl.config import (
     MAX_ENVS,
@@ -18,15 +19,16 @@ from workflow_rl.config import (
     RuleSetName,
     whole_number,
 )
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.jit import compile_message
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.actions import checked_actions
 from workflow_rl.sim.batch import settings_of
 from workflow_rl.sim.observation import SIMULATED
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
 
 MAX_PARTICLES: Final = 1_000_000
+_LAST_TABLE: Final = 2**CHALLENGE_SIZE - 1
 _MORE: Final = 4  # times the states at every attempt to explain a history from its start
 
 
@@ -89,7 +91,7 @@ class Belief:
         """
         if red_agents is not None and not isinstance(red_agents, Mapping):
             raise InvalidInputError(
-                f"red_agents must be a mapping of red agents to numbers, not {red_agents!r}"
+                f"red_agents must be a mapping of red agents to numbers, not {shown(red_agents)}"
             )
         self.num_envs = whole_number("num_envs", num_envs, 1, MAX_ENVS)
         self.particles = whole_number("particles", particles, 1, MAX_PARTICLES)
@@ -170,12 +172,19 @@ class Belief:
         return self._history.saved()
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Continues from what was saved: works out again what follows from it."""
+        """Continues from what was saved: works out again what follows from it.
+
+        Raises:
+            InvalidInputError: it was saved from another belief, or the rules make it impossible.
+        """
+        tables, actions, steps = (arrays.get(name) for name in ("tables", "actions", "steps"))
+        tables = checked_array("tables", tables, (self.num_envs, None), np.int64, (0, _LAST_TABLE))
+        actions = checked_actions(actions, tables.shape)
+        steps = checked_array("steps", steps, tables.shape[:1], np.int64, (0, tables.shape[1]))
         self.reset()
-        tables, actions = arrays["tables"], arrays["actions"].astype(np.int64)
-        longest = int(arrays["steps"].max())
+        longest = int(steps.max())
         for t in range(longest):  # the last steps of all at the same time
-            at = t - longest + arrays["steps"]
+            at = t - longest + steps
             row = np.arange(self.num_envs), np.maximum(at, 0)
             self._take_in(tables[row], actions[row], at < 0)
 
@@ -224,41 +233,27 @@ class Belief:
 
     def _checked_tables(self, observation: ArrayLike) -> NDArray[np.int64]:
         """Returns (n,) the observations' bits as integers (`sim.table`)."""
-        rows = self._checked("observation", observation, (self._width,))[:, :CHALLENGE_SIZE]
-        if not ((rows == 0) | (rows == 1)).all():
+        rows = self._rows("observation", observation, 1)
+        rows = checked_array("observation", rows, (self.num_envs, self._width), rows.dtype.type)
+        tables = packed_tables(rows)
+        bits = rows[:, :CHALLENGE_SIZE]
+        if not ((bits == 0) | (bits == 1)).all():
             raise InvalidInputError(
                 f"the first {CHALLENGE_SIZE} values of an observation must be bits, 0 or 1"
             )
-        return packed_tables(rows)
+        return tables
 
     def _checked_actions(self, action: ArrayLike) -> NDArray[np.int64]:
-        actions = self._checked("action", action, ())
-        if actions.dtype.kind not in "iu" or not ((actions >= 0) & (actions < NUM_ACTIONS)).all():
-            raise InvalidInputError(f"actions must be whole numbers from 0 to {NUM_ACTIONS - 1}")
-        return np.ascontiguousarray(actions, np.int64)
+        return checked_actions(self._rows("action", action, 0), (self.num_envs,), "action")
 
     def _checked_ended(self, ended: ArrayLike) -> NDArray[np.bool_]:
-        ends = self._checked("ended", ended, ())
-        if not ((ends == 0) | (ends == 1)).all():
-            raise InvalidInputError("ended must be True or False for each environment")
-        return np.ascontiguousarray(ends, np.bool_)
+        rows = self._rows("ended", ended, 0)
+        return checked_array("ended", rows, (self.num_envs,), np.bool_)
 
-    def _checked(self, what: str, value: ArrayLike, one: tuple[int | None, ...]) -> NDArray[Any]:
-        """Returns the value as an array with one row per environment, None for any length."""
-        try:
-            array = np.asarray(value)
-        except ValueError:
-            raise InvalidInputError(
-                f"{what} must have the shape {(self.num_envs, *one)}, not rows of different lengths"
-            ) from None
-        if one == (None,):
-            one = (max(array.shape[-1] if array.ndim else 0, CHALLENGE_SIZE),)
-        shape = (self.num_envs, *one)
-        if self.num_envs == 1 and array.shape == one:
-            array = array[None]
-        if array.shape != shape:
-            raise InvalidInputError(f"{what} must have the shape {shape}, not {array.shape}")
-        return array
+    def _rows(self, what: str, value: ArrayLike, axes: int) -> NDArray[Any]:
+        """Returns a value with a row per environment; an only one may come without that axis."""
+        rows = numbers(f"{what} must be numbers", value)
+        return rows[None] if self.num_envs == 1 and rows.ndim == axes else rows
 
 
 class History:

@@ -11,11 +11,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array
 from workflow_rl.belief.belief import Belief
 from workflow_rl.belief.filtering import Marginals
 from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import kernel
+from workflow_rl.scenario.actions import checked_actions
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.batch import Batch, Outputs
 from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory, Entry
@@ -77,8 +79,12 @@ class BlueBelief:
             actions: (n,) what it did before that, or BEGIN if the episodes begin.
 
         Raises:
-            InvalidInputError: the rules make what was shown impossible; nothing has changed.
+            InvalidInputError: they are no such arrays, or the rules make what was shown
+                impossible; nothing has changed.
         """
+        n = len(self._rows)
+        tables = checked_array("tables", tables, (n, CHALLENGE_SIZE), np.int8, (0, 1))
+        actions = checked_actions(actions, (n,), lowest=BEGIN)
         if actions[0] == BEGIN:
             if tables.any():
                 raise InvalidInputError(
@@ -118,7 +124,7 @@ class BelievingBatch(Batch):
         self._belief.reset()
         _write(self._belief.marginals, LEVELS, self.out.observation)
 
-    def step(self, actions: NDArray[np.int64], *draws: NDArray[np.int64]) -> int:
+    def step(self, actions: NDArray[np.integer[Any]], *draws: NDArray[np.int64]) -> int:
         """Plays one turn in every environment, then takes in what Blue saw; as `Batch.step`."""
         ended = super().step(actions, *draws)
         restarted = ended and self._autoreset

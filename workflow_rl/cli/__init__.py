@@ -19,7 +19,6 @@ from workflow_rl.errors import (
     TrainingFailedError,
     WorkerDiedError,
     explain_missing,
-    in_line,
     printable,
 )
 
@@ -83,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _say(f"standard output: {', '.join(sorted(_FAILED))}", code or _SYSTEM_ERROR)
         return code
     except InvalidInputError as error:
-        return _say(in_line(str(error)), _USER_ERROR)
+        return _say(error, _USER_ERROR)
     except (EnvironmentFailedError, TrainingFailedError, WorkerDiedError) as error:
         return _say(error, _SYSTEM_ERROR)
     except (MemoryError, RuntimeError) as error:

@@ -183,7 +183,7 @@ def list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
         if not text.strip():
             return []
         if not all(parts):
-            raise argparse.ArgumentTypeError(f"write values with commas between, not {text!r}")
+            raise argparse.ArgumentTypeError(f"write values with commas between, not {text!r:.60}")
         return [kind(part) for part in parts]
 
     read.__name__ = f"list of {kind.__name__}"  # argparse names it so when it fails

@@ -30,7 +30,7 @@ from workflow_rl.config import (
     red_agent_name,
     whole_number,
 )
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, compare_live, name_of
 from workflow_rl.parity.recorder import Act
 from workflow_rl.parity.replay import Comparison, compare
@@ -204,7 +204,7 @@ def _blue(who: str) -> Blue:
             return blue
     if not Path(who).exists():
         names = ", ".join(blue.name for blue in BUILT_IN_BLUES)
-        raise InvalidInputError(f"unknown Blue {who!r}: give {names}, a policy file or a run")
+        raise InvalidInputError(f"unknown Blue {shown(who)}: give {names}, a policy file or a run")
     agent = make_agent(who, sampled=True)
 
     def begin(seed: int) -> Act:

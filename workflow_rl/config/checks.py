@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 
 _LONGEST_PATH: Final = 3_000  # bytes, where systems allow 4,095
 _LONGEST_NAME: Final = 255
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 def unknown(what: str, value: object, allowed: Iterable[str]) -> InvalidInputError:
     """Returns the error that names what is to be chosen from."""
-    return InvalidInputError(f"unknown {what} {value!r}: choose one of {', '.join(allowed)}")
+    return InvalidInputError(f"unknown {what} {shown(value)}: choose one of {', '.join(allowed)}")
 
 
 def not_allowed(what: str, value: object, allowed: str) -> InvalidInputError:
     """Returns the error that says what a value must be."""
-    return InvalidInputError(f"{what} must be {allowed}, not {value!r}")
+    return InvalidInputError(f"{what} must be {allowed}, not {shown(value)}")
 
 
 def numbers_allowed(

@@ -46,7 +46,7 @@ from workflow_rl.config.setting import (
     stored,
 )
 from workflow_rl.config.train import TrainConfig
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 
 SECTIONS: Final[Mapping[str, Any]] = {
     "game": GameConfig,
@@ -225,7 +225,7 @@ class ConfigFile:
         _refuse_unknown(file, "", data, known)
         for name in (*SECTIONS, _PLAN):
             if not isinstance(data.get(name, {}), Mapping):
-                raise InvalidInputError(f"{file}: {name} must be a table, not {data[name]!r}")
+                raise InvalidInputError(f"{file}: {name} must be a table, not {shown(data[name])}")
         named = checked(file, "", {k: v for k, v in data.items() if k in _NAMED}, _NAMED)
         sections = {
             name: checked(file, name, current_names(kind, data[name]), setting_fields(kind))
@@ -277,7 +277,7 @@ def _refuse_unknown(path: Path, section: str, given: Mapping[str, Any], known: A
     for name in given:
         if name not in known:
             what = f"{section} has no setting" if section else "there is no section or setting"
-            raise InvalidInputError(f"{path}: {what} {name!r}: there are {', '.join(known)}")
+            raise InvalidInputError(f"{path}: {what} {shown(name)}: there are {', '.join(known)}")
 
 
 def _content(path: Path) -> Mapping[str, Any]:

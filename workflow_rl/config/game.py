@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from workflow_rl.config.checks import not_allowed, numbers_allowed, one_of, unknown
 from workflow_rl.config.setting import setting, settings
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 
 RedAgentName = Literal["bline", "meander", "sleep", "mixed"]
 RuleSetName = Literal["main", "competition"]
@@ -53,7 +53,7 @@ def _named_weights(weights: object) -> object:
         key = one_of("red agent in red_probabilities", red_agent_name(name), RED_AGENTS)
         is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
         if not is_number or not 0 <= weight <= _MOST_WEIGHT:
-            of_whom = f"the probability of red agent {name!r}"
+            of_whom = f"the probability of red agent {shown(name)}"
             raise not_allowed(of_whom, weight, numbers_allowed("number", 0, _MOST_WEIGHT))
         named[key] = named.get(key, 0.0) + float(weight)
     return named

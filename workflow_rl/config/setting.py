@@ -35,7 +35,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 
 from workflow_rl.config.checks import as_index, not_allowed, numbers_allowed, unknown
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 
 T = TypeVar("T")
 _WRONG_LISTS = ("tuple_type", "missing", "too_long")  # pydantic's names
@@ -334,7 +334,9 @@ def _refusal(cls: Any, error: ValidationError) -> InvalidInputError:
         names = list(kinds)
         name = names[step] if isinstance(step, int) and step < len(names) else step
         if name not in kinds:
-            sentence = f"{owner.__name__} has no setting {name!r}: there are {', '.join(names)}"
+            sentence = (
+                f"{owner.__name__} has no setting {shown(name)}: there are {', '.join(names)}"
+            )
             return _UnknownSettingError(sentence)
         where = str(name)
         if where in setting_fields(owner):

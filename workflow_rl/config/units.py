@@ -6,13 +6,12 @@ knows its units when the file is gone. Whether the hosts exist, and each has one
 """
 
 import os
-import reprlib
 import tomllib
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
 from workflow_rl.config.checks import file_path, not_allowed
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 
 UnitKindName = Literal["types", "hosts", "subnets", "any"]
 UNIT_KINDS: Final[tuple[UnitKindName, ...]] = get_args(UnitKindName)
@@ -44,7 +43,8 @@ def read_groups(value: Any) -> Any:
         if path.exists():
             raise InvalidInputError(f"the units of {path} cannot be read: {error}") from None
         raise InvalidInputError(
-            f"unknown units {str(value)!r}: choose one of {_KINDS}, or name a TOML file of groups"
+            f"unknown units {shown(str(value))}: choose one of {_KINDS}, or name a TOML file of "
+            "groups"
         ) from None
     try:
         return _checked(tomllib.loads(text), str(path))
@@ -58,8 +58,8 @@ def _checked(groups: Mapping[Any, Any], where: str) -> dict[str, tuple[str, ...]
         names = hosts if isinstance(hosts, list | tuple) else (None,)
         if not isinstance(name, str) or not all(isinstance(host, str) for host in names):
             raise InvalidInputError(
-                f"{where}: {reprlib.repr(name)} must be a list of hosts, such as "
-                f'["User1", "User2"], not {reprlib.repr(hosts)}'
+                f"{where}: {shown(name)} must be a list of hosts, such as "
+                f'["User1", "User2"], not {shown(hosts)}'
             )
         found[name] = tuple(names)
     return found

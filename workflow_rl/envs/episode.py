@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import numbers
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.render import MAX_WIDTH, frame_text
+from workflow_rl.envs.spaces import checked_action
 from workflow_rl.errors import InvalidInputError
 
 
@@ -67,16 +69,17 @@ class Episode:
             draws: (4,) recorded outcomes of chance to use instead of the episode's own.
 
         Raises:
-            InvalidInputError: the episode has ended.
+            InvalidInputError: the episode has ended, or the action or a draw is not allowed.
         """
         if self.has_ended:
             raise InvalidInputError(
                 f"the episode ended after {self.config.episode_length} steps: go back in time first"
             )
+        actions = np.array([checked_action(action)])
         if self.position < self.length:
             self._batch.load(self.moment.saved)
-        recorded = () if draws is None else (draws[None],)
-        self._batch.step(np.array([action], np.int64), *recorded)
+        recorded = () if draws is None else (numbers("draws must be numbers", draws)[None],)
+        self._batch.step(actions, *recorded)
         moment = self._now(self.moment.total + float(self._batch.out.reward[0]))
         del self._moments[self.position + 1 :]
         self._moments.append(moment)

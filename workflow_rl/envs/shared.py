@@ -12,13 +12,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import numbers
 from workflow_rl.config import MAX_ENVS, one_of, positive, whole_number
 from workflow_rl.config.checks import several
 from workflow_rl.envs.shared_block import Field, InfoArrays, array_of, info_fields
 from workflow_rl.envs.shared_pool import ALL, Infos, StepResult, WorkerPool
 from workflow_rl.envs.shared_worker import EnvFn
 from workflow_rl.envs.spaces import checked_seed, env_seeds
-from workflow_rl.errors import EnvironmentFailedError, InvalidInputError, NotResetError
+from workflow_rl.errors import EnvironmentFailedError, InvalidInputError, NotResetError, shown
 
 START_METHODS: Final = ("fork", "spawn", "forkserver")
 _MAX_RESTARTS: Final = 1_000_000
@@ -333,7 +334,8 @@ def _checked_seeds(seed: object, num_envs: int) -> Sequence[int | None]:
 
 def _checked_ids(env_ids: Sequence[int] | NDArray[Any], num_envs: int) -> NDArray[np.intp]:
     """Returns the indices of environments, of which there must be some, each once."""
-    ids = np.asarray(env_ids)
+    needed = f"env_ids must be different whole numbers from 0 to {num_envs - 1}"
+    ids = numbers(needed, env_ids)
     is_list = ids.ndim == 1 and ids.size > 0 and ids.dtype.kind in "iu"
     if (
         not is_list
@@ -341,19 +343,15 @@ def _checked_ids(env_ids: Sequence[int] | NDArray[Any], num_envs: int) -> NDArra
         or ids.max() >= num_envs
         or np.bincount(ids, minlength=num_envs).max() > 1
     ):
-        raise InvalidInputError(
-            f"env_ids must be different whole numbers from 0 to {num_envs - 1}, not {env_ids!r}"
-        )
+        raise InvalidInputError(f"{needed}, not {shown(env_ids)}")
     return ids.astype(np.intp, copy=False)
 
 
 def _checked_actions(actions: object, size: int, action: Field) -> NDArray[Any]:
     """Returns the actions as an array, if their shape and dtype are right."""
-    given = np.asarray(actions)
     shape = (size, *action.shape)
+    needed = f"actions must be {action.dtype} of shape {shape}"
+    given = numbers(needed, actions)
     if given.shape != shape or not np.can_cast(given.dtype, action.dtype, "same_kind"):
-        raise InvalidInputError(
-            f"actions must be {action.dtype} of shape {shape}, not {given.dtype} of shape "
-            f"{given.shape}"
-        )
+        raise InvalidInputError(f"{needed}, not {given.dtype} of shape {given.shape}")
     return given

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import Env, Space, spaces
 from numpy.typing import NDArray
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 
 # Who may write an environment's row: its worker while it is STEP or RESET, else the parent. FAILED:
 # the environment raised an exception.
@@ -183,9 +183,11 @@ def info_fields(declared: InfoArrays | None, env: Env[Any, Any]) -> list[Field]:
             example = np.empty(shape, dtype)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(
-                f"info array {name!r} needs a shape and a dtype, not {given!r}"
+                f"info array {shown(name)} needs a shape and a dtype, not {shown(given)}"
             ) from error
         if example.dtype.kind not in _NUMBERS:
-            raise InvalidInputError(f"info array {name!r} must hold numbers, not {dtype!r}")
+            raise InvalidInputError(
+                f"info array {shown(name)} must hold numbers, not {shown(dtype)}"
+            )
         fields.append(Field(name, example.shape, example.dtype))
     return fields

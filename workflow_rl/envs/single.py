@@ -20,7 +20,7 @@ from workflow_rl.envs.spaces import (
     observation_space,
     reset_seed,
 )
-from workflow_rl.errors import InvalidInputError, NotResetError
+from workflow_rl.errors import InvalidInputError, NotResetError, shown
 from workflow_rl.scenario.actions import ACTION_NAMES
 
 Info = dict[str, Any]
@@ -45,7 +45,9 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             choice = " or ".join(map(repr, modes))
-            raise InvalidInputError(f"unknown render mode {render_mode!r}: choose None or {choice}")
+            raise InvalidInputError(
+                f"unknown render mode {shown(render_mode)}: choose None or {choice}"
+            )
         self.render_mode = render_mode
         self.config = GameConfig.of(game, settings)
         self._first_seed = checked_seed(seed)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import OBSERVATIONS
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 
@@ -30,7 +30,7 @@ def checked_seed(seed: object) -> int | None:
         return None
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
         return int(seed)
-    raise InvalidInputError(f"seed must be None or a whole number of 0 or more, not {seed!r}")
+    raise InvalidInputError(f"seed must be None or a whole number of 0 or more, not {shown(seed)}")
 
 
 def reset_seed(seed: object, options: object, first: int | None, was_reset: bool) -> int | None:
@@ -43,7 +43,7 @@ def reset_seed(seed: object, options: object, first: int | None, was_reset: bool
         was_reset: whether this is not the first.
     """
     if options:
-        raise InvalidInputError(f"reset takes no options, not {options!r}")
+        raise InvalidInputError(f"reset takes no options, not {shown(options)}")
     given = checked_seed(seed)
     if given is not None or was_reset:
         return given
@@ -72,6 +72,6 @@ def checked_action(action: object) -> int:
         or not 0 <= action < NUM_ACTIONS
     ):
         raise InvalidInputError(
-            f"action must be a whole number from 0 to {NUM_ACTIONS - 1}, not {action!r}"
+            f"action must be a whole number from 0 to {NUM_ACTIONS - 1}, not {shown(action)}"
         )
     return int(action)

@@ -1,21 +1,19 @@
 """CAGE-2 as a Gymnasium vector environment: the native form of the simulator."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from workflow_rl.arrays import checked_array
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, reset_seed
-from workflow_rl.errors import InvalidInputError, NotResetError
-from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS
+from workflow_rl.errors import InvalidInputError, NotResetError, shown
+from workflow_rl.scenario.actions import ACTION_NAMES
 
 Infos = dict[str, Any]
-_ALL: Final = (0, NUM_ACTIONS - 1)
 
 
 class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArray[Any]]):
@@ -65,8 +63,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         """
         if render_mode is not None:
             raise InvalidInputError(
-                f"unknown render mode {render_mode!r}: a vector env has none, Cage2Env has 'ansi' "
-                "and 'rgb_array'"
+                f"unknown render mode {shown(render_mode)}: a vector env has none, Cage2Env has "
+                "'ansi' and 'rgb_array'"
             )
         self.config = GameConfig.of(game, settings)
         self._first_seed = checked_seed(seed)
@@ -129,7 +127,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         """
         if not self._was_reset or self.closed:
             raise NotResetError("call reset() before step(), and neither after close()")
-        ended = self.batch.step(self._checked(actions))
+        ended = self.batch.step(actions)
         out = self.batch.out
         reward = self._output(out.reward)
         truncated = self._output(out.truncated)
@@ -164,9 +162,3 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
     def _output(self, array: NDArray[Any]) -> NDArray[Any]:
         """Returns an array for the caller: a copy, unless the environment was made without."""
         return array.copy() if self._copy else array
-
-    def _checked(self, actions: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        array = np.asarray(actions)
-        if array.shape == (self.num_envs,) and array.dtype.kind in "iu":  # the kernel looks further
-            return np.ascontiguousarray(array, np.int64)
-        return checked_array("actions", actions, (self.num_envs,), np.int64, _ALL)

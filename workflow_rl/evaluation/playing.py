@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent, CyborgAgent
+from workflow_rl.arrays import numbers
 from workflow_rl.config import MIXED, RED_AGENTS, VIEWS, GameConfig, one_of
-from workflow_rl.config.checks import not_allowed
 from workflow_rl.envs.observations import OBSERVATIONS, make_batch
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.result import ActionLog, Cell
 from workflow_rl.jit import compile_message
+from workflow_rl.scenario.actions import checked_actions, checked_mask
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.network import held_hosts
@@ -101,12 +102,11 @@ class _Judge:
             self._note(step, episodes, seen, true)
 
     def judge_seen(
-        self, step: int, observation: NDArray[np.int8], action: int, episode: int
+        self, step: int, observation: NDArray[np.int8], actions: NDArray[np.int64], episode: int
     ) -> None:
-        """Judges one action by the observation before it."""
+        """Judges one action (1,) by the observation (1, 52 or more) before it."""
         if self._ranks is not None:
-            table, actions = packed_tables(observation[None]), np.array([action], np.int64)
-            seen = judge_observed(table, actions, self._ranks[:1])
+            seen = judge_observed(packed_tables(observation), actions, self._ranks[:1])
             self._note(step, slice(episode, episode + 1), seen)
 
     def _note(self, step: int, episodes: slice, *judged: Judgement) -> None:
@@ -212,7 +212,7 @@ class Play:
             is_first = step == first == 0
             with compile_message() if is_first else nullcontext():
                 chosen = self._agent.act(batch.observation, batch.out.action_mask, step)
-                actions = _as_actions(chosen, batch.num_envs)
+                actions = self._checked(chosen, batch.num_envs)
                 self._judge.judge_state(step, batch.state, actions, episodes)
                 batch.step(actions)
             tenths += batch.out.reward_tenths.sum(axis=1)
@@ -224,19 +224,14 @@ class Play:
     def _play_env(self, env: Any, episode: int, names: dict[str, int]) -> float:
         """Plays one episode on an environment, notes Red's actions by name, returns the return."""
         observation, info = env.reset(seed=self._seed if episode == 0 else None)
-        needed = OBSERVATIONS[self._game.observation]
-        if np.shape(observation) != (needed.size,):
-            raise InvalidInputError(
-                f"{self._agent.name} needs the observation {needed.name} of {needed.size} values, "
-                f"and the environment shows it {np.shape(observation)}"
-            )
         self._agent.begin(1, self._agent_seed + episode)
         total = 0.0
         for step in range(self._game.episode_length):
-            mask = np.asarray(info["action_mask"], np.bool_)
-            seen = np.asarray(observation, np.int8)
-            action = int(self._agent.act(seen[None], mask[None], step)[0])
-            self._judge.judge_seen(step, seen, action, episode)
+            seen = self._seen(observation)[None]
+            mask = checked_mask([info["action_mask"]], 1)
+            actions = self._checked(self._agent.act(seen, mask, step), 1)
+            self._judge.judge_seen(step, seen, actions, episode)
+            action = int(actions[0])
             observation, reward, _, _, info = env.step(action)
             total += float(info.get("env_reward", reward))
             if episode < self._blue.shape[1]:
@@ -245,16 +240,20 @@ class Play:
                 self._red[step, episode] = names.setdefault(name, len(names))
         return total
 
+    def _seen(self, observation: object) -> NDArray[np.int8]:
+        """Returns what an environment shows, if it is what the agent needs."""
+        size = OBSERVATIONS[self._game.observation].size
+        needs = (
+            f"{self._agent.name} needs the observation {self._game.observation} of {size} values"
+        )
+        seen = numbers(needs, observation)
+        if seen.shape != (size,):
+            raise InvalidInputError(f"{needs}, and the environment shows it {seen.shape}")
+        return seen.astype(np.int8)
 
-def _as_actions(chosen: object, episodes: int) -> NDArray[np.int64]:
-    """Returns what an agent chose as the batch takes it: a whole number for each episode."""
-    try:
-        actions = np.ascontiguousarray(chosen)
-    except ValueError:  # rows of different lengths
-        actions = np.empty(0)
-    if actions.dtype.kind not in "iu" or actions.shape != (episodes,):
-        raise not_allowed("an agent's actions", chosen, f"{episodes} whole numbers")
-    return actions.astype(np.int64, copy=False)
+    def _checked(self, chosen: object, episodes: int) -> NDArray[np.int64]:
+        """Returns what the agent chose as a whole number from 0 to 144 for each episode."""
+        return checked_actions(chosen, (episodes,), f"the actions of {self._agent.name}")
 
 
 def play_batch(

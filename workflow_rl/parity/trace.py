@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import RED_AGENTS, RedAgentName, red_agent_name
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import (
     EXPLOIT_NAMES,
@@ -147,7 +147,7 @@ def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
     for key in _VERSION_KEYS:
         if key in arrays and str(arrays[key]) != str(_VERSION):
             raise InvalidInputError(
-                f"{name} is a trace of version {str(arrays[key])!r}; known is only {_VERSION}"
+                f"{name} is a trace of version {shown(str(arrays[key]))}; known is only {_VERSION}"
             )
     required = {**dict.fromkeys(INPUTS, ()), **OUTPUTS}
     missing = [key for key in (*required, "n_steps", "meta_red") if key not in arrays]
@@ -176,7 +176,8 @@ def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
     recorded = str(arrays["meta_red"])
     if recorded not in RED_AGENTS:
         raise InvalidInputError(
-            f"{name} was recorded with red agent {recorded!r}; known are {', '.join(RED_AGENTS)}"
+            f"{name} was recorded with red agent {shown(recorded)}; known are "
+            f"{', '.join(RED_AGENTS)}"
         )
     red_agent = red_agent_name(recorded)
     valid = np.arange(shape[1]) < lengths[:, None]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config.checks import file_path
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.files import read_json
 from workflow_rl.playbook.cacao import EXTENSION, SPEC_VERSION, playbook_of
 from workflow_rl.playbook.plan import Plan, plan_of
@@ -40,7 +40,7 @@ def read_playbook(path: str | Path) -> Plan:
         raise InvalidInputError(f"{found} is not a CACAO playbook")
     if playbook.get("spec_version") != SPEC_VERSION:
         raise InvalidInputError(
-            f"{found} is of version {playbook.get('spec_version')!r:.40}; {SPEC_VERSION} is read"
+            f"{found} is of version {shown(playbook.get('spec_version'))}; {SPEC_VERSION} is read"
         )
     kept = playbook.get("playbook_extensions")
     if not isinstance(kept, dict) or EXTENSION not in kept:
@@ -94,7 +94,7 @@ def _tree(playbook: Mapping[str, Any]) -> list[Node]:
         raise InvalidInputError("it does not begin with a start step")
     tree = _branch(left, start["on_completion"])
     if left:
-        raise InvalidInputError(f"the step {next(iter(left))!r:.80} is never reached")
+        raise InvalidInputError(f"the step {shown(next(iter(left)))} is never reached")
     return tree
 
 
@@ -103,13 +103,13 @@ def _branch(left: dict[str, Any], at: str) -> list[Node]:
     nodes: list[Node] = []
     while True:
         if at not in left:
-            raise InvalidInputError(f"there is no step {at!r:.80}, or two ways lead to it")
+            raise InvalidInputError(f"there is no step {shown(at)}, or two ways lead to it")
         step = left.pop(at)
         kind = step["type"]
         if kind == "end":
             return nodes
         if kind not in ("action", "if-condition", "while-condition"):
-            raise InvalidInputError(f"{kind!r:.80} is no type of step that is read")
+            raise InvalidInputError(f"{shown(kind)} is no type of step that is read")
         if kind == "action":
             node: Node = {"type": kind, "commands": [_meaning(c) for c in step["commands"]]}
         else:

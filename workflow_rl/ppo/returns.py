@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array
 from workflow_rl.jit import kernel
 
 Floats = NDArray[np.float32]
@@ -51,8 +52,13 @@ def discounted_returns(rewards: Floats, ends: NDArray[np.bool_], gamma: float) -
         rewards: (T, B) reward of each step.
         ends: (T, B) whether the step was its episode's last.
         gamma: discount.
+
+    Raises:
+        InvalidInputError: they are no such arrays.
     """
-    out = np.empty(rewards.shape, np.float32)
+    rewards = checked_array("rewards", rewards, (None, None), np.float32)
+    ends = checked_array("ends", ends, rewards.shape, np.bool_)
+    out = np.empty_like(rewards)
     _discounted(rewards, ends, gamma, out)
     return out
 
@@ -77,8 +83,15 @@ def generalised_advantages(
         ends: (T, B) whether the step was its episode's last.
         gamma: discount.
         lam: 1 gives Monte-Carlo advantages, 0 one-step ones.
+
+    Raises:
+        InvalidInputError: they are no such arrays.
     """
-    out = np.empty(rewards.shape, np.float32)
+    rewards = checked_array("rewards", rewards, (None, None), np.float32)
+    values = checked_array("values", values, rewards.shape, np.float32)
+    last_values = checked_array("last values", last_values, rewards.shape[1:], np.float32)
+    ends = checked_array("ends", ends, rewards.shape, np.bool_)
+    out = np.empty_like(rewards)
     _gae(rewards, values, last_values, ends, gamma, lam, out)
     return out
 

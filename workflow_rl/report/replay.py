@@ -22,7 +22,7 @@ from workflow_rl.parity.trace import Trace
 from workflow_rl.report import style
 from workflow_rl.report.page import render
 from workflow_rl.report.style import Figure, base_figure
-from workflow_rl.scenario.actions import ACTION_HOST, ACTION_NAMES, NO_HOST
+from workflow_rl.scenario.actions import ACTION_HOST, ACTION_NAMES, NO_HOST, checked_actions
 from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, NUM_HOSTS, SUBNET_OF, Subnet
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import NOBODY, Outcome, RedAction
@@ -110,7 +110,8 @@ def _play(agent: BlueAgent, episode: Episode, seed: int) -> tuple[Choice, ...] |
     choices = []
     while not episode.has_ended:
         now = episode.moment
-        (action,) = agent.act(now.observation[None], now.action_mask[None], episode.position)
+        chosen = agent.act(now.observation[None], now.action_mask[None], episode.position)
+        (action,) = checked_actions(chosen, (1,), f"the actions of {agent.name}")
         if isinstance(agent, TellingAgent) and agent.chances is not None:
             choices.append(_most_probable(agent.chances[0], int(action)))
         episode.act(int(action))

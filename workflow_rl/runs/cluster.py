@@ -16,7 +16,7 @@ import psutil
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.processes import interrupts_blocked
 from workflow_rl.runs.ray import (
     Installed,
@@ -101,7 +101,7 @@ def _rehearse(address: str) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or "/" in host:
             raise InvalidInputError(
-                f"--ray-address must be host:port or {_AUTO}, not {address!r}; run this on a "
+                f"--ray-address must be host:port or {_AUTO}, not {shown(address)}; run this on a "
                 "machine of the cluster, on its head node for example"
             )
         try:

@@ -4,8 +4,10 @@ from enum import IntEnum
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.arrays import Shape, checked_array
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.tables import (
     DECOY_NAMES,
     DECOY_REFUSED_BY,
@@ -108,6 +110,18 @@ def parse_action(text: str) -> int:
         return index
     kinds = ", ".join(block for block, _ in _BLOCKS)
     raise InvalidInputError(
-        f"unknown action {text!r}: give 0 to {NUM_ACTIONS - 1}, Sleep, Monitor, or one of {kinds} "
-        f"followed by a host ({', '.join(HOST_NAMES)})"
+        f"unknown action {shown(text)}: give 0 to {NUM_ACTIONS - 1}, Sleep, Monitor, or one of "
+        f"{kinds} followed by a host ({', '.join(HOST_NAMES)})"
     )
+
+
+def checked_actions(
+    actions: object, shape: Shape, what: str = "actions", lowest: int = SLEEP
+) -> NDArray[np.int64]:
+    """Returns actions as an array of a shape, or says in a sentence what they must be."""
+    return checked_array(what, actions, shape, np.int64, (lowest, NUM_ACTIONS - 1))
+
+
+def checked_mask(action_mask: object, n: int | None) -> NDArray[np.bool_]:
+    """Returns an action mask (n, 145), n None for any number, or says that it is none."""
+    return checked_array("an action mask", action_mask, (n, NUM_ACTIONS), np.bool_)

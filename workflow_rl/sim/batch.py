@@ -7,11 +7,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array, is_plain
 from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
-from workflow_rl.config.checks import not_allowed
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import compile_message, entry_of, kernel, rule, use_threads
-from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS
+from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS, checked_actions
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.draws import LAST_OUTCOME, WORDS, Draws, philox
@@ -22,6 +21,7 @@ from workflow_rl.sim.reward import reward_of
 from workflow_rl.sim.state import NOBODY, SETTINGS_DTYPE, STATE_DTYPE, Settings, State
 from workflow_rl.sim.turn import play_turn, start_episode
 
+_DRAWS: Final = (~LAST_OUTCOME, WORDS - 1)  # recorded outcomes below 0, random words
 _NO_DRAWS: Final = np.empty((0, len(Draws._fields)), dtype=np.int64)
 
 
@@ -178,29 +178,6 @@ def _step_parallel(
 _ENTRIES: Final[dict[Callable[..., int | None], Any]] = {}
 
 
-def is_plain(array: NDArray[Any], shape: tuple[int, ...]) -> bool:
-    """Returns whether an array is of 64-bit integers, in a shape and contiguous."""
-    return array.dtype == np.int64 and array.shape == shape and array.flags.c_contiguous
-
-
-def _check_draws(draws: NDArray[np.int64], num_envs: int) -> None:
-    """Checks draws that somebody gives: the rules index memory by what they make of them.
-
-    Raises:
-        InvalidInputError: they are no such array, or one of them is out of range.
-    """
-    shape = num_envs, len(Draws._fields)
-    if not is_plain(draws, shape):
-        raise not_allowed("draws", draws, f"{shape} 64-bit integers, contiguous in memory")
-    wrong = (draws < ~LAST_OUTCOME) | (draws >= WORDS)
-    if wrong.any():
-        env, column = np.argwhere(wrong)[0]
-        raise InvalidInputError(
-            f"draw {draws[env, column]} of environment {env} is neither a random word (0 to "
-            f"{WORDS - 1}) nor a recorded outcome ({~LAST_OUTCOME} to -1)"
-        )
-
-
 class Batch:
     """`num_envs` environments of one game, stepped together.
 
@@ -258,24 +235,23 @@ class Batch:
                 _ENTRIES[_reset] = entry_of(_reset, *arguments)
         _ENTRIES[_reset](*arguments)
 
-    def step(self, actions: NDArray[np.int64], draws: NDArray[np.int64] = _NO_DRAWS) -> int:
+    def step(self, actions: NDArray[np.integer[Any]], draws: NDArray[np.int64] = _NO_DRAWS) -> int:
         """Plays one turn in every environment and returns how many episodes ended.
 
         Args:
-            actions: (n,) Blue's actions, contiguous.
-            draws: (n, 4) outcomes of chance to use instead of the environments' own streams,
-                contiguous: random words or recorded outcomes (`draws.py`).
+            actions: (n,) Blue's actions.
+            draws: (n, 4) outcomes of chance to use instead of the environments' own streams:
+                random words or recorded outcomes (`draws.py`).
 
         Raises:
             InvalidInputError: an action or a draw is not allowed, they are no such arrays, or
                 threads cannot be used (`use_threads`); nothing was played.
         """
-        if not is_plain(actions, (self.num_envs,)):  # machine code takes what it is given
-            raise not_allowed(
-                "actions", actions, f"{self.num_envs} 64-bit integers, contiguous in memory"
-            )
-        if draws is not _NO_DRAWS:
-            _check_draws(draws, self.num_envs)
+        if not is_plain(actions, (self.num_envs,), np.int64):  # the kernel looks at their range
+            actions = checked_actions(actions, (self.num_envs,))
+        if draws is not _NO_DRAWS:  # the rules index memory by what they make of them
+            shape = self.num_envs, len(Draws._fields)
+            draws = checked_array("draws", draws, shape, np.int64, _DRAWS)
         ended: int
         out = self._next_out()
         arguments = self.state, self._settings, actions, draws, out
@@ -287,10 +263,7 @@ class Batch:
             use_threads(self.num_threads)
             ended = _step_parallel(*arguments, self.num_threads)
         if ended < 0:
-            raise InvalidInputError(
-                f"action {actions[~ended]} of environment {~ended} is not one of 0 to "
-                f"{NUM_ACTIONS - 1}"
-            )
+            checked_actions(actions, (self.num_envs,))
         self.out = out
         return ended
 
@@ -303,16 +276,25 @@ class Batch:
 
     def saved(self) -> dict[str, NDArray[Any]]:
         """Returns copies of what `load` continues from."""
-        arrays: dict[str, NDArray[Any]] = {"states": self.state.view(np.uint8)}
-        arrays |= {f"out.{name}": array for name, array in self.out._asdict().items()}
-        return {name: array.copy() for name, array in arrays.items()}
+        return {name: array.copy() for name, array in self._arrays().items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Continues from what was saved."""
+        """Continues from what was saved.
+
+        Raises:
+            InvalidInputError: it was saved from another batch; nothing has changed.
+        """
+        given = {
+            name: checked_array(name, arrays.get(name), array.shape, array.dtype.type)
+            for name, array in self._arrays().items()
+        }
         self.out = self._next_out()
-        self.state.view(np.uint8)[:] = arrays["states"]
-        for name, array in self.out._asdict().items():
-            array[:] = arrays[f"out.{name}"]
+        for name, array in self._arrays().items():
+            array[:] = given[name]
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays: dict[str, NDArray[Any]] = {"states": self.state.view(np.uint8)}
+        return arrays | {f"out.{name}": array for name, array in self.out._asdict().items()}
 
     def _next_out(self) -> Outputs:
         """Returns where the next outputs go."""

@@ -12,8 +12,15 @@ from typing import Annotated, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array
 from workflow_rl.jit import kernel, rule
-from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, ActionKind
+from workflow_rl.scenario.actions import (
+    ACTION_HOST,
+    ACTION_KIND,
+    NUM_ACTIONS,
+    ActionKind,
+    checked_actions,
+)
 from workflow_rl.scenario.tables import (
     DECOY_REFUSED_BY,
     HOST_PORTS,
@@ -270,7 +277,13 @@ class BlueMemory:
         Args:
             tables: (n, 52) what Blue is shown now.
             actions: (n,) what it did before that, or BEGIN if this is an episode's beginning.
+
+        Raises:
+            InvalidInputError: they are no such arrays; nothing has changed.
         """
+        n = len(self._memories)
+        tables = checked_array("tables", tables, (n, MEMORY_LAYOUT[0].size), np.int8)
+        actions = checked_actions(actions, (n,), lowest=BEGIN)
         _remember(self._memories, packed_rows(tables), actions, self._rows)
         return self._rows
 

@@ -9,19 +9,30 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import numbers
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.bits import packed_rows
 from workflow_rl.sim.state import State
 
+_SIZE: Final = 4 * NUM_HOSTS
+_NEEDED: Final = f"observations must be rows of {_SIZE} numbers or more"
 _ACTIVITY = 0b0011
 _MARK = 0b1100
 ALL_MARKS: Final = sum(_MARK << 4 * host for host in range(NUM_HOSTS))
 
 
 def packed_tables(observation: NDArray[Any]) -> NDArray[np.int64]:
-    """Returns (n,) the tables that observations (n, 52 or more) begin with."""
-    return packed_rows(observation[:, : 4 * NUM_HOSTS])
+    """Returns (n,) the tables that observations (n, 52 or more) begin with.
+
+    Raises:
+        InvalidInputError: they are no such rows of numbers.
+    """
+    rows = numbers(_NEEDED, observation)
+    if rows.ndim != 2 or rows.shape[1] < _SIZE:
+        raise InvalidInputError(f"{_NEEDED}, not of shape {rows.shape}")
+    return packed_rows(rows[:, :_SIZE])
 
 
 def read_table(table: int) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array
 from workflow_rl.config import TrainConfig
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.returns import discounted_returns
@@ -24,6 +25,7 @@ _LARGEST_CHANGE_OF_ALL: Final = 0.3
 HIGHEST_WEIGHT_OF_ALL: Final = 50.0
 _MOST_WEIGHTS: Final = 720  # orders that have a weight each; of more none is met often enough
 
+_COUNTS: Final = (0, 2**31 - 1)
 MOST_FIXES: Final = 40  # steps after more counted fixes than this are taken together
 
 
@@ -138,12 +140,17 @@ class Expectation:
             counted: (T, B) fixes of the episode that counted before the step.
             rate: (T, B) its compliance rate before the step.
         """
+        rate = checked_array("rates", rate, (None, None), np.float32)
+        counted = checked_array("fixes", counted, rate.shape, np.int32, _COUNTS)
+        returns = checked_array("returns", returns, rate.shape, np.float32)
         self._lines = np.zeros((MOST_FIXES + 1, 2))  # slope, intercept
         _fit(returns, counted, rate, self._lines)
 
     def at(self, counted: NDArray[np.int32], rate: NDArray[np.float32]) -> NDArray[np.float32]:
         """Returns (T, B) the returns expected after so many fixes, at such a rate."""
-        out = np.empty(rate.shape, np.float32)
+        rate = checked_array("rates", rate, (None, None), np.float32)
+        counted = checked_array("fixes", counted, rate.shape, np.int32, _COUNTS)
+        out = np.empty_like(rate)
         _evaluate(self._lines, counted, rate, out)
         return out
 

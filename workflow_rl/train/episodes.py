@@ -6,7 +6,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.arrays import checked_array, is_plain
 from workflow_rl.config import VIEWS, PPOConfig, ViewName
+from workflow_rl.config.checks import not_allowed
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.train.alignment import without_expected
@@ -51,6 +53,10 @@ def episode_sums(
     values: NDArray[Any], ends: NDArray[np.bool_], running: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Returns (T, B) each episode's sum where it ends, else 0; `running` (B,) is carried on."""
+    values = checked_array("values", values, (None, None), np.float32)
+    ends = checked_array("ends", ends, values.shape, np.bool_)
+    if not is_plain(running, values.shape[1:], np.float64):
+        raise not_allowed("running sums", running, f"64-bit floats of shape {values.shape[1:]}")
     out = np.zeros(values.shape, np.float64)
     _sums(values, ends, running, out)
     return out

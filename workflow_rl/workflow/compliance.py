@@ -17,12 +17,21 @@ they weigh most where `user` comes early in the order.
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from workflow_rl.arrays import checked_array, has_form, is_plain
+from workflow_rl.config.checks import not_allowed
 from workflow_rl.jit import kernel, rule
-from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ActionKind
+from workflow_rl.scenario.actions import (
+    ACTION_HOST,
+    ACTION_KIND,
+    ActionKind,
+    checked_actions,
+    checked_mask,
+)
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
-from workflow_rl.sim.state import Mark
+from workflow_rl.sim.batch import first_invalid
+from workflow_rl.sim.state import NOBODY, Mark
 from workflow_rl.sim.table import mark_in
 
 NOT_A_FIX: Final = 0
@@ -102,11 +111,15 @@ def _judge_observed(
     ranks: NDArray[Any],
     any_open: NDArray[Any],
     verdicts: NDArray[Any],
-) -> None:
+) -> int:
+    invalid = first_invalid(actions)
+    if invalid != NOBODY:
+        return invalid
     for k in range(len(actions)):
         open_hosts = open_by_table(tables[k])
         any_open[k] = open_hosts != 0
         verdicts[k] = verdict_by_table(actions[k], tables[k], open_hosts, ranks[k])
+    return NOBODY
 
 
 @kernel()
@@ -117,35 +130,43 @@ def _judge_true(
     ranks: NDArray[Any],
     any_open: NDArray[Any],
     verdicts: NDArray[Any],
-) -> None:
+) -> int:
+    invalid = first_invalid(actions)
+    if invalid != NOBODY:
+        return invalid
     for k in range(len(actions)):
         kind, host = ACTION_KIND[actions[k]], ACTION_HOST[actions[k]]
         open_hosts = held[k] & _ALL_BUT_USER0
         is_repeat = kind == _REMOVE and not (removable[k] >> host & 1)
         any_open[k] = open_hosts != 0
         verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, ranks[k])
+    return NOBODY
 
 
-def judge_observed(
-    tables: NDArray[np.int64], actions: NDArray[np.int64], ranks: NDArray[np.int8]
-) -> Judgement:
+def judge_observed(tables: ArrayLike, actions: ArrayLike, ranks: ArrayLike) -> Judgement:
     """Judges a step's actions by what Blue's table showed.
 
     Args:
         tables: (n,) Blue's table before the action, packed as `State.table`.
         actions: (n,) Blue's actions.
         ranks: (n, 13) each environment's order, as `orders.Orders.host_ranks` gives it.
+
+    Raises:
+        InvalidInputError: they are no such arrays.
     """
-    judgement = _empty(len(actions))
-    _judge_observed(tables, actions, ranks, *judgement)
+    ranks = checked_ranks(ranks)
+    n = len(ranks)
+    tables = checked_tables(tables, n)
+    if not has_form(actions, (n,), np.int64):
+        actions = checked_actions(actions, (n,))
+    judgement = _empty(n)
+    if _judge_observed(tables, actions, ranks, *judgement) != NOBODY:
+        checked_actions(actions, (n,))
     return judgement
 
 
 def judge_true(
-    held: NDArray[np.int16],
-    removable: NDArray[np.int16],
-    actions: NDArray[np.int64],
-    ranks: NDArray[np.int8],
+    held: ArrayLike, removable: ArrayLike, actions: ArrayLike, ranks: ArrayLike
 ) -> Judgement:
     """Judges a step's actions by where Red really is.
 
@@ -154,10 +175,25 @@ def judge_true(
         removable: (n,) set of hosts with a session that Remove would kill.
         actions: (n,) Blue's actions.
         ranks: (n, 13) each environment's order, as `orders.Orders.host_ranks` gives it.
+
+    Raises:
+        InvalidInputError: they are no such arrays.
     """
-    judgement = _empty(len(actions))
-    _judge_true(held, removable, actions, ranks, *judgement)
+    ranks = checked_ranks(ranks)
+    n = len(ranks)
+    held, removable = _hosts("held", held, n), _hosts("removable", removable, n)
+    if not has_form(actions, (n,), np.int64):
+        actions = checked_actions(actions, (n,))
+    judgement = _empty(n)
+    if _judge_true(held, removable, actions, ranks, *judgement) != NOBODY:
+        checked_actions(actions, (n,))
     return judgement
+
+
+def _hosts(what: str, value: object, n: int) -> NDArray[np.int16]:
+    if has_form(value, (n,), np.int16):
+        return value
+    return checked_array(f"{what} hosts", value, (n,), np.int16)
 
 
 @kernel()
@@ -172,7 +208,7 @@ def _forbid(tables: NDArray[Any], ranks: NDArray[Any], allowed: NDArray[Any]) ->
 
 
 def without_violations(
-    action_mask: NDArray[np.bool_], tables: NDArray[np.int64], ranks: NDArray[np.int8]
+    action_mask: ArrayLike, tables: ArrayLike, ranks: ArrayLike
 ) -> NDArray[np.bool_]:
     """Returns (n, 145) a mask without the actions that would violate the order, by Blue's table.
 
@@ -180,10 +216,28 @@ def without_violations(
         action_mask: (n, 145) what is allowed otherwise.
         tables: (n,) Blue's table before the action, packed as `State.table`.
         ranks: (n, 13) each environment's order.
+
+    Raises:
+        InvalidInputError: they are no such arrays.
     """
-    allowed = np.array(action_mask, np.bool_)
-    _forbid(tables, ranks, allowed)
+    ranks = checked_ranks(ranks)
+    allowed = checked_mask(action_mask, len(ranks)).copy()
+    _forbid(checked_tables(tables, len(ranks)), ranks, allowed)
     return allowed
+
+
+def checked_tables(tables: object, n: int) -> NDArray[np.int64]:
+    """Returns Blue's packed tables (n,), or says that they are none."""
+    if has_form(tables, (n,), np.int64):  # a column of the simulator's records is read as it is
+        return tables
+    return checked_array("tables", tables, (n,), np.int64)
+
+
+def checked_ranks(ranks: object) -> NDArray[np.int8]:
+    """Returns the ranks of hosts in orders, (any, 13), or says that they are none."""
+    if has_form(ranks, (None, NUM_HOSTS), np.int8):
+        return ranks
+    return checked_array("ranks", ranks, (None, NUM_HOSTS), np.int8)
 
 
 def _empty(n: int) -> Judgement:
@@ -256,8 +310,16 @@ def compliance_shares(
         any_open: (T, B) whether a host was open, in that view.
         ends: (T, B) whether the step was its episode's last.
         tally: carried from batch to batch, for episodes that go on.
+
+    Raises:
+        InvalidInputError: they are no such arrays.
     """
+    verdict = checked_array("verdicts", verdict, (None, None), np.int8)
+    if not all(map(is_plain, tally, [verdict.shape[1:]] * 3, (np.int32, np.int32, np.bool_))):
+        raise not_allowed("a tally", tally, f"as Tally.zeros({verdict.shape[1]}) gives it")
     shape = verdict.shape
+    any_open = checked_array("what was open", any_open, shape, np.bool_)
+    ends = checked_array("ends", ends, shape, np.bool_)
     shares = Shares(
         shares=np.zeros(shape, np.float32),
         rates=np.full(shape, np.nan),

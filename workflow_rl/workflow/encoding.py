@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import OrderEncodingName
 from workflow_rl.jit import kernel
-from workflow_rl.workflow.compliance import is_due, open_by_table
+from workflow_rl.workflow.compliance import checked_ranks, checked_tables, is_due, open_by_table
 from workflow_rl.workflow.units import FIXABLE_HOSTS, Units
 
 _FIRST, _SECOND = np.nonzero(~np.eye(len(FIXABLE_HOSTS), dtype=np.bool_))
@@ -58,6 +58,7 @@ class OrderEncoding:
 
     def order_bits(self, ranks: NDArray[np.int8]) -> NDArray[np.int8]:
         """Returns (k, lasting) what is shown for the whole of an episode, for ranks (k, 13)."""
+        ranks = checked_ranks(ranks)
         found = [np.empty((len(ranks), 0), np.int8)]
         places = ranks[:, FIXABLE_HOSTS]
         for part in self.parts:
@@ -76,7 +77,9 @@ class OrderEncoding:
         return np.hstack(found)
 
     def step_bits(self, tables: NDArray[np.int64], ranks: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Returns (k, of_step) what is shown in one step, for Blue's tables (k,)."""
+        """Returns (k, of_step) what is shown in one step, for tables (k,) and ranks (k, 13)."""
+        ranks = checked_ranks(ranks)
+        tables = checked_tables(tables, len(ranks))
         out = np.zeros((len(tables), self.of_step), np.int8)
         if self.of_step:
             _write_due(tables, ranks, out)

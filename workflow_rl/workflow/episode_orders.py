@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import TrainConfig
 from workflow_rl.config.units import ANY
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
 from workflow_rl.workflow.orders import TYPES, Indices, Orders, orders_of
 from workflow_rl.workflow.units import FIXABLE_HOSTS, STANDS_FOR_USER0, units_of
@@ -77,6 +77,6 @@ def episode_orders_of(config: TrainConfig) -> EpisodeOrders:
         return orders_of(config)
     if config.require:
         raise InvalidInputError(
-            f"{config.require[0]!r} cannot be required of the units any, which have no names"
+            f"{shown(config.require[0])} cannot be required of the units any, which have no names"
         )
     return AnyOrders()

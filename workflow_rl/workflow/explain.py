@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from workflow_rl.scenario.actions import ACTION_HOST
 from workflow_rl.scenario.tables import HOST_NAMES, USER0
 from workflow_rl.workflow.compliance import (
@@ -43,21 +41,16 @@ class Explanation:
 
 def explain_observed(table: int, action: int, order: Order) -> Explanation:
     """Judges an action by what Blue's table, packed as `State.table`, showed before it."""
-    judged = judge_observed(np.array([table], np.int64), _one(action), order.host_ranks[None])
+    judged = judge_observed([table], [action], order.host_ranks[None])
     words = ("marked in Blue's table", "it is already marked Unknown, so removing it is a repeat")
     return _explained(int(judged.verdict[0]), open_by_table(table), action, order, words)
 
 
 def explain_true(held: int, removable: int, action: int, order: Order) -> Explanation:
     """Judges an action by the hosts where Red had a session, and one that Remove would kill."""
-    sets = np.array([held], np.int16), np.array([removable], np.int16)
-    judged = judge_true(*sets, _one(action), order.host_ranks[None])
+    judged = judge_true([held], [removable], [action], order.host_ranks[None])
     words = ("held by Red", "there is no session that Remove would kill")
     return _explained(int(judged.verdict[0]), held & ~(1 << USER0), action, order, words)
-
-
-def _one(action: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.array([action], np.int64)
 
 
 def _explained(

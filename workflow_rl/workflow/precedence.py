@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.workflow.units import Units
 
 _BEFORE: Final = re.compile(r"->|>|→")
@@ -45,7 +45,7 @@ class Requirements:
             names = [known.get(word.casefold()) for word in words]
             if len(names) < 2 or None in names:
                 raise InvalidInputError(
-                    f'{text!r} requires nothing: write "A > B" with units of '
+                    f'{shown(text)} requires nothing: write "A > B" with units of '
                     f"{', '.join(units.names)}"
                 )
             chain = [name for name in names if name is not None]

@@ -8,7 +8,6 @@ stands where User1 does, its neighbour with the same image, which only decoys ev
 """
 
 import re
-import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config.units import ANY, UNIT_KINDS, Groups, read_groups
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, SUBNET_HOSTS, USER0, Subnet, host_set
 from workflow_rl.scenario.units import UNIT_HOSTS, UNITS
 
@@ -156,7 +155,7 @@ def units_of(setting: str | Mapping[str, Any] | Units) -> Units:
         )
     if setting not in _KINDS:
         kinds = ", ".join(kind for kind in UNIT_KINDS if kind != ANY)
-        raise InvalidInputError(f"unknown units {setting!r}: choose one of {kinds}, or groups")
+        raise InvalidInputError(f"unknown units {shown(setting)}: choose one of {kinds}, or groups")
     return _KINDS[setting]
 
 
@@ -164,7 +163,7 @@ def _grouped(groups: Groups) -> Units:
     for group in groups:
         if not _NAME.fullmatch(group):
             raise InvalidInputError(
-                f"{reprlib.repr(group)} cannot name a unit: use letters, digits, _ and - only"
+                f"{shown(group)} cannot name a unit: use letters, digits, _ and - only"
             )
     _check_number(list(groups), at_least=0)
     home: dict[str, str] = {}  # host -> its group
@@ -173,8 +172,7 @@ def _grouped(groups: Groups) -> Units:
             name = _BY_NAME.get(host.casefold())
             if name is None:
                 raise InvalidInputError(
-                    f"unknown host {reprlib.repr(host)} in {group}: the hosts are "
-                    f"{', '.join(FIXABLE)}"
+                    f"unknown host {shown(host)} in {group}: the hosts are {', '.join(FIXABLE)}"
                 )
             if name == HOST_NAMES[USER0]:
                 raise InvalidInputError(
