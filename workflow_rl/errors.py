@@ -1,5 +1,6 @@
 """The exceptions a user of the package can meet, and what of any text can be shown."""
 
+import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -41,14 +42,16 @@ def in_line(text: str) -> str:
 
 
 _MOST_SHOWN: Final = 80  # characters of a value
+_SHORT: Final = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _MOST_SHOWN
 
 
 def shown(value: object) -> str:
     """Returns how a sentence shows a value: in one line, shortened, text in quotes."""
     try:
-        text = repr(value)
-    except Exception:  # an object's own reason
-        text = object.__repr__(value)
+        text = _SHORT.repr(value)
+    except Exception:  # an object's own reason, or a number of thousands of digits
+        text = f"<{type(value).__name__}>"
     shape = getattr(value, "shape", None)
     if shape and isinstance(shape, tuple):  # an array, or what is like one
         text = f"{type(value).__name__} of shape {shape}"

@@ -256,7 +256,7 @@ def test_a_history_is_impossible_even_where_states_were_left_out() -> None:
         ({"observation": "raw"}, "unknown observation 'raw': choose one of challenge, cardiff"),
         ({"red_agents": {"wolf": 1}}, "unknown red agent 'wolf'"),
         ({"red_agents": "bline"}, "red_agents must be a mapping of red agents to numbers"),
-        ({"red_agents": {"bline": -1}}, "probability of red agent 'bline' must be a number of 0"),
+        ({"red_agents": {"bline": -1}}, "probability of red agent 'bline' must be a number from 0"),
         ({"red_agents": {"bline": 0}}, "at least one red agent a probability above 0"),
     ],
 )
