@@ -56,6 +56,11 @@ def zeros(*shape: int, dtype: Any = np.int64) -> NDArray[Any]:
     return np.zeros(shape, dtype)
 
 
+def with_last(call: Callable[..., Any], *last: Any) -> Callable[..., Any]:
+    """A function that is given its last arguments, which are right."""
+    return lambda *given: call(*given, *last)
+
+
 class Stubborn(SleepAgent):
     """Chooses what it is told, and follows an order."""
 
@@ -150,7 +155,7 @@ def verdicts() -> dict[str, Door]:
             (zeros(N, 145, dtype=np.bool_), tables, ranks),
         ),
         "compliance_shares": (
-            lambda *given: compliance_shares(*given, Tally.zeros(N)),
+            with_last(compliance_shares, Tally.zeros(N)),
             (zeros(*steps, dtype=np.int8), truths, truths),
         ),
         "compliance_shares of a tally": (
@@ -159,14 +164,14 @@ def verdicts() -> dict[str, Door]:
             ),
             tuple(Tally.zeros(N)),
         ),
-        "explain_observed": (lambda *given: explain_observed(*given, TYPES[0]), (0, 20)),
-        "explain_true": (lambda *given: explain_true(*given, TYPES[0]), (0, 0, 20)),
+        "explain_observed": (with_last(explain_observed, TYPES[0]), (0, 20)),
+        "explain_true": (with_last(explain_true, TYPES[0]), (0, 0, 20)),
         "discounted_returns": (
-            lambda *given: discounted_returns(*given, 0.9),
+            with_last(discounted_returns, 0.9),
             (zeros(*steps, dtype=np.float32), truths),
         ),
         "generalised_advantages": (
-            lambda *given: generalised_advantages(*given, 0.9, 0.9),
+            with_last(generalised_advantages, 0.9, 0.9),
             (*(zeros(*size, dtype=np.float32) for size in (steps, steps, (N,))), truths),
         ),
         "Expectation": (
@@ -197,9 +202,9 @@ def policy_doors(name: str, policy: Policy) -> dict[str, Door]:
             for step in range(4):
                 agent.act(rows, masks, step)
     doors: dict[str, Door] = {
-        f"PolicyAgent.act, {name}": (lambda *given: agents[0].act(*given, 9), (rows, masks)),
+        f"PolicyAgent.act, {name}": (with_last(agents[0].act, 9), (rows, masks)),
         f"PolicyAgent.act, sampled, {name}": (
-            lambda *given: agents[1].act(*given, 9),
+            with_last(agents[1].act, 9),
             (rows, masks),
         ),
         f"Policy.logits, {name}": (policy.logits, (rows,)),
@@ -236,8 +241,8 @@ def agents() -> dict[str, Door]:
         "evaluate": (judged, (zeros(N),)),
         "evaluate with make_env": (judged_elsewhere, (zeros(1),)),
         "evaluate on an odd environment": (shown_elsewhere, (rows[0], masks[0])),
-        "GreedyAgent.act": (lambda *given: greedy.act(*given, 0), (rows, masks)),
-        "FingerprintAgent.act": (lambda *given: both.act(*given, 3), (rows, masks)),
+        "GreedyAgent.act": (with_last(greedy.act, 0), (rows, masks)),
+        "FingerprintAgent.act": (with_last(both.act, 3), (rows, masks)),
         "FingerprintAgent.act of an odd agent": (odd_pair, (zeros(N),)),
         "DistinctRows.number": (DistinctRows(52).number, (rows,)),
         "Mlp.forward": (mlp.forward, (zeros(N, mlp.inputs, dtype=np.float32),)),
@@ -266,8 +271,8 @@ def agents() -> dict[str, Door]:
         "belief": {"observation": "belief"},
         "cardiff": {"observation": "cardiff", "action_space": "cardiff"},
     }
-    for name, given in settings.items():
-        doors |= policy_doors(name, new_policy(**given))
+    for form, given in settings.items():
+        doors |= policy_doors(form, new_policy(**given))
     return doors
 
 
@@ -296,10 +301,15 @@ class Unwilling:
         return "a\nb" * 100
 
 
-OTHERS: Final = (
+OTHERS: Final[tuple[Any, ...]] = (
     *(None, 0, 145, -1, 10**30, 1.5, float("nan"), "Sleep", b"0", [], {}, (), [[0], [0, 0]], True),
     *([[[]]], range(3), {"a": 1}, [None] * 3, [10**30] * 3, object(), Unwilling(), np.int8(3)),
-    *(np.ma.masked_all(3, np.int64), np.matrix([[0, 1, 2]]), np.float64("nan"), iter([0, 0, 0])),
+    *(
+        np.ma.MaskedArray(np.zeros(3, np.int64), True),
+        np.matrix([[0, 1, 2]]),
+        np.float64("nan"),
+        iter([0, 0, 0]),
+    ),
 )
 
 

@@ -50,7 +50,7 @@ def explain_true(held: int, removable: int, action: int, order: Order) -> Explan
     """Judges an action by the hosts where Red had a session, and one that Remove would kill."""
     judged = judge_true([held], [removable], [action], order.host_ranks[None])
     words = ("held by Red", "there is no session that Remove would kill")
-    return _explained(int(judged.verdict[0]), held & ~(1 << USER0), action, order, words)
+    return _explained(int(judged.verdict[0]), int(held) & ~(1 << USER0), action, order, words)
 
 
 def _explained(
