@@ -382,7 +382,7 @@ def main(calls: int, seed: int) -> None:
     names = [name for name in doors if not name.startswith("evaluate")]
     slow = [name for name in doors if name.startswith("evaluate")]
     for k in range(calls):
-        name = rng.choice(slow) if k % 8 == 0 else names[k % len(names)]
+        name = rng.choice(slow) if k % 8 == 0 else names[(k - k // 8) % len(names)]
         call, right = doors[name]
         given = list(right)
         for place in rng.sample(range(len(given)), rng.randint(1, min(2, len(given)))):
