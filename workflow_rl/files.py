@@ -9,7 +9,9 @@ import os
 import re
 import shutil
 import stat
-from pathlib import Path
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final, cast
 
 import numpy as np
@@ -21,7 +23,10 @@ from workflow_rl.processes import is_running
 
 FORMAT: Final = 1
 _KEY: Final = "workflow_rl"
+MANIFEST_FILE: Final = "manifest.json"
 _LARGEST: Final = 4_000_000_000  # bytes of a file that is read whole
+_MADE_AGAIN: Final = "go on with --resume, which makes it again"
+_DEPTH: Final = 2  # a training is made again with all of its folder
 _TEMPORARY: Final = re.compile(r"\..+\.(\d+)\.tmp")  # the process that writes it
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -306,3 +311,64 @@ def check_file(path: Path) -> None:
         raise InvalidInputError(
             f"{path} has {found.st_size:,} bytes; no file of ours has more than {_LARGEST:,}"
         )
+
+
+# --- the manifest of a finished run's folder
+
+
+def write_manifest(folder: Path, given: Iterable[Path], made: Iterable[Path]) -> None:
+    """Notes the digests of files below a folder: of those it was given, and made of them."""
+    noted = {
+        kind: {path.relative_to(folder).as_posix(): _digest_of_file(path) for path in paths}
+        for kind, paths in (("given", given), ("made", made))
+    }
+    write_json(folder / MANIFEST_FILE, noted)
+
+
+def check_manifest(folder: Path, *patterns: str, missing: bool = False) -> bool:
+    """Checks files below a folder against its manifest, if it has one.
+
+    Args:
+        folder: the folder.
+        patterns: which files, by their paths below the folder.
+        missing: whether some may be missing.
+
+    Returns:
+        Whether there is a manifest, and all of these files are there.
+
+    Raises:
+        InvalidInputError: a file is not what was written; the sentence says what can be done.
+    """
+    file, whole = folder / MANIFEST_FILE, True
+    if not os.path.lexists(file):
+        return False
+    noted = read_json(file)
+    try:
+        digests = {
+            name: (digest, kind == "made")
+            for kind in ("given", "made")
+            for name, digest in noted[kind].items()
+        }
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InvalidInputError(f"{file} is damaged: remove it and {_MADE_AGAIN}") from error
+    for name, (digest, is_made) in digests.items():
+        if not any(fnmatchcase(name, pattern) for pattern in patterns):
+            continue
+        path, parts = folder / name, PurePosixPath(name).parts
+        if ".." in parts or not path.is_relative_to(folder):
+            raise InvalidInputError(f"{file} is damaged: it names files outside of {folder}")
+        unit = folder.joinpath(*parts[:_DEPTH])  # what is made again as a whole
+        if missing and is_made and not unit.exists():
+            whole = False
+        elif not path.exists() or _digest_of_file(path) != digest:
+            how = "damaged: its content is not what was written" if path.exists() else "missing"
+            first = f"remove {'it' if unit == path else unit} and " if unit.exists() else ""
+            remedy = f", or {first}{_MADE_AGAIN}" if is_made else ""
+            raise InvalidInputError(f"{path} is {how}; bring back a copy{remedy}")
+    return whole
+
+
+def _digest_of_file(path: Path) -> str:
+    check_file(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

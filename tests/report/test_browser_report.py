@@ -25,6 +25,7 @@ def report(browser: Any, real_run: Path, tmp_path_factory: pytest.TempPathFactor
     run = Path(shutil.copytree(real_run, folder / "exp"))
     truth = {" > ".join(order): -10.0 - k for k, order in enumerate(ORDERS)}
     write_json(run / "landscape.json", truth)
+    (run / "manifest.json").unlink()
     noted = json.loads((run / "experiment_config.json").read_text(encoding="utf-8"))
     write_json(run / "experiment_config.json", noted | {"command": COMMAND})
     (run / "replay.html").write_text("a replay")

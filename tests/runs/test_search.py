@@ -413,10 +413,12 @@ def test_a_finished_run_stays_as_it_is_when_resumed(tmp_path: Path, serial: Sear
     assert again.transitions == serial.transitions
     assert again.policy == serial.policy
     assert [t.outcome for t in again.trials] == [t.outcome for t in serial.trials]
-    (run / "summary.json").write_text("{}")  # which nothing reads
-    assert run_search(resume=run).policy == serial.policy
+    (run / "summary.json").write_text("{}")
+    refused(r"summary\.json is damaged: its content is not", run_search, resume=run)
+    (run / "summary.json").unlink()
+    assert run_search(resume=run).policy.scores == serial.policy.scores
     (run / "scores.json").write_text("{}")
-    refused(r"scores\.json is damaged: remove it", run_search, resume=run)
+    refused(r"scores\.json is damaged: its content is not", run_search, resume=run)
     (run / "scores.json").unlink()
     assert run_search(resume=run).policy.scores == serial.policy.scores
     assert findings(run) == before

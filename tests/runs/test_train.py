@@ -140,7 +140,7 @@ def test_a_training_that_was_taken_away_is_trained_again(tmp_path: Path) -> None
     ("name", "content", "said"),
     [
         ("trainings/training/updates.csv", "", "updates.csv is damaged"),
-        ("trainings/training/result.safetensors", "x", "damaged or not a training result"),
+        ("trainings/training/result.safetensors", "x", "result.safetensors is damaged"),
         ("scores.json", "[]", "is not of this version"),
         ("experiment_config.json", None, "does not say which workflow it trains"),
     ],
@@ -150,8 +150,8 @@ def test_damage_is_one_sentence(name: str, content: str | None, said: str, tmp_p
     noted = json.loads((path / "experiment_config.json").read_text())
     del noted["plan"]
     (path / name).write_text(json.dumps(noted) if content is None else content)
-    if name.endswith("updates.csv"):
-        (path / "summary.json").unlink()  # else nobody looks at the logs
+    if content is None:
+        (path / "manifest.json").unlink()
     refused(said, resumed, path)
 
 

@@ -307,12 +307,13 @@ def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
         InvalidInputError: there is none, the file is damaged, foreign or of an earlier version, or
             its network does not fit the observation and the action space that it names.
     """
-    from workflow_rl.files import load_arrays  # needs safetensors
+    from workflow_rl.files import check_manifest, load_arrays  # needs safetensors
 
     rules = one_of("rule set", rules, RULE_SETS)
     named = isinstance(path, str) and path in FOR_ALL
     path = shipped_policy(str(path), rules) if named else file_path("a policy", path)
     if path.is_dir():
+        check_manifest(path, RECOMMENDED_FILE.as_posix())
         path = path / RECOMMENDED_FILE
     weights, description = load_arrays(path, POLICY_KIND)
     if _TRAINED not in description:

@@ -79,8 +79,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _played(args: argparse.Namespace) -> "Replay":
     from workflow_rl.agents.named import make_agent
+    from workflow_rl.files import check_manifest
     from workflow_rl.report.replay import play_agent
-    from workflow_rl.runs.store import stored_config
+    from workflow_rl.runs.store import CONFIG_FILE, stored_config
     from workflow_rl.workflow.orders import read_order
 
     if args.episode:
@@ -91,6 +92,7 @@ def _played(args: argparse.Namespace) -> "Replay":
     rules = one_of("rule set", changes.get("rules", RULE_SETS[0]), RULE_SETS)
     agent = make_agent(args.source, workflow, units=units, sampled=args.sampled, rules=rules)
     game: GameConfig = getattr(agent, "game", None) or GameConfig()
+    check_manifest(source, CONFIG_FILE)
     with contextlib.suppress(InvalidInputError):  # of a search its own; its policy knows others
         game = stored_config(source).game
     return play_agent(

@@ -20,6 +20,7 @@ from workflow_rl.config import RED_AGENTS, GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Result
+from workflow_rl.files import check_manifest
 from workflow_rl.workflow.orders import TYPES, Order, Orders
 from workflow_rl.workflow.units import units_of
 
@@ -105,6 +106,7 @@ def snapshots_of(run: Path) -> list[Path]:
     Raises:
         InvalidInputError: there are none.
     """
+    check_manifest(run, "*/snapshots/*.safetensors")
     paths = sorted(run.glob("**/snapshots/*.safetensors"))
     if not paths:
         raise InvalidInputError(

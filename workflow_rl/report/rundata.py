@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
-from workflow_rl.files import read_json
+from workflow_rl.files import check_manifest, read_json
 from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.runs.folder import CsvLog, TrainingFolder
 from workflow_rl.runs.store import (
@@ -20,6 +20,7 @@ from workflow_rl.runs.store import (
     CONFIG_FILE,
     LANDSCAPE_FILE,
     POLISH,
+    SCORES_FILE,
     SEARCH,
     SUMMARY_FILE,
     TRAINING,
@@ -33,6 +34,10 @@ from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import LISTABLE, TYPES, Orders, orders_of
 
 _ANY_OF: Final = (CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, SUMMARY_FILE, TRAININGS)
+_READ: Final = (
+    *(CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, SCORES_FILE, SUMMARY_FILE),
+    f"{TRAININGS}/*/result.safetensors",
+)
 _COLUMNS: Final = (
     "update",
     "transitions",
@@ -159,6 +164,7 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
     """
     if not path.is_dir():
         raise InvalidInputError(f"there is no run directory {path}")
+    check_manifest(path, *_READ)
     problems: list[str] = []
     live = is_held(path)
     noted, config = _read_noted(path, problems)

@@ -28,6 +28,7 @@ from workflow_rl.runs.store import (
     SCORES_FILE,
     SUMMARY_FILE,
     TRAINING_LOG,
+    TRIALS_FILE,
     RunDirectory,
     open_run,
 )
@@ -45,6 +46,7 @@ from workflow_rl.runs.trials import (
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import Orders, orders_of
 
+_TABLES: Final = (TRAINING_LOG, EPISODES_FILE, DECISION_LOG)
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
 
 
@@ -64,6 +66,7 @@ class Search:
         self._pool = pool
         self._file = TrialFile(directory.path, self.orders, retry_failed=retry_failed)
         self._check_trainings()
+        self._sealed = directory.check_sealed()
         self._arrived = [trial.number for trial in self.done]  # in which results came in
         self._decisions = CsvLog(directory.path / DECISION_LOG)
         self._started = time.perf_counter() - self._seconds_noted()
@@ -86,6 +89,7 @@ class Search:
         if self.is_finished:
             self.outcome = self._outcome()
             return
+        self.directory.unseal()
         with one_thread(), closing(RunTables(self.directory)) as self._tables:
             self._rebuild()
             for trial in self.done:  # one may have been killed between its result and its policy
@@ -104,11 +108,8 @@ class Search:
     @property
     def is_finished(self) -> bool:
         """Whether there is nothing left to train, and everything that a search hands over."""
-        path = self.directory.path
-        names = (SUMMARY_FILE, SCORES_FILE, TRAINING_LOG, EPISODES_FILE, DECISION_LOG)
-        files = (path / name for name in names)
         return (
-            all(file.exists() for file in (*files, self.directory.policy(RECOMMENDED)))
+            self._sealed
             and bool(self.done)
             and not with_status(self.trials, "running")
             and not self._has_budget()
@@ -259,6 +260,8 @@ class Search:
         self.outcome = self._outcome()
         summary = summarise(self.config, self.outcome, self.trials)
         write_json(self.directory.path / SUMMARY_FILE, summary)
+        self.directory.seal(*_TABLES, TRIALS_FILE, SCORES_FILE, SUMMARY_FILE)
+        self._sealed = True
 
     def _outcome(self) -> SearchOutcome:
         """Returns what the search found, by its files."""

@@ -18,6 +18,8 @@ from workflow_rl.config.checks import file_path, instance_or_default
 from workflow_rl.envs.world import check_backend
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.files import (
+    MANIFEST_FILE,
+    check_manifest,
     make_folder,
     open_unlinked,
     read_json,
@@ -25,6 +27,7 @@ from workflow_rl.files import (
     sweep,
     temporary_of,
     write_json,
+    write_manifest,
 )
 from workflow_rl.provenance import git_revision, package_versions
 from workflow_rl.runs.folder import TrainingFolder
@@ -41,6 +44,8 @@ SUMMARY_FILE: Final = "summary.json"
 REPORT_FILE: Final = "report.html"
 REPLAY_FILE: Final = "replay.html"
 LANDSCAPE_FILE: Final = "landscape.json"
+PLAYED_FILE: Final = "played.jsonl"
+SEARCHED_FILE: Final = "searched.jsonl"
 TENSORBOARD: Final = "tensorboard"
 TRAININGS: Final = "trainings"
 POLICIES: Final = "policies"
@@ -149,6 +154,37 @@ class RunDirectory:
         """Returns the file of a policy."""
         return self.path / POLICIES / f"{name}.safetensors"
 
+    def seal(self, *names: str) -> None:
+        """Notes the digests of a finished run's files: the last that is written.
+
+        What is made of them later, pages and selected policies for example, is not among them.
+
+        Args:
+            names: of the files that it hands over, besides trainings and their policies.
+        """
+        trainings = self.path / TRAININGS
+        policies = [self.policy(name) for name in (RECOMMENDED, *_names_in(trainings))]
+        made = [self.path / name for name in names]
+        made += [p.with_suffix(end) for p in policies for end in (".safetensors", ".json")]
+        made += sorted(trainings.rglob("*"))
+        write_manifest(self.path, [self.path / CONFIG_FILE], filter(Path.is_file, made))
+
+    def unseal(self) -> None:
+        """Says that the run is not finished any more: before anything in it is changed."""
+        (self.path / MANIFEST_FILE).unlink(missing_ok=True)
+
+    def check_sealed(self) -> bool:
+        """Returns whether the run is finished, with all of its files.
+
+        Raises:
+            InvalidInputError: a file of the finished run is not what was written.
+        """
+        return check_manifest(self.path, "*", missing=True)
+
+
+def _names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
 
 def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
     """Returns the configuration that an earlier run was begun with.
@@ -159,6 +195,7 @@ def stored_config(path: Path, purpose: str = SEARCH) -> ExperimentConfig:
     file = path / CONFIG_FILE
     if not file.is_file():
         raise InvalidInputError(f"{path} is not a run directory: it has no {CONFIG_FILE}")
+    check_manifest(path, CONFIG_FILE)
     noted = read_json(file)
     if isinstance(noted, dict) and (version := noted.get("version")) != __version__:
         writer = "an earlier version" if version is None else f"version {version}"

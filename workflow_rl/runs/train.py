@@ -18,10 +18,12 @@ from workflow_rl.files import read_json, write_json
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Rows
 from workflow_rl.runs.store import (
+    EPISODES_FILE,
     RECOMMENDED,
     SCORES_FILE,
     SUMMARY_FILE,
     TRAINING,
+    TRAINING_LOG,
     RunDirectory,
     describe_run,
     open_run,
@@ -75,13 +77,12 @@ class TrainingRun:
         self.outcome: TrainOutcome | None = None  # once the events are through
         self.selected: Candidate | None = None  # of the policies kept on the way, the best
         self._pool = pool
+        self._sealed = directory.check_sealed()
 
     @property
     def is_finished(self) -> bool:
         """Whether there is nothing left to do."""
-        directory = self.directory
-        result, policy = directory.training(TRAINING).result, directory.policy(RECOMMENDED)
-        return all(file.exists() for file in (result, policy, directory.path / SUMMARY_FILE))
+        return self._sealed
 
     def events(self) -> Iterator[Event | Candidate | Ranking]:
         """Trains one workflow, or all orders at once; yields what happens once it is noted.
@@ -98,6 +99,7 @@ class TrainingRun:
         if self.is_finished:
             self.outcome, self.selected = task.stored(), self._stored_selected()
             return
+        directory.unseal()
         with closing(RunTables(directory)) as tables, closing(self._pool.events([task])) as events:
             tables.rebuild([TRAINING])
             for event in events:
@@ -129,6 +131,8 @@ class TrainingRun:
             summary["selected"] = self.selected.result.as_json() | {"path": path}
             write_json(directory.path / SCORES_FILE, summary["selected"])
         write_json(directory.path / SUMMARY_FILE, summary)
+        directory.seal(TRAINING_LOG, EPISODES_FILE, SCORES_FILE, SUMMARY_FILE)
+        self._sealed = True
 
     def _stored_selected(self) -> Candidate | None:
         path = self.directory.path / SCORES_FILE

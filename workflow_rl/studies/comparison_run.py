@@ -32,6 +32,7 @@ class ComparisonRun:
         self.plan = stored_plan(directory.path)
         self._pool = pool
         self._gradients = directory.path / "gradients.json"
+        directory.check_sealed()
 
     @property
     def number(self) -> int:
@@ -72,6 +73,7 @@ class ComparisonRun:
             yield event
 
     def _keep(self, task: MeasureTask | NoiseTask, found: Any) -> None:
+        self.directory.unseal()
         if isinstance(task, NoiseTask):
             content = {preset: noise.as_json() for preset, noise in found.items()}
             write_json(self._gradients, {"job": self.plan.as_json(), "content": content})
@@ -99,7 +101,9 @@ class ComparisonRun:
             "presets": [summary.as_json() for summary in found.summaries],
             "updates_of_20000_steps_in_50_episodes": refusal_of_large_updates(),
         }
+        self.directory.unseal()
         write_json(path, content | origin_of(describe_run(self.directory.path)))
+        self.directory.seal(path.name, self._gradients.name)
         return path
 
 

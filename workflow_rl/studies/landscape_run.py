@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from workflow_rl.config import Execution, ExperimentConfig, whole_number
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
-from workflow_rl.files import write_json
+from workflow_rl.files import check_manifest, write_json
 from workflow_rl.runs.pool import Event, Pool
 from workflow_rl.runs.search import Search
 from workflow_rl.runs.store import (
     CONFIG_FILE,
     LANDSCAPE_FILE,
-    SUMMARY_FILE,
+    PLAYED_FILE,
+    SEARCHED_FILE,
     RunDirectory,
     describe_run,
     open_run,
@@ -42,12 +43,14 @@ class LandscapeRun:
         self._pool = pool
         self.orders = orders_of(directory.config.train)
         self.seeds = stored_seeds(directory.path)
+        directory.check_sealed()
         self.done = 0  # orders trained so far, of all seeds together, by earlier attempts as well
 
     def events(self) -> Iterator[tuple[int, Event]]:
         """Trains what is not trained yet; yields what happens, with the place of the seed."""
         for number, seed in enumerate(self.seeds):
-            if (self._path_of(number) / SUMMARY_FILE).exists() and not self._failed(number):
+            sealed = check_manifest(self._path_of(number), "*", missing=True)
+            if sealed and not self._failed(number):
                 self.done = (number + 1) * self.orders.count
                 continue
             with closing(self._part(number, exhaustive(self.config, seed))) as directory:
@@ -90,9 +93,11 @@ class LandscapeRun:
 
 
 def write_landscape(directory: RunDirectory, data: Mapping[str, Any]) -> Path:
-    """Writes `landscape.json`, what was found and how, and returns its path."""
+    """Writes `landscape.json`, what was found and how, and returns its path: the run's end."""
     path, noted = directory.path / LANDSCAPE_FILE, describe_run(directory.path)
+    directory.unseal()
     write_json(path, {**data, **origin_of(noted), "config": noted.get("config")})
+    directory.seal(LANDSCAPE_FILE, PLAYED_FILE, SEARCHED_FILE)
     return path
 
 

@@ -24,14 +24,21 @@ from workflow_rl.evaluation.result import Result
 from workflow_rl.files import append, digest_of, json_text, write_atomically
 from workflow_rl.ordersearch.finding import Finding, conclude
 from workflow_rl.ordersearch.strategies import TriedOrder
-from workflow_rl.runs.store import CONFIG_FILE, RunDirectory, describe_run, open_run, stored_config
+from workflow_rl.runs.store import (
+    CONFIG_FILE,
+    PLAYED_FILE,
+    SEARCHED_FILE,
+    RunDirectory,
+    describe_run,
+    open_run,
+    stored_config,
+)
 from workflow_rl.studies.landscape_run import MAX_SEEDS, check_listable
 from workflow_rl.studies.regret import REPLAYED_STRATEGIES, search_course
 from workflow_rl.workflow.orders import Orders, orders_of
 
 PURPOSE: Final = "landscape --policy"
 SEARCHES_ASKED: Final = (20, 60, 200)  # trials after which a search by playing is asked
-_PLAYED, _SEARCHED = "played.jsonl", "searched.jsonl"
 _MOST: Final = 10**6  # games, or orders of a sample
 _TRIAL_GAMES: Final = 50  # of a trial of a search by playing
 _JUDGING_GAMES: Final = 1_000  # by which the order that such a search hands over is judged
@@ -181,7 +188,8 @@ class PlayedRun:
     """A landscape by playing; its `play` and `search` go on with what was done before."""
 
     def __init__(self, directory: RunDirectory, plan: PlayedPlan, player: OrderPlayer) -> None:
-        """Lists what is played."""
+        """Lists what is played; raises InvalidInputError if what was played is damaged."""
+        directory.check_sealed()
         config, orders = directory.config, player.orders
         self.directory = directory
         self.plan = plan
@@ -204,13 +212,14 @@ class PlayedRun:
         Raises:
             InvalidInputError: what earlier attempts left is damaged.
         """
-        orders, file = self.player.orders, self.directory.path / _PLAYED
+        orders, file = self.player.orders, self.directory.path / PLAYED_FILE
         kept = _read_lines(file, lambda line: (int(line["seed"]), _tried(line, orders)))
         found = {(seed, one.order): one for seed, one in kept}
         for seed in self.seeds:
             for order in self.orders:
                 if (seed, order) not in found:
                     one = self.player.play(order, seed, self.plan.games)
+                    self.directory.unseal()
                     _append_line(file, _line(one, orders) | {"seed": seed})
                     found[seed, order] = one
                     show(len(found))
@@ -227,7 +236,7 @@ class PlayedRun:
             InvalidInputError: what earlier attempts left is damaged.
         """
         orders, config = self.player.orders, self.directory.config.search
-        file = self.directory.path / _SEARCHED
+        file = self.directory.path / SEARCHED_FILE
 
         def searched(line: Any) -> tuple[tuple[str, int], list[TriedOrder]]:
             return (line["strategy"], line["seed"]), [_tried(one, orders) for one in line["found"]]
@@ -239,6 +248,7 @@ class PlayedRun:
                 chosen = replace(config, strategy=strategy)
                 found = kept[strategy, seed] = list(self.player.search(chosen, seed))
                 lines = [_line(one, orders) for one in found]
+                self.directory.unseal()
                 _append_line(file, {"strategy": strategy, "seed": seed, "found": lines})
                 show(done)
         return {
