@@ -41,12 +41,13 @@ def test_a_worker_ends_with_its_parent_even_in_the_middle_of_compiled_code(busy:
         assert parent.stdout.read() == ""  # comes when no process has the pipe any more
 
 
-def test_children_do_not_hear_ctrl_c() -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGHUP])
+def test_children_do_not_hear_what_a_terminal_sends(sent: signal.Signals) -> None:
     with interrupts_blocked():
         process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0.3,))
         process.start()
     assert process.pid is not None
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, sent)
     process.join()
     assert process.exitcode == 0
     with pytest.raises(KeyboardInterrupt):

@@ -22,12 +22,12 @@ _RESET_PEAK: Final = "5"
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Blocks Ctrl-C: processes started in the block never receive it, their parent answers it.
+    """Blocks Ctrl-C and a terminal's end: processes started in the block never receive them.
 
-    A terminal sends it to all of them. A signal that is blocked stays so in a new process; here it
-    arrives after the block.
+    A terminal sends them to all; the parent answers. A signal that is blocked stays so in a new
+    process; here it arrives after the block.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:
@@ -46,8 +46,9 @@ def is_running(process: int) -> bool:
 
 
 def leave_interrupts_to_parent() -> None:
-    """In a worker: ignores Ctrl-C, and ends by SIGTERM whatever its parent does at one."""
+    """In a worker: ignores what a terminal sends, and ends by SIGTERM whatever its parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

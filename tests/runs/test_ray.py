@@ -255,6 +255,7 @@ sys.exit(main(["search", "--executor", "ray", *args, "--checkpoint-dir", sys.arg
     [
         ("raylet", signal.SIGKILL, 1, "the Ray that was started here has died"),
         ("driver", signal.SIGTERM, 130, "interrupted"),
+        ("driver", signal.SIGHUP, 130, "interrupted"),
     ],
 )
 def test_a_ray_that_dies_and_a_search_that_is_ended_say_so_and_leave_nothing(

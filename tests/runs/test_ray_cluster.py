@@ -231,14 +231,14 @@ def test_a_full_disk_at_the_driver_is_one_error_and_nothing_finished_is_lost(
 # --- being stopped
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_ray_started_here_ends_with_the_search_however_that_ends(
     tmp_path: Path, how: signal.Signals
 ) -> None:
     with on_ray(*FLAGS, "--checkpoint-dir", str(tmp_path)) as process:
         wait_until(lambda: in_the_middle(tmp_path), process)
         below, busy = children(process.pid), trainers(process.pid)
-        if how == signal.SIGINT:
+        if how in (signal.SIGINT, signal.SIGHUP):
             os.killpg(process.pid, how)  # as a terminal does: to all of them
         else:
             process.send_signal(how)

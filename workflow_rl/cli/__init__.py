@@ -75,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout = _lasting(1, sys.stdout)  # the work goes on when nobody reads any more
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _interrupt)
+            if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` has it
+                signal.signal(signal.SIGHUP, _interrupt)
         with explain_missing(args.command):
             code = int(args.run(args))
         sys.stdout.flush()  # here, where a reader that went away is no error
