@@ -127,7 +127,11 @@ class TensorBoardLog:
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         self._records: Any = RecordWriter(open_unlinked(folder / name, flags, buffering=0))
-        self._write(file_version="brain.Event:2")
+        try:
+            self._write(file_version="brain.Event:2")
+        except BaseException:
+            self.close()
+            raise
 
     def add(self, row: Row, transitions: int, sps: float) -> None:
         """Adds an update's row at the run's total of transitions."""
