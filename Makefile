@@ -63,7 +63,7 @@ dist: $(VENV)/.installed-dev
 
 # The pictures of the documents, of a finished search: make images RUN=logs/exp_... (with Chromium).
 images: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.report.screenshots $(RUN)
+	$(BIN)/python -m tests.pages.screenshots $(RUN)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

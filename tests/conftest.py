@@ -119,7 +119,7 @@ def sb3_logs(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session")
 def real_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the real search; nobody changes it."""
-    from tests.report.runs import searched  # what a search needs, only where one is asked for
+    from tests.pages.runs import searched  # what a search needs, only where one is asked for
 
     return searched(tmp_path_factory.mktemp("logs"))
 
@@ -135,7 +135,7 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Path]:
 @pytest.fixture(scope="module")  # not longer: while it runs, no test can run a loop of asyncio
 def browser() -> Iterator[Any]:
     """Chromium without a window."""
-    from tests.report.browser import launched
+    from tests.pages.browser import launched
 
     with launched() as opened:
         yield opened

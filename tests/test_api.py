@@ -30,7 +30,7 @@ def test_the_public_names_are_functions_however_often_they_are_imported() -> Non
     in_a_new_process(
         "from workflow_rl import search, train_workflow, load_policy\n"
         "first = search, train_workflow, load_policy\n"
-        "import workflow_rl.runs.search, workflow_rl.report.live, workflow_rl.cli\n"
+        "import workflow_rl.runs.search, workflow_rl.pages.live, workflow_rl.cli\n"
         "from workflow_rl import search, train_workflow, load_policy\n"
         "import workflow_rl\n"
         "assert (search, train_workflow, load_policy) == first\n"

@@ -13,7 +13,7 @@ LAYERS = (
     *("scenario", "sim", "belief"),
     *("envs", "parity", "workflow", "agents", "evaluation"),
     *("ppo", "train", "ordersearch", "runs"),
-    *("report", "playbook", "studies", "api", "cli"),
+    *("pages", "playbook", "studies", "api", "cli"),
 )
 
 # Where a heavy or optional library may be imported at all.
@@ -32,9 +32,9 @@ ONLY_IN = {
     "psutil": {"processes.py", "runs"},
     "rich": {"envs/render.py", "cli"},
     "prompt_toolkit": {"cli/play.py"},
-    "plotly": {"report/style.py", "report/page.py"},
-    "jinja2": {"report/page.py", "playbook/writing.py"},
-    "markupsafe": {"report/page.py"},
+    "plotly": {"pages/style.py", "pages/page.py"},
+    "jinja2": {"pages/page.py", "playbook/writing.py"},
+    "markupsafe": {"pages/page.py"},
     "scipy": {"estimates.py", "ordersearch/fitting.py"},
     "safetensors": {"files.py"},
     "pyarrow": {"runs"},

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.browser import open_file
+from tests.pages.browser import open_file
 
 pytest.importorskip("mkdocs")
 

@@ -9,7 +9,7 @@ from typing import Any
 from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.config.checks import file_path, instance_or_default
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.report.live import LiveReport
+from workflow_rl.pages.live import LiveReport
 from workflow_rl.runs.search import open_search
 from workflow_rl.runs.trials import SearchOutcome
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.runs import log_rows, trial, write_run
+from tests.pages.runs import log_rows, trial, write_run
 from workflow_rl.cli import main
 
 

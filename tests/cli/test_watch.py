@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import COMMAND, WIDE, terminal
-from tests.report.runs import HOSTILE, log_rows, trial, write_log, write_run, write_trials
+from tests.pages.runs import HOSTILE, log_rows, trial, write_log, write_run, write_trials
 from tests.runs.test_store import holder
 from tests.runs.toy import tiny
 from workflow_rl.cli import main

@@ -31,12 +31,12 @@ from workflow_rl.config import ExperimentConfig, GameConfig, PolicyConfig, store
 from workflow_rl.config.units import read_groups
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import save_arrays
+from workflow_rl.pages.findings import find
+from workflow_rl.pages.report import write_report
+from workflow_rl.pages.rundata import read_run
+from workflow_rl.pages.snapshot import take_snapshot
 from workflow_rl.playbook.reading import read_playbook
 from workflow_rl.playbook.writing import write_playbook
-from workflow_rl.report.findings import find
-from workflow_rl.report.report import write_report
-from workflow_rl.report.rundata import read_run
-from workflow_rl.report.snapshot import take_snapshot
 from workflow_rl.runs.search import open_search
 from workflow_rl.workflow.orders import TYPES
 from workflow_rl.workflow.units import units_of

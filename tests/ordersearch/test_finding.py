@@ -20,7 +20,7 @@ from tests.ordersearch.quick import (
     searched,
     trials_of,
 )
-from tests.report.runs import pairwise
+from tests.pages.runs import pairwise
 from tests.studies.lands import recorded
 from workflow_rl.config import TrainConfig
 from workflow_rl.files import json_text

@@ -12,7 +12,7 @@ from workflow_rl.agents.export import export_policy
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.report.replay import frames_of, play_agent
+from workflow_rl.pages.replay import frames_of, play_agent
 from workflow_rl.runs.train import order_to_train
 from workflow_rl.runs.training import job_of
 from workflow_rl.train.job import TrainJob

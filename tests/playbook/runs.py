@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.evaluation.scores import scored
-from tests.report.runs import POLICY, pairwise, trial, write_outcome, write_run
+from tests.pages.runs import POLICY, pairwise, trial, write_outcome, write_run
 from tests.runs.work import outcome
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.evaluation.selection import Score

@@ -10,10 +10,10 @@ import pytest
 
 import workflow_rl
 from tests.evaluation.scores import scored
+from tests.pages.runs import trial, write_run
 from tests.playbook.cacao_rules import broken_rules
 from tests.playbook.runs import finished, mixed, trained
 from tests.refused import refused
-from tests.report.runs import trial, write_run
 from workflow_rl.config import RED_AGENTS, ExperimentConfig, TrainConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.playbook.handout import handout_of

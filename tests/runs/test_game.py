@@ -14,7 +14,7 @@ from workflow_rl.config import GameConfig
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import SCORING_SEED, SELECTION_SEED, Candidate
-from workflow_rl.report.live import recommended_replay
+from workflow_rl.pages.live import recommended_replay
 from workflow_rl.runs.train import open_training
 from workflow_rl.workflow.orders import TYPES
 

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.report.runs import log_rows
+from tests.pages.runs import log_rows
 from tests.runs.test_folder import episodes
 from tests.runs.toy import board_of, csv_rows, episode_rows, tiny
 from workflow_rl.runs.folder import EpisodeLog

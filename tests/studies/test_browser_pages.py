@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen
+from tests.pages.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen
 from tests.studies.lands import made_up, truth
 from tests.studies.test_comparison import RISING, measured
 from workflow_rl.config import ComparisonConfig, PresetName, SearchConfig
-from workflow_rl.report.page import write_page
+from workflow_rl.pages.page import write_page
 from workflow_rl.studies import comparison
 from workflow_rl.studies.comparison_page import comparison_figures, comparison_tables
 from workflow_rl.studies.gradient_noise import GradientNoise

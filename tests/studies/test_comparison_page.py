@@ -7,8 +7,8 @@ from rich.console import Console
 
 from tests.studies.test_comparison import PLAN, RISING, measured, two_presets
 from workflow_rl.cli.console import print_table
-from workflow_rl.report.page import write_page
-from workflow_rl.report.style import log_axis
+from workflow_rl.pages.page import write_page
+from workflow_rl.pages.style import log_axis
 from workflow_rl.studies.comparison import Comparison, answer_of, summarise
 from workflow_rl.studies.comparison_page import comparison_figures, comparison_tables
 from workflow_rl.studies.gradient_noise import GradientNoise

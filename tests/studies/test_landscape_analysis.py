@@ -7,7 +7,7 @@ import pytest
 from tests.studies.lands import failing, made_up, truth
 from workflow_rl.config import SearchConfig
 from workflow_rl.files import write_json
-from workflow_rl.report.rundata import read_landscape
+from workflow_rl.pages.rundata import read_landscape
 from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.landscape_analysis import Analysis, analyse_landscape
 from workflow_rl.studies.order_effects import shrink_means

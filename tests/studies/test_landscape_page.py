@@ -9,7 +9,7 @@ from rich.console import Console
 from tests.studies.lands import CLASSES, FLAT, failing, made_up, truth
 from workflow_rl.cli.console import print_table
 from workflow_rl.config import SearchConfig
-from workflow_rl.report.page import write_page
+from workflow_rl.pages.page import write_page
 from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.landscape_analysis import Analysis, analyse_landscape, answer_of
 from workflow_rl.studies.landscape_page import landscape_figures, landscape_tables, ranking_table

@@ -152,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(console: "Console", comparison: "ComparisonRun", thresholds: Sequence[float]) -> None:
     """Prints what a comparison says, and writes figures and data."""
-    from workflow_rl.report.page import write_page
+    from workflow_rl.pages.page import write_page
     from workflow_rl.studies.comparison import (
         EPISODES,
         answer_of,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # `--help` does without it
     from rich.progress import TaskID
     from rich.table import Table
 
-    from workflow_rl.report.page import PageTable
+    from workflow_rl.pages.page import PageTable
 
 _PLAIN_WIDTH: Final = 130  # where there is no terminal whose width counts
 _WIDTH: Final = 80  # of sentences

@@ -251,7 +251,7 @@ def _refuse_training_flags(args: argparse.Namespace) -> None:
 
 def _tell(console: "Console", directory: "RunDirectory", found: "Landscape", replays: int) -> None:
     """Analyses a landscape, prints what it says and writes figures and data."""
-    from workflow_rl.report.page import write_page
+    from workflow_rl.pages.page import write_page
     from workflow_rl.studies.landscape_analysis import analyse_landscape, answer_of
     from workflow_rl.studies.landscape_page import (
         landscape_figures,

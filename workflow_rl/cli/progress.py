@@ -11,7 +11,7 @@ from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.cli.console import Bars, make_table, print_sentence, print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.units import ANY
-from workflow_rl.report.snapshot import planned_updates
+from workflow_rl.pages.snapshot import planned_updates
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started
 from workflow_rl.runs.store import BASE, POLISH, RECOMMENDED, TRAINING, RunDirectory
 from workflow_rl.runs.train import TrainingRun, workflow_named

@@ -18,7 +18,7 @@ from workflow_rl.config import RULE_SETS, GameConfig, one_of
 from workflow_rl.errors import InvalidInputError, printable
 
 if TYPE_CHECKING:
-    from workflow_rl.report.replay import Replay
+    from workflow_rl.pages.replay import Replay
     from workflow_rl.workflow.units import Units
 
 _EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     """Plays the episode, writes the page and says where it is."""
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.files import named_output
-    from workflow_rl.report.replay import write_replay
+    from workflow_rl.pages.replay import write_replay
     from workflow_rl.runs.store import REPLAY_FILE
 
     source = Path(args.source)
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 def _played(args: argparse.Namespace) -> "Replay":
     from workflow_rl.agents.named import make_agent
     from workflow_rl.files import check_manifest
-    from workflow_rl.report.replay import play_agent
+    from workflow_rl.pages.replay import play_agent
     from workflow_rl.runs.store import CONFIG_FILE, stored_config
     from workflow_rl.workflow.orders import read_order
 
@@ -106,8 +106,8 @@ def _played(args: argparse.Namespace) -> "Replay":
 
 
 def _recorded(args: argparse.Namespace) -> "Replay":
+    from workflow_rl.pages.replay import play_trace
     from workflow_rl.parity.trace import load_trace
-    from workflow_rl.report.replay import play_trace
     from workflow_rl.workflow.orders import read_order
 
     given = [name for name in ("red_agent", "steps") if name in args]

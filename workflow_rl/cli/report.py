@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """Writes the page and says where it is and what was missing."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.files import named_output
-    from workflow_rl.report.report import write_report
+    from workflow_rl.pages.report import write_report
     from workflow_rl.runs.store import REPORT_FILE
 
     folder = args.runs[0] if len(args.runs) == 1 else Path()

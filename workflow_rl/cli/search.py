@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             print_phases,
             print_start,
         )
-        from workflow_rl.report.live import LiveReport
+        from workflow_rl.pages.live import LiveReport
         from workflow_rl.runs.search import open_search
         from workflow_rl.runs.store import stored_config
     if resume is not None:

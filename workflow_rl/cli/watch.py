@@ -12,7 +12,7 @@ from workflow_rl.config import positive
 from workflow_rl.errors import printable
 
 if TYPE_CHECKING:
-    from workflow_rl.report.snapshot import Snapshot
+    from workflow_rl.pages.snapshot import Snapshot
 
 _LAST_TRIALS = 8
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.live import Live
 
     from workflow_rl.cli.console import make_console
-    from workflow_rl.report.snapshot import take_snapshot
+    from workflow_rl.pages.snapshot import take_snapshot
 
     every = positive("--every", args.every)
     console = make_console()
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _shots(path: Path, every: float) -> "Iterator[Snapshot]":
     """Yields how far a run is, again and again, until it is no longer live."""
-    from workflow_rl.report.snapshot import take_snapshot
+    from workflow_rl.pages.snapshot import take_snapshot
 
     while (shot := take_snapshot(path)).run.is_live:
         yield shot
@@ -71,7 +71,7 @@ def _shots(path: Path, every: float) -> "Iterator[Snapshot]":
 
 def one_line(shot: "Snapshot") -> str:
     """Says in one line how far a run is."""
-    from workflow_rl.report.words import status_of
+    from workflow_rl.pages.words import status_of
     from workflow_rl.runs.tables import SPEED
 
     parts = [f"{shot.run.name}: {status_of(shot.run)}"]
@@ -98,7 +98,7 @@ def frame(shot: "Snapshot") -> Any:
     from rich.panel import Panel
     from rich.text import Text
 
-    from workflow_rl.report.words import duration, game_of, status_of
+    from workflow_rl.pages.words import duration, game_of, status_of
 
     run = shot.run
     head = Text(f"{game_of(run)}; {status_of(run)}")

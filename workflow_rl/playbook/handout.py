@@ -8,9 +8,9 @@ from typing import Any, Final
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.ordersearch.finding import Finding, conclude
+from workflow_rl.pages.findings import Recommended, recommended_of
+from workflow_rl.pages.rundata import RunData, read_run, refuse_no_run
 from workflow_rl.playbook.plan import Plan, plan_of
-from workflow_rl.report.findings import Recommended, recommended_of
-from workflow_rl.report.rundata import RunData, read_run, refuse_no_run
 from workflow_rl.runs.store import CONFIG_FILE, SCORES_FILE
 
 _KEPT: Final = ("first", "second", "worth", "is_clear")  # of what is known of a pair

@@ -10,10 +10,10 @@ from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError, in_line
 from workflow_rl.files import json_text, named_output, write_named
 from workflow_rl.ordersearch.finding import PairEffect, listed
+from workflow_rl.pages import words
 from workflow_rl.playbook.cacao import playbook_of
 from workflow_rl.playbook.handout import Handout, handout_of
 from workflow_rl.playbook.plan import formatted
-from workflow_rl.report import words
 from workflow_rl.scenario import tables
 
 BOTH: Final = "both"

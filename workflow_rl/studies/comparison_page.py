@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from workflow_rl.estimates import number_text
-from workflow_rl.report import style
-from workflow_rl.report.page import PageTable, Plot
-from workflow_rl.report.style import log_axis, named_rows, trace_colour
+from workflow_rl.pages import style
+from workflow_rl.pages.page import PageTable, Plot
+from workflow_rl.pages.style import log_axis, named_rows, trace_colour
 from workflow_rl.studies.comparison import (
     BLOCK,
     BLOCKS,

@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 
 from workflow_rl.estimates import Estimate, number_text
-from workflow_rl.report import style
-from workflow_rl.report.page import PageTable, Plot
-from workflow_rl.report.style import named_rows, trace_colour
+from workflow_rl.pages import style
+from workflow_rl.pages.page import PageTable, Plot
+from workflow_rl.pages.style import named_rows, trace_colour
 from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.landscape_analysis import Analysis
 from workflow_rl.studies.order_effects import OrderEffect, Standing

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from workflow_rl.report import style
-from workflow_rl.report.findings import Findings, OrderRow
-from workflow_rl.report.scores import GameScore
-from workflow_rl.report.style import (
+from workflow_rl.pages import style
+from workflow_rl.pages.findings import Findings, OrderRow
+from workflow_rl.pages.scores import GameScore
+from workflow_rl.pages.style import (
     LOG_TICKS,
     Figure,
     add_marks,

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.report.runs import log_rows, trial, write_log, write_run
+from tests.pages.runs import log_rows, trial, write_log, write_run
 from tests.runs.test_store import holder
 from tests.runs.toy import board_of, tiny
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.report import snapshot
-from workflow_rl.report.snapshot import last_rows, planned_updates, take_snapshot
+from workflow_rl.pages import snapshot
+from workflow_rl.pages.snapshot import last_rows, planned_updates, take_snapshot
 from workflow_rl.runs.folder import CsvLog
 from workflow_rl.runs.store import BASE, POLISH
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.report.runs import POLICY, log_rows, trial, write_log, write_run
+from tests.pages.runs import POLICY, log_rows, trial, write_log, write_run
 from tests.runs.test_store import holder
 from tests.runs.work import outcome
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.report.rundata import read_landscape, read_run
+from workflow_rl.pages.rundata import read_landscape, read_run
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 ROWS = log_rows("base", None, 3) + log_rows("trial_000", 7, 2)

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from workflow_rl import __version__
 from workflow_rl.files import write_atomically
-from workflow_rl.report import words
-from workflow_rl.report.style import base_figure, dark_forms
+from workflow_rl.pages import words
+from workflow_rl.pages.style import base_figure, dark_forms
 
 _PLOTLY: Final = "plotly"
 _HEIGHT: Final = 420

@@ -8,15 +8,15 @@ import pytest
 
 from tests.evaluation.scores import scored
 from tests.ordersearch.quick import quick_search, tried
-from tests.report.runs import POLICY, log_rows, pairwise, trial, write_outcome, write_run
+from tests.pages.runs import POLICY, log_rows, pairwise, trial, write_outcome, write_run
 from tests.runs.work import outcome
 from workflow_rl.agents.shipped import WITHOUT_ORDER
 from workflow_rl.cli import main
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.files import read_json, write_json
 from workflow_rl.ordersearch.finding import recommend
-from workflow_rl.report.findings import Findings, cost_of, find, fit_orders, reason_of, search_path
-from workflow_rl.report.rundata import read_run
+from workflow_rl.pages.findings import Findings, cost_of, find, fit_orders, reason_of, search_path
+from workflow_rl.pages.rundata import read_run
 from workflow_rl.runs.trials import HandedOver
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from tests.evaluation.scores import scored
+from tests.pages.runs import HOSTILE, POLICY, log_rows, pairwise, trial, write_run
+from tests.pages.test_page import data_of
 from tests.playbook.runs import trained
-from tests.report.runs import HOSTILE, POLICY, log_rows, pairwise, trial, write_run
-from tests.report.test_page import data_of
 from workflow_rl.cli import build_parser
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import read_json, write_json
-from workflow_rl.report.findings import find
-from workflow_rl.report.report import next_steps, report_html, write_report
-from workflow_rl.report.rundata import read_run
+from workflow_rl.pages.findings import find
+from workflow_rl.pages.report import next_steps, report_html, write_report
+from workflow_rl.pages.rundata import read_run
 from workflow_rl.workflow.orders import ORDERS
 
 LIMIT = 8 * 1024 * 1024

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.report.rundata import RunData, curve_of, number, read_run
+from workflow_rl.pages.rundata import RunData, curve_of, number, read_run
 from workflow_rl.runs.store import BASE, POLISH, TRAINING_LOG
 from workflow_rl.runs.tables import SCALARS, SPEED
 from workflow_rl.runs.trials import Trial, with_status

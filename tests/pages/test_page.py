@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from workflow_rl.config import UPDATE_STRATEGIES
-from workflow_rl.report.page import PageTable, Plot, render, write_page
-from workflow_rl.report.style import trace_colour
+from workflow_rl.pages.page import PageTable, Plot, render, write_page
+from workflow_rl.pages.style import trace_colour
 
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 NASTY = "</script><script>alert(1)</script><!-- & \u2028 \"'"

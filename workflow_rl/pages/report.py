@@ -12,11 +12,11 @@ from typing import Any, Final
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
-from workflow_rl.report import figures, words
-from workflow_rl.report.findings import Findings, Step, find
-from workflow_rl.report.history import cost_figure, curves_figure, path_figure
-from workflow_rl.report.page import render
-from workflow_rl.report.rundata import Curve, RunData, read_run, refuse_no_run
+from workflow_rl.pages import figures, words
+from workflow_rl.pages.findings import Findings, Step, find
+from workflow_rl.pages.history import cost_figure, curves_figure, path_figure
+from workflow_rl.pages.page import render
+from workflow_rl.pages.rundata import Curve, RunData, read_run, refuse_no_run
 from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE
 
 # What keeps any report within 8 MB; most runs are far below.

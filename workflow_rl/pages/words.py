@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from workflow_rl.evaluation.selection import Score
-from workflow_rl.report.findings import Findings
-from workflow_rl.report.rundata import RunData
+from workflow_rl.pages.findings import Findings
+from workflow_rl.pages.rundata import RunData
 
 
 def points(value: float) -> str:

@@ -5,7 +5,7 @@ import pytest
 
 from workflow_rl.config import GREEN_AGENTS, GameConfig, red_agent_name
 from workflow_rl.estimates import Estimate
-from workflow_rl.report.scores import evaluated_scores, known_scores, shipped_scores
+from workflow_rl.pages.scores import evaluated_scores, known_scores, shipped_scores
 
 REFERENCE = json.loads(
     (Path(__file__).parent.parent / "parity" / "reference_returns.json").read_text()

@@ -6,7 +6,7 @@ from typing import Any
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
 from workflow_rl.config import GameConfig
-from workflow_rl.report.replay import Replay, play_agent
+from workflow_rl.pages.replay import Replay, play_agent
 from workflow_rl.workflow.orders import read_order
 
 

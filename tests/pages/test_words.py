@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.report.runs import POLICY, pairwise, trial, write_run
+from tests.pages.runs import POLICY, pairwise, trial, write_run
 from workflow_rl.config import ExperimentConfig, GameConfig
-from workflow_rl.report import words
-from workflow_rl.report.findings import find
-from workflow_rl.report.rundata import read_run
+from workflow_rl.pages import words
+from workflow_rl.pages.findings import find
+from workflow_rl.pages.rundata import read_run
 
 MEANDER = ExperimentConfig(game=GameConfig(red_agent="meander"))
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen, wait_until
-from tests.report.replays import replayed
-from tests.report.runs import HOSTILE
+from tests.pages.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen, wait_until
+from tests.pages.replays import replayed
+from tests.pages.runs import HOSTILE
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.report.replay import write_replay
+from workflow_rl.pages.replay import write_replay
 
 HOSTS = "(cards) => cards.map((card) => Number(card.dataset.host))"
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.report.test_report import visible
+from tests.pages.test_report import visible
 from workflow_rl.cli.progress import print_outcome
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.files import read_json
-from workflow_rl.report.report import write_report
+from workflow_rl.pages.report import write_report
 from workflow_rl.runs.search import open_search
 from workflow_rl.train.job import TrainOutcome
 

@@ -13,8 +13,8 @@ from workflow_rl.evaluation.result import UNKNOWN, Result
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.ordersearch.finding import Finding, conclude, recommend
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
-from workflow_rl.report.rundata import RunData
-from workflow_rl.report.scores import GameScore, evaluated_scores, known_scores, shipped_scores
+from workflow_rl.pages.rundata import RunData
+from workflow_rl.pages.scores import GameScore, evaluated_scores, known_scores, shipped_scores
 from workflow_rl.runs.trials import Trial, tried_in
 from workflow_rl.workflow.orders import Indices, Orders
 

@@ -17,11 +17,11 @@ from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
+from workflow_rl.pages import style
+from workflow_rl.pages.page import render
+from workflow_rl.pages.style import Figure, base_figure
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
-from workflow_rl.report import style
-from workflow_rl.report.page import render
-from workflow_rl.report.style import Figure, base_figure
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_NAMES, NO_HOST, checked_actions
 from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, NUM_HOSTS, SUBNET_OF, Subnet
 from workflow_rl.sim.network import held_hosts

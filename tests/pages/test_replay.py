@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from tests.agents.policies import new_policy, policy_file
+from tests.pages.replays import replayed
 from tests.parity.fixtures import FILES, file_id
-from tests.report.replays import replayed
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.belief.belief import Belief
 from workflow_rl.config import GameConfig, RuleSetName, red_agent_name
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import game_seed, play_batch
+from workflow_rl.pages.replay import frames_of, play_trace, replay_html
 from workflow_rl.parity.trace import Trace, load_trace
-from workflow_rl.report.replay import frames_of, play_trace, replay_html
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.scenario.units import UNIT_OF, UNITS

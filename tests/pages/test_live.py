@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.runs import write_run
+from tests.pages.runs import write_run
 from tests.runs.toy import tiny
 from workflow_rl import search
-from workflow_rl.report import live
-from workflow_rl.report.live import LiveReport
+from workflow_rl.pages import live
+from workflow_rl.pages.live import LiveReport
 from workflow_rl.runs.trials import SearchOutcome
 
 SHORT = tiny(n_workflows=1, n_envs=2, max_episodes=1, base_updates=1, polish_updates=1)

@@ -8,13 +8,13 @@ from typing import Any, Literal
 from PIL import Image
 from playwright.sync_api import ViewportSize, sync_playwright
 
-from tests.report.browser import FLAGS, chromium
+from tests.pages.browser import FLAGS, chromium
 from workflow_rl import Cage2Env
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.report.replay import frames_of, play_agent, write_replay
-from workflow_rl.report.report import write_report
+from workflow_rl.pages.replay import frames_of, play_agent, write_replay
+from workflow_rl.pages.report import write_report
 from workflow_rl.runs.store import stored_config
 from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
 from workflow_rl.sim.state import NOBODY

@@ -6,10 +6,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.report import style
-from workflow_rl.report.findings import Cost, Step
-from workflow_rl.report.rundata import Curve
-from workflow_rl.report.style import (
+from workflow_rl.pages import style
+from workflow_rl.pages.findings import Cost, Step
+from workflow_rl.pages.rundata import Curve
+from workflow_rl.pages.style import (
     LOG_TICKS,
     Figure,
     add_marks,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from workflow_rl.report.style import COLOURS
+from workflow_rl.pages.style import COLOURS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [

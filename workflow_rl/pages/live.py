@@ -8,8 +8,8 @@ from typing import Final
 
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.report.replay import MOST_STEPS, Replay, play_agent, write_replay
-from workflow_rl.report.report import write_report
+from workflow_rl.pages.replay import MOST_STEPS, Replay, play_agent, write_replay
+from workflow_rl.pages.report import write_report
 from workflow_rl.runs.store import RECOMMENDED, REPLAY_FILE, REPORT_FILE, stored_config
 
 EVERY: Final = 30.0  # seconds between reports at least

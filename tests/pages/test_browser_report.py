@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.report.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen, wait_until
-from tests.report.runs import HOSTILE
-from tests.report.test_report import hostile_run
+from tests.pages.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen, wait_until
+from tests.pages.runs import HOSTILE
+from tests.pages.test_report import hostile_run
 from workflow_rl.agents.shipped import WITHOUT_ORDER
 from workflow_rl.files import write_json
-from workflow_rl.report.report import write_report
+from workflow_rl.pages.report import write_report
 from workflow_rl.workflow.orders import ORDERS
 
 COMMAND = ["/usr/bin/workflow-rl", "search", "--n-workflows", "6"]
