@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import run_here
-from tests.cli.test_search import QUICK
+from tests.cli.run import TOY_SEARCH, TOY_TRAIN, run_here
 from tests.runs.toy import the_run
 from workflow_rl.cli import build_parser
 
@@ -23,8 +22,8 @@ UNITS = TUTORIALS / "units.md"
 NEED_A_RUN = {FIRST_SEARCH, UNITS}  # or a file: followed as a whole
 NEED_CYBORG = {TUTORIALS / "real-cyborg.md"}
 SMALL = {  # flags that make the commands of a tutorial small
-    "search": QUICK,
-    "train": ("--n-envs", "6", "--max-episodes", "2", "--max-steps", "20", "--hidden", "8"),
+    "search": TOY_SEARCH,
+    "train": TOY_TRAIN,
     "evaluate": ("--episodes", "2"),
 }
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)

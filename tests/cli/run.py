@@ -28,6 +28,13 @@ def flags(text: str) -> list[str]:
     return text.split()
 
 
+TOY_TRAIN = flags("--n-envs 6 --max-episodes 2 --max-steps 20 --hidden 8")
+TOY_SEARCH = [
+    *TOY_TRAIN,
+    *flags("--n-workflows 2 --base-updates 2 --polish-updates 1 --score-games 5"),
+]
+
+
 def run(*args: str, actions: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end; what it reads is `actions`."""
     return subprocess.run(

@@ -13,8 +13,6 @@ from workflow_rl.cli.arguments import (
     Parser,
     add_command,
     add_setting,
-    add_settings,
-    given_settings,
     list_of,
 )
 from workflow_rl.cli.experiment import execution_of, experiment_config
@@ -65,13 +63,9 @@ def test_every_setting_with_a_flag_has_it_with_names_choices_and_default(command
     for field in [PRESET, PPO_FORM, *(field for field, _ in flagged(*COMMANDS[command]))]:
         for choice in field.choices:
             assert choice in shown[field.flags[0]].partition("(default: ")[0]
-
-
-def test_the_comparison_has_the_flags_of_its_settings() -> None:
-    shown = helps("compare-updates")
+    compared = helps("compare-updates")
     for field, _ in flagged(ComparisonConfig()):
-        for name in field.flags:
-            assert all(choice in shown[name] for choice in field.choices)
+        assert all(choice in compared[name] for name in field.flags for choice in field.choices)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -157,21 +151,3 @@ def test_any_list_of_numbers_is_read_after_a_flag(numbers: list[float]) -> None:
     command.add_argument("--numbers", type=list_of(float))
     text = ",".join(map(repr, numbers))
     assert parser.parse_args(["try", "--numbers", text]).numbers == numbers
-
-
-def test_sections_are_told_apart() -> None:
-    parser = argparse.ArgumentParser()
-    add_settings(parser, "train", TrainConfig(), without=("n_envs",))
-    args = parser.parse_args(["--max-episodes", "3", "--hidden", "8"])
-    assert given_settings(args, "train") == {"max_episodes": 3, "hidden": [8]}
-    assert given_settings(args, "tra") == {}
-    with pytest.raises(SystemExit):
-        parser.parse_args(["--n-envs", "3"])
-
-
-def test_a_flag_that_may_be_given_several_times_gives_a_list() -> None:
-    parser = argparse.ArgumentParser()
-    add_setting(parser, setting_fields(TrainConfig)["require"])
-    args = parser.parse_args(["--require", "a > b", "--require", "c > d"])
-    assert args.require == ["a > b", "c > d"]
-    assert parser.parse_args([]).require == []

@@ -1,12 +1,11 @@
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.agents.policies import ORDER, new_policy, policy_file
-from tests.cli.run import COMMAND, run
+from tests.cli.run import run
 from workflow_rl import evaluate
 from workflow_rl.cli import main
 from workflow_rl.workflow.orders import TYPES
@@ -99,16 +98,6 @@ def test_a_narrow_terminal_gets_totals_only(
     out = capsys.readouterr().out
     assert "-54.57 ± 0.43" in out
     assert "-13.76" not in out
-
-
-def test_a_reader_that_goes_away_does_not_cost_the_files(here: Path) -> None:
-    command = [*COMMAND, "evaluate", "sleep", "--episodes", "20"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=here) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        process.stdout.close()
-    assert first.startswith("sleep: rules main")
-    assert written(here / "evaluations")["agent"] == "sleep"
 
 
 def test_a_second_evaluation_does_not_overwrite_the_first(

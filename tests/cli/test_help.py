@@ -3,8 +3,6 @@
 import argparse
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,6 @@ from workflow_rl.cli import build_parser, main
 from workflow_rl.cli.arguments import is_basic
 
 ROOT = Path(workflow_rl.__file__).parent.parent
-SCRIPT = ROOT / "workflow_rl" / "parallel_train_workflow_rl.py"
-
-
 COMMANDS = build_parser().commands
 PARSERS = {"": build_parser(), **COMMANDS}
 
@@ -109,27 +104,9 @@ def test_every_flag_in_the_documents_is_a_flag_of_its_command() -> None:
     assert found > 100
 
 
-def test_the_documented_script_explains_itself(tmp_path: Path) -> None:
-    shown = subprocess.run(
-        [sys.executable, SCRIPT, "--help"], capture_output=True, text=True, cwd=tmp_path, check=True
-    )
-    assert shown.stderr == ""
-    assert "--red-agent NAME" in shown.stdout
-    assert len(shown.stdout.splitlines()) <= 45
-
-
 def test_the_overview_names_every_command_and_the_exit_codes() -> None:
     shown = " ".join(PARSERS[""].format_help().split())
     for name in COMMANDS:
         assert f" {name} " in shown
     for code in ("0 done", "1 the work failed", "2 the request was wrong", "130 interrupted"):
         assert code in shown
-
-
-def test_a_wrong_flag_is_answered_in_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["search", "--speed", "3"])
-    assert stop.value.code == 2
-    usage, error = capsys.readouterr().err.splitlines()
-    assert usage.startswith("usage: workflow-rl")
-    assert error.endswith("error: unrecognized arguments: --speed 3")

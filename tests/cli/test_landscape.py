@@ -60,11 +60,6 @@ def test_settings_that_resuming_would_ignore_are_refused(
     for words in ("--seeds 2", "--stop-at compliance", "--red-agent meander", "--policy universal"):
         assert main(["landscape", "--resume", str(landscape[0]), *flags(words)]) == 2
         assert words.split()[0] in capsys.readouterr().err
-
-
-def test_a_search_is_not_a_landscape(
-    landscape: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
     assert main(["landscape", "--resume", str(landscape[0] / "seed_000")]) == 2
     assert "is not of a landscape, but of `workflow-rl search`" in capsys.readouterr().err
 
@@ -116,8 +111,11 @@ def test_what_resuming_a_landscape_by_playing_would_ignore_is_refused(
 ) -> None:
     file = policy_file(tmp_path / "any.safetensors", new_policy(conditioned=True))
     begun = flags(f"--policy {file} --games 2 --max-steps 3 --seeds 1")
+    begun += ["--require", "op_server > user > enterprise > op_host"]
     assert main(["landscape", *begun, "--checkpoint-dir", str(tmp_path)]) == 0
     path = the_run(tmp_path)
+    assert f"played by {file}, 2 games" in " ".join(capsys.readouterr().out.split())
+    assert len(found(path)["orders"]) == 5
     assert main(["landscape", "--resume", str(path), *begun]) == 0  # as it was begun
     for other in ("policy universal", "games 3", "sample 3", "seeds 2", "red-agent meander"):
         assert main(["landscape", "--resume", str(path), *flags(f"--{other}")]) == 2
@@ -153,13 +151,3 @@ def test_of_more_orders_than_can_be_listed_a_sample_is_played_and_searched(tmp_p
     data = json.loads((the_run(tmp_path / "logs") / "landscape.json").read_text())
     assert len({row["workflow"] for row in data["orders"]}) == 8
     assert all(0 <= row["compliance"] <= 1 for row in data["orders"])
-
-
-def test_a_policy_file_of_one_s_own_compares_what_is_required(tmp_path: Path) -> None:
-    policy_file(tmp_path / "mine", new_policy(conditioned=True))  # of orders of the types
-    required = ("--require", "op_server > user > enterprise > op_host")
-    few = flags("--policy mine --games 2 --max-steps 5 --seeds 1")
-    shown = run_here("landscape", *few, *required, cwd=tmp_path)
-    assert "played by mine, 2 games" in shown
-    run = the_run(tmp_path / "logs")
-    assert len(json.loads((run / "landscape.json").read_text())["orders"]) == 5

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import workflow_rl
-from tests.cli.run import run
+from tests.cli.run import TOY_SEARCH, run
 from tests.runs.toy import the_run
 
 COMMAND = f"{sys.executable} -m workflow_rl"
-TOY = "--n-envs 4 --max-steps 10 --max-episodes 1 --n-workflows 1 --base-updates 1 --score-games 5"
-SEARCH = f"{COMMAND} search {TOY} --polish-updates 0 --hidden 8 --no-report --checkpoint-dir runs"
+SEARCH = f"{COMMAND} search {' '.join(TOY_SEARCH)} --no-report --checkpoint-dir runs"
 
 
 def shell(command: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -32,22 +31,14 @@ def is_whole(folder: Path) -> bool:
     return (the_run(folder / "runs") / "summary.json").exists()
 
 
-def test_version_and_help_work_as_a_process() -> None:
-    for flag, said in (
-        ("--version", f"workflow-rl {workflow_rl.__version__}\n"),
-        ("--help", "usage"),
-    ):
-        result = run(flag)
-        assert result.returncode == 0
-        assert result.stdout.startswith(said)
+def test_the_version_is_printed_by_a_process() -> None:
+    result = run("--version")
+    assert (result.returncode, result.stdout) == (0, f"workflow-rl {workflow_rl.__version__}\n")
 
 
-@pytest.mark.parametrize("threads", ["0", "-1", "abc"])
-def test_a_wrong_number_of_threads_is_said_before_anything_is_loaded(
-    threads: str, tmp_path: Path
-) -> None:
-    done = shell(SEARCH, tmp_path, NUMBA_NUM_THREADS=threads)
-    said = f"NUMBA_NUM_THREADS must be a whole number from 1 to 4096, not '{threads}'"
+def test_a_wrong_number_of_threads_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
+    done = shell(SEARCH, tmp_path, NUMBA_NUM_THREADS="-1")
+    said = "NUMBA_NUM_THREADS must be a whole number from 1 to 4096, not '-1'"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"workflow-rl: error: the environment variable {said}\n"
     assert not list(tmp_path.iterdir())
@@ -93,7 +84,7 @@ def test_help_may_be_read_in_part(tmp_path: Path) -> None:
     assert (closed.returncode, closed.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("words", ["--version", "evaluate sleep", "search", "report nowhere"])
+@pytest.mark.parametrize("words", ["--version", "search"])
 def test_a_removed_working_directory_is_one_sentence(words: str, tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, sys.path))
     (tmp_path / "gone").mkdir()
@@ -106,10 +97,7 @@ def test_a_removed_working_directory_is_one_sentence(words: str, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("words", "much"),
-    [
-        ("train --n-envs 10000000", "GiB"),
-        ("train --hidden 65536,65536,65536", "16 GiB"),
-    ],
+    [("train --n-envs 10000000", "GiB"), ("train --hidden 65536,65536,65536", "16 GiB")],
 )
 def test_too_little_memory_is_one_sentence(words: str, much: str, tmp_path: Path) -> None:
     done = shell(f"ulimit -v 6000000; {COMMAND} {words}", tmp_path)
@@ -118,12 +106,3 @@ def test_too_little_memory_is_one_sentence(words: str, much: str, tmp_path: Path
     last = done.stderr.splitlines()[-1]
     assert last.startswith("workflow-rl: error: memory has no room for ")
     assert f"{much} more: fewer or smaller" in last
-
-
-def test_an_output_below_too_many_folders_is_refused_before_any_work(tmp_path: Path) -> None:
-    for words in ("evaluate sleep --output", "train --checkpoint-dir"):
-        done = shell(f"{COMMAND} {words} {'a/' * 2_000}", tmp_path)
-        assert done.returncode == 2
-        assert "must be a path of at most 3,000 bytes" in done.stderr
-        assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []

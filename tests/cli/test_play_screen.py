@@ -89,6 +89,8 @@ async def test_arrows_walk_through_time() -> None:
     episode.go_to(0)
     async with open_screen(episode) as screen:
         start = screen.lines
+        keys = ("Left/Right", "Home/End", "Enter", "Tab", "? help", "q quits")
+        assert [word for word in (*keys, *HOST_NAMES) if word not in screen.text] == []
         await screen.press(RIGHT, shows="step 1 of 100")
         await screen.press(RIGHT, RIGHT, RIGHT, shows="step 4 of 100")
         fourth = screen.lines
@@ -208,14 +210,6 @@ async def test_the_end_of_the_episode_is_a_problem_to_act_but_not_to_look() -> N
         await screen.press("Sleep", ENTER, shows="the episode ended after 2 steps")
         await screen.press(BACKSPACE * 5, LEFT, shows="step 1 of 2")
         assert "ended" not in screen.text
-
-
-@played
-async def test_the_keys_and_the_table_are_on_the_screen() -> None:
-    keys = ("Left/Right", "Home/End", "Enter", "Tab", "? help", "q quits")
-    async with open_screen(new_episode()) as screen:
-        shown = screen.text
-        assert [word for word in (*keys, *HOST_NAMES) if word not in shown] == []
 
 
 def test_it_works_at_a_real_terminal() -> None:

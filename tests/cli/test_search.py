@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import workflow_rl
-from tests.cli.run import WIDE, flags, run_here, said
+from tests.cli.run import TOY_SEARCH, WIDE, flags, run_here, said
 from tests.runs.toy import assert_same, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.runs.store import RunDirectory
@@ -23,7 +23,6 @@ TOY = flags(  # the third pick is the Gaussian process's
     "--base-updates 6 --polish-updates 3 --compliance-threshold 0.1 --initial-design 2"
 )
 SMALL = "--max-episodes 2 --max-steps 20 --score-games 5 --base-updates 2 --polish-updates 1"
-QUICK = flags(f"--n-envs 6 --n-workflows 2 --hidden 8 {SMALL}")
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +66,6 @@ def test_away_from_a_terminal_progress_is_plain_lines(by_script: tuple[Path, str
     assert said(err) == ""
     lines = out.splitlines()
     assert lines[0].endswith(f"run directory logs/{run.name}")
-    phases = [line.split(":")[0] for line in lines[1:10] if line[:1].isdigit()]
-    assert phases == ["1. base", "2. trials", "3. polish", "4. score"]
     trials = json.loads((run / "summary.json").read_text())["trials"]
     for number, trial in enumerate(trials):
         short = TYPES.read(trial["workflow"]).short
@@ -148,7 +145,7 @@ def test_a_narrow_terminal_shows_bars_and_whole_workflows(
 ) -> None:
     screen = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
     monkeypatch.setattr("workflow_rl.cli.search.make_console", lambda: screen)
-    assert main(["search", *QUICK, "--checkpoint-dir", str(tmp_path)]) == 0
+    assert main(["search", *TOY_SEARCH, "--checkpoint-dir", str(tmp_path)]) == 0
     assert isinstance(screen.file, io.StringIO)
     shown = screen.file.getvalue()
     for part in ("workflows", "2/2", "trial_001", "reward -"):

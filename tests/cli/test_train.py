@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import flags, run_here
+from tests.cli.run import TOY_TRAIN, flags, run_here
 from tests.runs.processes import running, updates, wait_until
 from tests.runs.test_train import assert_same_training
 from tests.runs.toy import csv_rows, episode_rows, the_run
@@ -17,7 +17,7 @@ from workflow_rl.config import ObservationName
 from workflow_rl.workflow.orders import TYPES
 
 WORKFLOW = "op_server > enterprise > op_host > user > defender"
-QUICK = flags("--n-envs 6 --max-episodes 3 --max-steps 20 --hidden 8")
+QUICK = [*TOY_TRAIN, "--max-episodes", "3"]
 LONG = flags("--n-envs 4 --max-steps 10 --max-episodes 400 --hidden 8 --seed 5 --stop-at budget")
 LONG += ["--workflow", WORKFLOW]
 

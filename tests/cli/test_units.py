@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import flags, run_here
+from tests.cli.run import TOY_SEARCH, TOY_TRAIN, flags, run_here
 from tests.runs.toy import the_run
 from workflow_rl import load_policy
 from workflow_rl.scenario.tables import HOST_NAMES
@@ -13,12 +13,8 @@ from workflow_rl.scenario.tables import HOST_NAMES
 FIXABLE = [name for name in HOST_NAMES if name != "User0"]
 GROUPS = 'jewels = ["Op_Server0", "Enterprise2"]\nlaptops = ["User1", "User2"]\n'
 UNITS = ("--units", "units.toml")
-QUICK = flags("--n-envs 6 --max-episodes 2 --episode-length 20 --hidden 8")
-SEARCH = ["search", *QUICK]
-SEARCH += flags(
-    "--n-workflows 3 --base-updates 2 --polish-updates 1 --score-games 4 --initial-design 2 "
-    "--compliance-threshold 0.01"
-)
+SEARCH = ["search", *TOY_SEARCH]
+SEARCH += flags("--n-workflows 3 --initial-design 2 --compliance-threshold 0.01")
 
 
 @pytest.fixture
@@ -72,7 +68,7 @@ def test_an_order_that_is_required_from_first_to_last_is_simply_trained(folder: 
     assert "base:" not in out
     assert not (the_run(folder / "logs") / "policies" / "base.safetensors").exists()
     assert "recommended: rest > jewels > laptops" in out
-    told = run_here("train", *QUICK, *UNITS, *whole, "--checkpoint-dir", "one", cwd=folder)
+    told = run_here("train", *TOY_TRAIN, *UNITS, *whole, "--checkpoint-dir", "one", cwd=folder)
     assert "rest > jewels > laptops: reward" in told
 
 
@@ -93,7 +89,7 @@ def test_orders_of_single_hosts_are_searched(folder: Path) -> None:
 
 def test_a_policy_of_any_units_is_told_any_order(folder: Path) -> None:
     modern = ("--units", "any", "--ppo", "modern", "--follow", "shielded")
-    run_here("train", *QUICK, *modern, cwd=folder)
+    run_here("train", *TOY_TRAIN, *modern, cwd=folder)
     run = the_run(folder / "logs")
     policy = load_policy(run)
     assert (policy.units, policy.order, policy.is_shielded) == (None, None, True)
@@ -104,5 +100,5 @@ def test_a_policy_of_any_units_is_told_any_order(folder: Path) -> None:
     assert (found["workflow"], found["units"]) == (order, "hosts")
     assert set(found["cells"][0]["episode_compliance_observed"]) <= {0.0, 1.0}  # none violates
     assert "all orders of any units" in run_here(
-        "train", *QUICK, *modern, "--seed", "3", cwd=folder
+        "train", *TOY_TRAIN, *modern, "--seed", "3", cwd=folder
     )
