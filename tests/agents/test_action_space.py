@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from tests.ppo.rollouts import new_network
 from tests.refused import refused
 from tests.scenario.test_cardiff import MACROS, PLAIN
-from workflow_rl.agents.action_space import (
-    ACTION_SPACES,
-    CARDIFF,
-    USEFUL,
-    Acting,
-    ActionSpace,
-)
+from workflow_rl.agents.action_space import ACTION_SPACES, CARDIFF, USEFUL, Acting, ActionSpace
 from workflow_rl.config import GameConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.rollout import Player
@@ -97,6 +91,10 @@ def test_every_output_has_a_name_a_meaning_and_a_mask(space: ActionSpace) -> Non
             for name, action in zip(space.outputs, meanings[4], strict=True):
                 assert ACTION_NAMES[action] in name.removeprefix("next of ").split(", ")
         outputs = rng.integers(0, space.size, 5)
+        if space.is_direct:  # the best output is always accepted
+            scores, rows = np.zeros((1, space.size)), np.zeros(5, np.int64)
+            found = acting.best_actions(outputs, scores, rows).tolist()
+            assert found == meanings[0, outputs].tolist()
         assert acting.actions(outputs).tolist() == meanings[np.arange(5), outputs].tolist()
 
 
@@ -111,15 +109,6 @@ def test_it_goes_on_exactly_from_a_kept_state(space: ActionSpace) -> None:
     for _ in range(9):
         chosen = rng.integers(0, space.size, 4)
         assert one.actions(chosen).tolist() == other.actions(chosen).tolist()
-
-
-@pytest.mark.parametrize("name", ["all", "useful"])
-def test_where_an_output_is_an_action_the_best_one_is_always_accepted(name: Any) -> None:
-    acting = ACTION_SPACES[name].begin(3)
-    chosen, scores = np.array([0, 7, 61]), np.zeros((1, ACTION_SPACES[name].size))
-    expected = acting.actions(chosen).tolist()
-    assert acting.best_actions(chosen, scores, np.zeros(3, np.int64)).tolist() == expected
-    assert not acting.is_fixed
 
 
 def test_what_useful_leaves_out_is_refused_or_stands_where_nobody_goes() -> None:
@@ -188,14 +177,12 @@ def test_what_is_no_output_is_refused_and_nothing_is_noted(output: int) -> None:
         np.testing.assert_array_equal(array, before[name])
 
 
-@pytest.mark.parametrize("conditioned", [True, False])
-def test_a_rollout_holds_the_outputs_and_judges_the_actions(conditioned: bool) -> None:
+def test_a_rollout_holds_the_outputs_and_judges_the_actions() -> None:
     game = GameConfig(red_agent="meander", episode_length=20, observation="cardiff")
     world = SimulatorWorld(Batch(6, game))
-    train = TrainConfig(action_space="cardiff", conditioned=conditioned)
-    player = Player(world, 3, 0, train)
+    player = Player(world, 3, 0, TrainConfig(action_space="cardiff"))
     rollout = player.collect(new_network(player.width, CARDIFF.size), 40)
-    # The same outputs, performed beside it, give the same rewards and fixes.
+    # The same outputs, performed in another batch, give the same rewards and fixes.
     batch, acting = Batch(6, game), CARDIFF.begin(6)
     batch.reset(0)
     for t in range(40):

@@ -1,14 +1,14 @@
 import subprocess
 import sys
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.refused import refusal
-from workflow_rl import Cage2Env, evaluate
+from workflow_rl import evaluate
 from workflow_rl.agents.agent import as_agent, uniforms
-from workflow_rl.agents.scripts import GreedyAgent
+from workflow_rl.agents.scripts import GreedyAgent, SleepAgent
 from workflow_rl.scenario.actions import FIRST_RESTORE, SLEEP
 from workflow_rl.workflow.orders import ORDERS
 
@@ -76,18 +76,11 @@ class Counting(Forgetful):
         self.steps = 0
 
 
-class SameForMany:
-    """The same, as an agent of ours, which plays all episodes side by side."""
+class SameForMany(SleepAgent):
+    """The same, as an agent of ours, which plays all episodes in a batch."""
 
-    name: Final = "same"
-    observation: Final = "challenge"
-    order: Final = None
-
-    def __init__(self, steps: int = 1000) -> None:
+    def __init__(self, steps: int) -> None:
         self._steps = steps
-
-    def begin(self, num_envs: int, seed: int) -> None:
-        pass
 
     def act(self, observation: Any, action_mask: Any, step: int) -> Any:
         marked = observation.reshape(-1, 13, 4)[:, :, 2:].any(axis=2)
@@ -116,21 +109,9 @@ def test_every_evaluation_starts_with_nothing_remembered_and_tells_of_every_epis
     assert played == [1] * 48
 
 
-def test_it_plays_on_other_environments_too() -> None:
-    found = evaluate(Forgetful(), make_env=Cage2Env, **FEW)
-    assert all(cell.mean < 0 for cell in found.cells)
-
-
-def test_an_agent_of_ours_stays_what_it_is() -> None:
-    agent = GreedyAgent()
-    assert as_agent(agent) is agent
-
-
 class Half:
     name = "half"
-
-    def begin(self, num_envs: int, seed: int) -> None:
-        pass
+    begin = SleepAgent.begin
 
 
 @pytest.mark.parametrize(
@@ -144,6 +125,8 @@ class Half:
 )
 def test_an_object_that_is_no_agent_is_told_what_it_lacks(wrong: Any, text: str) -> None:
     assert text in refusal(evaluate, wrong, **FEW)
+    agent = GreedyAgent()
+    assert as_agent(agent) is agent
 
 
 @pytest.mark.parametrize("wrong", [145, -1, "Sleep", None, 1.0])

@@ -72,12 +72,8 @@ def test_every_action_is_the_policy_s_own(kind: str) -> None:
     names = [output.name for output in model.get_outputs()]
     found = dict(zip(names, model.run(names, fed), strict=True))
 
-    shares: Any = allowed * np.stack(
-        [
-            policy.probabilities(row, ORDERS[order] if policy.is_conditioned else None)
-            for row, order in zip(observation, orders, strict=True)
-        ]
-    )
+    followed = [ORDERS[order] if policy.is_conditioned else None for order in orders]
+    shares: Any = allowed * np.stack(list(map(policy.probabilities, observation, followed)))
     best = np.where(allowed, shares, -1.0).argmax(axis=1)
     np.testing.assert_array_equal(found["output"], best)
     shares /= shares.sum(axis=1, keepdims=True)
@@ -111,14 +107,11 @@ def test_it_plays_the_same_game_by_what_its_metadata_say() -> None:
 @pytest.mark.parametrize("name", OBSERVATIONS)
 def test_the_layout_covers_the_observation_without_a_gap(name: ObservationName) -> None:
     policy = new_policy(name)
-    told = metadata(session(export_policy(policy)))["observation"]
+    told = describe_interface(policy)["observation"]
     assert (told["name"], told["size"]) == (name, policy.observation.size)
-    at = 0
-    for entry in told["layout"]:
-        assert entry["first"] == at
-        assert entry["meaning"]
-        at += entry["size"]
-    assert at == told["size"]
+    ends = np.cumsum([entry["size"] for entry in told["layout"]]).tolist()
+    assert [*(entry["first"] for entry in told["layout"]), told["size"]] == [0, *ends]
+    assert all(entry["meaning"] for entry in told["layout"])
 
 
 def test_outputs_and_orders_are_named() -> None:
@@ -131,9 +124,7 @@ def test_outputs_and_orders_are_named() -> None:
     assert told["order"]["units"] == ["defender", "enterprise", "op_server", "op_host", "user"]
 
 
-def test_the_file_is_the_same_for_the_same_policy_and_written_where_it_is_said(
-    tmp_path: Path,
-) -> None:
+def test_a_policy_s_file_is_always_the_same_and_written_where_it_is_said(tmp_path: Path) -> None:
     policy = new_policy(conditioned=True, order=ORDER, facts={"update": 7})
     file = policy_file(tmp_path / "p.safetensors", policy)
     content = workflow_rl.export_policy(file, tmp_path / "new" / "p.onnx")

@@ -44,9 +44,7 @@ def test_a_pass_is_torchs(activation: ActivationName, hidden: tuple[int, ...], k
 
 @pytest.mark.parametrize("kind", ["int8", "float32"])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_a_row_s_outputs_do_not_depend_on_the_rows_around_it(
-    activation: ActivationName, kind: str
-) -> None:
+def test_a_row_s_outputs_depend_on_no_other_row(activation: ActivationName, kind: str) -> None:
     mlp, _ = new_network(WIDTH, OUTPUTS, activation=activation).mlps()
     rows = some_rows(kind)
     together = mlp.forward(rows)
@@ -76,9 +74,8 @@ def test_a_network_is_read_layer_by_layer_whatever_else_is_there() -> None:
     rows = some_rows("int8")
     arrays = dict(reversed(network.weights().items())) | {"other": np.ones(3)}
     for name, mlp in zip(("actor", "critic"), network.mlps(), strict=True):
-        np.testing.assert_array_equal(
-            read_mlp(arrays, name, "relu").forward(rows), mlp.forward(rows)
-        )
+        found = read_mlp(arrays, name, "relu").forward(rows)
+        np.testing.assert_array_equal(found, mlp.forward(rows))
 
 
 ZEROS = np.zeros((8, 77), np.float32)
@@ -104,17 +101,12 @@ ZEROS = np.zeros((8, 77), np.float32)
 def test_arrays_that_are_no_network_are_refused(change: dict[str, Any], why: str) -> None:
     arrays = weights(77, 145) | {f"actor.{name}": value for name, value in change.items()}
     assert why in refusal(read_mlp, arrays, "actor", "relu")
-
-
-def test_no_arrays_at_all_are_refused() -> None:
     assert refusal(read_mlp, {}, "actor", "relu") == "a policy needs the weights of its actor"
     assert "needs its weights by their names" in refusal(read_mlp, None, "actor", "relu")
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_whatever_is_accepted_gives_finite_numbers_for_every_observation(
-    activation: ActivationName,
-) -> None:
+def test_what_is_accepted_gives_finite_numbers_for_every_row(activation: ActivationName) -> None:
     rng = np.random.default_rng(0)
     rows = rng.choice(np.array([-128, -1, 0, 1, 127], np.int8), (50, WIDTH))
     accepted = 0

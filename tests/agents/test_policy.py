@@ -15,7 +15,7 @@ from tests.refused import refusal
 from workflow_rl import Cage2Env, Cage2VectorEnv
 from workflow_rl.agents.policy import POLICY_KIND, Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.config import ActionSpaceName, ActivationName, ObservationName, stored
+from workflow_rl.config import ActionSpaceName, ObservationName, stored
 from workflow_rl.files import save_arrays
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.workflow.encoding import OrderEncoding
@@ -30,12 +30,9 @@ FOLLOWING = new_policy(order=ORDER, conditioned=True)
 
 
 @pytest.mark.parametrize("conditioned", [True, False])
-@pytest.mark.parametrize("activation", ["relu", "tanh", "gelu"])
-def test_probabilities_are_those_of_the_network(
-    activation: ActivationName, conditioned: bool
-) -> None:
-    config = config_of(conditioned=conditioned, activation=activation)
-    network = new_network(*sizes_of(config), activation=activation, scale=4)
+def test_probabilities_are_those_of_the_network(conditioned: bool) -> None:
+    config = config_of(conditioned=conditioned, activation="gelu")
+    network = new_network(*sizes_of(config), activation="gelu", scale=4)
     policy = Policy(network.weights(), config)
     for order in (ORDER, 0, 119):
         bits = OrderEncoding("onehot", TYPES.units).order_bits(TYPES.host_ranks([order]))
@@ -60,7 +57,7 @@ def test_one_observation_gives_one_action_and_many_give_many_of_any_number_type(
     assert FOLLOWING.act(SEEN[:0]).shape == (0,)
 
 
-def test_an_order_may_be_given_in_words_as_a_tuple_or_not_at_all() -> None:
+def test_an_order_is_given_in_words_as_a_tuple_or_not_at_all_or_refused() -> None:
     own = FOLLOWING.probabilities(SEEN)
     names = ORDERS[ORDER]
     for order in (TEXT, TEXT.replace(" > ", ","), TEXT.replace(">", "→"), names, list(names)):
@@ -70,15 +67,9 @@ def test_an_order_may_be_given_in_words_as_a_tuple_or_not_at_all() -> None:
     assert general.order is None
     assert "say which one" in refusal(general.act, SEEN)
     assert (general.act(SEEN, TEXT) == FOLLOWING.act(SEEN)).all()
-
-
-@pytest.mark.parametrize(
-    "order",
-    ["", "user", "user > user > op_host > op_server > defender", TEXT + " > user", "a > b", ()],
-)
-def test_what_is_no_order_is_refused(order: Any) -> None:
-    said = refusal(FOLLOWING.act, np.zeros(52), order)
-    assert "is not a workflow: name each of defender, enterprise" in said
+    for wrong in ("", "user", f"{TEXT} > user", ()):
+        said = refusal(FOLLOWING.act, np.zeros(52), wrong)
+        assert "is not a workflow: name each of defender, enterprise" in said
 
 
 def test_sampled_actions_come_as_often_as_their_probabilities_say() -> None:
@@ -89,20 +80,15 @@ def test_sampled_actions_come_as_often_as_their_probabilities_say() -> None:
     assert isinstance(FOLLOWING.act(SEEN[0], deterministic=False), int)
 
 
-@pytest.mark.parametrize("shape", [(), (51,), (53,), (3, 51), (2, 3, 52), (0,), (52, 1)])
-def test_rows_of_another_size_or_with_values_beyond_any_observation_are_refused(
-    shape: tuple[int, ...],
-) -> None:
+def test_rows_of_another_size_or_with_values_beyond_any_observation_are_refused() -> None:
     for answer in (FOLLOWING.act, FOLLOWING.probabilities):
-        assert f"has 52 values, not {shape}" in refusal(answer, np.zeros(shape))
+        for shape in ((), (51,), (53,), (3, 51), (2, 3, 52), (0,), (52, 1)):
+            assert f"has 52 values, not {shape}" in refusal(answer, np.zeros(shape))
         for odd in (np.nan, np.inf, -np.inf, 1e38, -129):
             rows = np.where(np.arange(52) == 7, odd, np.zeros((3, 52)))
             said = refusal(answer, rows)
             assert "observations must be numbers from -128 to 128 of shape (any, 52), not" in said
-
-
-def test_outputs_that_depend_on_the_episode_are_not_taken_for_actions() -> None:
-    winner = new_policy("cardiff", "cardiff")
+    winner = new_policy("cardiff", "cardiff")  # what an output means depends on the episode
     assert "outputs of the action space cardiff depend on" in refusal(winner.act, np.zeros(62))
 
 
@@ -215,7 +201,7 @@ def test_a_history_that_the_rules_make_impossible_is_refused_and_the_episode_goe
     assert policy.get_action(quiet) == undisturbed.get_action(quiet)
 
 
-def test_who_is_told_what_to_believe_does_not_work_it_out() -> None:
+def test_a_belief_that_is_observed_is_not_computed_again() -> None:
     policy = new_policy("belief", mask_actions=True)
     # By the rules it was trained on, and with a Green that sleeps, this could not be.
     env = Cage2Env(observation="belief", rules="competition", green_agent="active", seed=0)
@@ -229,9 +215,7 @@ def test_who_is_told_what_to_believe_does_not_work_it_out() -> None:
 # --- files
 
 
-def test_a_policy_comes_back_as_it_was_saved_and_its_text_says_how_it_was_trained(
-    tmp_path: Path,
-) -> None:
+def test_a_policy_is_read_as_saved_and_its_text_says_how_it_was_trained(tmp_path: Path) -> None:
     policy = new_policy("memory", "useful", order=ORDER, conditioned=True, facts={"update": 3})
     path = tmp_path / "deep" / "one.safetensors"
     policy.save(path)
@@ -248,29 +232,16 @@ def test_a_policy_comes_back_as_it_was_saved_and_its_text_says_how_it_was_traine
     assert (trained["train"]["action_space"], trained["order"]) == ("useful", TEXT)
 
 
-def test_a_run_directory_stands_for_its_recommended_policy(tmp_path: Path) -> None:
-    FOLLOWING.save(tmp_path / "policies" / "recommended.safetensors")
-    assert load_policy(str(tmp_path)).order == ORDERS[ORDER]
-    assert "recommended.safetensors" in refusal(load_policy, tmp_path / "policies")
-    missing = tmp_path / "none.safetensors"
-    assert refusal(load_policy, missing) == f"there is no file {missing}"
-
-
-BEFORE = {"order": TEXT, "conditioned": True, "rules": "main", "observation": "challenge"}
 TRAINED: dict[str, Any] = stored(FOLLOWING.config)
 
 
 @pytest.mark.parametrize(
     ("description", "why"),
     [
-        (BEFORE, "is not a policy of this version: it does not say how it was trained"),
-        ({}, "is not a policy of this version: it does not say how it was trained"),
+        ({"order": TEXT}, "is not a policy of this version: it does not say how it was trained"),
         ({"trained": None}, "does not hold a policy: not a policy of this version (it is not a"),
         ({"trained": {}}, "does not hold a policy: not a policy of this version (it lacks game"),
-        (
-            {"trained": TRAINED | {"more": 1}},
-            "does not hold a policy: not a policy of this version",
-        ),
+        ({"trained": TRAINED | {"more": 1}}, "does not hold a policy: not a policy of this ver"),
         ({"trained": TRAINED | {"order": "somewhere"}}, "somewhere is not a workflow"),
         ({"trained": TRAINED | {"order": 3}}, "order must be text, not 3"),
         (

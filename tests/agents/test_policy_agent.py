@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.agents.policies import ORDER, new_policy
 from tests.agents.table import named, play, seen
@@ -14,7 +13,7 @@ from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent, ScanCount
 from workflow_rl.agents.scripts import RandomAgent
 from workflow_rl.config import GameConfig, ObservationName
-from workflow_rl.workflow.orders import ORDERS, Order
+from workflow_rl.workflow.orders import ORDERS
 
 SEEN = np.random.default_rng(0).integers(0, 2, (40, 52)).astype(np.int8)
 ALLOWED = np.ones((40, 145), np.bool_)
@@ -35,10 +34,11 @@ def test_the_most_probable_action_under_its_own_order_or_the_given_one_is_taken(
     assert PolicyAgent(new_policy(), "it", ORDERS[7]).order is None
     assert PolicyAgent(policy, "it").game == GameConfig(red_agent="meander")
     anything = new_policy(conditioned=True)
-    assert "the policy it follows any workflow: say which one" in refusal(
-        PolicyAgent, anything, "it"
-    )
+    said = refusal(PolicyAgent, anything, "it")
+    assert "the policy it follows any workflow: say which one" in said
     assert PolicyAgent(anything, "it", ORDERS[0]).order == ORDERS[0]
+    agent = PolicyAgent(new_policy("truth", "useful"), "mine")
+    assert (agent.name, agent.observation) == ("mine (sees the truth)", "truth")
 
 
 @pytest.mark.parametrize("sampled", [False, True])
@@ -54,16 +54,11 @@ def test_a_policy_trained_with_a_mask_plays_with_it(sampled: bool) -> None:
         assert (chosen == expected).all()
 
 
-def test_a_policy_that_sees_the_truth_is_called_so() -> None:
-    agent = PolicyAgent(new_policy("truth", "useful"), "mine")
-    assert (agent.name, agent.observation) == ("mine (sees the truth)", "truth")
-
-
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize(
     ("observation", "space"), [("challenge", "all"), ("memory", "useful"), ("cardiff", "cardiff")]
 )
-def test_an_episode_does_not_depend_on_those_beside_it(
+def test_an_episode_does_not_depend_on_the_others(
     observation: Any, space: Any, sampled: bool
 ) -> None:
     policy = new_policy(observation, space, mask_actions=True)
@@ -86,9 +81,8 @@ def test_it_tells_how_probable_it_found_each_action() -> None:
     agent.act(batch.observation, batch.out.action_mask, 9)
     told = agent.chances
     expected = np.zeros((50, 145))
-    expected[:, useful.action_space.begin(1).meanings()[0]] = useful.probabilities(
-        batch.observation
-    )
+    columns = useful.action_space.begin(1).meanings()[0]
+    expected[:, columns] = useful.probabilities(batch.observation)
     expected *= batch.out.action_mask
     np.testing.assert_allclose(told, expected / expected.sum(axis=1, keepdims=True))
 
@@ -109,26 +103,15 @@ def test_the_winners_kind_begins_with_its_three_decoys_and_repeats_none_that_sta
 # --- one agent for each attacker
 
 
-class Constant:
+class Constant(RandomAgent):
     """Takes one action for ever, or any action in the first three steps."""
 
-    name = "constant"
-    order: Order | None = None
-
     def __init__(self, action: int, observation: ObservationName, *, wild: bool = False) -> None:
-        self.action = action
-        self.observation = observation
-        self._wild = RandomAgent() if wild else None
+        self.action, self.observation, self._wild = action, observation, wild  # type: ignore[misc]
 
-    def begin(self, num_envs: int, seed: int) -> None:
-        if self._wild:
-            self._wild.begin(num_envs, seed)
-
-    def act(
-        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
-    ) -> NDArray[np.int64]:
+    def act(self, observation: Any, action_mask: Any, step: int) -> Any:
         if self._wild and step < 3:
-            return self._wild.act(observation, action_mask, step)
+            return super().act(observation, action_mask, step)
         return np.full(len(observation), self.action)
 
 
@@ -157,6 +140,8 @@ def test_every_episode_is_told_apart_by_itself() -> None:
     expected = np.array([BLINES, MEANDERS, 0])[batch.state["red_agent"]]
     assert len(set(expected)) == 3
     assert (actions[4] == expected).all()
+    said = refusal(FingerprintAgent, Constant(0, "challenge"), Constant(0, "cardiff"))
+    assert "needs the observation challenge" in said
 
 
 def test_only_the_first_scan_of_a_step_counts_and_op_hosts_do_not() -> None:
@@ -168,25 +153,16 @@ def test_only_the_first_scan_of_a_step_counts_and_op_hosts_do_not() -> None:
     assert scans.add(seen(User1="scan")).tolist() == [2]
 
 
-def test_policies_that_see_different_things_are_refused() -> None:
-    said = refusal(FingerprintAgent, Constant(0, "challenge"), Constant(0, "cardiff"))
-    assert "needs the observation challenge" in said
-
-
 # --- threads
 
 ONE_THREAD = """
-import numpy as np, psutil
+import time
+import numpy as np
 from tests.agents.policies import new_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 
 def used():
-    process = psutil.Process()
-    main = process.pid
-    spent = {t.id == main: 0.0 for t in process.threads()}
-    for t in process.threads():
-        spent[t.id == main] = spent.get(t.id == main, 0.0) + t.user_time + t.system_time
-    return np.array([spent[True], spent.get(False, 0.0)])
+    return np.array([time.thread_time(), time.process_time() - time.thread_time()])
 
 rows = np.random.default_rng(0).integers(0, 2, (4000, 304)).astype(np.int8)
 policy = new_policy("memory", mask_actions=True)

@@ -7,11 +7,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.workflow.reference import Judged, judge_by_marks, judge_by_truth
-from workflow_rl.config import GameConfig, RedAgentName
+from workflow_rl.config import GameConfig
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import HOST_NAMES, host_set
 from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.state import Access, Mark
+from workflow_rl.sim.network import held_hosts
+from workflow_rl.sim.state import Mark
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
     NOT_A_FIX,
@@ -27,8 +28,7 @@ from workflow_rl.workflow.units import FIXABLE, units_of
 
 RANKS = TYPES.host_ranks(range(NUM_ORDERS))
 
-MARKS = {"No": Mark.NO, "Unknown": Mark.UNKNOWN, "User": Mark.USER}
-MARKS["Privileged"] = Mark.PRIVILEGED
+MARKS = {mark.name.capitalize(): mark for mark in Mark}
 ORDER = "op_server > enterprise > op_host > user > defender"
 VERDICTS = {NOT_A_FIX: "no fix", REPEAT: "repeat", VIOLATION: "violation", COMPLIANT: "compliant"}
 
@@ -210,90 +210,27 @@ def test_the_shield_forbids_violations_and_nothing_else() -> None:
     assert mask.tolist() == [verdict != "violation" for verdict in verdicts]
 
 
-class Played:
-    """One step of a batch: what was so before the actions."""
-
-    def __init__(self, batch: Batch, actions: Any) -> None:
-        state = batch.state
-        self.table = state["table"].copy()
-        self.held = state["privileged"] | state["removable"] | state["persistent"]
-        self.removable = state["removable"].copy()
-        self.observation = batch.observation.copy()
-        self.red_access = batch.out.red_access.copy()
-        self.actions = actions
-
-    def seen(self, order: int) -> Judgement:
-        return judge_observed(self.table, self.actions, self._sequences(order))
-
-    def true(self, order: int) -> Judgement:
-        return judge_true(self.held, self.removable, self.actions, self._sequences(order))
-
-    def _sequences(self, order: int) -> Any:
-        return np.repeat(RANKS[[order]], len(self.actions), axis=0)
-
-
-def play(red_agent: RedAgentName, envs: int, steps: int, *, fixes: float = 0.0) -> list[Played]:
-    """Random play; a share of the actions are random fixes."""
-    rng = np.random.default_rng(0)
-    fix = [k for k, name in enumerate(ACTION_NAMES) if name.startswith(("Remove", "Restore"))]
-    batch = Batch(envs, GameConfig(red_agent=red_agent, episode_length=60))
-    batch.reset(seed=1)
-    played = []
-    for _ in range(steps):
-        chosen = rng.integers(0, NUM_ACTIONS, envs)
-        chosen = np.where(rng.random(envs) < fixes, rng.choice(fix, envs), chosen)
-        played.append(Played(batch, chosen))
-        batch.step(chosen)
-    return played
-
-
-@pytest.mark.parametrize("red_agent", ["bline", "meander"])
-def test_real_games_are_judged_as_the_reference_judges_what_blue_saw_and_what_was(
-    red_agent: RedAgentName,
-) -> None:
-    rng = np.random.default_rng(1)
-    met = set()
-    for step in play(red_agent, envs=6, steps=70, fixes=0.5):
-        order = int(rng.integers(NUM_ORDERS))
-        seen, true = step.seen(order), step.true(order)
-        for k, action in enumerate(step.actions):
-            name, beliefs = ACTION_NAMES[action], step.observation[k].reshape(13, 4)[:, 2:]
-            marks = {
-                host: next(m for m, b in MARKS.items() if int(b) == low + 2 * high)
-                for host, (low, high) in zip(HOST_NAMES, beliefs.tolist(), strict=True)
-            }
-            access = dict(zip(HOST_NAMES, step.red_access[k].tolist(), strict=True))
-            killable = {h for i, h in enumerate(HOST_NAMES) if step.removable[k] >> i & 1}
-            assert meaning(seen, k) == judge_by_marks(marks, name, ORDERS[order])
-            assert meaning(true, k) == judge_by_truth(access, killable, name, ORDERS[order])
-            met |= {("seen", seen.verdict[k]), ("true", true.verdict[k])}
-    assert len(met) == 8  # every verdict, in both views
-
-
 @pytest.mark.compiled
 def test_against_bline_only_the_places_of_enterprise_op_server_and_user_matter() -> None:
-    steps = play("bline", envs=16, steps=120, fixes=0.4)  # its chain passes no Op_Host either
+    rng, envs = np.random.default_rng(0), 16
+    fix = [k for k, name in enumerate(ACTION_NAMES) if name.startswith(("Remove", "Restore"))]
+    batch = Batch(envs, GameConfig(red_agent="bline", episode_length=60))
+    batch.reset(seed=1)
+    steps = []  # what was so before the actions, and the actions
+    for _ in range(120):
+        chosen = np.where(rng.random(envs) < 0.4, rng.choice(fix, envs), rng.integers(0, 145, envs))
+        steps.append((batch.state.copy(), chosen))
+        batch.step(chosen)
     by_rest: dict[tuple[str, ...], set[bytes]] = {}
     for index, order in enumerate(ORDERS):
         rest = tuple(unit for unit in order if unit not in ("defender", "op_host"))
-        verdicts = [judge(index).verdict for step in steps for judge in (step.seen, step.true)]
-        by_rest.setdefault(rest, set()).add(np.concatenate(verdicts).tobytes())
+        ranks = np.repeat(RANKS[[index]], envs, axis=0)
+        verdicts = []
+        for state, chosen in steps:
+            verdicts.append(judge_observed(state["table"], chosen, ranks).verdict)
+            held, removable = held_hosts(state), state["removable"]
+            verdicts.append(judge_true(held, removable, chosen, ranks).verdict)
+        by_rest.setdefault(rest, set()).add(np.array(verdicts).tobytes())
     assert len(by_rest) == 6
     assert all(len(verdicts) == 1 for verdicts in by_rest.values())
     assert len(set.union(*by_rest.values())) == 6
-
-
-@pytest.mark.compiled
-def test_meander_raises_false_alarms_on_the_defender_that_only_the_observed_view_sees() -> None:
-    first = TYPES.index("defender > enterprise > op_server > op_host > user")
-    alarms = 0
-    for step in play("meander", envs=16, steps=300):
-        defender = HOST_NAMES.index("Defender")
-        assert (step.red_access[:, defender] == Access.NONE).all()
-        alarmed = (step.table >> (4 * defender + 2) & 0b11) != 0
-        if alarmed.any():
-            step.actions[:] = parse_action("Restore Defender")
-            assert (step.seen(first).verdict[alarmed] == COMPLIANT).all()
-            assert (step.true(first).verdict[alarmed] != COMPLIANT).all()
-            alarms += 1
-    assert alarms > 0

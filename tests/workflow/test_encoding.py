@@ -73,6 +73,5 @@ def test_due_are_the_marked_hosts_that_no_marked_host_comes_before() -> None:
     assert due(order, "User0") == []
     assert due(order, "User1", "User3", "Defender") == ["User1", "User3"]
     assert due(order, "User1", "Enterprise2", "Enterprise0") == ["Enterprise0", "Enterprise2"]
-    assert due("user > op_server > enterprise > op_host > defender", "User1", "Op_Server0") == [
-        "User1"
-    ]
+    other = "user > op_server > enterprise > op_host > defender"
+    assert due(other, "User1", "Op_Server0") == ["User1"]

@@ -36,18 +36,7 @@ def column(steps: list[str]) -> tuple[Any, Any, Any]:
     """Verdicts, openness and ends of one environment's single episode."""
     any_open, verdict = zip(*(STEPS[step] for step in steps), strict=True)
     ends = np.arange(len(steps)) == len(steps) - 1
-    return (
-        np.array(verdict, np.int8)[:, None],
-        np.array(any_open, np.bool_)[:, None],
-        ends[:, None],
-    )
-
-
-def shares_of(*steps: str) -> tuple[list[float], float]:
-    """The shares of one episode, and its compliance."""
-    shares, rates, _, _ = compliance_shares(*column(list(steps)), Tally.zeros(1))
-    assert np.isnan(rates[:-1]).all()
-    return shares[:, 0].tolist(), float(rates[-1, 0])
+    return np.array(verdict, np.int8)[:, None], np.array(any_open)[:, None], ends[:, None]
 
 
 @pytest.mark.parametrize(
@@ -69,9 +58,10 @@ def shares_of(*steps: str) -> tuple[list[float], float]:
     ],
 )
 def test_the_shares_of_an_episode_and_its_compliance(steps: str, shares: list[float]) -> None:
-    got, rate = shares_of(*steps.split())
-    assert got == pytest.approx(shares)
-    assert rate == pytest.approx(sum(shares))
+    got, rates, _, _ = compliance_shares(*column(steps.split()), Tally.zeros(1))
+    assert got[:, 0].tolist() == pytest.approx(shares)
+    assert np.isnan(rates[:-1]).all()
+    assert rates[-1, 0] == pytest.approx(sum(shares))
 
 
 @st.composite

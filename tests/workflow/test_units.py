@@ -77,10 +77,6 @@ def test_groups_that_are_no_units_are_one_sentence(groups: dict[str, Any], sente
     assert sentence in refusal(units_of, groups)
 
 
-def test_any_units_have_no_orders_to_name() -> None:
-    refused("only for training on all orders", units_of, "any")
-
-
 def test_a_file_of_groups_is_read_once_and_need_not_stay(tmp_path: Path) -> None:
     path = tmp_path / "units.toml"
     path.write_text('jewels = ["Op_Server0"]  # what must not stop\nlaptops = ["User1", "User2"]\n')
@@ -103,9 +99,7 @@ def test_a_file_of_groups_is_read_once_and_need_not_stay(tmp_path: Path) -> None
         ("\udcff", "cannot be read"),  # no text
     ],
 )
-def test_a_file_that_names_no_groups_is_one_sentence(
-    text: str, sentence: str, tmp_path: Path
-) -> None:
+def test_a_file_without_groups_is_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "units.toml"
     path.write_text(text, errors="surrogateescape")
     refused(sentence, TrainConfig, units=str(path))
@@ -114,15 +108,13 @@ def test_a_file_that_names_no_groups_is_one_sentence(
 @pytest.mark.parametrize("value", ["typs", "no/such/file.toml", 5, None])
 def test_what_stands_for_no_units_says_what_does(value: object) -> None:
     refused("types, hosts, subnets, any", TrainConfig, units=value)
+    refused("only for training on all orders", units_of, "any")
 
 
-def test_the_five_types_are_told_by_their_beginnings() -> None:
+def test_an_order_of_types_or_of_twelve_hosts_fits_a_table_of_80_columns() -> None:
     order = TYPES.read("op_server > enterprise > op_host > user > defender")
     assert order.short == "op_s > ent > op_h > user > def"
     assert TYPES.units.legend == "def defender, ent enterprise, op_s op_server, op_h op_host"
-
-
-def test_an_order_of_twelve_hosts_fits_a_table_of_80_columns() -> None:
     orders = Orders(units_of("hosts"))
     order = orders.read(" > ".join(FIXABLE))
     assert order.short == "D>E0>E1>E2>H0>H1>H2>S0>U1>U2>U3>U4"
