@@ -12,7 +12,7 @@ from tests.refused import refusal, refused
 from workflow_rl.agents.named import make_agent
 from workflow_rl.belief import belief as module
 from workflow_rl.belief.belief import Belief
-from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.config import GameConfig
 from workflow_rl.scenario.actions import parse_action
 from workflow_rl.scenario.tables import HOST_NAMES, USER0
 from workflow_rl.sim.batch import Batch
@@ -73,7 +73,7 @@ def test_the_second_step_tells_bline_from_meander_by_chance_and_sleep_for_sure()
     np.testing.assert_allclose(belief.red_agent[0], [0.0, 1.0, 0.0])
     bline, meander = 0.25 / 4, 0.5 / 5
     np.testing.assert_allclose(
-        belief.red_agent[1], [bline / (bline + meander), meander / (bline + meander), 0.0]
+        belief.red_agent[1], np.array([bline, meander, 0]) / (bline + meander)
     )
 
 
@@ -93,55 +93,11 @@ def test_an_exploit_that_was_seen_says_with_which_access_red_got_in() -> None:
     np.testing.assert_allclose(belief.access[0, HOST_NAMES.index("User4")], expected)
 
 
-def test_a_scan_that_was_seen_may_be_greens_and_greens_may_be_hidden_by_a_decoy() -> None:
-    belief = Belief(red_agents={"bline": 1, "sleep": 1}, green_agent="active")
-    belief.update(NOTHING, SLEEP)
-    belief.update(seen(User1="1000"), parse_action("DecoyApache Enterprise0"))
-    # Green slept, or scanned User1 as well, or Enterprise0, which the decoy hides.
-    bline = (1 / 2 + 1 / 16 + 1 / 16) / 4
-    sleep = 1 / 16
-    np.testing.assert_allclose(
-        belief.red_agent[0], [bline / (bline + sleep), 0.0, sleep / (bline + sleep)]
-    )
-
-
-def test_the_stopped_ot_service_is_believed_though_nothing_shows_it() -> None:
-    games = play("sleep", 40, 30, red_agent="bline")
-    belief = follow(Belief(40), games)
-    stopped = ~games.states[-1]["ot_running"]
-    assert stopped.sum() > 0
-    assert (belief.ot_stopped[stopped] > 0.9).all()
-
-
-@pytest.mark.compiled
-def test_probabilities_are_those_of_the_outcomes_on_fresh_games() -> None:
-    n, steps = 400, 50
-    games = play("greedy", n, steps, seed=23, red_agent="mixed")
-    belief = Belief(n)
-    believed, marked, truth = [], [], []
-    for step in range(steps):
-        belief.update(games.observations[step], games.actions[step])
-        believed.append(1 - belief.access[..., 0])
-        marked.append(games.observations[step].reshape(n, 13, 4)[..., 2:].any(axis=-1))
-        truth.append(games.access[step] > 0)
-    others = np.arange(13) != USER0  # held in every game, and never marked
-    p, m, y = (np.stack(rows)[..., others] for rows in (believed, marked, truth))
-    brier, brier_of_marks = np.mean((p - y) ** 2), np.mean(m != y)
-    assert brier < brier_of_marks / 4
-    unsure = (p > 0.05) & (p < 0.95)
-    assert unsure.sum() > 800
-    for low, high in ((0.05, 0.3), (0.3, 0.7), (0.7, 0.95)):
-        some = (p > low) & (p <= high)
-        assert y[some].mean() == pytest.approx(p[some].mean(), abs=0.1)
-    assert y[p < 1e-9].sum() == 0
-    assert y[p > 1 - 1e-9].all()
-
-
 # --- the batch
 
 
 @pytest.mark.compiled
-def test_which_states_stay_depends_on_the_seed_and_not_on_the_environments_beside() -> None:
+def test_which_states_stay_depends_on_the_seed_and_not_on_other_environments() -> None:
     games = play("greedy", 12, 40, red_agent="meander", green_agent="active")
     few = games._replace(observations=games.observations[:, :5], actions=games.actions[:, :5])
 
@@ -211,17 +167,14 @@ IMPOSSIBLE = [
 
 
 @pytest.mark.parametrize(("history", "step"), IMPOSSIBLE)
-def test_a_history_that_cannot_be_is_refused_and_changes_nothing(
-    history: list[Any], step: str
-) -> None:
+def test_an_impossible_history_is_refused_and_changes_nothing(history: Any, step: str) -> None:
     belief = Belief(2)
     *before, last = history
     for observation in before:
         belief.update([observation] * 2, [SLEEP] * 2)
     held = copies(belief)
-    refused(
-        f"environment 1 showed in {step} is impossible", belief.update, [NOTHING, last], [SLEEP] * 2
-    )
+    said = refusal(belief.update, [NOTHING, last], [SLEEP] * 2)
+    assert f"environment 1 showed in {step} is impossible" in said
     assert_equal(copies(belief), held)
     belief.update([NOTHING] * 2, [SLEEP] * 2)
 
@@ -240,16 +193,14 @@ def test_a_history_is_impossible_even_where_states_were_left_out() -> None:
     games = play("greedy", 1, 40, red_agent="meander", green_agent="active")
     belief = follow(Belief(particles=1, green_agent="active"), games)
     assert not belief.is_exact[0]
-    refused(
-        "environment 0 showed in step 41 is impossible", belief.update, np.ones(52, np.int8), SLEEP
-    )
+    said = refusal(belief.update, np.ones(52, np.int8), SLEEP)
+    assert "environment 0 showed in step 41 is impossible" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         ({"num_envs": 0}, "num_envs must be a whole number from 1 to 10000000, not 0"),
-        ({"particles": 0}, "particles must be a whole number from 1 to 1000000, not 0"),
         ({"particles": 1.5}, "particles must be a whole number from 1 to 1000000, not 1.5"),
         ({"seed": -1}, "seed must be a whole number from 0 to"),
         ({"rules": "other"}, "unknown rule set 'other': choose one of main, competition"),
@@ -260,9 +211,7 @@ def test_a_history_is_impossible_even_where_states_were_left_out() -> None:
         ({"red_agents": {"bline": 0}}, "at least one red agent a probability above 0"),
     ],
 )
-def test_what_it_cannot_be_made_of_is_said_in_a_sentence(
-    arguments: dict[str, Any], sentence: str
-) -> None:
+def test_what_it_cannot_be_made_of_is_said(arguments: dict[str, Any], sentence: str) -> None:
     assert sentence in refusal(Belief, **arguments)
 
 
@@ -278,10 +227,10 @@ def test_what_it_cannot_be_made_of_is_said_in_a_sentence(
         (NOTHING, [0, 0], "of shape (1,), not int64 of shape (2,)"),
     ],
 )
-def test_what_it_cannot_take_in_is_said_in_a_sentence(
-    observation: Any, action: Any, sentence: str
-) -> None:
+def test_what_it_cannot_take_in_is_said(observation: Any, action: Any, sentence: str) -> None:
     assert sentence in refusal(Belief().update, observation, action)
+    cardiff = Belief(observation="cardiff")
+    assert "of shape (1, 62), not int8 of shape (1, 52)" in refusal(cardiff.update, NOTHING, SLEEP)
 
 
 @pytest.mark.parametrize(
@@ -295,18 +244,6 @@ def test_which_episodes_ended_is_true_or_false(ended: Any) -> None:
     refused(sentence, belief.restart, ended)
     refused(sentence, belief.update, [NOTHING] * 2, [SLEEP] * 2, ended=ended)
     assert_equal(copies(belief), held)
-
-
-def test_cardiff_observations_are_read_by_their_own_rule() -> None:
-    games = play("cardiff", 30, 30, red_agent="meander")
-    belief = follow(Belief(30, observation="cardiff"), games)
-    assert (belief.red_agent.argmax(axis=1) == RED_AGENTS.index("meander")).all()
-    refused(
-        r"of shape \(30, 62\), not int8 of shape \(30, 52\)",
-        belief.update,
-        games.observations[0][:, :52],
-        games.actions[0],
-    )
 
 
 def test_episodes_that_end_begin_anew_and_others_go_on_from_what_was_saved() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import workflow_rl
+from tests.refused import refused
 from workflow_rl import evaluate
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.files import (
     challenge_lines,
     checked_directory,
@@ -59,10 +59,8 @@ def test_both_files_are_written_with_where_they_come_from(
     found: Evaluation, tmp_path: Path
 ) -> None:
     json_path, text_path = write_evaluation(found, tmp_path / "new" / "place", author="A")
-    assert sorted(path.name for path in (tmp_path / "new" / "place").iterdir()) == [
-        "evaluation.json",
-        "evaluation.txt",
-    ]
+    written = [path.name for path in (tmp_path / "new" / "place").iterdir()]
+    assert sorted(written) == ["evaluation.json", "evaluation.txt"]
     assert text_path.read_text() == "".join(challenge_lines(found, author="A"))
     data = json.loads(json_path.read_text())
     assert {key: data[key] for key in found.as_json()} == json.loads(json.dumps(found.as_json()))
@@ -76,19 +74,15 @@ def test_a_name_that_is_no_text_costs_no_evaluation(found: Evaluation, tmp_path:
     assert json.loads(paths[0].read_text())["agent"] == "greedy"
 
 
-def test_an_evaluation_is_never_overwritten(found: Evaluation, tmp_path: Path) -> None:
+def test_an_evaluation_is_written_to_a_new_directory_or_not_at_all(
+    found: Evaluation, tmp_path: Path
+) -> None:
     assert checked_directory(tmp_path / "a" / "b") == tmp_path / "a" / "b"
     assert not (tmp_path / "a").exists()
     write_evaluation(found, tmp_path)
-    with pytest.raises(InvalidInputError, match="already holds an evaluation"):
-        checked_directory(tmp_path)
-
-
-def test_a_place_that_is_no_directory_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(InvalidInputError, match="nothing can be written"):
-            checked_directory(path)
+    refused("already holds an evaluation", checked_directory, tmp_path)
+    for path in (tmp_path / "evaluation.txt", tmp_path / "evaluation.txt" / "below"):
+        refused("nothing can be written", checked_directory, path)
 
 
 def test_the_default_place_is_inside_a_run(tmp_path: Path) -> None:

@@ -77,12 +77,6 @@ def test_one_by_one_is_the_plain_loop(new_agent: Callable[[], BlueAgent]) -> Non
     assert cell.log.red_names == (UNKNOWN_ACTION,)
 
 
-def test_an_episode_does_not_depend_on_how_many_are_played() -> None:
-    for agent in (RandomAgent(), conditioned()):
-        few, many = (play_batch(agent, game(), SEED, n) for n in (3, 40))
-        assert few.returns.tolist() == many.returns[:3].tolist()
-
-
 @pytest.mark.parametrize("new_agent", [GreedyAgent, conditioned, cardiff])
 def test_in_parts_the_same_is_played_as_at_once(
     new_agent: Callable[[], BlueAgent], monkeypatch: pytest.MonkeyPatch
@@ -126,10 +120,9 @@ def test_cells_and_seeds_play_different_games_and_agents_meet_the_same() -> None
     )
     assert one.seed == other.seed
     assert (one.log.red[:6] == other.log.red[:6]).all()  # Meander's first scans
-
-
-def test_without_a_workflow_nothing_is_judged() -> None:
-    assert play_batch(SleepAgent(), game(), SEED, 3).compliance == {}
+    # As of earlier versions, so that an evaluation can be repeated.
+    assert game_seed(game("mixed", 30), 7) == 2_570_793_199_775_647_008
+    assert agent_seed(game("bline", 100), 7) == 9_995_290_619_138_001_183
 
 
 def test_what_both_sides_did_is_kept_of_the_first_episodes() -> None:
@@ -141,11 +134,6 @@ def test_what_both_sides_did_is_kept_of_the_first_episodes() -> None:
         assert done[1].startswith("DiscoverNetworkServices User")
         assert done[2] == f"ExploitRemoteService {done[1].split()[1]}"
         assert "Impact Op_Server0" in done or "ExploitRemoteService" in done[-1]
+    assert cell.compliance == {}  # without a workflow nothing is judged
     asleep = play_batch(SleepAgent(), game("sleep", 3), SEED, 2, logged=2)
     assert [RED_NAMES[code] for code in asleep.log.red[:, 0]] == ["Sleep"] * 3
-
-
-def test_seeds_are_those_of_earlier_versions() -> None:
-    """What was evaluated before can be evaluated again."""
-    assert game_seed(game("mixed", 30), 7) == 2_570_793_199_775_647_008
-    assert agent_seed(game("bline", 100), 7) == 9_995_290_619_138_001_183
