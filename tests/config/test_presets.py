@@ -4,7 +4,6 @@ import pytest
 
 from workflow_rl.config import (
     DEFAULT_PPO,
-    DEFAULT_PRESET,
     PPO_FORMS,
     PRESETS,
     ExperimentConfig,
@@ -52,10 +51,6 @@ def test_the_presets_are_those_of_the_documents_and_two_of_ours() -> None:
     assert PRESETS["original"].form == "documented"
 
 
-def test_the_default_preset_is_the_default_configuration() -> None:
-    assert ExperimentConfig.preset(DEFAULT_PRESET) == ExperimentConfig()
-
-
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_sets_what_it_names_and_nothing_else(name: PresetName) -> None:
     config, preset = ExperimentConfig.preset(name), PRESETS[name]
@@ -83,9 +78,6 @@ def test_changes_win_over_the_preset_and_the_preset_over_the_form() -> None:
     assert (config.ppo.epochs, config.ppo.minibatch_size, config.ppo.anneal) == (9, 64, True)
     assert (config.train.n_envs, config.train.update_steps) == (4, 2_048)
     assert (config.search.strategy, config.backend.max_restarts) == ("random", 0)
-
-
-def test_a_form_that_is_given_wins_over_the_presets_own() -> None:
     assert ExperimentConfig.preset("original").ppo.gamma == PPO_FORMS["documented"].gamma
     assert ExperimentConfig.preset("original", form="tuned").ppo.gamma == PPO_FORMS["tuned"].gamma
 

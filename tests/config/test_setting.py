@@ -1,10 +1,9 @@
 """What is derived from a setting's description: checks, sentences, and the stored form."""
 
-import json
 import pickle
 from dataclasses import FrozenInstanceError, asdict, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,14 +122,6 @@ def test_a_field_without_a_description_is_a_mistake_of_ours() -> None:
             depth: int = 3
 
 
-def test_a_description_can_stand_alone() -> None:
-    hot_or_cold: Any = Literal["hot", "cold"]
-    field = Setting("how warm", (), "hot", called="warmth", name="heat", hint=hot_or_cold)
-    assert field.help == "how warm: hot or cold"
-    with pytest.raises(InvalidInputError, match="unknown warmth 'mild': choose one of hot, cold"):
-        field.check("mild")
-
-
 def test_a_configuration_is_a_value() -> None:
     config = ExperimentConfig()
     changed = replace(config, train=replace(config.train, n_envs=50))
@@ -217,16 +208,6 @@ def test_a_setting_takes_what_its_description_allows(field: Setting, data: st.Da
     assert field.check(wanted) == wanted
 
 
-@pytest.mark.parametrize("name", [name for name, field in FIELDS.items() if field.choices])
-def test_a_name_that_there_is_not_is_answered_with_those_there_are(name: str) -> None:
-    field = FIELDS[name]
-    for wrong in ("nothing", 3):
-        with pytest.raises(InvalidInputError) as caught:
-            field.check([wrong] if field.is_list else wrong)
-        assert str(caught.value).startswith("unknown ")
-        assert str(caught.value).endswith(f" {wrong!r}: choose {field.allowed}")
-
-
 @given(field=st.sampled_from([f for f in EVERY if f.part_type in (int, float)]), data=st.data())
 def test_a_setting_refuses_what_lies_outside_of_its_range(
     field: Setting, data: st.DataObject
@@ -252,13 +233,3 @@ def test_min_episodes_is_still_taken_for_what_counts_updates() -> None:
     assert config == TrainConfig(min_updates=3)
     assert replace(config, min_episodes=2) == TrainConfig(min_updates=2)  # type: ignore[call-arg]
     assert "min_episodes" not in stored(config)
-
-
-# --- the stored form
-
-
-@given(config=experiments)
-def test_any_configuration_comes_back_from_json(config: ExperimentConfig) -> None:
-    again = ExperimentConfig.from_json(json.loads(json.dumps(config.as_json())))
-    assert again == config
-    assert again.game.red_weights == config.game.red_weights
