@@ -107,6 +107,7 @@ ORDERS = {
     "evaluate greedy --units units.toml --workflow jewels": "name each of jewels, laptops",
     "evaluate sleep --units any --workflow x": "units any have no orders",
     "evaluate greedy --workflow 'user > user'": "is not a workflow: name each of",
+    "replay greedy --workflow 'user first'": "is not a workflow",
     "replay greedy --units hosts": "--units says what --workflow names",
 }
 FILES = {  # of units
@@ -164,6 +165,7 @@ PLAYING = {
     "replay nowhere": "nowhere is no run directory, no policy file and no baseline",
     "replay nowhere.npz": "no file",
     f"replay {MAIN_BLINE} --episode 999": "--episode",
+    f"replay {MAIN_BLINE} --episode -1": "--episode",
     f"replay {MAIN_BLINE} --seed 7": "--seed goes with a policy",
     f"replay {MAIN_BLINE} --sampled": "--sampled goes with a policy",
     f"replay {MAIN_BLINE} --rules house": "rule set",

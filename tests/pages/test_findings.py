@@ -6,18 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.evaluation.scores import scored
-from tests.ordersearch.quick import quick_search, tried
-from tests.pages.runs import POLICY, log_rows, pairwise, trial, write_outcome, write_run
-from tests.runs.work import outcome
+from tests.ordersearch.quick import tried
+from tests.pages.runs import log_rows, pairwise, trial, write_run
 from workflow_rl.agents.shipped import WITHOUT_ORDER
 from workflow_rl.cli import main
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.files import read_json, write_json
-from workflow_rl.ordersearch.finding import recommend
 from workflow_rl.pages.findings import Findings, cost_of, find, fit_orders, reason_of, search_path
 from workflow_rl.pages.rundata import read_run
-from workflow_rl.runs.trials import HandedOver
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
@@ -53,30 +49,6 @@ def test_a_search_under_way_has_a_recommendation_so_far(tmp_path: Path) -> None:
     assert [status[k] for k in (5, 70, 71, 80)] == ["compliant", "interrupted", "untried", "failed"]
     live = find(replace(told.run, is_live=True))
     assert {row.order: row.status for row in live.orders}[70] == "under way"
-
-
-def test_the_policy_is_what_it_is_worth_on_fresh_games(tmp_path: Path) -> None:
-    rewards = {"bline": (-14.0, -40.0), "meander": (-300.0, -80.0), "sleep": (0.0, 0.0)}
-    scores = tuple(scored(red, (a, a, b), 0.5, (0.97, 0.95)) for red, (a, b) in rewards.items())
-    trials = (trial(0, 5, -30.0), trial(1, 5, -20.0))
-    mine = found(tmp_path, *trials, policy=HandedOver(False, scores, 1.0)).recommended
-    assert mine is not None
-    assert (mine.result, mine.is_compliant) == (scores[0].deterministic, True)
-    assert [score.red_agent for score in mine.scores if score.is_unfit] == ["meander"]
-
-
-def test_without_a_trial_there_is_nothing_to_find(tmp_path: Path) -> None:
-    nothing = find(read_run(tmp_path))
-    assert (nothing.recommended, nothing.beliefs, nothing.cost) == (None, None, None)
-    assert (nothing.orders, nothing.path, nothing.scores) == ([], [], [])
-    assert nothing.finding.effects == ()
-    assert nothing.positions is None
-
-
-def test_a_training_of_all_orders_has_nothing_to_recommend(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", policy=POLICY, purpose="train")
-    write_outcome(run, "training", replace(outcome(7, -20.0), order=None, workflow=None))
-    assert find(read_run(run)).recommended is None
 
 
 def test_a_training_of_one_workflow_is_found_too(tmp_path: Path) -> None:
@@ -130,14 +102,6 @@ def test_only_compliant_trials_count_while_there_are_two() -> None:
         assert (beliefs.only_compliant, beliefs.trials) == (only_compliant, 2)
         assert (beliefs.posterior.mean.min() > -20) == only_compliant
     assert fit_orders(TYPES, []) is None
-
-
-def test_beliefs_are_those_of_the_search() -> None:
-    seen = quick_search(pairwise([6.0] + [0.0] * (len(TYPES.pairs) - 1)), 0.5, 5, 12)
-    beliefs, chosen = fit_orders(TYPES, seen), recommend(TYPES, seen)
-    assert beliefs is not None
-    assert beliefs.of(chosen.order).mean == pytest.approx(chosen.mean)
-    assert beliefs.of(chosen.order).error == pytest.approx(chosen.deviation)
 
 
 def test_places_that_no_clear_effect_concerns_are_worth_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.belief.belief import Belief
 from workflow_rl.config import GameConfig, RuleSetName, red_agent_name
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import game_seed, play_batch
 from workflow_rl.pages.replay import frames_of, play_trace, replay_html
 from workflow_rl.parity.trace import Trace, load_trace
@@ -21,7 +20,6 @@ from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.scenario.units import UNIT_OF, UNITS
 from workflow_rl.sim.state import Access, Activity, Mark
-from workflow_rl.workflow.orders import read_order
 
 WORKFLOW = "user > enterprise > op_server > op_host > defender"
 
@@ -42,15 +40,6 @@ def test_a_policy_plays_the_game_it_was_trained_on_unless_told_otherwise(policy:
     assert len(frames_of(other)) == 13
 
 
-def test_the_actions_are_the_policy_s(policy: Policy) -> None:
-    moments = replayed(policy).episode.moments
-    for before, after in itertools.pairwise(moments):
-        assert after.state["blue_action"] == policy.act(before.observation)
-    drawn = replayed(policy, sampled=True).episode.moments
-    chosen = [policy.act(m.observation) for m in drawn[:-1]]
-    assert chosen != [int(m.state["blue_action"]) for m in drawn[1:]]
-
-
 def test_rewards_are_the_sum_of_their_parts_and_hosts_of_theirs(policy: Policy) -> None:
     total = 0.0
     for frame in frames_of(replayed(policy, sampled=True)):
@@ -58,25 +47,6 @@ def test_rewards_are_the_sum_of_their_parts_and_hosts_of_theirs(policy: Policy) 
         assert frame["reward"] == pytest.approx(sum(frame["parts"]))
         assert sum(cost for _, cost in frame["costs"]) == pytest.approx(frame["parts"][0])
         assert frame["total"] == pytest.approx(total)
-
-
-def test_a_policy_follows_a_given_order_and_one_of_all_orders_needs_it(
-    policy: Policy, real_run: Path
-) -> None:
-    base = load_policy(real_run / "policies" / "base.safetensors")
-    for what in (policy, base):
-        assert str(replayed(what, workflow=WORKFLOW).order) == WORKFLOW
-    with pytest.raises(InvalidInputError, match="--workflow"):
-        replayed(base)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"episode_length": 2_001}, {"red_agent": "nobody"}, {"seed": -1}, {"workflow": "user first"}],
-)
-def test_a_game_that_cannot_be_is_refused(policy: Policy, wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError):
-        replayed(policy, **wrong)
 
 
 # --- every agent that is evaluated
@@ -168,12 +138,6 @@ def test_two_policies_play_the_game_that_both_were_trained_on(tmp_path: Path) ->
     assert config.observation == "cardiff"
 
 
-def test_an_agent_that_follows_no_order_is_judged_by_a_given_one() -> None:
-    replay = replayed("cardiff", workflow=WORKFLOW)
-    assert str(replay.order) == WORKFLOW
-    assert all("verdict" in frame for frame in frames_of(replay)[1:])
-
-
 @pytest.mark.parametrize("sampled", [False, True])
 def test_an_episode_depends_on_the_seed_alone(policy: Policy, sampled: bool) -> None:
     one, same, other = (
@@ -230,24 +194,10 @@ def first(rules: str) -> Trace:
     return load_trace(next(path for of, path in FILES if of == rules))
 
 
-def test_a_recording_is_judged_only_by_a_workflow_that_is_given() -> None:
-    trace = first("main")
-    assert not any("verdict" in frame for frame in frames_of(play_trace(trace, 0, "main")))
-    frames = frames_of(play_trace(trace, 0, "main", read_order(WORKFLOW)))
-    assert "verdict" not in frames[0]
-    assert all("verdict" in frame for frame in frames[1:])
-
-
 def test_a_recording_of_other_rules_is_noticed() -> None:
     trace = first("competition")
     told = {play_trace(trace, k, "main").warning for k in range(trace.episodes)}
     assert any("other rules than main" in warning for warning in told)
-
-
-@pytest.mark.parametrize("number", [-1, 10_000])
-def test_an_episode_that_was_not_recorded_is_refused(number: int) -> None:
-    with pytest.raises(InvalidInputError, match="--episode"):
-        play_trace(first("main"), number, "main")
 
 
 # --- the page

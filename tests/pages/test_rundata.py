@@ -38,20 +38,6 @@ def test_a_whole_run_is_read_without_a_complaint(real_run: Path) -> None:
         assert curve.played.sum() == tried.outcome.transitions
 
 
-def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="no run directory"):
-        read_run(tmp_path / "nowhere")
-
-
-def test_an_empty_directory_lacks_everything_and_is_read_all_the_same(tmp_path: Path) -> None:
-    run = read_run(tmp_path)
-    assert (run.noted, run.config, run.trials, run.curves, run.policy) == ({}, None, (), (), None)
-    told = " ".join(run.problems)
-    for name in ("experiment_config.json", "trials.json", "training_log.csv", "summary.json"):
-        assert name in told
-    assert not run.is_live
-
-
 def test_a_run_under_way_says_so(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", TRIALS, ROWS)
     with holder(run):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tests.pages.runs import log_rows, trial, write_log, write_run
 from tests.runs.test_store import holder
 from tests.runs.toy import board_of, tiny
-from workflow_rl.errors import InvalidInputError
 from workflow_rl.pages import snapshot
 from workflow_rl.pages.snapshot import last_rows, planned_updates, take_snapshot
 from workflow_rl.runs.folder import CsvLog
@@ -48,18 +47,6 @@ def test_a_run_under_way_tells_where_it_is_and_when_it_will_be_done(tmp_path: Pa
     assert shot.seconds_left == pytest.approx(18.0)  # a second for each of those to come
     assert shot.scalars["charts/episodic_return"] == -50.0
     assert shot.scalars["charts/SPS"] == pytest.approx(1_000)
-
-
-def test_an_empty_run_is_seen_too(tmp_path: Path) -> None:
-    shot = take_snapshot(tmp_path)
-    assert (shot.training, shot.update, shot.updates, shot.done, shot.planned) == ("", 0, 0, 0, 0)
-    assert shot.scalars == {}
-    assert shot.best is None
-
-
-def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="no run directory"):
-        take_snapshot(tmp_path / "nowhere")
 
 
 @given(st.integers(1, 40), st.integers(0, 120))

@@ -63,18 +63,6 @@ def test_a_clear_effect_is_named_with_its_interval(tmp_path: Path) -> None:
     assert re.match(r"Worth [789]\.\d points an episode \(.* to .*\): op_host before user\.", worth)
 
 
-def test_without_a_clear_effect_none_is_named(tmp_path: Path) -> None:
-    trials = [trial(k, 30 * k, -20.0 - k % 2) for k in range(4)]
-    assert "no order is better than another" in finding(tmp_path, trials, config=MEANDER)[0]
-
-
-def test_of_a_finished_search_in_which_nothing_complied_the_first_sentence_says_so(
-    tmp_path: Path,
-) -> None:
-    trials = [trial(k, k, -20.0 - k, compliance=0.4) for k in range(3)]
-    assert finding(tmp_path, trials, policy=POLICY)[0].startswith("No workflow complied")
-
-
 def test_a_finished_search_is_finished_while_its_process_writes_the_report(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path / "run", [trial(0, 5, -30.0)], policy=POLICY))
     assert words.status_of(replace(run, is_live=True)) == "finished"

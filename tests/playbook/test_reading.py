@@ -9,12 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import workflow_rl
 from tests.playbook.plans import plans, written
+from workflow_rl import read_playbook
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.playbook.cacao import EXTENSION
 from workflow_rl.playbook.plan import Plan, plan_of
-from workflow_rl.playbook.reading import read_playbook
 from workflow_rl.workflow.orders import ORDERS
 
 TYPES = plan_of(ORDERS[69])
@@ -41,12 +40,6 @@ def step(playbook: Playbook, name: str) -> Playbook:
 @given(plan=plans())
 def test_what_was_written_is_read_back(tmp_path: Path, plan: Plan) -> None:
     assert read(tmp_path, written(plan)) == plan
-
-
-@pytest.mark.parametrize("order", [0, 17, 69, 119])
-def test_orders_of_the_types_are_read_back(tmp_path: Path, order: int) -> None:
-    assert read(tmp_path, written(plan_of(ORDERS[order]))) == plan_of(ORDERS[order])
-    assert workflow_rl.read_playbook(tmp_path / "playbook.json") == plan_of(ORDERS[order])
 
 
 def test_names_descriptions_evidence_and_identifiers_may_be_edited(tmp_path: Path) -> None:
