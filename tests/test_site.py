@@ -1,5 +1,6 @@
 """The documentation site: built strictly, used from disk, loading nothing from elsewhere."""
 
+import json
 import os
 import re
 import subprocess
@@ -65,3 +66,23 @@ def test_the_search_works_from_disk(site: Path, browser: Any) -> None:
     assert "Python" in page.locator(".md-search-result__list").inner_text()
     assert opened.said == []
     assert [url for url in opened.asked if not url.startswith("file:")] == []
+
+
+def test_pages_that_have_more_of_the_words_come_first(site: Path, browser: Any) -> None:
+    words = ("resume", "killed", "worker", "cluster")
+    page = open_file(browser, site / "index.html").page
+    page.locator("input.md-search__input").click()
+    page.keyboard.insert_text(" ".join(words))
+    page.keyboard.press("Shift")  # the page looks when a key is let go
+    page.locator(".md-search-result__item").first.wait_for()
+    links = page.eval_on_selector_all(
+        ".md-search-result__item a:first-of-type", "(all) => all.map((a) => a.pathname)"
+    )
+    texts: dict[str, str] = {}
+    for section in json.loads((site / "search/search_index.json").read_text("utf-8"))["docs"]:
+        name = section["location"].split("#")[0]
+        texts[name] = f"{texts.get(name, '')} {section['title']} {section['text']}".casefold()
+    shown = dict.fromkeys(str(Path(link).relative_to(site)) for link in links)
+    found = [sum(bool(re.search(rf"\b{word}", texts[name])) for word in words) for name in shown]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == len(words) > found[-1]

@@ -81,6 +81,14 @@ def test_every_step_tells_why(replay: Opened) -> None:
         assert all(host in due for host in now["dueHosts"])
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_chart_has_its_legend(replay: Opened, width: int) -> None:
+    screen(replay.page, width, "light")
+    legend = replay.page.locator("#timeline g.legend")
+    assert legend.is_visible()
+    assert "return so far" in legend.text_content()
+
+
 @pytest.mark.slow
 def test_keys_step_jump_play_and_pause(replay: Opened) -> None:
     page = replay.page
