@@ -85,21 +85,6 @@ def test_one_workflow_is_trained_and_its_policy_acts(tmp_path: Path) -> None:
     assert result.objective == by_names.objective != other_seed.objective
 
 
-def test_without_a_workflow_the_policy_follows_the_one_it_is_told() -> None:
-    from workflow_rl import train_workflow
-
-    policy, _ = train_workflow(None, tiny())
-    assert policy.order is None
-    assert 0 <= policy.act(np.zeros(52), WORKFLOW) < 145
-
-
-def test_what_is_no_workflow_is_refused() -> None:
-    from workflow_rl import train_workflow
-
-    for wrong in ("user", "", ("user", "user"), ()):
-        refused("is not a workflow", train_workflow, wrong, tiny())
-
-
 @pytest.mark.parametrize("path", ["a\0b", "x" * 300, "ab/" * 2_000, "\ud800"])
 def test_no_path_that_no_file_can_have_gets_further_than_a_sentence(path: str) -> None:
     from workflow_rl import (

@@ -80,18 +80,13 @@ def test_the_simulator_the_belief_the_environments_and_parity_work(alone: Alone)
     assert alone.used["picture"] == [640, 960, 3]  # without an image library
     assert alone.used["red_agent"] == pytest.approx([1 / 3] * 3)
     assert alone.used["mismatches"] == 0
+    assert alone.used["playbook"] == "user > op_host > op_server > enterprise > defender"
+    assert set(alone.used["totals"]) == {"sleep", "random", "react-restore", "greedy"}
+    assert all(total <= 0 for total in alone.used["totals"].values())
     called = alone.commands[f"parity {TRACES}"]
     assert called.code == 0
     assert called.output.endswith(" 0 mismatches")
-
-
-def test_a_playbook_is_read_back(alone: Alone) -> None:
-    assert alone.used["playbook"] == "user > op_host > op_server > enterprise > defender"
-
-
-def test_agents_without_networks_are_evaluated(alone: Alone) -> None:
-    assert set(alone.used["totals"]) == {"sleep", "random", "react-restore", "greedy"}
-    assert all(total <= 0 for total in alone.used["totals"].values())
+    assert alone.left == []  # by the commands that were refused
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
@@ -108,10 +103,6 @@ def test_a_command_names_the_extra_it_needs(alone: Alone, command: str) -> None:
     subject, extra = asked_for(errors)
     assert subject.startswith("workflow-rl: error: ")
     assert extra == "search"
-
-
-def test_a_refused_command_writes_nothing(alone: Alone) -> None:
-    assert alone.left == []
 
 
 @pytest.mark.parametrize(

@@ -92,17 +92,3 @@ def test_the_citation_names_the_version_and_nobody_by_a_name_of_their_own() -> N
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {workflow_rl.__version__}\n" in citation
     assert "authors:\n  - name: The workflow-rl authors\n" in citation
-
-
-def test_a_name_that_does_not_exist_is_found(tmp_path: Path) -> None:
-    document = tmp_path / "rules.md"
-    document.write_text(
-        "- `sim/blue.py: restore` `sim/blue.py: restore, no_such_rule` `sim/none.py: restore`\n"
-        "  `tests/test_docs.py::test_no_such_test` `tests/test_docs.py::not_a_test`\n"
-    )
-    assert broken_references(document) == [
-        "sim/blue.py: restore, no_such_rule",
-        "sim/none.py: restore",
-        "tests/test_docs.py::test_no_such_test",
-        "tests/test_docs.py::not_a_test",
-    ]

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from workflow_rl.estimates import (
-    Z_95,
     Estimate,
     MeanAndDeviation,
     analyse_variance,
@@ -17,7 +16,6 @@ from workflow_rl.estimates import (
     half_widths,
     permutation_p_value,
     rank_correlation,
-    t_quantile,
 )
 
 
@@ -48,11 +46,6 @@ def test_half_widths_are_those_of_each_column() -> None:
     values = np.array([[1.0, 10.0], [2.0, 10.0], [6.0, 10.0]])
     assert half_widths(values) == pytest.approx([Estimate.of_many(values[:, 0]).half_width, 0.0])
     assert np.isnan(half_widths(values[:1])).tolist() == [True, True]
-
-
-def test_student_has_heavier_tails_and_becomes_normal() -> None:
-    assert t_quantile(2) == pytest.approx(4.303, abs=1e-3)
-    assert t_quantile(10**6) == pytest.approx(Z_95, rel=1e-5)
 
 
 def test_mean_and_deviation_of_nothing_are_unknown() -> None:

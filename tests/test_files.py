@@ -26,7 +26,6 @@ from workflow_rl.files import (
     save_arrays,
     sweep,
     write_atomically,
-    write_json,
     write_named,
 )
 
@@ -196,13 +195,6 @@ def test_text_is_written_whatever_is_in_it(tmp_path: Path) -> None:
 
 
 # --- JSON
-
-
-def test_json_comes_back(tmp_path: Path) -> None:
-    data = {"a": [1, 2.5, None, "ü"], "b": {"c": True}}
-    write_json(tmp_path / "file", data)
-    assert read_json(tmp_path / "file") == data
-    assert (tmp_path / "file").read_text(encoding="utf-8").endswith("}\n")
 
 
 @pytest.mark.parametrize(
