@@ -62,6 +62,7 @@ def test_a_policy_shows_its_compliance_and_writes_into_its_run(
     assert "sum of the 2 means" in out
     assert "CardiffUni" not in out  # two cells are no score
     data = written(here / "exp_1" / "evaluations")
+    assert f"({data['cells'][0]['fixes_observed']:.1f})" in out  # the repairs that it judges
     assert data["workflow"] == TYPES.format(ORDER)
     assert not (here / "evaluations").exists()
 

@@ -30,8 +30,8 @@ def play_slowly(
     order: tuple[str, ...],
     *,
     same_env: bool = False,
-) -> tuple[list[float], list[float], list[float]]:
-    """Returns each episode's return and its compliance, observed and true.
+) -> tuple[list[float], list[float], list[float], list[tuple[int, int]]]:
+    """Returns each episode's return, its compliance, observed and true, and the fixes of both.
 
     Args:
         new_agent: makes the agent of one episode.
@@ -41,7 +41,7 @@ def play_slowly(
         order: by which compliance is judged.
         same_env: whether they are the episodes of one environment, or the first of several.
     """
-    returns, observed, true = [], [], []
+    returns, observed, true, fixes = [], [], [], []
     env: Any = None
     for k in range(episodes):
         agent = new_agent()
@@ -64,7 +64,8 @@ def play_slowly(
         returns.append(round(total, 1))
         observed.append(float(episode_compliance(seen)))
         true.append(float(episode_compliance(held)))
-    return returns, observed, true
+        fixes.append((sum(j.counts for j in seen), sum(j.counts for j in held)))
+    return returns, observed, true, fixes
 
 
 def _by_marks(observation: Any, action: int, order: tuple[str, ...]) -> Judged:

@@ -11,7 +11,7 @@ from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
 from workflow_rl.agents.scripts import GreedyAgent, RandomAgent, SleepAgent
-from workflow_rl.config import GameConfig, red_agent_name
+from workflow_rl.config import VIEWS, GameConfig, red_agent_name
 from workflow_rl.evaluation import playing
 from workflow_rl.evaluation.playing import (
     RED_NAMES,
@@ -57,10 +57,13 @@ def test_a_batch_is_what_single_environments_play(
     new_agent: Callable[[], BlueAgent], what: GameConfig
 ) -> None:
     cell = play_batch(new_agent(), what, SEED, 8, FOLLOWED)
-    returns, observed, true = play_slowly(new_agent, what, SEED, 8, FOLLOWED)
+    returns, observed, true, fixes = play_slowly(new_agent, what, SEED, 8, FOLLOWED)
     assert cell.returns.tolist() == returns
     np.testing.assert_allclose(cell.compliance["observed"], observed)
     np.testing.assert_allclose(cell.compliance["true"], true)
+    assert list(zip(*(cell.fixes[view].tolist() for view in VIEWS), strict=True)) == fixes
+    means = np.mean(fixes, axis=0)
+    assert (cell.result.fixes, cell.result.fixes_true) == pytest.approx(means)
 
 
 @pytest.mark.parametrize("new_agent", [GreedyAgent, RandomAgent, cardiff])
@@ -69,7 +72,7 @@ def test_one_by_one_is_the_plain_loop(new_agent: Callable[[], BlueAgent]) -> Non
     play = Play(new_agent(), what, SEED, 5, FOLLOWED, logged=2)
     assert list(play.episodes_on(Cage2Env)) == [1] * 5
     cell = play.cell()
-    returns, observed, _ = play_slowly(new_agent, what, SEED, 5, FOLLOWED, same_env=True)
+    returns, observed, *_ = play_slowly(new_agent, what, SEED, 5, FOLLOWED, same_env=True)
     assert cell.returns.tolist() == returns
     np.testing.assert_allclose(cell.compliance["observed"], observed)
     assert set(cell.compliance) == {"observed"}

@@ -15,7 +15,8 @@ EMPTY = ActionLog(np.zeros((1, 0), np.int16), np.zeros((1, 0), np.int16), ())
 def cell(steps: int, red: str, *returns: float, compliance: float | None = None) -> Cell:
     rates = {} if compliance is None else {"observed": np.full(len(returns), compliance)}
     game = GameConfig(red_agent=red_agent_name(red), episode_length=steps)
-    return Cell(game, 1, np.array(returns), rates, EMPTY)
+    fixes = {view: np.full(len(returns), 4, np.int32) for view in rates}
+    return Cell(game, 1, np.array(returns), rates, fixes, EMPTY)
 
 
 def evaluation(*cells: Cell, order: Order | None = None) -> Evaluation:
@@ -54,11 +55,12 @@ def test_the_score_is_the_sum_of_nine_means_with_the_interval_of_a_sum() -> None
     [
         *({"red_agent": "<b>"}, {"red_agent": ["bline"]}),
         *({"games": math.inf}, {"games": -1}, {"games": "3"}),
-        *({"reward": {"mean": [], "half_width": 0.0}}, {"compliance": None}),
+        *({"reward": {"mean": [], "half_width": 0.0}}, {"compliance": None}, {"fixes": []}),
     ],
 )
 def test_a_result_is_read_as_it_was_written_or_not_at_all(damage: dict[str, object]) -> None:
     made = cell(30, "bline", -1.0, -2.5, compliance=0.75).result
+    assert made.fixes == 4 == Result.pooled([made, made], [0.5, 0.5], "mixed").fixes
     assert str(Result.from_json(made.as_json())) == str(made)
     with pytest.raises((TypeError, ValueError)):
         Result.from_json(made.as_json() | damage)
@@ -74,6 +76,7 @@ def test_plain_data_holds_every_episode() -> None:
     assert only["returns"] == [-1.0, -2.5]
     assert only["episode_compliance_observed"] == [0.75, 0.75]
     assert (only["compliance_observed"], only["compliance_true"]) == (0.75, None)
+    assert only["fixes_observed"] == 4
 
 
 def test_what_is_shown_of_an_evaluation_is_its_figures_not_its_episodes() -> None:

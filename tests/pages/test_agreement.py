@@ -83,8 +83,10 @@ def test_it_is_worth_the_same_against_each_red_agent(
         mine = score.deterministic
         seen, true = mine.compliance.mean, mine.compliance_true.mean
         rewards = f"{score.red_agent} {mine.reward} {score.sampled.reward}"
-        assert f"{rewards} {seen:.3f} {true:.3f} {score.greedy.reward}" in terminal
-        assert f"{rewards} {percent(seen)} {percent(true)} {score.greedy.reward}" in page
+        of, of_true = f"({mine.fixes:.1f})", f"({mine.fixes_true:.1f})"
+        by_hand = score.greedy.reward
+        assert f"{rewards} {seen:.3f} {of} {true:.3f} {of_true} {by_hand}" in terminal
+        assert f"{rewards} {percent(seen)} {of} {percent(true)} {of_true} {by_hand}" in page
         assert (f"unfit for {score.red_agent}" in terminal) == score.is_unfit
         assert (f"Unfit for {score.red_agent}" in page) == score.is_unfit
 

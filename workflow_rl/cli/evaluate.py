@@ -115,6 +115,7 @@ def run(args: argparse.Namespace) -> int:
 def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     """Prints the cells, the total, and the leaderboard."""
     from workflow_rl.config import VIEWS
+    from workflow_rl.evaluation.result import with_fixes
 
     choice = "sampled" if evaluation.is_sampled else "deterministic"
     views = VIEWS if evaluation.order is not None else ()
@@ -128,14 +129,19 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     )
     for cell in evaluation.cells:
         reward = cell.result.reward
-        rates = [cell.compliance.get(view) for view in views]
+        judged = [
+            with_fixes(f"{cell.compliance[view].mean():.3f}", cell.fixes[view].mean())
+            if view in cell.compliance
+            else "-"
+            for view in views
+        ]
         table.add_row(
             str(cell.steps),
             cell.red_agent,
             f"{cell.mean:.2f}",
             f"{cell.sd:.2f}",
             f"{reward.low:.2f} to {reward.high:.2f}",
-            *("-" if rate is None else f"{rate.mean():.3f}" for rate in rates),
+            *judged,
         )
     console.print(table)
     what = "score, the sum" if evaluation.is_official else "sum"
@@ -144,7 +150,10 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
         f"{evaluation.seconds:.1f} s"
     )
     if evaluation.order is not None:
-        console.print(f"compliance by: {evaluation.order}", soft_wrap=True)
+        console.print(
+            f"compliance by: {evaluation.order}; in brackets: the repairs a game that it judges",
+            soft_wrap=True,
+        )
         if evaluation.order.units.kind != "types":
             console.print(f"units: {evaluation.order.units}", soft_wrap=True)
     if evaluation.is_official:

@@ -11,6 +11,8 @@ from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.cli.console import Bars, make_table, print_sentence, print_whole
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.units import ANY
+from workflow_rl.estimates import number_text
+from workflow_rl.evaluation.result import with_fixes
 from workflow_rl.pages.snapshot import planned_updates
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started
 from workflow_rl.runs.store import BASE, POLISH, RECOMMENDED, TRAINING, RunDirectory
@@ -297,8 +299,9 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
         print_sentence(console, f"handed over: the policy universal, {how}")
     print_sentence(
         console,
-        f"its policy: reward {worth.reward}, compliance {worth.compliance.mean:.3f} (true "
-        f"{worth.compliance_true.mean:.3f}), in {worth.games:,} fresh games of "
+        f"its policy: reward {worth.reward}, compliance {worth.compliance.mean:.3f} of "
+        f"{number_text(worth.fixes, 1)} repairs a game (true {worth.compliance_true.mean:.3f} of "
+        f"{number_text(worth.fixes_true, 1)}), in {worth.games:,} fresh games of "
         f"{config.game.episode_length} steps",
     )
     headings = ("against", "reward, 95 %", "drawing", "compliance", "true", "untrained")
@@ -310,8 +313,8 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
             score.red_agent,
             str(played.reward),
             str(score.sampled.reward),
-            f"{played.compliance.mean:.3f}",
-            f"{played.compliance_true.mean:.3f}",
+            with_fixes(f"{played.compliance.mean:.3f}", played.fixes),
+            with_fixes(f"{played.compliance_true.mean:.3f}", played.fixes_true),
             str(untrained),
         )
         if score.is_unfit:
@@ -321,5 +324,9 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
             )
     console.print(table)
     drawing = "drawing: actions drawn by their probability, as in training; untrained: repairing by"
-    for sentence in (f"{drawing} the order without any training.", *unfit):
+    told = (
+        f"{drawing} the order without any training.",
+        "In brackets: the repairs a game that compliance judges.",
+    )
+    for sentence in (*told, *unfit):
         print_sentence(console, sentence)

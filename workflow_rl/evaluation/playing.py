@@ -89,6 +89,7 @@ class _Judge:
         self._last = steps - 1
         self._tallies = [Tally.zeros(episodes) for _ in VIEWS]
         self._rates = np.zeros((len(VIEWS), episodes))
+        self._fixes = np.zeros((len(VIEWS), episodes), np.int32)  # that count
         self._views = 0  # how many are judged
 
     def judge_state(
@@ -112,7 +113,9 @@ class _Judge:
     def _note(self, step: int, episodes: slice, *judged: Judgement) -> None:
         self._views = len(judged)
         ends = np.full((1, len(judged[0].verdict)), step == self._last)
-        for view, (any_open, verdict) in enumerate(judged):
+        for view, judgement in enumerate(judged):
+            any_open, verdict = judgement
+            self._fixes[view, episodes] += judgement.counted
             compliant, counted, ever_open = self._tallies[view]
             tally = Tally(compliant[episodes], counted[episodes], ever_open[episodes])
             scored = compliance_shares(verdict[None], any_open[None], ends, tally)
@@ -121,6 +124,10 @@ class _Judge:
     def rates(self) -> dict[str, NDArray[np.float64]]:
         """Returns each episode's compliance, in the views that were judged."""
         return dict(zip(VIEWS, self._rates[: self._views], strict=False))
+
+    def fixes(self) -> dict[str, NDArray[np.int32]]:
+        """Returns how many fixes of each episode were judged, in the same views."""
+        return dict(zip(VIEWS, self._fixes[: self._views], strict=False))
 
 
 class Play:
@@ -197,7 +204,8 @@ class Play:
     def cell(self) -> Cell:
         """Returns the cell, all of whose episodes have been played."""
         log = ActionLog(self._blue, self._red, self._red_names)
-        return Cell(self._game, self._seed, self._returns, self._judge.rates(), log)
+        judge = self._judge
+        return Cell(self._game, self._seed, self._returns, judge.rates(), judge.fixes(), log)
 
     def _play_batch(self, batch: Batch, first: int) -> None:
         """Plays the episodes from a number on, one in each environment of the batch."""

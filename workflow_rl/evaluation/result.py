@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from functools import cached_property
 from typing import Any, Final, Self
 
@@ -35,6 +35,9 @@ class Result:
     reward: Estimate  # the environment's own reward, summed over an episode
     compliance: Estimate = UNKNOWN  # by what Blue saw; NaN without a workflow
     compliance_true: Estimate = UNKNOWN  # by where Red really was
+    _: KW_ONLY
+    fixes: float = math.nan  # a game, of which compliance is the share; NaN if not counted
+    fixes_true: float = math.nan  # and of the true one
 
     @classmethod
     def pooled(cls, results: Sequence[Self], weights: Sequence[float], red_agent: str) -> Self:
@@ -60,6 +63,8 @@ class Result:
             mean("reward"),
             mean("compliance"),
             mean("compliance_true"),
+            fixes=sum(w * r.fixes for w, r in attacks),
+            fixes_true=sum(w * r.fixes_true for w, r in attacks),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -77,12 +82,22 @@ class Result:
             one_of("red agent", data["red_agent"], (*RED_AGENTS, MIXED)),
             whole_number("games", data["games"], 0, 2**63),
             *(_estimate(data[name]) for name in ("reward", "compliance", "compliance_true")),
+            fixes=_number(data.get("fixes")),
+            fixes_true=_number(data.get("fixes_true")),
         )
 
 
+def with_fixes(rate: str, fixes: float) -> str:
+    """Writes compliance with the repairs a game that it is the share of: `1.000 (12.3)`."""
+    return rate if math.isnan(fixes) else f"{rate} ({fixes:.1f})"
+
+
 def _estimate(data: Mapping[str, Any]) -> Estimate:
-    numbers = (data["mean"], data["half_width"])
-    return Estimate(*(math.nan if number is None else float(number) for number in numbers))
+    return Estimate(_number(data["mean"]), _number(data["half_width"]))
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,7 @@ class Cell:
     seed: int
     returns: NDArray[np.float64]  # (n,) the environment's own reward, summed
     compliance: dict[str, NDArray[np.float64]]  # view -> (n,); without a workflow there are none
+    fixes: dict[str, NDArray[np.int32]]  # view -> (n,) those that compliance is the share of
     log: ActionLog
 
     def __repr__(self) -> str:
@@ -138,7 +154,11 @@ class Cell:
             Estimate.of_many(self.compliance[view]) if view in self.compliance else UNKNOWN
             for view in VIEWS
         )
-        return Result(self.red_agent, len(self.returns), Estimate.of_many(self.returns), *rates)
+        seen, true = (
+            float(self.fixes[view].mean()) if view in self.fixes else math.nan for view in VIEWS
+        )
+        reward, games = Estimate.of_many(self.returns), len(self.returns)
+        return Result(self.red_agent, games, reward, *rates, fixes=seen, fixes_true=true)
 
 
 @dataclass(frozen=True)
@@ -235,6 +255,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
         "sd": cell.sd,
         "half_width_95": cell.result.reward.half_width,
         **{f"compliance_{v}": None if r is None else float(r.mean()) for v, r in rates.items()},
+        **{f"fixes_{v}": float(n.mean()) for v, n in cell.fixes.items()},
         "returns": cell.returns.tolist(),
         **{f"episode_compliance_{v}": r.tolist() for v, r in rates.items() if r is not None},
     }

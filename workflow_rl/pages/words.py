@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from workflow_rl.evaluation.result import with_fixes as with_fixes
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.pages.findings import Findings
 from workflow_rl.pages.rundata import RunData
@@ -19,6 +20,11 @@ def points(value: float) -> str:
 def percent(value: float) -> str:
     """Writes a share."""
     return "unknown" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def of_repairs(fixes: float) -> str:
+    """Says how many repairs compliance is the share of, if they were counted."""
+    return "" if math.isnan(fixes) else f"of {fixes:.1f} repairs a game"
 
 
 def duration(seconds: float) -> str:
