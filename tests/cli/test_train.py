@@ -65,7 +65,7 @@ def test_everything_about_a_training_is_written(made: tuple[Path, str]) -> None:
     assert (noted["config"]["game"]["red_agent"], noted["config"]["seed"]) == ("sleep", 3)
     summary = json.loads((path / "summary.json").read_text())
     assert (summary["workflow"], summary["rules"], summary["updates"]) == (WORKFLOW, "main", 3)
-    assert list((path / "tensorboard").glob("events.out.tfevents.*"))
+    assert list((path / "tensorboard" / "training").glob("events.out.tfevents.*"))
 
 
 def test_same_seed_same_policy_however_the_workflow_is_written(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_a_finished_run_is_seen_as_one(real_run: Path) -> None:
 
 
 def test_the_scalars_are_those_of_tensorboard(real_run: Path) -> None:
-    board = board_of(real_run / "tensorboard")
+    board = board_of(real_run / "tensorboard" / "polish")
     shown = take_snapshot(real_run).scalars
     assert set(shown) == set(board.Tags()["scalars"])
     for name, value in shown.items():

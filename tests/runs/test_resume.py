@@ -164,7 +164,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.parent.name != "tensorboard" and path.name != ".lock"
+        if path.is_file() and "tensorboard" not in path.parts and path.name != ".lock"
     }
 
 

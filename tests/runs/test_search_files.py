@@ -13,7 +13,6 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig, stored
 from workflow_rl.evaluation.selection import Score, choose, score_policy
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.tables import SCALARS, SPEED
 from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import TYPES
@@ -112,14 +111,14 @@ def test_every_decision_is_logged_with_its_reasons(toy: SearchOutcome) -> None:
     assert scores[0] == float(last["score"])
 
 
-def test_tensorboard_has_every_update_under_cleanrl_names(toy: SearchOutcome) -> None:
-    board = board_of(toy.path / "tensorboard")
+def test_tensorboard_has_every_update_of_every_training(toy: SearchOutcome) -> None:
     rows = csv_rows(toy.path / "training_log.csv")
-    returns = board.Scalars("charts/episodic_return")
-    assert [event.step for event in returns] == [2_000 * (i + 1) for i in range(len(rows))]
-    for event, row in zip(returns, rows, strict=True):
-        assert event.value == pytest.approx(float(row["env_reward"]))
-    assert {*SCALARS, SPEED} == set(board.Tags()["scalars"])
+    for name in TRAININGS:
+        events = board_of(toy.path / "tensorboard" / name).Scalars("charts/episodic_return")
+        mine = [row for row in rows if row["training"] == name]
+        assert [event.step for event in events] == [int(row["transitions"]) for row in mine]
+        rewards = [float(row["env_reward"]) for row in mine]
+        assert [event.value for event in events] == pytest.approx(rewards)
 
 
 def test_every_training_leaves_a_policy_with_its_description_beside_it(

@@ -11,10 +11,8 @@ from tests.runs.test_folder import episodes
 from tests.runs.toy import board_of, csv_rows, episode_rows, tiny
 from workflow_rl.runs.folder import EpisodeLog
 from workflow_rl.runs.store import RunDirectory
-from workflow_rl.runs.tables import SCALARS, RunTables, write_episodes
+from workflow_rl.runs.tables import SCALARS, SPEED, RunTables, write_episodes
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
-
-PER_UPDATE = 6 * 20  # environments times steps of the tiny configuration
 
 
 @pytest.fixture
@@ -28,7 +26,6 @@ def trained(directory: RunDirectory, name: str, updates: int) -> list[dict[str, 
     rows = log_rows(name, 7, updates)
     folder = directory.training(name)
     for row in rows:
-        row["transitions"] = PER_UPDATE * row["update"]
         folder.updates.append(row)
         folder.episodes.append(row["update"], episodes(2, order=7))
     return rows
@@ -39,43 +36,52 @@ def updates_of(directory: RunDirectory) -> list[tuple[str, str]]:
     return [(row["training"], row["update"]) for row in rows]
 
 
-def test_rows_are_added_as_they_come_and_counted(directory: RunDirectory) -> None:
-    with closing(RunTables(directory)) as tables:
-        tables.add(log_rows("base", None, 2))
-        tables.add(log_rows("trial_000", 7, 1))
-        assert tables.transitions == 3 * PER_UPDATE
+def test_rows_are_added_as_they_come(directory: RunDirectory) -> None:
+    tables = RunTables(directory)
+    tables.add(log_rows("base", None, 2))
+    tables.add(log_rows("trial_000", 7, 1))
     assert updates_of(directory) == [("base", "1"), ("base", "2"), ("trial_000", "1")]
-    board = board_of(directory.path / "tensorboard")
-    events = board.Scalars("charts/episodic_return")
-    assert [event.step for event in events] == [PER_UPDATE * n for n in (1, 2, 3)]
-    assert [event.value for event in events] == [-100.0, -50.0, -100.0]
-    assert all(event.value > 0 for event in board.Scalars("charts/SPS"))
-    assert set(SCALARS) <= set(board.Tags()["scalars"])
+
+
+def test_tensorboard_shows_each_training_as_a_run_from_its_own_first_transition(
+    directory: RunDirectory,
+) -> None:
+    tables, rows = RunTables(directory), log_rows("base", None, 2)
+    tables.add(rows[:1])
+    tables.add(log_rows("trial_000", 7, 1))  # meanwhile
+    tables.add(rows[1:])
+    folder = directory.path / "tensorboard"
+    assert {path.name for path in folder.iterdir()} == {"base", "trial_000"}
+    for name, expected in (("base", [-100.0, -50.0]), ("trial_000", [-100.0])):
+        board = board_of(folder / name)
+        events = board.Scalars("charts/episodic_return")
+        assert [event.value for event in events] == expected
+        assert [event.step for event in events] == [1_000 * (k + 1) for k in range(len(events))]
+        assert all(event.value > 0 for event in board.Scalars("charts/SPS"))
+        assert {*SCALARS, SPEED} == set(board.Tags()["scalars"])
 
 
 def test_the_raw_logs_of_the_trainings_make_the_tables_in_their_order(
     directory: RunDirectory,
 ) -> None:
-    with closing(RunTables(directory)) as tables:
-        trained(directory, "trial_000", 2)
-        trained(directory, "base", 3)
-        tables.add(log_rows("lost", 7, 4))  # by an attempt of which nothing is left
-        before = tables.age
-        tables.rebuild(["base", "trial_000", "polish"])
-        assert tables.age < before
-        assert tables.transitions == 5 * PER_UPDATE
-        expected = [("base", "1"), ("base", "2"), ("base", "3")]
-        expected += [("trial_000", "1"), ("trial_000", "2")]
-        assert updates_of(directory) == expected
-        seen = [(row["training"], row["update"]) for row in episode_rows(directory.path)]
-        assert seen == [(name, int(update)) for name, update in expected for _ in range(2)]
-        tables.add(log_rows("polish", 7, 1))  # and they go on
-        assert updates_of(directory) == [*expected, ("polish", "1")]
+    tables = RunTables(directory)
+    trained(directory, "trial_000", 2)
+    trained(directory, "base", 3)
+    tables.add(log_rows("lost", 7, 4))  # by an attempt of which nothing is left
+    before = tables.age
+    tables.rebuild(["base", "trial_000", "polish"])
+    assert tables.age < before
+    expected = [("base", "1"), ("base", "2"), ("base", "3")]
+    expected += [("trial_000", "1"), ("trial_000", "2")]
+    assert updates_of(directory) == expected
+    seen = [(row["training"], row["update"]) for row in episode_rows(directory.path)]
+    assert seen == [(name, int(update)) for name, update in expected for _ in range(2)]
+    tables.add(log_rows("polish", 7, 1))  # and they go on
+    assert updates_of(directory) == [*expected, ("polish", "1")]
 
 
 def test_before_the_first_update_there_are_no_tables(directory: RunDirectory) -> None:
-    with closing(RunTables(directory)) as tables:
-        tables.rebuild(["base"])
+    RunTables(directory).rebuild(["base"])
     assert not (directory.path / "training_log.csv").exists()
     assert not (directory.path / "episodes.parquet").exists()
 

@@ -312,6 +312,12 @@ def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
     rules = one_of("rule set", rules, RULE_SETS)
     named = isinstance(path, str) and path in FOR_ALL
     path = shipped_policy(str(path), rules) if named else file_path("a policy", path)
+    if not path.exists():
+        known = " and ".join(FOR_ALL)
+        raise InvalidInputError(
+            f"there is no file {path}, and no policy of that name comes with the package: {known} "
+            "do"
+        )
     if path.is_dir():
         check_manifest(path, RECOMMENDED_FILE.as_posix())
         path = path / RECOMMENDED_FILE

@@ -90,7 +90,8 @@ class Search:
             self.outcome = self._outcome()
             return
         self.directory.unseal()
-        with one_thread(), closing(RunTables(self.directory)) as self._tables:
+        self._tables = RunTables(self.directory)
+        with one_thread():
             self._rebuild()
             for trial in self.done:  # one may have been killed between its result and its policy
                 kept = self.directory.policy(trial.name)

@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,7 +52,6 @@ class RunTables:
         steps = config.train.rollout_steps(config.game.episode_length)
         self._per_update = config.train.n_envs * steps
         self._played = 0  # transitions since the tables were opened
-        self.transitions = 0  # of the whole run
 
     @property
     def age(self) -> float:
@@ -62,10 +62,9 @@ class RunTables:
         """Adds updates of a training."""
         self._log.append(*rows)
         for row in rows:
-            self.transitions += self._per_update
             self._played += self._per_update
             speed = self._played / (time.perf_counter() - self._opened)
-            self._board.add(row, self.transitions, speed)
+            self._board.add(row, speed)
 
     def rebuild(self, trainings: Iterable[str]) -> None:
         """Makes the tables out of the raw logs of the named trainings, in that order.
@@ -75,22 +74,16 @@ class RunTables:
         """
         rows: list[Row] = []
         parts = {}
-        self.transitions = 0
         for name in trainings:
             folder = self._directory.training(name)
             folder.check_logs()
             rows += folder.updates.rows()
-            self.transitions += folder.transitions
             parts[name] = folder.episodes.read()
         self._rebuilt = time.perf_counter()
         if rows:
             self._log.rewrite(rows)
             orders = episode_orders_of(self._directory.config.train)
             write_episodes(self._directory.path / EPISODES_FILE, parts, orders)
-
-    def close(self) -> None:
-        """Closes TensorBoard's file."""
-        self._board.close()
 
 
 def write_episodes(path: Path, parts: "Mapping[str, pa.Table]", orders: EpisodeOrders) -> None:
@@ -113,37 +106,35 @@ def write_episodes(path: Path, parts: "Mapping[str, pa.Table]", orders: EpisodeO
 
 
 class TensorBoardLog:
-    """The figures of updates for TensorBoard, under CleanRL's names.
+    """The figures of updates for TensorBoard, under CleanRL's names: a folder per training.
 
     By TensorBoard's own writer of records, without its thread, in which a full disk would be a
-    traceback instead of our error.
+    traceback instead of our error. No file stays open: there may be thousands of trainings.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Opens a new event file."""
+        """Makes the folder; that of a training is made with its first update."""
+        folder.mkdir(exist_ok=True)
+        self._folder = folder
+        self._name = (
+            f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+        )
+
+    def add(self, row: Row, sps: float) -> None:
+        """Adds an update's row at the transitions of its training so far."""
+        from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        folder.mkdir(exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        self._records: Any = RecordWriter(open_unlinked(folder / name, flags, buffering=0))
-        try:
-            self._write(file_version="brain.Event:2")
-        except BaseException:
-            self.close()
-            raise
-
-    def add(self, row: Row, transitions: int, sps: float) -> None:
-        """Adds an update's row at the run's total of transitions."""
         values = {name: float(row[column]) for name, column in SCALARS.items()} | {SPEED: sps}
         told = [{"tag": name, "simple_value": value} for name, value in values.items()]
-        self._write(step=transitions, summary={"value": told})
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._records.close()
-
-    def _write(self, **event: Any) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event
-
-        self._records.write(Event(wall_time=time.time(), **event).SerializeToString())
+        events: list[dict[str, Any]] = [
+            {"step": int(row["transitions"]), "summary": {"value": told}}
+        ]
+        path = self._folder / str(row["training"]) / self._name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            events.insert(0, {"file_version": "brain.Event:2"})
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with closing(RecordWriter(open_unlinked(path, flags, buffering=0))) as records:
+            for event in events:
+                records.write(Event(wall_time=time.time(), **event).SerializeToString())

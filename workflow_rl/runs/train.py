@@ -100,7 +100,8 @@ class TrainingRun:
             self.outcome, self.selected = task.stored(), self._stored_selected()
             return
         directory.unseal()
-        with closing(RunTables(directory)) as tables, closing(self._pool.events([task])) as events:
+        tables = RunTables(directory)
+        with closing(self._pool.events([task])) as events:
             tables.rebuild([TRAINING])
             for event in events:
                 if isinstance(event, Rows):

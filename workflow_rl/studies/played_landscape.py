@@ -17,6 +17,7 @@ import numpy as np
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.config import ExperimentConfig, SearchConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch
@@ -89,7 +90,8 @@ class OrderPlayer:
         """
         if not policy.is_conditioned or policy.order is not None:
             raise InvalidInputError(
-                f"{name} does not follow any order it is told, so it cannot compare orders"
+                f"{name} does not follow any order it is told, so it cannot compare orders: the "
+                f"policy {UNIVERSAL} does"
             )
         self.name = name
         self.orders = orders_of(config.train)
