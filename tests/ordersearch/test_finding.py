@@ -220,7 +220,12 @@ ONLY = orders_of(TrainConfig(require=(" > ".join(ORDERS[33]),)))
         (ONLY, [complied(33)], "One order alone is allowed", 1),
         (ONLY, [failed(33)], "No workflow complied", 1),
         (SUBNETS, [complied(0), failed(5)], "Only 1 trial complied", 1),  # the reverse failed
-        (TYPES, list(map(complied, EVERY)), "no order is better than another as far as 120", 120),
+        (
+            TYPES,
+            list(map(complied, EVERY.tolist())),
+            "no order is better than another as far as 120",
+            120,
+        ),
     ],
 )
 def test_where_orders_cannot_be_compared_that_is_all_that_is_said(
