@@ -39,14 +39,6 @@ def test_figures_come_with_their_spread_and_what_is_unknown_is_a_dash() -> None:
     assert reach[-1] == "slow -10 - - 0 of 3"
 
 
-def test_a_threshold_that_some_seeds_reach_says_how_many() -> None:
-    trainings = [
-        measured("mixed", seed, [-50.0, last], rate=100.0) for seed, last in ((0, -5.0), (1, -40.0))
-    ]
-    (_, _, _, reach, _) = rows_of("mixed", told(summarise(PLAN, trainings, {}, [-10.0])))
-    assert reach.endswith(" 1 of 2")
-
-
 def test_the_answer_names_the_best_and_the_quickest() -> None:
     told = " ".join(answer_of(two_presets()))
     assert re.match(r"After [\d,]+ transitions (quick|slow) has the highest reward, -\d", told)

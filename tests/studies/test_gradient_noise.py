@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +6,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from tests.studies.quick import make_quick
 from workflow_rl.config import PPO_FORMS, ComparisonConfig, GameConfig, TrainConfig
 from workflow_rl.runs.pool import Returned
 from workflow_rl.studies.gradient_noise import (
@@ -59,11 +57,6 @@ def test_averaging_over_independent_batches_divides_the_noise_and_keeps_it_per_t
     assert ten.per_transition == pytest.approx(one.per_transition, rel=0.1)
 
 
-def test_equal_gradients_have_no_noise() -> None:
-    found = gradient_noise(np.ones((20, 5), np.float32), 10)
-    assert found.noise == pytest.approx(0, abs=1e-12)
-
-
 def test_a_mean_that_drowns_in_noise_is_not_made_up() -> None:
     opposite = np.array([[1.0, 0.0], [-1.0, 0.0]] * 10, np.float32)
     assert math.isnan(gradient_noise(opposite, 10).noise)
@@ -104,18 +97,6 @@ def test_gradients_are_of_the_first_step_of_one_policy_that_does_not_learn(
     assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
 
 
-def test_larger_batches_are_less_noisy(snapshot: Training) -> None:
-    def noise(n_envs: int, batches: int, minibatch: int | None = None) -> float:
-        ppo = replace(PPO_FORMS["tuned"], minibatch_size=minibatch)
-        return gradient_noise(
-            first_gradients(snapshot, TrainConfig(n_envs=n_envs), ppo, batches, 0), 1
-        ).noise
-
-    assert noise(100, 20) < noise(2, 60)
-    minibatch = noise(50, 30, 20)
-    assert minibatch > noise(50, 30) or math.isnan(minibatch)
-
-
 def test_presets_that_play_alike_are_measured_once(
     snapshot: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,15 +124,3 @@ def test_presets_that_play_alike_are_measured_once(
         assert found["parallel200"].samples == 200 * length
         assert found["original"].samples == 20_000  # of so few steps, several episodes
         assert played == expected
-
-
-def test_the_noise_of_a_preset_is_that_of_its_first_gradients(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    make_quick(monkeypatch)
-    plan = ComparisonConfig(game=GAME, transitions=1_000, presets=("parallel25",), seeds=(2,))
-    *_, last = NoiseTask(plan).run()
-    assert isinstance(last, Returned)
-    noise: GradientNoise = last.value["parallel25"]
-    assert (noise.samples, noise.batches) == (250, 20)
-    assert noise.noise > 0 or math.isnan(noise.noise)

@@ -52,12 +52,6 @@ def test_it_finds_what_trained_orders_tell(universal: Policy) -> None:
     assert min(first.compliance, second.compliance) > 0.9
 
 
-def test_games_are_of_their_order_and_seed(universal: Policy) -> None:
-    playing = player(universal, steps=30)
-    assert playing.play(3, 0, 20) == playing.play(3, 0, 20)
-    assert playing.play(3, 0, 20).value != playing.play(3, 1, 20).value
-
-
 def test_a_policy_that_follows_no_order_or_not_these_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="does not follow any order it is told"):
         player(load_policy("best"))
@@ -65,12 +59,8 @@ def test_a_policy_that_follows_no_order_or_not_these_is_refused() -> None:
         player(new_policy(conditioned=True), train=TrainConfig(units="hosts"))
 
 
-@pytest.mark.parametrize(
-    "orders",
-    [TYPES, Orders.of(units_of("types"), FEW), HOSTS],
-    ids=["types", "required", "hosts"],
-)
-@pytest.mark.parametrize("number", [1, 50, 60])
+@pytest.mark.parametrize("orders", [Orders.of(units_of("types"), FEW), HOSTS])
+@pytest.mark.parametrize("number", [1, 60])
 def test_a_sample_is_of_so_many_different_orders_that_are_allowed(
     orders: Orders, number: int
 ) -> None:
@@ -100,7 +90,7 @@ def test_a_search_by_playing_is_asked_on_its_way(universal: Policy) -> None:
     )
     assert len(found) == 2
     assert found == again
-    judged = found[0]  # by games of its own
+    judged = found[0]  # on held-out games
     assert judged.value != playing.play(judged.order, 3, judged.result.games).value
 
 

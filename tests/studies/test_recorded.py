@@ -14,7 +14,6 @@ from workflow_rl.studies.regret import regrets
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 POSITIONS = TYPES.positions(range(NUM_ORDERS))
-SLOW = pytest.mark.slow
 
 
 def test_against_bline_nearly_everything_is_the_order_and_equals_are_equal() -> None:
@@ -49,17 +48,13 @@ def test_against_meander_the_order_matters_less_and_most_by_defenders_false_alar
     assert second.worth.mean < 0.5
 
 
-@pytest.mark.parametrize(
-    ("red_agent", "replays"),
-    [("bline", 3), pytest.param("bline", 6, marks=SLOW), pytest.param("meander", 6, marks=SLOW)],
-)
-def test_gp_ucb_spends_its_trials_on_better_orders_than_random(
-    red_agent: str, replays: int
-) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("red_agent", ["bline", "meander"])
+def test_gp_ucb_spends_its_trials_on_better_orders_than_random(red_agent: str) -> None:
     gp, random = regrets(
         recorded(red_agent),
         SearchConfig(),
-        replays=replays,
+        replays=6,
         strategies=["gp-ucb", "random"],
         checkpoints=(16,),
     )
