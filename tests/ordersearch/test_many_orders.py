@@ -9,7 +9,7 @@ from tests.refused import refused
 from workflow_rl.config import STRATEGIES, TrainConfig
 from workflow_rl.ordersearch.candidates import promising, spread_out
 from workflow_rl.ordersearch.finding import recommend
-from workflow_rl.ordersearch.strategies import TriedOrder, by_merit
+from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.workflow.orders import TYPES, Orders, orders_of
 
 RULES = ("Op_Server0 > User1 > User3", "Enterprise2 > Defender")
@@ -83,11 +83,3 @@ def test_the_search_finds_better_orders_of_hosts_than_a_draw() -> None:
     drawn = HOSTS.draw(np.random.default_rng(9), 500)
     values = HOSTS.precedence(drawn) @ WORTH
     assert min(ours) > np.quantile(values, 0.97)
-
-
-def test_local_search_goes_from_the_best_so_far_to_a_neighbour() -> None:
-    seen = trials_by("local", HOSTS, 8)
-    assert [o.order for o in seen[:4]] == spread_out(HOSTS, 4, 0)
-    for number in range(4, 8):
-        best = by_merit(seen[:number])[0]
-        assert seen[number].order in HOSTS.neighbours(best)

@@ -32,22 +32,11 @@ def test_a_lucky_trial_among_bad_neighbours_does_not_win() -> None:
     assert given.order in {o for o, _ in good}
 
 
-def test_trials_of_the_same_order_are_taken_together() -> None:
-    seen = [complied(5, v) for v in (-10.0, -12.5)]
+def test_trials_of_an_order_are_taken_together_but_for_those_that_failed() -> None:
+    seen = [complied(5, -10.0), complied(5, -12.5), failed(5, 0.4, -1.0), failed(7, 0.4, -1.0)]
     given = recommend(TYPES, [*seen, complied(100, -30.0)])
     assert (given.order, given.observed, len(given.tried)) == (5, -11.25, 2)
     assert given.reason == "highest believed value of those that complied"
-
-
-def test_a_failed_trial_does_not_count_however_good_its_value() -> None:
-    seen = [
-        complied(5, -30.0),
-        complied(6, -31.0),
-        failed(7, 0.4, -1.0),
-        failed(5, 0.4, -1.0),
-    ]
-    given = recommend(TYPES, seen)
-    assert (given.order, given.observed, len(given.tried)) == (5, -30.0, 1)
 
 
 def test_the_only_compliant_order_is_taken_at_its_word() -> None:
@@ -58,12 +47,8 @@ def test_the_only_compliant_order_is_taken_at_its_word() -> None:
 
 
 def test_if_none_complied_it_is_the_one_that_came_closest() -> None:
-    seen = [
-        failed(9, 0.4, -1.0),
-        failed(8, 0.9, -50.0),
-        failed(7, 0.9, -40.0),
-        failed(6, 0.9, -40.0),
-    ]
+    came = ((9, 0.4, -1.0), (8, 0.9, -50.0), (7, 0.9, -40.0), (6, 0.9, -40.0))
+    seen = [failed(*one) for one in came]
     given = recommend(TYPES, seen)
     closest = "no order complied; this one came closest"
     assert given == Recommendation((seen[3],), -40.0, math.nan, closest)
