@@ -176,7 +176,7 @@ ENVS = "n_envs must be a whole number from 1 to 10000000, not"
         (
             TrainConfig,
             {"hidden": (8, 0)},
-            "units of a hidden layer must be a whole number from 1 to 65536, not 0",
+            "the size of a hidden layer must be a whole number from 1 to 65536, not 0",
         ),
         (
             TrainConfig,

@@ -22,7 +22,7 @@ class ComparisonConfig:
 
     game: GameConfig = GameConfig()
     order: int = setting(
-        "the order to follow, of all 120 by its number",
+        "index of the order to follow among all 120",
         flag="--workflow",
         default=57,  # op_server > enterprise > op_host > user > defender
         basic=True,
@@ -32,7 +32,7 @@ class ComparisonConfig:
     )
     ppo: PPOFormName = cast(PPOFormName, PPO_FORM)
     transitions: int = setting(
-        "transitions of each training, all environments together",
+        "transitions of each training, over all environments",
         default=1_000_000,  # the whole budget of parallel200: 50 episodes of 200 environments
         basic=True,
         within=(1, 10**12),
@@ -42,7 +42,7 @@ class ComparisonConfig:
         "rollout strategies to compare", default=UPDATE_STRATEGIES, basic=True, called="preset"
     )
     seeds: tuple[int, ...] = setting(
-        "a training of each preset for each: on the command line --seeds of them from --seed",
+        "seeds of the trainings of each preset; on the command line --seeds of them from --seed",
         flag=None,
         default=(0, 1, 2),
         within=(0, MAX_SEED),

@@ -32,18 +32,18 @@ class BackendConfig:
         metavar="DIR",
     )
     vector: VectorName = setting(
-        "with cyborg: how environments are carried",
+        "with cyborg: how environments are run",
         default="shared",
         meanings={
             "shared": "a few workers over shared memory",
-            "pipes": "a process each",
-            "serial": "no other process",
+            "pipes": "one process each",
+            "serial": "in this process",
         },
     )
     vector_mode: VectorModeName = setting(
         "with cyborg: how environments step",
         default="sync",
-        meanings={"sync": "all together", "async": "whoever is ready goes on"},
+        meanings={"sync": "all together", "async": "each as soon as it is ready"},
     )
     env_workers: int | None = setting(
         "with cyborg: worker processes", default=None, within=(1, MAX_ENVS), unset="one per core"
@@ -52,11 +52,13 @@ class BackendConfig:
         "with cyborg: seconds a step may take",
         default=None,
         above=0,
-        unset="for ever",
+        unset="no limit",
         metavar="SECONDS",
     )
     max_restarts: int = setting(
-        "with cyborg: workers that are replaced when they die", default=10, within=(0, 10**6)
+        "with cyborg: maximum number of crashed workers that are replaced",
+        default=10,
+        within=(0, 10**6),
     )
 
     def __post_init__(self) -> None:
@@ -70,16 +72,16 @@ class Execution:
     """How trainings are run; a resumed run may change all of it."""
 
     executor: ExecutorName | None = setting(
-        "where trainings run", default=None, unset="serial, or processes if several at a time"
+        "where trainings run", default=None, unset="serial, or processes with several at a time"
     )
     ray_address: str | None = setting(
         "with ray: a cluster to join, or auto",
         default=None,
-        unset="none, Ray is started here",
+        unset="a local Ray is started",
         metavar="HOST:PORT",
     )
     time_limit: float | None = setting(
-        "seconds after which a workflow is begun anew, the second time given up",
+        "seconds per workflow; after that it is retried once, then given up",
         default=None,
         above=0,
         unset="no limit",

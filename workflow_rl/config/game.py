@@ -64,11 +64,11 @@ class GameConfig:
     """Which game is played: the same for every environment of a batch."""
 
     red_agent: RedAgentName = setting(
-        "who attacks",
+        "red agent, the attacker",
         default="bline",
         read=red_agent_name,
         basic=True,
-        meanings={MIXED: "drawn for each episode"},
+        meanings={MIXED: "sampled for each episode"},
     )
     episode_length: int = setting(
         "steps per episode", "--max-steps", default=100, within=(1, MAX_EPISODE_LENGTH)
@@ -81,14 +81,14 @@ class GameConfig:
         meanings={"main": "the official repository today", "competition": "the 2022 leaderboard"},
     )
     observation: ObservationName = setting(
-        "what Blue sees",
+        "Blue's observation",
         default="challenge",
         meanings={
             "challenge": "52 bits",
-            "cardiff": "those and 10 scan-state values",
-            "memory": "those and what it remembers, in bits",
-            "belief": "memory and how probable it is that Red holds each host",
-            "truth": "memory and where Red is, for measuring only",
+            "cardiff": "challenge and 10 scan-state values",
+            "memory": "challenge and bits of what Blue remembers",
+            "belief": "memory and the probability that Red holds each host",
+            "truth": "memory and Red's true access: privileged, for measurements",
         },
     )
     green_agent: GreenAgentName = setting(
@@ -97,11 +97,11 @@ class GameConfig:
         meanings={"sleep": "nothing, as in the challenge", "active": "scans hosts at random"},
     )
     red_probabilities: Mapping[str, float] | None = setting(
-        "with mixed: the weight of each red agent",
+        "with mixed: the probability of each red agent",
         flag=None,
         default=None,
         read=_named_weights,
-        unset="equal weights",
+        unset="equal",
     )
 
     def __post_init__(self) -> None:

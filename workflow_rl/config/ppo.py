@@ -1,4 +1,4 @@
-"""How a policy learns: the forms of PPO."""
+"""PPO: its hyperparameters, and the named forms of them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -14,17 +14,17 @@ EngineName = Literal["autograd", "fused"]
 
 @settings
 class PPOConfig:
-    """How the policy is improved; the defaults are the documented form."""
+    """Hyperparameters of PPO; the defaults are the documented form."""
 
-    epochs: int = setting("passes over the batch at each update", default=4, within=(1, 10_000))
+    epochs: int = setting("epochs over the batch at each update", default=4, within=(1, 10_000))
     minibatch_size: int | None = setting(
-        "samples of a gradient step",
+        "samples per minibatch",
         default=None,
         within=(1, 10**9),
-        unset="the batch in as many parts as minibatches says",
+        unset="the batch divided by minibatches",
     )
     minibatches: int = setting(
-        "gradient steps of an epoch, where minibatch_size does not say otherwise",
+        "minibatches per epoch, unless minibatch_size is set",
         default=1,
         within=(1, 10**9),
     )
@@ -33,39 +33,39 @@ class PPOConfig:
         "Adam's betas", flag=None, default=(0.9, 0.99), within=(0, 1)
     )
     adam_epsilon: float = setting("Adam's epsilon", flag=None, default=1e-8, above=0)
-    gamma: float = setting("discount per step", default=0.99, within=(0, 1))
-    clip: float = setting(
-        "how far the probability ratio may move from 1", flag=None, default=0.2, above=0
-    )
+    gamma: float = setting("discount factor per step", default=0.99, within=(0, 1))
+    clip: float = setting("clip range of the probability ratio", flag=None, default=0.2, above=0)
     value_weight: float = setting(
-        "weight of the critic's loss", flag=None, default=0.5, within=(0, None)
+        "weight of the value loss", flag=None, default=0.5, within=(0, None)
     )
     entropy_weight: float = setting("weight of the entropy bonus", default=0.01, within=(0, None))
     gae_lambda: float | None = setting(
-        "generalised advantages with this lambda",
+        "lambda of generalised advantage estimation (GAE)",
         default=None,
         within=(0, 1),
-        unset="none: normalised Monte-Carlo returns minus the critic's value",
+        unset="no GAE: normalised Monte-Carlo returns minus the critic's value",
     )
     value_scale: float = setting(
-        "with generalised advantages: reward units of one unit of the critic's output",
+        "with GAE: reward per unit of the critic's output",
         flag=None,
         default=1.0,
         above=0,
     )
     max_gradient_norm: float | None = setting(
-        "longer gradients are cut to this", flag=None, default=None, above=0, unset="no limit"
+        "maximum gradient norm (clipping)", flag=None, default=None, above=0, unset="no limit"
     )
     anneal: bool = setting(
-        "whether the learning rate falls linearly to 0 over the training", flag=None, default=False
+        "whether the learning rate decays linearly to 0", flag=None, default=False
     )
     anneal_entropy: bool = setting(
-        "whether the entropy bonus falls linearly to 0 over the training", flag=None, default=False
+        "whether the entropy bonus decays linearly to 0", flag=None, default=False
     )
-    orthogonal: bool = setting("whether the networks start orthogonal", flag=None, default=False)
+    orthogonal: bool = setting(
+        "whether weights are initialised orthogonally", flag=None, default=False
+    )
     activation: ActivationName = setting("activation of the hidden layers", default="relu")
     engine: EngineName = setting(
-        "what computes the loss's gradient",
+        "what computes the gradient of the loss",
         default="autograd",
         meanings={
             "autograd": "torch",
@@ -73,10 +73,12 @@ class PPOConfig:
         },
     )
     mask_actions: bool = setting(
-        "whether decoys that would be refused are never chosen", flag=None, default=False
+        "whether invalid actions (decoys that would be refused) are masked",
+        flag=None,
+        default=False,
     )
     alignment_baseline: bool = setting(
-        "whether advantages leave out what the alignment reward brings anyway",
+        "whether the expected alignment reward is subtracted from the advantages",
         flag=None,
         default=False,
     )
@@ -90,7 +92,7 @@ class PPOConfig:
             )
 
     def step_samples(self, samples: int) -> int:
-        """Returns how many of a batch's samples a gradient step has, the last one perhaps fewer."""
+        """Returns the samples per minibatch; the last minibatch may have fewer."""
         return min(self.minibatch_size or -(-samples // self.minibatches), samples)
 
 
@@ -124,8 +126,8 @@ PPO_FORM: Final = Setting(
     DEFAULT_PPO,
     called="form of PPO",
     meanings={
-        "tuned": "documented, with gamma 0.95 and a baseline for alignment",
-        "modern": "generalised advantages, minibatches, masked actions, tanh",
+        "tuned": "documented, with gamma 0.95 and a baseline for the alignment reward",
+        "modern": "GAE, minibatches, action masks, tanh",
     },
     name="ppo",
     hint=PPOFormName,

@@ -1,4 +1,4 @@
-"""The documented rollout strategies, and how what is asked for becomes settings."""
+"""The documented rollout strategies, and how requested settings override them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -110,7 +110,7 @@ FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
         form="modern",
     )
 )
-# The documented ones, which `compare-updates` sets side by side.
+# The documented ones, which `compare-updates` compares.
 UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if PRESETS[name].game is not AGAINST_ALL)
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
 PRESET: Final = Setting(
@@ -118,7 +118,7 @@ PRESET: Final = Setting(
 )
 MAX_SEED: Final = 2**63 - 1
 SEED: Final = Setting(
-    "same seed, same result",
+    "random seed",
     ("--seed",),
     0,
     basic=True,
@@ -130,7 +130,7 @@ SEED: Final = Setting(
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for; the rest is left to the preset, or to whoever is asked less."""
+    """Settings requested by one source (flags, a file); the rest comes from the preset."""
 
     preset: str | None = None
     form: str | None = None
@@ -139,7 +139,7 @@ class Asked:
     sections: Mapping[str, Changes] = field(default_factory=dict)
 
     def over(self, other: "Asked") -> "Asked":
-        """Returns both together: where both ask for something, ours wins."""
+        """Returns both merged; these settings take precedence over the other's."""
         return Asked(
             self.preset if self.preset is not None else other.preset,
             self.form if self.form is not None else other.form,
@@ -153,10 +153,10 @@ class Asked:
     def settings(self) -> dict[str, dict[str, Any]]:
         """Returns the settings of each section by their names; those left out stay as they are.
 
-        A section wins over the preset, and the preset over the form of PPO. A form that is asked
-        for wins over the preset's own. The warm start `universal` asks for the network of that
-        policy, and for short trainings. With a preset, a training that is to be shorter needs no
-        more updates than it has episodes.
+        A section takes precedence over the preset, and the preset over the form of PPO; a
+        requested form takes precedence over the preset's own. The warm start `universal` brings
+        the network of that policy, and short trainings. With a preset, `min_updates` is at most
+        a requested `max_episodes`.
 
         Raises:
             InvalidInputError: there is no such preset or form, or a section is no table.

@@ -16,36 +16,39 @@ class SearchConfig:
 
     n_workflows: int = setting("workflows to try", default=20, basic=True, within=(1, 100_000))
     strategy: StrategyName = setting(
-        "how to pick the next workflow",
+        "search strategy",
         default="gp-ucb",
         meanings={
-            "gp-ucb": "by a Gaussian process",
-            "exhaustive": "each in turn",
+            "gp-ucb": "Gaussian process with an upper confidence bound",
+            "exhaustive": "every order in turn",
             "local": "neighbours of the best so far",
-            "halving": "many once, the better half again, and so on",
+            "halving": "successive halving",
         },
     )
     gp_beta: float = setting(
-        "weight of the uncertainty in the upper confidence bound", default=2.0, within=(0, None)
+        "exploration weight of the upper confidence bound", default=2.0, within=(0, None)
     )
     initial_design: int = setting(
-        "first picks, spread out over all orders", default=5, within=(1, 120)
+        "orders of the initial design, spread over all orders", default=5, within=(1, 120)
     )
     warm_start: WarmStartName = setting(
-        "what each training starts from",
+        "initial policy of each training (warm start)",
         default="common",
         meanings={
-            "common": "one base policy",
+            "common": "a base policy trained on all orders",
             "universal": "the policy of that name, which follows any order",
+            "previous": "that of the last trial",
+            "nearest": "that of the most similar order",
+            "none": "from scratch",
         },
     )
     base_updates: int = setting(
-        "with common: updates of the base policy, trained on all orders at once",
+        "with common: updates of the base policy",
         default=800,
         within=(1, 10**7),
     )
     polish: PolishName | None = setting(
-        "which policy is trained further for the recommended workflow, and handed over",
+        "policy that is fine-tuned for the recommended workflow and handed over",
         default=None,
         unset="universal; documented with the compliance view true",
         meanings={
@@ -54,13 +57,13 @@ class SearchConfig:
         },
     )
     polish_updates: int | None = setting(
-        "its further updates; 0: the best policy of the workflow's trials is handed over",
+        "fine-tuning updates; 0: the best policy of the workflow's trials is handed over",
         default=None,
         within=(0, 10**7),
         unset="20 of universal, 200 of documented",
     )
     score_games: int = setting(
-        "fresh games against each red agent by which the policy that is handed over is scored",
+        "held-out games against each red agent for the score of the policy that is handed over",
         default=2_000,
         within=(2, 10**6),
     )
@@ -68,12 +71,12 @@ class SearchConfig:
         "workflows trained in parallel", default=1, basic=True, within=(1, 100_000)
     )
     ordered_results: bool = setting(
-        "wait for results in the order of picks, so that several at a time pick the same each time",
+        "use results in the order of picks, so that a parallel search is reproducible",
         default=False,
-        unset="take each when it arrives",
+        unset="as they arrive",
     )
     total_episodes: int | None = setting(
-        "end the search after so many episodes of all trainings and environments together",
+        "maximum episodes of the search, over all trainings and environments",
         default=None,
         within=(1, 10**12),
         unset="no limit",

@@ -24,25 +24,23 @@ _MIN_UPDATES: Final = 5
 class TrainConfig:
     """How one workflow is trained; the defaults are the preset `parallel200`."""
 
-    n_envs: int = setting(
-        "environments played in parallel", default=200, basic=True, within=(1, MAX_ENVS)
-    )
+    n_envs: int = setting("parallel environments", default=200, basic=True, within=(1, MAX_ENVS))
     update_steps: int | None = setting(
-        "transitions per update, all environments together; at least n_envs",
+        "transitions per update over all environments; at least n_envs",
         default=None,
         within=(1, _MOST),
-        unset="whole episodes of each",
+        unset="update_episodes of each environment",
     )
     update_episodes: int = setting(
-        "episodes per environment of an update, where update_steps does not say otherwise",
+        "episodes per environment and update, unless update_steps is set",
         default=1,
         within=(1, _MOST),
     )
     max_episodes: int = setting(
-        "episodes per environment at most", default=50, basic=True, within=(1, _MOST)
+        "maximum episodes per environment", default=50, basic=True, within=(1, _MOST)
     )
     min_updates: int = setting(
-        "updates before compliance may end a training, at most max_episodes",
+        "minimum updates before compliance may end a training, at most max_episodes",
         "--min-episodes",
         default=_MIN_UPDATES,
         basic=True,
@@ -50,22 +48,22 @@ class TrainConfig:
         former=("min_episodes",),
     )
     compliance_threshold: float = setting(
-        "mean compliance of an update's episodes that ends a training, 0 to 1",
+        "mean compliance of an update's episodes at which a training ends, 0 to 1",
         default=0.95,
         within=(0, 1),
     )
     compliance_view: ViewName = setting(
-        "by which view compliance is trained and judged",
+        "information by which compliance is rewarded and measured",
         default="observed",
-        meanings={"observed": "what Blue saw", "true": "the truth"},
+        meanings={"observed": "Blue's observations", "true": "the true state (privileged)"},
     )
     alignment: AlignmentName = setting(
         "weight of compliance in the reward",
         default="adaptive",
-        meanings={"adaptive": "just keeps the threshold"},
+        meanings={"adaptive": "adjusted to keep the threshold", "fixed": "alignment_lambda"},
     )
     alignment_lambda: float = setting(
-        "that weight, in reward per episode; with adaptive its start",
+        "weight of compliance, in reward per episode; with adaptive the initial weight",
         default=30.0,
         within=(0, None),
     )
@@ -79,67 +77,68 @@ class TrainConfig:
         },
     )
     replay_rollouts: int = setting(
-        "earlier rollouts kept in each update's batch", default=0, within=(0, 1_000)
+        "earlier rollouts reused in each update's batch", default=0, within=(0, 1_000)
     )
     units: str | Groups = setting(
-        "what a workflow orders: types (the five kinds), hosts, subnets, any (to train on: drawn "
-        "for each episode), or a TOML file of groups of hosts",
+        "what a workflow orders: types (the five kinds), hosts, subnets, any (sampled for each "
+        "episode of a training), or a TOML file of groups of hosts",
         default="types",
         read=read_groups,
         basic=True,
         metavar="KIND|FILE",
     )
     require: tuple[str, ...] = setting(
-        'units that must come before others, such as "op_server > user"; may be given several '
-        "times",
+        'required precedence of units, such as "op_server > user"; may be repeated',
         default=(),
         metavar="UNIT>UNIT",
         unset="nothing",
         repeated=True,
     )
     removal_bonus: float = setting(
-        "reward at the beginning for a Remove that ends a session of Red's; it falls to 0 over "
-        "the first half of the training",
+        "initial reward for a Remove that ends a Red session; decays to 0 over the first half of "
+        "the training",
         default=0.0,
         within=(0, None),
     )
-    conditioned: bool = setting("whether the policy is shown the order", flag=None, default=True)
+    conditioned: bool = setting(
+        "whether the policy is conditioned on the order", flag=None, default=True
+    )
     order_encoding: OrderEncodingName | None = setting(
-        "how the policy is shown the order",
+        "how the order is encoded in the policy's input",
         default=None,
         unset="onehot with the units types, else ranks+due",
         meanings={
-            "onehot": "which unit stands where",
-            "ranks": "each host's place",
+            "onehot": "position of each unit",
+            "ranks": "rank of each host",
             "precedence": "which of two hosts comes first",
             "due": "which marked hosts are next, at every step",
         },
     )
     follow: FollowName = setting(
-        "what makes a policy comply",
+        "how a policy is made to comply",
         default="learned",
         meanings={
-            "learned": "the reward alone",
-            "shielded": "fixes that would violate the order by Blue's table are masked",
+            "learned": "by the reward alone",
+            "shielded": "fixes that violate the order, by Blue's observations, are masked",
         },
     )
     hidden: tuple[int, ...] = setting(
-        "units of the hidden layers, e.g. 64,64",
+        "sizes of the hidden layers, e.g. 64,64",
         default=(64, 64),
         within=(1, 65_536),
-        called="units of a hidden layer",
+        called="the size of a hidden layer",
     )
     action_space: ActionSpaceName = setting(
-        "what the policy chooses from",
+        "actions that the policy chooses from",
         default="all",
         meanings={
-            "all": "the 145 actions",
-            "useful": "the 62 of them that can matter",
+            "all": "all 145",
+            "useful": "the 62 that can have an effect",
             "cardiff": "the 36 outputs of the challenge's winner",
         },
     )
     snapshot_every: int = setting(
-        "updates after which the policy is kept each time; 0: only the best and the last",
+        "updates between saved snapshots of the policy; 0: only the best and the last",
         default=0,
         within=(0, _MOST),
     )
@@ -151,8 +150,8 @@ class TrainConfig:
             whole_number("update_steps", self.update_steps, self.n_envs, _MOST)
         if self.units == ANY and self.order_encoding == "onehot":
             raise InvalidInputError(
-                "the order encoding onehot is of one choice of units: with the units any "
-                "choose another"
+                "the order encoding onehot needs fixed units: with the units any choose another "
+                "encoding"
             )
         if self.follow == "shielded" and self.action_space == "cardiff":
             raise InvalidInputError(
@@ -166,7 +165,7 @@ class TrainConfig:
 
     @property
     def shown_order(self) -> OrderEncodingName:
-        """How the policy is shown the order."""
+        """How the order is encoded in the policy's input."""
         return self.order_encoding or ("onehot" if self.units == "types" else "ranks+due")
 
     def rollout_steps(self, episode_length: int) -> int:
@@ -187,7 +186,7 @@ class TrainConfig:
         return self.max_episodes * episode_length // self.rollout_steps(episode_length)
 
     def why_no_update(self, episode_length: int) -> str | None:
-        """Says why max_episodes allow no update, or no whole episode; None if they do."""
+        """Returns why max_episodes allow no update, or no whole episode; None if they do."""
         steps = self.rollout_steps(episode_length)
         budget = self.max_episodes * episode_length
         updates = budget // steps
