@@ -58,9 +58,7 @@ def test_a_policy_trained_with_a_mask_plays_with_it(sampled: bool) -> None:
 @pytest.mark.parametrize(
     ("observation", "space"), [("challenge", "all"), ("memory", "useful"), ("cardiff", "cardiff")]
 )
-def test_an_episode_does_not_depend_on_the_others(
-    observation: Any, space: Any, sampled: bool
-) -> None:
+def test_an_episode_depends_on_no_other(observation: Any, space: Any, sampled: bool) -> None:
     policy = new_policy(observation, space, mask_actions=True)
     agent = PolicyAgent(policy, "it", sampled=sampled)
     _, many = play(agent, n=20, steps=30)

@@ -57,9 +57,7 @@ def test_react_restore_plays_the_recorded_cycle() -> None:
 
 
 @pytest.mark.parametrize(("steps", "restores"), [(30, 27), (50, 46), (100, 92)])
-def test_against_a_sleeping_red_it_costs_the_published_number_of_restores(
-    steps: int, restores: int
-) -> None:
+def test_react_restore_restores_as_often_as_published(steps: int, restores: int) -> None:
     _, played = play(ReactRestoreAgent(), steps=steps, red_agent="sleep")
     assert sum(name.startswith("Restore") for name in named(played)) == restores
 

@@ -55,9 +55,7 @@ def test_a_drawn_attacker_is_named_as_such() -> None:
     assert list(challenge_lines(drawn))[3].startswith(told)
 
 
-def test_both_files_are_written_with_where_they_come_from(
-    found: Evaluation, tmp_path: Path
-) -> None:
+def test_both_files_say_where_they_come_from(found: Evaluation, tmp_path: Path) -> None:
     json_path, text_path = write_evaluation(found, tmp_path / "new" / "place", author="A")
     written = [path.name for path in (tmp_path / "new" / "place").iterdir()]
     assert sorted(written) == ["evaluation.json", "evaluation.txt"]
@@ -74,9 +72,7 @@ def test_a_name_that_is_no_text_costs_no_evaluation(found: Evaluation, tmp_path:
     assert json.loads(paths[0].read_text())["agent"] == "greedy"
 
 
-def test_an_evaluation_is_written_to_a_new_directory_or_not_at_all(
-    found: Evaluation, tmp_path: Path
-) -> None:
+def test_an_evaluation_goes_to_a_directory_of_its_own(found: Evaluation, tmp_path: Path) -> None:
     assert checked_directory(tmp_path / "a" / "b") == tmp_path / "a" / "b"
     assert not (tmp_path / "a").exists()
     write_evaluation(found, tmp_path)

@@ -53,9 +53,7 @@ def game(red_agent: str = "meander", steps: int = 40, **changes: Any) -> GameCon
     ],
     ids=["competition", "meander", "green", "mixed"],
 )
-def test_a_batch_is_what_single_environments_play(
-    new_agent: Callable[[], BlueAgent], what: GameConfig
-) -> None:
+def test_a_batch_is_what_single_environments_play(new_agent: Any, what: Any) -> None:
     cell = play_batch(new_agent(), what, SEED, 8, FOLLOWED)
     returns, observed, true, fixes = play_slowly(new_agent, what, SEED, 8, FOLLOWED)
     assert cell.returns.tolist() == returns
@@ -81,9 +79,7 @@ def test_one_by_one_is_the_plain_loop(new_agent: Callable[[], BlueAgent]) -> Non
 
 
 @pytest.mark.parametrize("new_agent", [GreedyAgent, conditioned, cardiff])
-def test_in_parts_the_same_is_played_as_at_once(
-    new_agent: Callable[[], BlueAgent], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_parts_the_same_is_played(new_agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = play_batch(new_agent(), game("mixed"), SEED, 20, FOLLOWED, logged=9)
     monkeypatch.setattr(playing, "EPISODES_AT_ONCE", 8)
     play = Play(new_agent(), game("mixed"), SEED, 20, FOLLOWED, logged=9)
@@ -96,9 +92,7 @@ def test_in_parts_the_same_is_played_as_at_once(
     np.testing.assert_array_equal(parts.log.red, whole.log.red)
 
 
-def test_in_parts_what_an_agent_draws_does_not_repeat_or_depend_on_how_many_are_played(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_in_parts_no_sample_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playing, "EPISODES_AT_ONCE", 8)
     few, many = (play_batch(RandomAgent(), game(), SEED, n, logged=n) for n in (12, 20))
     np.testing.assert_array_equal(few.log.blue, many.log.blue[:, :12])

@@ -19,6 +19,7 @@ from workflow_rl.workflow.orders import ORDERS, TYPES
 REFERENCE: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "parity" / "reference_returns.json").read_text(encoding="utf-8")
 )
+FEW: dict[str, Any] = {"episodes": 3, "steps": [20], "red_agents": ["bline"]}
 OURS = {row.method: row for row in LEADERBOARD[-3:]}
 
 
@@ -90,7 +91,7 @@ def test_agents_are_judged_by_their_own_order_or_the_given_one() -> None:
     assert (found.cells[0].compliance["observed"] == 1).all()  # greedy
     for workflow in (ORDERS[7], TYPES.format(7)):
         assert evaluate(policy, workflow=workflow, **few).order == ORDERS[7]
-    cell = evaluate("react-restore", workflow=ORDERS[0], **few).cells[0]
+    cell = evaluate("react-restore", workflow=ORDERS[0], **FEW).cells[0]
     assert 0 < cell.compliance["observed"].mean() < 1
 
 
@@ -108,9 +109,8 @@ class Stubborn(SleepAgent):
     "chosen", [[20, 20, 20], np.full(3, 20, np.uint8), np.full(6, 20, np.int32)[::2]]
 )
 def test_an_agent_may_answer_in_whole_numbers_of_any_kind(chosen: Any) -> None:
-    few: dict[str, Any] = {"episodes": 3, "steps": [20], "red_agents": ["bline"]}
-    found = evaluate(Stubborn(chosen), **few)
-    plain = evaluate(Stubborn(np.full(3, 20)), **few)
+    found = evaluate(Stubborn(chosen), **FEW)
+    plain = evaluate(Stubborn(np.full(3, 20)), **FEW)
     assert (found.cells[0].returns == plain.cells[0].returns).all()
 
 
@@ -122,10 +122,9 @@ def test_an_agent_may_answer_in_whole_numbers_of_any_kind(chosen: Any) -> None:
     ],
 )
 def test_an_agent_that_answers_something_else_is_told_what_it_must_be(chosen: Any) -> None:
-    few: dict[str, Any] = {"episodes": 3, "steps": [2], "red_agents": ["bline"]}
-    said = refusal(evaluate, Stubborn(chosen), workflow=ORDERS[0], **few)
+    said = refusal(evaluate, Stubborn(chosen), workflow=ORDERS[0], **FEW)
     assert "the actions of sleep must be whole numbers from 0 to 144 of shape (3,), not" in said
-    said = refusal(evaluate, Stubborn(chosen), workflow=ORDERS[0], make_env=Cage2Env, **few)
+    said = refusal(evaluate, Stubborn(chosen), workflow=ORDERS[0], make_env=Cage2Env, **FEW)
     assert "the actions of sleep must be whole numbers from 0 to 144 of shape (1,), not" in said
 
 
@@ -147,9 +146,8 @@ def test_an_environment_that_shows_something_else_is_refused(needed: Observation
         return Cage2Env(observation=shown, **game)
 
     policy, sizes = new_policy(needed), {name: OBSERVATIONS[name].size for name in OBSERVATIONS}
-    few: dict[str, Any] = {"episodes": 2, "steps": [2], "red_agents": ["bline"]}
     told = f"of {sizes[needed]} values, and the environment shows it ({sizes[shown]},)"
-    said = refusal(evaluate, policy, make_env=deaf, **few)
+    said = refusal(evaluate, policy, make_env=deaf, **FEW)
     assert f"needs the observation {needed} {told}" in said
 
 

@@ -85,9 +85,7 @@ ACTIONS, DRAWS = np.zeros(3, np.int64), np.zeros((3, 4), np.int64)
         *((ACTIONS, DRAWS.ravel()), (ACTIONS, None)),
     ],
 )
-def test_what_is_no_array_of_actions_or_draws_is_refused_before_anything_is_played(
-    given: Any,
-) -> None:
+def test_other_arrays_are_refused_before_anything_is_played(given: Any) -> None:
     batch = begun(3, GameConfig())
     before = bytes_of(batch)
     what = r"actions .* shape \(3,\)" if len(given) == 1 else r"draws .* shape \(3, 4\)"
@@ -205,9 +203,7 @@ def test_compiling_plays_nothing() -> None:
         ({"observation": "truth"}, {"truth"}),
     ],
 )
-def test_what_is_the_same_for_all_environments_follows_from_the_game(
-    game: dict[str, Any], flags: set[str]
-) -> None:
+def test_settings_follow_from_the_game(game: dict[str, Any], flags: set[str]) -> None:
     (record,) = settings_of(GameConfig(**game, episode_length=9), autoreset=False)
     names = ("autoreset", "green_active", "rescan_unites_ports", "haraka_breaks", "cardiff")
     assert {name for name in (*names, "truth") if record[name]} == flags
@@ -284,9 +280,7 @@ def test_an_episode_starts_the_same_whatever_was_played_before(
 
 @settings(deadline=None, max_examples=10)
 @given(game=GAMES, seed=SEEDS, acting=ACTING)
-def test_the_episode_after_the_step_limit_starts_as_after_a_reset_without_a_seed(
-    game: dict[str, Any], seed: int, acting: float
-) -> None:
+def test_the_next_episode_starts_as_after_a_reset(game: Any, seed: int, acting: float) -> None:
     config = GameConfig(**game | {"episode_length": 30})
     played, fresh = begun(FEW, config, seed), begun(FEW, config, seed)
     for actions in random_actions(seed, acting, FEW, 30):

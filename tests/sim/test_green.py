@@ -45,9 +45,7 @@ def test_a_green_scan_is_shown_like_a_red_one_and_teaches_red_nothing(host: str)
         ("Sleep", "U1", "1000"),
     ],
 )
-def test_a_green_scan_sees_decoys_and_is_hidden_like_a_red_one(
-    before: str, host: str, bits: str
-) -> None:
+def test_decoys_hide_a_green_scan_as_a_red_one(before: str, host: str, bits: str) -> None:
     assert active().turn(before).turn(f"DecoyApache {host}", green=host).bits(host) == bits
 
 

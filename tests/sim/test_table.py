@@ -58,9 +58,7 @@ def test_a_mark_replaces_the_mark_of_that_host_only(table: int, host: int, new: 
 
 @settings(deadline=None)
 @given(table=TABLE, host=HOST, new=st.sampled_from(Activity))
-def test_activities_are_taken_down_and_shown_on_that_host_only(
-    table: int, host: int, new: Activity
-) -> None:
+def test_activities_are_cleared_and_shown_on_one_host(table: int, host: int, new: Activity) -> None:
     env = environment(table)
     clear_activity(env)
     expected = [bit if i % 4 >= 2 else 0 for i, bit in enumerate(bits(table))]

@@ -167,9 +167,7 @@ SEEN = {  # Blue's marks and its order: the verdict on each action
 
 
 @pytest.mark.parametrize(("marks", "order"), SEEN)
-def test_only_marked_hosts_of_the_first_unit_that_has_any_are_due_by_blues_table(
-    marks: str, order: str
-) -> None:
+def test_marked_hosts_of_the_first_unit_that_has_any_are_due(marks: str, order: str) -> None:
     verdicts = SEEN[marks, order]
     named = dict(mark.split("=") for mark in marks.split())
     assert {action: seen(named, action, order) for action in verdicts} == verdicts

@@ -81,9 +81,7 @@ def plays(draw: st.DrawFn) -> tuple[list[list[list[str]]], int, list[int]]:
 
 @settings(deadline=None)
 @given(plays())
-def test_the_shares_of_an_episode_sum_to_its_compliance_however_it_is_cut_into_batches(
-    play: tuple[list[list[list[str]]], int, list[int]],
-) -> None:
+def test_shares_sum_to_the_compliance_however_episodes_are_cut_into_batches(play: Any) -> None:
     columns, steps, cuts = play
     parts = [[np.concatenate(p) for p in zip(*map(column, e), strict=True)] for e in columns]
     verdict, any_open, ends = (np.hstack(p) for p in zip(*parts, strict=True))

@@ -45,9 +45,7 @@ SEPARATORS = [">", " > ", "->", " → ", "→", ",", ", ", "  ", " >\t", " ->\n"
 
 @settings(deadline=None)
 @given(INDICES, st.lists(st.sampled_from(SEPARATORS), min_size=4), st.booleans())
-def test_an_order_with_any_mix_of_separators_and_cases_is_read_back(
-    index: int, between: list[str], upper: bool
-) -> None:
+def test_separators_and_cases_may_be_mixed(index: int, between: list[str], upper: bool) -> None:
     order = ORDERS[index]
     text = order[0] + "".join(s + u for s, u in zip(between, order[1:], strict=False))
     assert TYPES.read(f"  {text.upper()} " if upper else text) == order
