@@ -95,6 +95,7 @@ class Benchmark:
     args: argparse.Namespace = field(init=False)
     tables: dict[str, list[Row]] = field(default_factory=dict)
     ratios: dict[str, Rounds] = field(default_factory=dict)
+    found: dict[str, Any] = field(default_factory=dict)  # plain data for the file alone
     skipped: list[str] = field(default_factory=list)
     code: int = 0  # the exit code once the figures are written
 
@@ -227,6 +228,7 @@ class Benchmark:
             "machine": machine,
             "tables": self.tables,
             "ratios": self.ratios,
+            "found": self.found,
             "skipped": self.skipped,
         }
         plain = json.loads(json.dumps(figures, default=lambda rounds: rounds.as_json()))

@@ -8,7 +8,8 @@ import pytest
 from tests.refused import refusal
 from workflow_rl import evaluate
 from workflow_rl.agents.agent import as_agent, uniforms
-from workflow_rl.agents.scripts import GreedyAgent, SleepAgent
+from workflow_rl.agents.greedy import GreedyAgent
+from workflow_rl.agents.scripts import SleepAgent
 from workflow_rl.scenario.actions import FIRST_RESTORE, SLEEP
 from workflow_rl.workflow.orders import ORDERS
 

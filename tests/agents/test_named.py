@@ -7,10 +7,10 @@ import pytest
 
 from tests.agents.policies import ORDER, new_policy, policy_file
 from tests.refused import refusal
+from workflow_rl.agents.greedy import DEFAULT_ORDER
 from workflow_rl.agents.named import REFERENCE_AGENTS, make_agent
 from workflow_rl.agents.policy import RECOMMENDED_FILE, load_policy
 from workflow_rl.agents.policy_agent import FingerprintAgent
-from workflow_rl.agents.scripts import DEFAULT_ORDER
 from workflow_rl.agents.shipped import SHIPPED, WITHOUT_ORDER, shipped_policy
 from workflow_rl.config import RULE_SETS
 from workflow_rl.evaluation.leaderboard import LEADERBOARD

@@ -33,6 +33,7 @@ TOYS = (
     pytest.param(f"vector {SHORT} --envs 3 --process-limit 2", marks=pytest.mark.slow),
     pytest.param("engines --updates 1", marks=pytest.mark.slow),
     f"belief {SHORT} --games 20 --episode-length 20 --blue random greedy",
+    "standing_orders --evaluations 3 --games 5 --rules competition",
     "soak --minutes 0.02 --n-envs 5",
     f"{SCALE} --executors processes --nodes 0",
     pytest.param(

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl import Belief, Cage2Env, Cage2VectorEnv, load_policy
+from workflow_rl.agents.greedy import DEFAULT_ORDER
 from workflow_rl.agents.named import make_agent
-from workflow_rl.agents.scripts import DEFAULT_ORDER
 from workflow_rl.config import OBSERVATIONS, GameConfig
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.observations import make_batch, make_tracker

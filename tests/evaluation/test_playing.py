@@ -9,8 +9,9 @@ from tests.agents.policies import ORDER, new_policy
 from tests.evaluation.slow import play_slowly
 from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
-from workflow_rl.agents.scripts import GreedyAgent, RandomAgent, SleepAgent
+from workflow_rl.agents.scripts import RandomAgent, SleepAgent
 from workflow_rl.config import VIEWS, GameConfig, red_agent_name
 from workflow_rl.evaluation import playing
 from workflow_rl.evaluation.playing import (

@@ -9,7 +9,8 @@ import pytest
 from tests.agents.policies import ORDER, new_policy
 from tests.refused import refusal
 from workflow_rl import Cage2Env, evaluate
-from workflow_rl.agents.scripts import GreedyAgent, SleepAgent
+from workflow_rl.agents.greedy import GreedyAgent
+from workflow_rl.agents.scripts import SleepAgent
 from workflow_rl.config import ObservationName
 from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.evaluation.leaderboard import LEADERBOARD

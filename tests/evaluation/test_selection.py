@@ -9,9 +9,9 @@ import pytest
 
 from tests.agents.policies import config_of, new_policy, policy_file
 from tests.refused import refusal
+from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.agents.scripts import GreedyAgent
 from workflow_rl.config import GameConfig
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.protocol import evaluate

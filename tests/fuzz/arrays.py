@@ -22,10 +22,11 @@ from tests.agents.policies import new_policy
 from workflow_rl import Belief, Cage2Env, Cage2VectorEnv, evaluate
 from workflow_rl.agents.action_space import ACTION_SPACES
 from workflow_rl.agents.distinct import DistinctRows
+from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.mlp import read_mlp
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
-from workflow_rl.agents.scripts import GreedyAgent, SleepAgent
+from workflow_rl.agents.scripts import SleepAgent
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.observations import make_batch, make_tracker
@@ -225,6 +226,7 @@ def agents() -> dict[str, Door]:
     """Agents, policies, and what they are made of."""
     rows, masks = zeros(N, 52, dtype=np.int8), np.ones((N, 145), np.bool_)
     greedy = GreedyAgent()
+    greedy.begin(N, 0)
     both = FingerprintAgent(SleepAgent(), GreedyAgent())
     both.begin(N, 0)
     odd = Stubborn()

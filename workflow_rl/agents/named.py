@@ -12,16 +12,11 @@ from typing import Final
 
 from workflow_rl.agents.action_space import CARDIFF
 from workflow_rl.agents.agent import BlueAgent
+from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
 from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
-from workflow_rl.agents.scripts import (
-    DEFAULT_ORDER,
-    GreedyAgent,
-    RandomAgent,
-    ReactRestoreAgent,
-    SleepAgent,
-)
+from workflow_rl.agents.scripts import RandomAgent, ReactRestoreAgent, SleepAgent
 from workflow_rl.agents.shipped import FOR_ALL, PER_RED_AGENT, SHIPPED, shipped_policy
 from workflow_rl.config.checks import file_path, not_allowed
 from workflow_rl.errors import InvalidInputError, shown

@@ -1,57 +1,20 @@
-"""The agents that learn nothing: asleep, at random, the challenge's heuristic, and greedy."""
+"""Baselines that see nothing of the game: asleep, at random, the challenge's own heuristic."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import uniforms
-from workflow_rl.jit import kernel, rule
-from workflow_rl.scenario.actions import (
-    DECOY_ACTIONS,
-    FIRST_REMOVE,
-    FIRST_RESTORE,
-    MONITOR,
-    NUM_ACTIONS,
-    SLEEP,
-    checked_mask,
-)
-from workflow_rl.scenario.tables import (
-    DECOY_NAMES,
-    DECOYS_TRAPPING,
-    NUM_DECOYS,
-    NUM_EXPLOITS,
-    NUM_HOSTS,
-    SERVICE_YIELD,
-    USER0,
-    ServiceYield,
-)
-from workflow_rl.sim.state import Mark
-from workflow_rl.sim.table import mark_in, packed_tables
-from workflow_rl.workflow.orders import TYPES, Order, read_order
+from workflow_rl.scenario.actions import FIRST_RESTORE, MONITOR, NUM_ACTIONS, SLEEP
+from workflow_rl.scenario.tables import NUM_HOSTS, USER0
+from workflow_rl.workflow.orders import Order
 
-DEFAULT_ORDER: Final = TYPES.read(("op_server", "enterprise", "op_host", "user", "defender"))
-
-# Hosts where some exploit opens a user-level shell, the only thing Remove can kill.
-REMOVE_CAN_HELP: Final = np.any(SERVICE_YIELD == ServiceYield.USER_SHELL, axis=1)
-# Decoys by the exploit they trap, Red's favourite first. Vsftpd does what Apache does, but is
-# accepted again and again.
-DECOY_PREFERENCE: Final = np.array(
-    [
-        decoy
-        for exploit in range(NUM_EXPLOITS)
-        for decoy in range(NUM_DECOYS)
-        if DECOYS_TRAPPING[exploit] >> decoy & 1 and DECOY_NAMES[decoy] != "DecoyVsftpd"
-    ],
-    dtype=np.int8,
-)
 _CYCLE: Final = (MONITOR, *(FIRST_RESTORE + host for host in range(NUM_HOSTS) if host != USER0))
-_USER = int(Mark.USER)
 
 
 class _Script:
-    """What scripted agents share: they see the challenge's bits, and most follow no order."""
+    """What the baselines share: they see the challenge's bits and follow no order."""
 
     observation: Final = "challenge"
     order: Order | None = None
@@ -105,67 +68,3 @@ class ReactRestoreAgent(_Script):
     ) -> NDArray[np.int64]:
         """Returns the action of the cycle that is due."""
         return np.full(len(observation), _CYCLE[step % len(_CYCLE)], np.int64)
-
-
-@rule
-def fix(table: int, ranks: NDArray[np.int8]) -> int:
-    """Returns the fix of the first marked host by the order, or SLEEP if none is marked."""
-    for rank in range(ranks.max() + 1):
-        for host in range(NUM_HOSTS):
-            if ranks[host] != rank or host == USER0:
-                continue
-            mark = mark_in(table, host)
-            if mark == _USER and REMOVE_CAN_HELP[host]:
-                return FIRST_REMOVE + host
-            if mark:
-                return FIRST_RESTORE + host
-    return SLEEP
-
-
-@rule
-def place_decoy(action_mask: NDArray[np.bool_], ranks: NDArray[np.int8]) -> int:
-    """Returns the first decoy by the order that would be accepted, or SLEEP."""
-    for rank in range(ranks.max() + 1):
-        for decoy in DECOY_PREFERENCE:
-            for host in range(NUM_HOSTS):
-                if ranks[host] == rank and action_mask[DECOY_ACTIONS[host, decoy]]:
-                    return int(DECOY_ACTIONS[host, decoy])
-    return SLEEP
-
-
-@kernel()
-def _act(
-    tables: NDArray[Any], action_masks: NDArray[Any], ranks: NDArray[Any], actions: NDArray[Any]
-) -> None:
-    for k in range(len(actions)):
-        action = fix(tables[k], ranks)
-        if action == SLEEP:
-            action = place_decoy(action_masks[k], ranks)
-        actions[k] = action
-
-
-class GreedyAgent(_Script):
-    """Repairs by a workflow without learning.
-
-    A host marked User is removed where that can help at all, any other mark is restored; hosts are
-    taken by the order, and within a unit as they stand in the table. With nothing to repair it
-    places a decoy, by the same order and Red's favourite exploit first, and sleeps when every
-    decoy stands.
-    """
-
-    name: Final = "greedy"
-
-    def __init__(self, order: Sequence[str] = DEFAULT_ORDER) -> None:
-        """Makes the agent of one workflow, an order of any units or names of the five types."""
-        self.order = read_order(order)
-        self._ranks = self.order.host_ranks
-
-    def act(
-        self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
-    ) -> NDArray[np.int64]:
-        """Returns the fix or decoy that is due in each environment."""
-        tables = packed_tables(observation)
-        mask = checked_mask(action_mask, len(tables))
-        actions = np.empty_like(tables)
-        _act(tables, mask, self._ranks, actions)
-        return actions

@@ -13,9 +13,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.agents.scripts import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.config import RED_AGENTS, GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch

@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from typing import Final
 
-from workflow_rl.agents.scripts import REMOVE_CAN_HELP
-from workflow_rl.scenario.tables import HOST_NAMES, HOSTS
+from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, SERVICE_YIELD, ServiceYield
 from workflow_rl.workflow.orders import ORDERS, Order
 
 _COST: Final = {host.name: host.confidentiality for host in HOSTS}
-_REMOVE_HELPS: Final = {HOST_NAMES[host] for host in REMOVE_CAN_HELP.nonzero()[0]}
+# Where some exploit opens a user-level shell, the only thing that Remove can kill.
+_REMOVE_HELPS: Final = {
+    name
+    for name, yields in zip(HOST_NAMES, SERVICE_YIELD, strict=True)
+    if ServiceYield.USER_SHELL in yields
+}
 
 
 @dataclass(frozen=True)
