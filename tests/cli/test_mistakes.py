@@ -149,7 +149,7 @@ PLAYING = {
     "evaluate old": "old is not a policy of this version",
     "evaluate truth --backend cyborg": "the observation 'truth' is the simulator's",
     "evaluate bline=table,meander=memory": "the two policies see different things",
-    "select nowhere": "holds no kept policies",
+    "select nowhere": "holds no saved policies",
     "select nowhere --red-agent mixed": "bline, meander, sleep",
     "select nowhere --rules new": "main, competition",
     "select nowhere --steps 0": "from 1",

@@ -43,7 +43,7 @@ def test_a_policy_file_is_replayed_here(
     monkeypatch.chdir(tmp_path)
     policy = str(made / "policies" / "trial_000.safetensors")
     assert main(["replay", policy, "--sampled"]) == 0
-    assert "drawn by probability" in (tmp_path / "replay.html").read_text()
+    assert "sampled" in (tmp_path / "replay.html").read_text()
     base = str(made / "policies" / "base.safetensors")
     assert main(["replay", base, "--workflow", WORKFLOW, "--output", "base.html"]) == 0
     assert (tmp_path / "base.html").exists()

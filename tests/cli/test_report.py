@@ -23,7 +23,7 @@ def test_several_runs_go_into_one_file_here_or_where_it_is_said(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["report", str(made), str(made)]) == 0
-    assert "2 runs side by side" in (tmp_path / "report.html").read_text()
+    assert "2 runs compared" in (tmp_path / "report.html").read_text()
     assert main(["report", str(made), "--output", "new/folder/one.html"]) == 0
     assert (tmp_path / "new" / "folder" / "one.html").exists()
     assert not (made / "report.html").exists()

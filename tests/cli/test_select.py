@@ -34,7 +34,7 @@ def test_the_selected_policy_is_one_of_the_last_and_can_be_evaluated(
     assert main(["select", str(trained), "--steps", "20", "--episodes", "100", "--last", "5"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.startswith("5 kept policies\n1. update_")
+    assert out.startswith("5 saved policies\n1. update_")
     selected = trained / "policies" / "selected.safetensors"
     assert f"selected: {selected}" in out
     name = out.split("1. ")[1].split(":")[0]

@@ -71,7 +71,7 @@ def test_its_policy_is_worth_the_same(summary: dict[str, Any], terminal: str, pa
         assert f"{summary[name]:.3f}" in terminal
         assert percent(summary[name]) in page
     games = summary["policy_score_games"]
-    assert f"in {games:,} fresh games" in terminal
+    assert f"in {games:,} held-out games" in terminal
     assert f"the mean of {games:,} games" in page
 
 

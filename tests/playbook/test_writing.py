@@ -177,7 +177,7 @@ def test_the_evidence_names_trials_scores_intervals_and_attackers(tmp_path: Path
     run = finished(tmp_path / "exp")
     evidence, holds = section(run, "The evidence"), section(run, "For which attackers it holds")
     assert "22 trials of 21 orders, a policy trained in each; 22 reached" in evidence
-    assert "-15.40 ± 0.20 points per 100 steps (mean of 2,000 fresh games" in evidence
+    assert "-15.40 ± 0.20 points per 100 steps (mean of 2,000 held-out games" in evidence
     assert "| bline | yes | -15.40 ± 0.20 | 97.0 % | -20.00 ± 0.20 |" in evidence
     assert "| meander | no | -90.00 ± 0.20 | 97.0 % | -20.00 ± 0.20 |" in evidence
     assert "Found by `workflow-rl search --red-agent bline`, seed 0." in evidence

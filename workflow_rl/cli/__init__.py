@@ -26,7 +26,7 @@ PROGRAM: Final = "workflow-rl"
 _SYSTEM_ERROR: Final = 1
 _USER_ERROR: Final = 2
 _INTERRUPTED: Final = 130
-_SHOWING: Final = ("watch", "play")  # commands that end when nobody reads what they show
+_SHOWING: Final = ("watch", "play")  # commands that end when their output is closed
 _NO_MEMORY: Final = "can't allocate memory"  # torch says so by a RuntimeError
 _FAILED: set[str] = set()  # why standard output could not be written, but for want of a reader
 
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _check_place()
         args = build_parser().parse_args(argv)
         if args.command not in _SHOWING and sys.stdout is sys.__stdout__:
-            sys.stdout = _lasting(1, sys.stdout)  # the work goes on when nobody reads any more
+            sys.stdout = _lasting(1, sys.stdout)  # the work goes on when the reader is gone
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _interrupt)
             if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as `nohup` has it

@@ -1,4 +1,4 @@
-"""`workflow-rl compare-updates`: rollout and update strategies side by side."""
+"""`workflow-rl compare-updates`: rollout and update strategies compared."""
 
 import argparse
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ def add_to(commands: Commands) -> None:
     add_flag(
         parser,
         "--reward-thresholds",
-        "rewards whose first reaching is told",
+        "rewards for which the transitions to reach them are reported",
         ",".join(map(str, _THRESHOLDS)),
         basic=False,
         type=list_of(float),
@@ -92,14 +92,14 @@ def add_to(commands: Commands) -> None:
     add_flag(
         parser,
         "--parallel-trainings",
-        "trainings side by side; 1 disturbs the measured speed least",
+        "parallel trainings; 1 disturbs the measured speed least",
         "2, with the executor serial 1",
         type=int,
         metavar="N",
     )
     add_config(parser)
     add_checkpoint_dir(parser)
-    add_resume(parser, "DIR", "go on with an interrupted comparison; finished trainings are kept")
+    add_resume(parser, "DIR", "resume an interrupted comparison; finished trainings are kept")
     add_execution_flags(parser, without=("time_limit",))
     parser.set_defaults(run=run)
 
@@ -197,7 +197,7 @@ def _given(args: argparse.Namespace, otherwise: ComparisonConfig) -> dict[str, A
 
 
 def _other_settings(args: argparse.Namespace, begun: ComparisonConfig) -> list[str]:
-    """Returns the flags beside --resume that say something else than the comparison began with."""
+    """Returns the flags given with --resume that differ from the comparison's own settings."""
     given = _given(args, begun)
     others = ["--config"] if "config" in args else []
     seeds = given.pop("seeds", begun.seeds)

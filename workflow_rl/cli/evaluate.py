@@ -49,21 +49,21 @@ def add_to(commands: Commands) -> None:
         help="a run directory, a policy file, an SB3 PPO model (.zip), bline=PATH,meander=PATH (a "
         "policy for each red agent), or a baseline: sleep, random, react-restore, greedy, best "
         "(the strongest), cardiff (the winner's method), ppo (145 actions, no workflow), universal "
-        "(follows the --workflow it is told)",
+        "(follows any --workflow)",
     )
     add_setting(parser, GAME["rules"])
     add_flag(parser, "--episodes", "episodes of each cell", "1000", type=int, metavar="N")
     lengths: dict[str, Any] = {"dest": "steps", "type": list_of(int), "metavar": "N,N"}
     steps = "lengths of episodes, in steps"
     add_flag(parser, "--episode-length --steps", steps, "30,50,100", **lengths)
-    attackers = f"who attacks: {', '.join(RED_AGENTS)}, or mixed (drawn for each episode)"
+    attackers = f"red agents: {', '.join(RED_AGENTS)}, or mixed (sampled for each episode)"
     names: dict[str, Any] = {"dest": "red_agents", "type": list_of(str), "metavar": "NAME,NAME"}
     add_flag(parser, "--red-agent", attackers, ",".join(RED_AGENTS), **names)
     add_setting(parser, GAME["green_agent"])
     add_setting(parser, GAME["observation"], text="what an SB3 model was trained on")
     add_workflow(parser)
-    drawn = "draw a policy's actions by their probability instead of taking the most probable"
-    add_flag(parser, "--sampled", drawn, action="store_true")
+    stochastic = "stochastic policy: sample actions instead of taking the most probable"
+    add_flag(parser, "--sampled", stochastic, action="store_true")
     add_setting(parser, SEED)
     add_setting(parser, BACKEND["name"], dest="backend")
     add_setting(parser, BACKEND["cyborg_path"])
@@ -73,7 +73,7 @@ def add_to(commands: Commands) -> None:
     count: dict[str, Any] = {"dest": "logged_episodes", "type": int, "metavar": "N"}
     add_flag(parser, "--listed-episodes", listed, "100", basic=False, **count)
     for name in ("--author", "--team"):
-        add_flag(parser, name, "for the text file", "nobody's", basic=False, metavar="NAME")
+        add_flag(parser, name, "for the text file", "none", basic=False, metavar="NAME")
     parser.set_defaults(run=run)
 
 

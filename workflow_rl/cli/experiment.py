@@ -102,7 +102,7 @@ def add_config(parser: TakesFlags) -> None:
     add_flag(
         parser,
         "--config",
-        "settings from a TOML file, or from the experiment_config.json of a run; a flag wins",
+        "settings from a TOML file or a run's experiment_config.json; flags take precedence",
         "the preset's",
         type=Path,
         metavar="FILE",
@@ -123,11 +123,11 @@ def _config_file(args: argparse.Namespace) -> ConfigFile | None:
 
 
 def experiment_config(args: argparse.Namespace, **defaults: Mapping[str, Any]) -> ExperimentConfig:
-    """Returns the configuration that the flags ask for, and the file that they name.
+    """Returns the configuration of the flags, and the file that they name.
 
     Args:
         args: of the flags.
-        **defaults: settings of sections that the command asks for if nobody else does.
+        **defaults: settings of sections that the command has by default.
 
     Raises:
         InvalidInputError: a flag is wrong, or two contradict each other.

@@ -71,15 +71,15 @@ def add_to(commands: Commands) -> None:
     parser = add_command(
         commands,
         "landscape",
-        "train all orders, 120 of the five types, for several seeds: how much the order matters, "
-        "the true ranking, and how well strategies search it",
+        "train all orders (120 of the five types) with several seeds: how much the order "
+        "matters, the ranking of all orders, and the regret of each search strategy",
         _EXAMPLES,
     )
     add_flag(
         parser,
         "--seeds",
-        "trainings of each order, each with a base policy of its own, or sets of games; the first "
-        "is --seed",
+        "trainings of each order (each seed has its own base policy), or sets of games; the first "
+        "seed is --seed",
         str(_SEEDS),
         type=int,
         metavar="N",
@@ -87,7 +87,7 @@ def add_to(commands: Commands) -> None:
     add_flag(
         parser,
         "--replays",
-        "searches of each strategy on the finished landscape, or of a sample by playing",
+        "simulated searches per strategy on the finished landscape, or on a sample by playing",
         f"{_REPLAYS}; with --policy 0",
         type=int,
         metavar="N",
@@ -96,7 +96,7 @@ def add_to(commands: Commands) -> None:
     add_resume(
         parser,
         "DIR",
-        "go on with an interrupted landscape, or analyse a finished one again",
+        "resume an interrupted landscape, or analyse a finished one again",
     )
     advanced = ("preset", "min_updates")
     add_experiment_flags(
@@ -109,19 +109,19 @@ def _add_played_flags(group: TakesFlags) -> None:
     add_flag(
         group,
         "--policy",
-        "train nothing: let a policy that follows any order (universal, a policy file or a run) "
-        "play every order",
+        "without training: a policy that follows any order (universal, a policy file or a run) "
+        "plays every order",
         "train each",
         metavar="POLICY",
     )
     games = "with --policy: its games under each order for each seed"
     add_flag(group, "--games", games, "100", basic=False, type=int, metavar="N")
-    sample = "with --policy: play so many orders, drawn by --seed, one set of games each"
+    sample = "with --policy: play a random sample of so many orders, one set of games each"
     add_flag(group, "--sample", sample, "all of them", basic=False, type=int, metavar="N")
     add_flag(
         group,
         "--beside",
-        "with --policy: the landscape.json of the same orders, trained, to say how far both agree",
+        "with --policy: the landscape.json of trained policies, for the rank correlation with it",
         "none",
         basic=False,
         type=Path,

@@ -77,7 +77,7 @@ def add_to(commands: Commands) -> None:
 
 def _add_live_flags(group: Any) -> None:
     """Adds the flags of live play; not given they set nothing."""
-    live = "play CybORG and the simulator side by side, instead of DIR"
+    live = "play CybORG and the simulator in parallel, instead of DIR"
     add_flag(group, "--live", live, action="store_true")
 
     def add(name: str, text: str, **settings: Any) -> None:
@@ -88,11 +88,9 @@ def _add_live_flags(group: Any) -> None:
     several: dict[str, Any] = {"action": Extend, "nargs": "+"}
     each = "of each red agent against each Blue at each length"
     add("--episodes", f"with --live: episodes {each}", type=int, metavar="N")
-    add(
-        "--red-agent", f"with --live: who attacks: {', '.join((*RED_AGENTS, _ALL))}", metavar="NAME"
-    )
+    add("--red-agent", f"with --live: red agent: {', '.join((*RED_AGENTS, _ALL))}", metavar="NAME")
     built_in = ", ".join(blue.name for blue in BUILT_IN_BLUES)
-    defends = f"with --live: who defends: {built_in}, a policy file or a run"
+    defends = f"with --live: Blue agent: {built_in}, a policy file or a run"
     add("--blue", defends, type=_blues, metavar="WHO,WHO", **several)
     lengths = f"with --live: {GAME['episode_length'].text}"
     add("--episode-length", lengths, type=list_of(int), metavar="N,N", **several)
@@ -198,7 +196,7 @@ def _matches(given: argparse.Namespace) -> list[tuple[GameConfig, Blue]]:
 
 
 def _blue(who: str) -> Blue:
-    """Returns the Blue of a name, or the one that draws its actions from a trained policy."""
+    """Returns the Blue agent of a name, or a trained policy, sampled."""
     for blue in BUILT_IN_BLUES:
         if blue.name == who:
             return blue

@@ -42,14 +42,14 @@ def add_to(commands: Commands) -> None:
     parser = add_command(
         commands,
         "play",
-        "step through an episode in the terminal: arrow through time, or defend by name",
+        "play an episode in the terminal: type actions, step through time with the arrow keys",
         "workflow-rl play --red-agent meander\n"
         "workflow-rl play --red-agent bline --seed 7 --rules competition\n"
         "printf 'DecoyFemitter User2\\nRestore User1\\n' | workflow-rl play",
     )
     for name in _GAME:
         add_setting(parser, GAME[name])
-    add_setting(parser, SEED, text="which game is played")
+    add_setting(parser, SEED, text="random seed of the game")
     parser.set_defaults(run=run)
 
 

@@ -65,7 +65,7 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
         )
         phases.append(f"polish: {config.polish_updates} further updates {what}")
     phases.append(
-        f"score: {search.score_games:,} fresh games of it against each red agent; then the report"
+        f"score: {search.score_games:,} held-out games against each red agent; then the report"
     )
     for number, phase in enumerate(phases, 1):
         print_sentence(console, f"{number}. {phase}", indent="   ")
@@ -143,7 +143,7 @@ class SearchProgress(Bars):
         elif isinstance(event, Done) and event.task.name not in (BASE, POLISH, TRAINING):
             self._finish(event.task.job.order, event.result)
         elif isinstance(event, Done) and event.task.name == POLISH:
-            self._follow("scoring", total=1, news="the policy on fresh games")
+            self._follow("scoring", total=1, news="the policy on held-out games")
         elif notice := notice_of(event):
             print_whole(self.console, notice)
 
@@ -225,9 +225,9 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     print_sentence(
         console,
         f"{short and f'{short}; '}reward of each environment's last 3 training episodes; "
-        "complied: share of fixes that followed the order, true: by where Red really is (nobody "
-        "sees 5 % of its shells, which bounds it, most where user hosts come early); ep.: episodes "
-        "of each environment.",
+        "complied: share of fixes that followed the order; true: the same by the true state (5 % "
+        "of Red's shells are never observed, which bounds it, most where user hosts come early); "
+        "ep.: episodes of each environment.",
     )
     compliant = outcome.finding.compliant
     print_sentence(console, f"{compliant} of {outcome.finding.tried} workflows compliant.")
@@ -288,8 +288,8 @@ def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> N
 
 
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
-    """Prints what the policy that is handed over is worth against each red agent."""
-    worth = outcome.policy.result(config.game)
+    """Prints the score of the policy that is handed over against each red agent."""
+    scored = outcome.policy.result(config.game)
     if config.handed_over == UNIVERSAL:
         how = (
             "trained further for it against all attackers"
@@ -299,12 +299,12 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
         print_sentence(console, f"handed over: the policy universal, {how}")
     print_sentence(
         console,
-        f"its policy: reward {worth.reward}, compliance {worth.compliance.mean:.3f} of "
-        f"{number_text(worth.fixes, 1)} repairs a game (true {worth.compliance_true.mean:.3f} of "
-        f"{number_text(worth.fixes_true, 1)}), in {worth.games:,} fresh games of "
+        f"its policy: reward {scored.reward}, compliance {scored.compliance.mean:.3f} of "
+        f"{number_text(scored.fixes, 1)} repairs a game (true {scored.compliance_true.mean:.3f} of "
+        f"{number_text(scored.fixes_true, 1)}), in {scored.games:,} held-out games of "
         f"{config.game.episode_length} steps",
     )
-    headings = ("against", "reward, 95 %", "drawing", "compliance", "true", "untrained")
+    headings = ("against", "reward, 95 %", "stochastic", "compliance", "true", "untrained")
     table = make_table("", headings)
     unfit: list[str] = []
     for score in outcome.policy.scores:
@@ -323,9 +323,9 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
                 f"repairing by the order without any training gets {untrained.mean:.1f}"
             )
     console.print(table)
-    drawing = "drawing: actions drawn by their probability, as in training; untrained: repairing by"
+    sampled = "stochastic: actions are sampled, as in training; untrained: repairing by"
     told = (
-        f"{drawing} the order without any training.",
+        f"{sampled} the order without any training.",
         "In brackets: the repairs a game that compliance judges.",
     )
     for sentence in (*told, *unfit):

@@ -46,10 +46,8 @@ def add_to(commands: Commands) -> None:
     length = GAME["episode_length"]
     names = (*length.flags, "--steps")
     add_setting(policy, length, dest="steps", names=names, default="as in training")
-    add_setting(policy, SEED, text="which game is played")
-    policy.add_argument(
-        "--sampled", action="store_true", help="draw actions instead of the most probable one"
-    )
+    add_setting(policy, SEED, text="random seed of the game")
+    policy.add_argument("--sampled", action="store_true", help="stochastic policy: sample actions")
     recording = parser.add_argument_group("of a recording")
     recording.add_argument(
         "--episode", type=int, default=0, metavar="N", help="of a recording: which episode, from 0"

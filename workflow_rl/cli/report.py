@@ -1,4 +1,4 @@
-"""`workflow-rl report`: a run, or several side by side, as one HTML page."""
+"""`workflow-rl report`: a run, or a comparison of several, as one HTML page."""
 
 import argparse
 from pathlib import Path
@@ -14,14 +14,14 @@ workflow-rl report logs/exp_A --landscape landscape.json"""
 def add_to(commands: Commands) -> None:
     """Adds the command."""
     parser = add_command(
-        commands, "report", "write a run, or several side by side, as one HTML page", _EXAMPLES
+        commands, "report", "write a run, or a comparison of several, as one HTML page", _EXAMPLES
     )
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory")
     add_output(parser, "report.html in the run, or here for several")
     add_flag(
         parser,
         "--landscape",
-        "JSON with the true mean of every workflow, to tell regret by",
+        "JSON with the true mean of every workflow, for the regret",
         "the run's landscape.json, if it has one",
         type=Path,
         metavar="FILE",

@@ -34,7 +34,7 @@ def add_to(commands: Commands) -> None:
         _EXAMPLES,
     )
     add_experiment_flags(parser, search=True)
-    add_resume(parser, "RUN", "go on with an interrupted run, with the settings it began with")
+    add_resume(parser, "RUN", "resume an interrupted run with its own settings")
     no_report = "write no report.html and no replay.html"
     add_flag(parser, "--no-report", no_report, basic=False, action="store_true")
     parser.set_defaults(run=run)

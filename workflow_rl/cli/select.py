@@ -1,4 +1,4 @@
-"""`workflow-rl select`: the best of the policies that trainings kept."""
+"""`workflow-rl select`: the best of the policies saved during trainings."""
 
 import argparse
 from pathlib import Path
@@ -18,7 +18,7 @@ def add_to(commands: Commands) -> None:
     parser = add_command(
         commands,
         "select",
-        "choose the best of the policies that trainings kept, by games of their own",
+        "choose the best of the policies saved during trainings, on held-out games",
         _EXAMPLES,
     )
     parser.add_argument(
@@ -28,9 +28,13 @@ def add_to(commands: Commands) -> None:
     names = (*length.flags, "--steps")
     add_setting(parser, length, dest="steps", names=names, default="that of the training")
     parser.add_argument(
-        "--episodes", type=int, default=6_400, metavar="N", help="episodes of the last round"
+        "--episodes",
+        type=int,
+        default=6_400,
+        metavar="N",
+        help="held-out episodes of the last round",
     )
-    add_setting(parser, GAME["red_agent"], default="whom the policies were trained against")
+    add_setting(parser, GAME["red_agent"], default="as in training")
     add_setting(parser, GAME["rules"], default="that of the training")
     add_setting(parser, GAME["green_agent"], default="that of the training")
     parser.add_argument(
@@ -53,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     for directory in args.directories:
         refuse_links_out_of(directory)
     paths = [path for directory in args.directories for path in snapshots_of(directory)[-last:]]
-    console.print(f"{len(paths)} kept policies")
+    console.print(f"{len(paths)} saved policies")
     with waiting(console, "playing"):
         *_, event = select(paths, changes, episodes=args.episodes)
     assert isinstance(event, Ranking)  # the last event

@@ -30,7 +30,7 @@ def add_to(commands: Commands) -> None:
     text = "the order to follow"
     add_flag(parser, "--workflow", text, "none, the policy learns all orders", metavar="ORDER")
     add_experiment_flags(parser, search=False)
-    add_resume(parser, "RUN", "go on with an interrupted training, with its own settings")
+    add_resume(parser, "RUN", "resume an interrupted training with its own settings")
     parser.set_defaults(run=run)
 
 

@@ -27,9 +27,13 @@ def add_to(commands: Commands) -> None:
         "workflow-rl watch logs/exp_20260101_120000_4242 --once",
     )
     parser.add_argument("path", type=Path, metavar="RUN", help="run directory")
-    parser.add_argument("--once", action="store_true", help="show how far it is and end")
+    parser.add_argument("--once", action="store_true", help="show the progress once and exit")
     parser.add_argument(
-        "--every", type=float, default=1.0, metavar="X", help="seconds between looks"
+        "--every",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="seconds between updates of the display",
     )
     parser.set_defaults(run=run)
 

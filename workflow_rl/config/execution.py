@@ -98,7 +98,7 @@ class Execution:
         """Returns the executor for so many workflows at a time.
 
         Raises:
-            InvalidInputError: it cannot do what is asked for.
+            InvalidInputError: the executor cannot do that.
         """
         executor = self.executor or ("serial" if number == 1 else "processes")
         if executor == "serial" and number > 1:

@@ -1,4 +1,4 @@
-"""Everything a run was asked for, from Python or in a file, and what a policy's file keeps of it.
+"""The configuration of a run, from Python or a file, and the part that a policy's file keeps.
 
 A file is TOML, or what a run noted of itself (JSON). It has the sections and the names of
 `ExperimentConfig`, besides them `preset`, `form` (of PPO) and `seed`, and a section `plan` for what
@@ -152,7 +152,7 @@ class ExperimentConfig:
 
     @classmethod
     def of(cls, asked: Asked) -> Self:
-        """Returns the configuration that is asked for; raises as `preset`."""
+        """Returns the configuration of requested settings; raises as `preset`."""
         preset = DEFAULT_PRESET if asked.preset is None else asked.preset
         chosen = replace(asked, preset=preset).settings()
         sections = {name: kind(**chosen.get(name, {})) for name, kind in SECTIONS.items()}
@@ -204,7 +204,7 @@ class ConfigFile:
     asked: Asked
     plan: Mapping[str, Any]
     purpose: str | None
-    """The command whose run noted it; None: somebody wrote it."""
+    """The command whose run wrote it; None: written by hand."""
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:

@@ -228,7 +228,7 @@ def setting(text: str, *also: str, default: T, flag: str | None = "", **more: An
     Args:
         text: what it is: one sentence, begun small and without a full stop.
         *also: other names of its flag.
-        default: its value if nobody says otherwise.
+        default: its value if it is not given.
         flag: its flag, if that is not the field's name: n_envs has --n-envs; None for none.
         **more: what else there is to say, see `Setting`.
     """

@@ -110,7 +110,7 @@ def snapshots_of(run: Path) -> list[Path]:
     paths = sorted(run.glob("**/snapshots/*.safetensors"))
     if not paths:
         raise InvalidInputError(
-            f"{run} holds no kept policies: train with --snapshot-every N to keep some"
+            f"{run} holds no saved policies: train with --snapshot-every N to keep some"
         )
     return paths
 

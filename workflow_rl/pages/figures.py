@@ -31,7 +31,7 @@ def scores_figure(found: Findings) -> Figure | None:
     if mine is None or config is None or not found.scores or not mine.result.reward.mean < 0:
         return None
     game = config.game
-    measured = "fresh games" if mine.scores else "its training's last episodes"
+    measured = "held-out games" if mine.scores else "its training's last episodes"
     own = GameScore("this run's policy", game.rules, game.episode_length, mine.result, measured)
     others = sorted(found.scores, key=lambda score: -score.result.reward.mean)
     rows = [own, *(score for score in others if score.result.reward.mean < 0)]
@@ -109,7 +109,7 @@ def _order_hover(row: OrderRow) -> str:
 
 
 def pairs_figure(found: Findings) -> Figure | None:
-    """What each pair is worth, the better way round, with its interval."""
+    """The effect of each pair on the reward, the better way round, with its interval."""
     effects, either = found.finding.effects, found.finding.either
     if not effects:
         return None
@@ -137,7 +137,7 @@ def pairs_figure(found: Findings) -> Figure | None:
             showlegend=bool(rows),
         )
     figure.add_vline(x=0, line_color=style.MUTED, line_width=1)
-    figure.update_xaxes(title_text="worth in reward per episode")
+    figure.update_xaxes(title_text="effect on the reward per episode")
     return figure
 
 
@@ -204,7 +204,7 @@ def paths_figure(runs: Sequence[Findings]) -> Figure | None:
 
 
 def effects_figure(runs: Sequence[Findings]) -> Figure | None:
-    """What each pair is worth in each run; runs of different units have no pairs in common."""
+    """The effect of each pair in each run; runs of different units have no pairs in common."""
     known = [(number, found) for number, found in enumerate(runs, 1) if found.finding.effects]
     if not known or len({found.run.orders.units for _, found in known}) > 1:
         return None

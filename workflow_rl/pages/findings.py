@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _NEEDED: Final = 2  # compliant trials, to learn from them alone
 _PLAIN_REASONS: Final[Mapping[str, str]] = {
     "design": "one of the first picks, spread out over all orders before anything is fitted",
-    "random": "drawn at random",
+    "random": "sampled at random",
     "round-robin": "next in a list of orders that are far from each other",
     "exhaustive": "next in the list of all orders",
     "local": "one swap or insertion from the best order so far",
-    "halving": "one of the better half so far, tried once more; at first one drawn at random",
+    "halving": "one of the better half so far, tried once more; at first one sampled at random",
 }
 
 
@@ -39,8 +39,8 @@ class Recommended:
     order: int
     is_compliant: bool
     reason: str
-    result: Result  # on fresh games; else of the training's last episodes, drawing its actions
-    scores: tuple[Score, ...] = ()  # on fresh games, against each red agent
+    result: Result  # on held-out games; else of the training's last episodes, sampled
+    scores: tuple[Score, ...] = ()  # on held-out games, against each red agent
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:
     if run.config is None:
         return []
     game = run.config.game
-    who, source = "repairing by the order, untrained", "the same fresh games"
+    who, source = "repairing by the order, untrained", "the same held-out games"
     untrained = [
         GameScore(who, game.rules, game.episode_length, score.greedy, source)
         for score in (mine.scores if mine else ())
@@ -250,9 +250,9 @@ def _status(run: RunData, trials: list[Trial]) -> str:
 
 
 def _position_effects(orders: Orders, finding: Finding) -> NDArray[np.float64] | None:
-    """Returns (unit, position) what the orders with the unit there are worth over the mean of all.
+    """Returns (unit, position) the mean reward of orders with the unit there, minus that of all.
 
-    By the clear pairs alone: a place that none of them concerns is worth exactly 0. None without
+    By the clear pairs alone: a place that none of them concerns has exactly 0. None without
     any, or where there are too many orders to list; NaN where no allowed order has the unit there.
     """
     if not finding.clear or not orders.is_listable:

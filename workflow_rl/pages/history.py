@@ -107,7 +107,7 @@ def curves_figure(
 
     Args:
         curves: the trainings.
-        threshold: the compliance asked for.
+        threshold: the compliance threshold.
         named: whether each has a colour and a name; else the page highlights one of them.
         points: of each curve at most.
     """

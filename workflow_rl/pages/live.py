@@ -18,9 +18,9 @@ _REPLAY_SEED: Final = 0
 
 
 class LiveReport:
-    """The report of a run that goes on, written now and then.
+    """The report of a run in progress, renewed periodically.
 
-    Whatever goes wrong with a report is said once, and the run goes on.
+    An error in a report is reported once, and the run goes on.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LiveReport:
     def _attempt(self, what: str, write: Callable[[], object]) -> bool:
         try:
             write()
-        except Exception as error:  # of any kind: a run is worth more than its report
+        except Exception as error:  # of any kind: a report never stops a run
             if what not in self._complaints:
                 self._complain(f"the {what} could not be written: {error}")
             self._complaints.add(what)

@@ -84,12 +84,12 @@ def play_agent(
     """Lets an agent play one episode, as it would be evaluated.
 
     Args:
-        agent: who defends; its own observation replaces the game's.
+        agent: the Blue agent; its own observation replaces the game's.
         game: what is played.
-        seed: of the game and of the agent's own draws.
+        seed: of the game and of the agent's sampling.
         who: what the page calls the agent.
         order: by which fixes are judged, where the agent follows none.
-        sampled: whether the agent draws its actions, which the page says.
+        sampled: whether the policy is stochastic, which the page says.
     """
     config = replace(game, observation=agent.observation)
     whole_number("the steps of a replay", config.episode_length, 1, MOST_STEPS)
@@ -97,7 +97,7 @@ def play_agent(
     choices = _play(agent, episode, seed)
     facts = {
         "seed": str(seed),
-        "actions": "drawn by probability" if sampled else "the most probable",
+        "actions": "sampled" if sampled else "the most probable",
     }
     return Replay(who, config, episode, agent.order or order, facts, choices=choices)
 
@@ -165,7 +165,7 @@ def play_trace(trace: Trace, number: int, rules: RuleSetName, order: Order | Non
 def frames_of(replay: Replay) -> list[dict[str, Any]]:
     """Returns every moment of an episode as plain data, the start first."""
     config = replay.config
-    # Blue is not told who attacks.
+    # Blue does not know the red agent.
     belief = Belief(
         rules=config.rules, observation=config.observation, green_agent=config.green_agent
     )

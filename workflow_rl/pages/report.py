@@ -54,7 +54,7 @@ class RunPage:
 
 
 def write_report(runs: Sequence[Path], output: Path, landscape: Path | None = None) -> Path:
-    """Writes the report of one run, or of several side by side, as one HTML file.
+    """Writes the report of one run, or a comparison of several, as one HTML file.
 
     Args:
         runs: their directories.

@@ -160,7 +160,7 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
         curves: whether to read every update of every training, too.
 
     Raises:
-        InvalidInputError: there is no such directory, or the landscape asked for is none.
+        InvalidInputError: there is no such directory, or the given landscape is none.
     """
     if not path.is_dir():
         raise InvalidInputError(f"there is no run directory {path}")

@@ -34,7 +34,7 @@ INK, MUTED, GRID, FAINT, PAGE, GOOD, BETTER, BAD, WORSE, OTHER, NEUTRAL, BAND = 
 )
 SERIES: Final = (GOOD, BAD, BETTER, OTHER, WORSE, MUTED, INK)  # of several runs or traces
 Figure = Any  # plotly is imported where a figure is made: no other command waits for it
-_ROW: Final = 34  # pixels of a labelled row, where its label stands beside it
+_ROW: Final = 34  # pixels of a labelled row, where its label stands next to it
 LOG_TICKS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _DECADES_WITH_STEPS: Final = 2.2  # of an axis, at most, for ticks between powers of ten
 
@@ -92,7 +92,7 @@ def add_steps(figure: Figure, x: Any, y: Any, colour: str, hover: str, **more: A
 
 
 def heat_map(values: NDArray[np.float64], x: list[str], y: list[str], **layout: Any) -> Figure:
-    """Returns a figure of what each place is worth: blue is better, orange is worse."""
+    """Returns a heat map: blue is better, orange is worse."""
     limit = max(float(np.nanmax(np.abs(values))), 1e-9)
     figure = base_figure(**layout)
     figure.add_heatmap(
@@ -122,7 +122,7 @@ def interval_bar(value: Estimate, colour: str) -> dict[str, Any]:
 def named_rows(labels: Sequence[str]) -> dict[str, Any]:
     """Returns the layout of a figure whose rows 0, 1, ... from the top have names.
 
-    The page writes the names beside the rows, or above them where there is no room.
+    The page writes the names next to the rows, or above them where there is no room.
     """
     return {
         "height": _ROW * len(labels) + 60,
