@@ -181,6 +181,7 @@ HELD = {  # hosts that Red holds, those where Remove ends a session: the verdict
         "Restore User0": "violation",
     },
     ("User0 User1", "User1"): {"Remove User1": "compliant", "Remove User2": "repeat"},
+    ("User0 User1 User2", "User2"): {"Remove User1": "repeat", "Remove User2": "compliant"},
     ("User0 User1 Enterprise0", "User1"): {
         "Restore Enterprise0": "compliant",
         **dict.fromkeys(("Restore User1", "Remove User1", "Restore Enterprise1"), "violation"),
