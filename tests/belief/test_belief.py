@@ -134,6 +134,8 @@ def test_a_history_that_is_explained_anew_is_that_of_its_own_episode() -> None:
     belief = Belief(20, particles=2, green_agent="active")
     explained_anew = 0
     for step in range(120):
+        if step % 40 == 0:
+            blue.begin(20, 0)
         actions = blue.act(observation, infos["action_mask"], step % 40)
         observation, _, _, truncated, infos = env.step(actions)
         belief.update(observation, actions, ended=truncated)

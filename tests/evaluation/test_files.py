@@ -15,6 +15,7 @@ from workflow_rl.evaluation.files import (
     write_evaluation,
 )
 from workflow_rl.evaluation.result import Evaluation
+from workflow_rl.scenario.actions import ACTION_NAMES
 
 ACTIONS = re.compile(r"actions: (\[.*\]), total reward: (-?\d+\.\d+)\n")
 
@@ -46,7 +47,8 @@ def test_the_text_file_has_the_challenges_lines(found: Evaluation) -> None:
             pairs = ast.literal_eval(match[1])
             assert len(pairs) == (cell.steps if episode < 4 else 0)
     pairs = ast.literal_eval(ACTIONS.fullmatch(lines[4])[1])  # type: ignore[index]
-    assert pairs[0] == ("DecoyHarakaSMPT Op_Server0", "DiscoverRemoteSystems User")
+    blue = ACTION_NAMES[found.cells[0].log.blue[0, 0]]
+    assert pairs[0] == (blue, "DiscoverRemoteSystems User")
 
 
 def test_a_drawn_attacker_is_named_as_such() -> None:
