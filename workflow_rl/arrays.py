@@ -90,7 +90,7 @@ def checked_array(
 
 
 def numbers(needed: str, value: object) -> NDArray[Any]:
-    """Returns a value as an array of whatever shape, or says what is needed instead."""
+    """Returns a value as an array of any shape; InvalidInputError if it is none."""
     try:
         array = np.asarray(value)
     except Exception:  # rows of different lengths, or an object's own reason

@@ -1,4 +1,4 @@
-"""The exceptions a user of the package can meet, and what of any text can be shown."""
+"""The exceptions of the package, and how text from outside is shown."""
 
 import reprlib
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ class NotResetError(RuntimeError):
 
 
 class MissingDependencyError(InvalidInputError, ImportError):
-    """What was asked for needs something not installed; the message says how to install it."""
+    """An optional dependency is not installed; the message says how to install it."""
 
 
 @contextmanager

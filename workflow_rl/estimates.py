@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Z_95: Final = 1.959963984540054  # standard deviations to each side that hold 95 % of a normal
 _TAIL: Final = 0.025  # probability beyond each end of a 95 % interval
 _PERMUTATIONS: Final = 999
-_PERMUTATION_STREAM: Final = 122  # keeps the draws apart from others of the same seed
+_PERMUTATION_STREAM: Final = 122  # keeps the shuffles independent of other samples of the same seed
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class VarianceSource:
 def analyse_variance(
     values: Floats, *, rows: str, columns: str
 ) -> tuple[VarianceSource, VarianceSource, VarianceSource]:
-    """Returns what varies between columns, between rows, and beyond both: the two-way ANOVA.
+    """Returns the two-way ANOVA: variation between columns, between rows, and residual.
 
     Args:
         values: (rows, columns), one value in each cell.
@@ -167,7 +167,7 @@ def f_interval(signal: VarianceSource, noise: VarianceSource) -> tuple[float, fl
 
 
 def permutation_p_value(values: Floats, groups: NDArray[np.int64], seed: int) -> float:
-    """Returns how often columns vary as much as they do after shuffling each row by itself.
+    """Returns the p-value of the variation between columns, by permutations within each row.
 
     Args:
         values: (rows, columns).

@@ -74,4 +74,4 @@ def test_a_general_policy_follows_orders_of_other_units_and_a_documented_one_doe
     names = order.units.names
     assert PolicyAgent(general, "it", names, units=order.units).order == names
     said = refusal(documented.probabilities, seen, order)
-    assert said == "this policy can be told orders of the units types, not of hosts"
+    assert said == "this policy follows orders of the units types, not of hosts"

@@ -55,7 +55,7 @@ def test_it_finds_what_trained_orders_tell(universal: Policy) -> None:
 def test_a_policy_that_follows_no_order_or_not_these_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="does not follow any order it is told"):
         player(load_policy("best"))
-    with pytest.raises(InvalidInputError, match="can be told orders of the units types"):
+    with pytest.raises(InvalidInputError, match="follows orders of the units types"):
         player(new_policy(conditioned=True), train=TrainConfig(units="hosts"))
 
 

@@ -1,7 +1,7 @@
 """The action spaces: what the outputs of a policy mean, each by its name.
 
 `all` are the 145 actions, `useful` those that can matter, `cardiff` the 36 outputs of the winner.
-Training, evaluation, replays and single policies choose and act through here.
+Training, evaluation, replays and single policies all act through this module.
 """
 
 from collections.abc import Callable
@@ -31,14 +31,14 @@ from workflow_rl.scenario.cardiff import (
 
 
 def _places(what: str, value: object, n: int, size: int) -> NDArray[np.int64]:
-    """Returns n places among so many, or says in a sentence what they must be."""
+    """Returns n indices below `size`; InvalidInputError if they are none."""
     return checked_array(what, value, (n,), np.int64, (0, size - 1))
 
 
 class Acting:
-    """An action space at work in n environments; here an output is an action of a list.
+    """Maps outputs to actions in n environments; here an output is an action of a list.
 
-    A subclass remembers what the meaning of its outputs depends on.
+    A subclass keeps the state on which the meaning of its outputs depends.
     """
 
     def __init__(self, listed: NDArray[np.int64]) -> None:
@@ -74,7 +74,7 @@ class Acting:
         scores: NDArray[np.floating[Any]],
         rows: NDArray[np.integer[Any]],
     ) -> NDArray[np.int64]:
-        """Plays a step as evaluated: returns (n,) actions of the best outputs that are accepted.
+        """Plays an evaluation step: returns (n,) actions of the best outputs that are accepted.
 
         Args:
             best: (n,) the output with the highest score.
@@ -87,11 +87,11 @@ class Acting:
         """Begins new episodes where one has ended, (n,)."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Returns what must be kept to go on later."""
+        """Returns the arrays that `load_state` continues from."""
         return {}
 
     def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Goes on from a kept state."""
+        """Continues from a saved state."""
 
 
 @kernel()
@@ -122,8 +122,8 @@ class CardiffActing(Acting):
     """27 plain actions and 9 decoy lists; every episode begins with three fixed decoys.
 
     In training a macro whose list is used up repeats its first decoy, and the policy's own outputs
-    stay in the batch where the fixed start replaced them; as evaluated, the next best output counts
-    that is neither such a macro nor a Restore. Both are the winner's.
+    stay in the batch where the fixed start replaced them. In evaluation the next best output is
+    taken that is neither such a macro nor a Restore. The winner's agent does both.
     """
 
     def __init__(self, num_envs: int) -> None:
@@ -190,7 +190,7 @@ class CardiffActing(Acting):
         return {"placed": self._placed.copy(), "step": self._step.copy()}
 
     def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Goes on from there."""
+        """Continues from a saved state."""
         self._placed[:] = arrays["placed"]
         self._step[:] = arrays["step"]
 

@@ -60,7 +60,7 @@ class BlueAgent(Protocol):
 
 @runtime_checkable
 class TellingAgent(BlueAgent, Protocol):
-    """An agent that can tell how probable it found each action."""
+    """An agent that can report the probability of each action."""
 
     keeps_chances: bool  # whether it does
     chances: NDArray[np.float64] | None  # (n, 145) at the last step, if so
@@ -73,7 +73,7 @@ def uniforms(seed: int, step: int, n: int) -> NDArray[np.float64]:
 
 
 class CyborgStyleAgent(Protocol):
-    """What CAGE-2's own evaluation asks of a Blue agent; `end_episode()` may be there, too."""
+    """The interface of a Blue agent in CAGE-2's own evaluation; `end_episode()` is optional."""
 
     def get_action(self, observation: NDArray[Any], action_space: int) -> int:
         """Returns the action for an observation; `action_space` is the number of actions."""
@@ -84,7 +84,7 @@ class CyborgAgent:
     """An agent written for CybORG, in one environment.
 
     It sees the challenge's 52 bits. Its `end_episode`, if it has one, is called before every
-    episode, so that none begins with what it remembers of another. It is given no seed.
+    episode, so that no state is carried from one to the next. It is given no seed.
     """
 
     observation: Final = "challenge"
@@ -105,7 +105,7 @@ class CyborgAgent:
     def act(
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
-        """Returns (1,) what the agent does; InvalidInputError if that is no action."""
+        """Returns (1,) the agent's action; InvalidInputError if that is no action."""
         action = self._agent.get_action(observation[0].copy(), NUM_ACTIONS)
         try:
             return np.array([checked_action(action)])

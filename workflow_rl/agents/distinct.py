@@ -1,7 +1,8 @@
-"""Distinct rows, and what a function gives for each of them.
+"""Distinct rows, and a cache of a function's results for them.
 
 Blue's observations are a few dozen bits and repeat heavily: 20,000 transitions hold a few hundred
-to a few thousand different ones. While the policy does not change, each needs the networks once.
+to a few thousand different ones. While the policy does not change, one forward pass per distinct
+observation is enough.
 """
 
 from collections.abc import Callable, Sequence
@@ -84,7 +85,7 @@ class DistinctRows:
     """Gives equal rows the same number, in order of first appearance."""
 
     def __init__(self, width: int, capacity: int = 1024) -> None:
-        """Makes an empty collection of rows of `width` small integers, with room for some."""
+        """Makes an empty collection of rows of `width` small integers."""
         capacity = 1 << max(capacity - 1, 1).bit_length()
         self._width = width
         self._stored = np.empty((capacity, -(-width // _WORD)), np.uint64)
@@ -127,7 +128,7 @@ class DistinctRows:
 
 
 class Lookup:
-    """What a function gives for each distinct row met so far; it is asked about new rows only."""
+    """A cache of a function's results by row; the function is called for new rows only."""
 
     def __init__(
         self,
@@ -135,10 +136,10 @@ class Lookup:
         width: int,
         capacity: int = 1024,
     ) -> None:
-        """Starts without any row; the function gives arrays (u, ...) for rows (u, width)."""
+        """Starts empty; the function returns arrays (u, ...) for rows (u, width)."""
         self._function = function
         self.distinct = DistinctRows(width, capacity)
-        self.results: list[NDArray[Any]] = []  # what the function gave, by the number of a row
+        self.results: list[NDArray[Any]] = []  # of the function, by the number of a row
 
     def number(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
         """Returns (n,) the number of each row (n, width) among the results."""

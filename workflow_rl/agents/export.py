@@ -3,7 +3,7 @@
 Inputs, a row for each of n situations:
 
 - `observation`, float (n, observation's size);
-- `order`, float (n, its size), of a policy that is told the order: the bits of its encoding
+- `order`, float (n, its size), of a policy conditioned on the order: the bits of its encoding
   (`workflow/encoding.py`), 25 of the five types' one-hot one;
 - `mask`, bool (n, outputs), of a policy that was trained with masks: False for what would do
   nothing and, of a shielded policy, for fixes that would violate the order. Outputs that are
@@ -53,7 +53,7 @@ _ORDER_PARTS: Final = {
     "ranks": "one-hot: value {n} * host + place is 1, hosts as listed, those of a unit alike",
     "precedence": "for each two hosts (a, b), a before b in the list of hosts and then the other "
     "way round, by rows: 1 if a comes before b in the order",
-    "due": "per host, told anew in every step: 1 if it is marked in the table and no marked host "
+    "due": "per host, updated every step: 1 if it is marked in the table and no marked host "
     "comes before it in the order",
 }
 
@@ -66,7 +66,7 @@ def export_policy(
     rules: str = "main",
     observation: str = "challenge",
 ) -> bytes:
-    """Returns a policy as a model that other programs run, and writes it if told where.
+    """Returns a policy as a model that other programs run, and writes it to a file if one is given.
 
     Args:
         policy: a policy, a policy file, a model of SB3's PPO (`.zip`), a run directory, whose

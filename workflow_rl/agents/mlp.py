@@ -1,7 +1,7 @@
 """A multilayer perceptron in inference: the one forward pass outside of training.
 
-Inputs are mostly 0, so a row's products are those of its other values only. A row's outputs do not
-depend on the rows around it, and everything runs on one thread.
+Inputs are mostly 0, so zeros are skipped. A row's outputs do not depend on the other rows of its
+batch, and everything runs on one thread.
 """
 
 import math
@@ -47,7 +47,7 @@ def kind_of(activation: ActivationName) -> int:
 
 @formula
 def _other(x: Any, kind: int) -> Any:
-    """Returns a rarer activation of a number."""
+    """Returns an activation other than ReLU and tanh."""
     if kind == ELU:
         return x if x > 0 else np.float32(math.expm1(x))
     if kind == GELU:
@@ -83,7 +83,7 @@ def _forward(
             outputs = weight.shape[1]
             for j in range(outputs):
                 y[j] = biases[layer][0, j]
-            for i in range(count, count + 3):  # four at a time: the rest counts nothing
+            for i in range(count, count + 3):  # padding: four products at a time
                 x[i] = 0
                 places[i] = 0
             for i in range(0, count, 4):
@@ -111,7 +111,7 @@ def _forward(
 
 
 def input_rows(what: str, rows: object, width: int) -> NDArray[Any]:
-    """Returns rows (n, width) of int8 or float32, or says that they are none."""
+    """Returns rows (n, width) of int8 or float32; InvalidInputError if they are none."""
     if getattr(rows, "dtype", None) == np.int8:
         return checked_array(what, rows, (None, width), np.int8)
     return checked_array(what, rows, (None, width), np.float32, (-LARGEST_INPUT, LARGEST_INPUT))
@@ -167,7 +167,7 @@ def read_mlp(arrays: Any, name: str, activation: ActivationName) -> Mlp:
         raise InvalidInputError(f"a policy needs the weights of its {name}")
     weights: list[Floats] = []
     biases: list[Floats] = []
-    reach: Any = LARGEST_INPUT  # how far from 0 the inputs of a layer can be
+    reach: Any = LARGEST_INPUT  # bound of the absolute inputs of a layer
     for number in sorted(numbers):
         layer = f"{name}.{number}"
         weight: Any = arrays.get(f"{layer}.weight")

@@ -42,7 +42,7 @@ def make_agent(
     rules: str = "main",
     observation: str = "challenge",
 ) -> BlueAgent:
-    """Returns the agent that a name, a path or a policy stands for.
+    """Returns the agent of a name, a path or a policy.
 
     Args:
         what: an agent's name; a run directory, whose recommended policy plays; a policy file; a
@@ -50,12 +50,12 @@ def make_agent(
             which is the cardiff agent if the policies have its 36 outputs; or a policy.
         order: the workflow to follow, for those that follow any.
         units: whose names the workflow gives; by default the policy's own, or the five types.
-        sampled: whether policies draw their actions.
+        sampled: whether policies are stochastic; by default they are deterministic.
         rules: for which rule set the policies that come with the package were trained.
         observation: what a model of SB3's PPO was trained on; its file does not say so.
 
     Raises:
-        InvalidInputError: it stands for nothing, or a file is no policy.
+        InvalidInputError: there is no such agent, or a file is no policy.
     """
     if not isinstance(what, str | Path | Policy):
         raise not_allowed("an agent", what, "a name, a path or a policy")

@@ -80,7 +80,7 @@ class Policy:
         if self.order is not None:
             follows = repr(str(self.order))
         else:
-            follows = "any order it is told" if self.is_conditioned else "no order"
+            follows = "any" if self.is_conditioned else "none"
         units = " x ".join(map(str, self.actor.hidden))
         game = self.config.game
         return (
@@ -140,8 +140,8 @@ class Policy:
             observation: (size,) or (n, size) of the observation the policy was trained on.
             order: the workflow to follow; by default the one it was trained for.
             action_mask: (145,) or (n, 145), what may be chosen, as in the `info` of a step; by
-                default, of a policy that was trained with masks and has a memory, what that tells.
-            deterministic: the most probable action, or one drawn by its probability.
+                default, for a policy that was trained with masks and has a memory, from the memory.
+            deterministic: whether to take the most probable action or to sample one.
 
         Raises:
             InvalidInputError: the mask is not as long as the observations or allows nothing, or
@@ -238,25 +238,25 @@ class Policy:
         return without_violations(action_mask, tables, self._ranks(order, len(tables)))
 
     def read_order(self, workflow: Sequence[str] | str, units: Units | None = None) -> Order:
-        """Returns the order of a workflow, as far as it can be told to this policy.
+        """Returns the order of a workflow that this policy can follow.
 
         Args:
             workflow: text, names, or an order that knows its units.
             units: whose names those are; by default the policy's own, or the five types.
 
         Raises:
-            InvalidInputError: it is none, or the policy cannot be told orders of these units.
+            InvalidInputError: it is none, or the policy cannot follow orders of these units.
         """
         order = read_order(workflow, units or self.units)
         is_bound = self.encoding is not None and not self.encoding.is_general
         if is_bound and order.units != self.units:
             raise InvalidInputError(
-                f"this policy can be told orders of the units {self.units}, not of {order.units}"
+                f"this policy follows orders of the units {self.units}, not of {order.units}"
             )
         return order
 
     def _mask(self, rows: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Returns (n, 145) what may be chosen: as given, or as far as observations tell."""
+        """Returns (n, 145) what may be chosen: as given, or by the observations."""
         if given is not None:
             mask = numbers("an action mask must be truth values", given)
             is_one = mask.ndim == 1 and len(rows) == 1
@@ -283,7 +283,7 @@ class Policy:
         return np.tile(followed.host_ranks, (n, 1))
 
     def _check_size(self) -> None:
-        """Checks that the network has an input for all that it is shown, and its outputs."""
+        """Checks the numbers of inputs and outputs of the network."""
         of_order = 0 if self.encoding is None else self.encoding.size
         expected = self.observation.size + of_order, self.action_space.size
         if (self.actor.inputs, self.actor.outputs) != expected:

@@ -30,9 +30,9 @@ _SCAN: Final = int(Activity.SCAN)
 
 
 class PolicyAgent:
-    """Takes what a policy finds most probable, or samples, in the policy's action space.
+    """Plays a policy, deterministic or stochastic, in the policy's action space.
 
-    Where observations repeat, the policy is asked once for each distinct one.
+    Where observations repeat, each distinct one is evaluated once.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class PolicyAgent:
         """Makes an agent of a policy.
 
         Args:
-            policy: who chooses.
-            name: what it is called.
+            policy: the policy to play.
+            name: of the agent.
             order: the workflow to follow; by default the one it was trained for.
             units: whose names those are; by default the policy's own.
-            sampled: whether outputs are drawn by their probability.
+            sampled: whether the policy is stochastic: outputs are sampled.
 
         Raises:
             InvalidInputError: it needs an order and has none.
@@ -86,7 +86,7 @@ class PolicyAgent:
         shape = None, self.policy.observation.size
         observation = checked_array("observations", observation, shape, np.int8)
         n = len(observation)
-        if self._acting.is_fixed and not self.keeps_chances:  # the policy need not be asked
+        if self._acting.is_fixed and not self.keeps_chances:  # no forward pass is needed
             return self._acting.actions(np.zeros(n, np.int64))
         if self._table is not None:
             ids = self._table.number(observation)
@@ -112,7 +112,7 @@ class PolicyAgent:
         return softmax(self.policy.logits(observation, self.order))
 
     def _answers(self, observation: NDArray[np.int8]) -> list[NDArray[np.float64]]:
-        return [self._ask(observation)]  # a method: a copy of the agent asks its own policy
+        return [self._ask(observation)]  # a method: a copy of the agent uses its own policy
 
 
 def _by_action(rows: NDArray[np.float64], acting: Acting) -> NDArray[np.float64]:
@@ -147,10 +147,10 @@ class ScanCount:
 class FingerprintAgent:
     """Hands each episode to the agent trained for the red agent it turns out to face.
 
-    It is the winner's way to tell who attacks: B_line shows one scanned host in its first three
+    It identifies the attacker as the winner did: B_line shows one scanned host in its first three
     steps, Meander two and a sleeping Red none, whatever Blue does. Until then the agent for B_line
-    plays; both see every step, and an agent must take what was played in the first three steps for
-    its own, as the winner's policies do with their fixed start.
+    plays. Both see every step, and an agent must accept the actions of the first three steps as its
+    own, as the winner's policies do with their fixed start.
     """
 
     def __init__(self, bline: BlueAgent, meander: BlueAgent, name: str = "fingerprint") -> None:
@@ -202,6 +202,6 @@ class FingerprintAgent:
 
 
 def _chances(agent: BlueAgent, played: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns (n, 145) an agent's probabilities; one that has none was certain of its action."""
+    """Returns (n, 145) an agent's probabilities; 1 for the action of an agent without any."""
     chances = agent.chances if isinstance(agent, TellingAgent) else None
     return np.eye(NUM_ACTIONS)[played] if chances is None else chances

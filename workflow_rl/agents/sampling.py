@@ -24,16 +24,16 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 def write_powers(
     row: NDArray[Any], powers: NDArray[Any], masks: NDArray[Any], sample: int
 ) -> tuple[Any, Any]:
-    """Takes the highest logit that is allowed from a row and writes e to the power of the rest.
+    """Writes the exponentials of a row's logits less the highest one that is allowed.
 
     Args:
         row: (outputs,) the logits.
-        powers: (outputs,) what is written; 0 for what is not allowed.
+        powers: (outputs,) the exponentials; 0 for what is not allowed.
         masks: (n, outputs) what is allowed, or `NO_MASKS`.
-        sample: whose logits these are.
+        sample: the row of the masks.
 
     Returns:
-        The sum of the powers, and that of the powers times what they are the powers of.
+        The sum of the exponentials, and their sum weighted by the shifted logits.
     """
     is_masked = len(masks) > 0
     if is_masked:
@@ -79,14 +79,14 @@ def draw(
     outputs: NDArray[Any],
     probability: NDArray[Any],
 ) -> None:
-    """Draws an output for each row of logits (n, outputs), which are overwritten.
+    """Samples an output for each row of logits (n, outputs), which are overwritten.
 
     Args:
         logits: of each input.
         masks: (n, outputs) what is allowed, or `NO_MASKS`.
         uniforms: (n,) numbers in [0, 1).
-        outputs: (n,) what was drawn.
-        probability: (n,) of it, among what is allowed.
+        outputs: (n,) the samples.
+        probability: (n,) of each sample, among what is allowed.
     """
     powers = np.empty(logits.shape[1], np.float32)
     for k in range(len(logits)):
@@ -137,10 +137,10 @@ def sample(
     uniforms: NDArray[np.floating[Any]],
     masks: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Draws an output for each of n rows, by its share of the row's weights.
+    """Samples an output for each of n rows, in proportion to the row's weights.
 
     Args:
-        ids: (n,) which row of the weights is meant.
+        ids: (n,) the row of the weights.
         weights: (u, outputs) probabilities, or numbers proportional to them.
         uniforms: (n,) numbers in [0, 1).
         masks: (n, outputs) what is allowed, one output at least; None: everything. Where all that

@@ -1,8 +1,8 @@
 """A PPO or MaskablePPO model that Stable-Baselines3 saved; nothing in the file is run.
 
-Such a file is a zip archive. Its `data` is JSON whose entries also hold pickled objects, which run
-whatever they were made to run when they are loaded: they are not. What a network is made of stands
-there in plain text, too, and its weights are read by torch as tensors and nothing else.
+Such a file is a zip archive. Its `data` is JSON whose entries also hold pickled objects, which can
+run code when they are loaded: they are not loaded. The architecture stands there in plain text,
+too, and torch reads the weights as tensors only.
 """
 
 import io
@@ -48,7 +48,7 @@ _OURS: Final = {theirs: ours for ours, theirs in ACTIVATIONS.items()}
 def sb3_policy(path: Path, observation: str = "challenge") -> Policy:
     """Returns the policy of a model file that `save` of SB3's PPO wrote, with its `MlpPolicy`.
 
-    A model of sb3-contrib's MaskablePPO leaves out what would be refused, as in its training.
+    A model of sb3-contrib's MaskablePPO plays with the action mask, as in its training.
 
     Args:
         path: the file.

@@ -45,7 +45,7 @@ class RandomAgent(_Script):
     def act(
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
-        """Returns uniformly drawn actions."""
+        """Returns actions sampled uniformly."""
         return (uniforms(self._seed, step, len(observation)) * NUM_ACTIONS).astype(np.int64)
 
 

@@ -35,9 +35,9 @@ _MORE: Final = 4  # times the states at every attempt to explain a history from 
 class Belief:
     """What Blue can know of Red from its own observations and actions, in `num_envs` games.
 
-    Every state of the game that explains all that Blue has seen is kept with its probability. They
-    are few, so this is Bayes' rule worked out, not an estimate, as long as `is_exact`: where more
-    than `particles` states explain a history, the likely ones stay and the others are sampled.
+    Every state of the game that is consistent with Blue's history is kept with its probability.
+    They are few, so the posterior is exact as long as `is_exact`: where more than `particles`
+    states explain a history, the likely ones stay and the others are sampled.
 
     Example:
         >>> import numpy as np
@@ -103,7 +103,7 @@ class Belief:
             green_agent=green_agent,
             red_probabilities=red_agents,
         )
-        # What comes behind the first 52 bits is not read, so the belief need not know itself.
+        # Only the first 52 bits are read, which the memory observation has as well.
         known = SIMULATED.get(observation)
         self._width = None if known is None else known.size
         self._settings = settings_of(self.config, autoreset=False)
@@ -172,7 +172,7 @@ class Belief:
         return self._history.saved()
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Continues from what was saved: works out again what follows from it.
+        """Continues from what was saved: filters the saved history again.
 
         Raises:
             InvalidInputError: it was saved from another belief, or the rules make it impossible.
@@ -251,7 +251,7 @@ class Belief:
         return checked_array("ended", rows, (self.num_envs,), np.bool_)
 
     def _rows(self, what: str, value: ArrayLike, axes: int) -> NDArray[Any]:
-        """Returns a value with a row per environment; an only one may come without that axis."""
+        """Returns a value with a row per environment; a single one may lack that axis."""
         rows = numbers(f"{what} must be numbers", value)
         return rows[None] if self.num_envs == 1 and rows.ndim == axes else rows
 

@@ -1,4 +1,4 @@
-"""The loop over environments that takes their states on by a step, and what these add up to."""
+"""The loop over environments that advances their states by a step, and the marginals."""
 
 from typing import Any, Final, NamedTuple, Self
 
@@ -28,7 +28,7 @@ _FIRST_ROWS: Final = 8  # an episode can start in six states
 
 
 class Marginals(NamedTuple):
-    """What the states add up to, one row per environment."""
+    """Marginals of the posterior, one row per environment."""
 
     access: NDArray[np.float64]  # (n, 13, 3) probability of each Access
     ot_stopped: NDArray[np.float64]  # (n,)
@@ -50,8 +50,8 @@ class Marginals(NamedTuple):
 def begin(kept: Hypotheses, k: int, prior: NDArray[np.float64]) -> None:
     """Brings environment k to the start of an episode: the states it can start in.
 
-    B_line draws the user host it goes through in its second step, evenly and whatever happened:
-    here it has drawn it already.
+    B_line samples the user host it goes through in its second step, uniformly and independently of
+    everything else: here it has been sampled already.
     """
     row = 0
     for agent in range(len(prior)):
@@ -104,7 +104,7 @@ def _advance(
     limit: int,
     start: int,
 ) -> tuple[int, int]:
-    """Takes environments on by a step, from `start` up to the last or to one that cannot go on.
+    """Advances environments by a step, from `start` to the last or to one that cannot go on.
 
     Args:
         before: the states before the step.
@@ -117,7 +117,7 @@ def _advance(
         ended: (n,) environments that begin an episode instead.
         indices: (n,) which environment of the run each is.
         limit: the most states to keep of an environment.
-        start: the first environment to take on.
+        start: the first environment to advance.
 
     Returns:
         The environment it stopped at, and why.
@@ -188,7 +188,7 @@ def keep(
 
 @kernel()
 def _summarise(kept: Hypotheses, out: Marginals) -> None:
-    """Adds up what every environment's states say."""
+    """Computes every environment's marginals."""
     out.access[:] = 0.0
     out.ot_stopped[:] = 0.0
     out.red_agent[:] = 0.0
@@ -208,7 +208,7 @@ def _summarise(kept: Hypotheses, out: Marginals) -> None:
 
 
 class Filter:
-    """The states of `n` environments, taken on step by step."""
+    """The states of `n` environments, advanced step by step."""
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class Filter:
         ended: NDArray[np.bool_],
         start: int = 0,
     ) -> int:
-        """Works out the next states of the environments from `start` on.
+        """Computes the next states of the environments from `start` on.
 
         Returns:
             The first environment that no state explains, or n if there is none. Nothing holds
@@ -291,7 +291,7 @@ class Filter:
         self._next.is_exact[k] = other.now.is_exact[0]
 
     def commit(self) -> None:
-        """Makes what was worked out what holds."""
+        """Makes the computed states the current ones."""
         self.now, self._next = self._next, self.now
 
     def restart(self, over: NDArray[np.bool_]) -> None:
@@ -299,5 +299,5 @@ class Filter:
         _begin(self.now, self._prior, over)
 
     def summarise(self, out: Marginals) -> None:
-        """Adds up what the states say now."""
+        """Returns the marginals of the current states."""
         _summarise(self.now, out)

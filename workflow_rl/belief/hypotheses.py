@@ -1,4 +1,4 @@
-"""The states that explain a history, with their probabilities, and where they are worked out."""
+"""The states that explain a history, with their probabilities, and the space to compute them."""
 
 from typing import Final, NamedTuple, Self
 

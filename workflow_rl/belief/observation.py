@@ -1,7 +1,7 @@
 """The observation `belief`: what Blue remembers, and the posterior over Red's state.
 
 A probability is shown as bits, one for each of `LEVELS` that it reaches, so that an observation
-stays a row of bits. The prior gives the three red agents equal probability, whoever attacks.
+stays a row of bits. The prior over the three red agents is uniform, whichever of them plays.
 """
 
 from collections.abc import Mapping
@@ -88,7 +88,7 @@ class BlueBelief:
         if actions[0] == BEGIN:
             if tables.any():
                 raise InvalidInputError(
-                    "nothing is shown when an episode begins: a belief cannot begin in its midst"
+                    "nothing is shown when an episode begins: a belief must start at its first step"
                 )
             self._belief.reset()
         else:

@@ -1,8 +1,8 @@
 """What chance may have done in a step, given the state before it, with the probabilities.
 
-The rules take their draws as arguments, so an outcome of chance can be asked for by name
-(`draws.recorded`). What Red chooses, and what it can draw from, depends on its own memory and not
-on what Blue does in the same step.
+The rules take their draws as arguments, so any outcome of chance can be enforced
+(`draws.recorded`). What Red chooses, and from which targets, depends on its own memory and not on
+what Blue does in the same step.
 """
 
 from typing import Final
@@ -58,7 +58,7 @@ def list_outcomes(
         chances: (MOST_OUTCOMES,) where their probabilities go.
 
     Returns:
-        How many there are. Others have a probability, too, but would have shown something else.
+        How many there are. Other outcomes are possible, but would have shown something else.
     """
     action, targets = red_choice(env)
     scans = GREEN_SCAN_TARGETS & (shown | maybe_hidden) if green_is_active else 0
@@ -79,9 +79,9 @@ def list_outcomes(
 
 @rule
 def red_choice(env: State) -> tuple[int, int]:
-    """Returns what Red does next and the set of targets it draws from, which may be subnets.
+    """Returns Red's next action and the set of targets it samples from, which may be subnets.
 
-    B_line's host is known in every state here (`filtering.first_states`), so it draws none.
+    B_line's host is known in every state here (`filtering.begin`), so it samples none.
     """
     if env.red_agent == _MEANDER:
         digest_result(env)

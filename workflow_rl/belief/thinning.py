@@ -1,4 +1,4 @@
-"""Fewer states instead of many, without a bias: the likely ones stay, of the others a sample.
+"""Unbiased reduction of the number of states: the likely ones stay, the others are sampled.
 
 After Fearnhead and Clifford, "On-line inference for hidden Markov models via particle filters",
 2003: of M weighted states N are kept such that each keeps its weight on average, and no other
@@ -15,8 +15,8 @@ from workflow_rl.jit import rule
 def thin(weights: NDArray[np.float64], number: int, limit: int, uniform: float) -> None:
     """Makes the weights of all but `limit` states 0.
 
-    States above a threshold keep their weight. The others are drawn systematically: in the order
-    they stand in, one for each threshold's worth of weight, and get the threshold as weight.
+    States above a threshold keep their weight. The others are sampled systematically: in their
+    order, one per threshold of cumulated weight, and each gets the threshold as its weight.
 
     Args:
         weights: (number or more,) above 0; changed in place.

@@ -35,7 +35,7 @@ from workflow_rl.workflow.orders import Order
 
 # (red_agent=, episode_length=, observation=, seed=) -> gymnasium.Env
 EnvFactory = Callable[..., Any]
-# Memory has room for these. An agent's own draws begin anew with every batch, by another seed.
+# Limited by memory. Every batch gives the agent another seed.
 EPISODES_AT_ONCE: Final = 65_536
 UNKNOWN_ACTION: Final = "unknown"  # what Red did, where the environment does not tell
 
@@ -67,12 +67,12 @@ RED_NAMES: Final = tuple(
 
 
 def game_seed(game: GameConfig, seed: int) -> int:
-    """Returns the seed of a game's episodes: games are independent, agents meet the same."""
+    """Returns the seed of a game's episodes: independent between games, the same for all agents."""
     return _derived_seed(game, seed, 0)
 
 
 def agent_seed(game: GameConfig, seed: int) -> int:
-    """Returns the seed of the agent's own draws."""
+    """Returns the seed of the agent's own samples."""
     return _derived_seed(game, seed, 1)
 
 
@@ -131,7 +131,7 @@ class _Judge:
 
 
 class Play:
-    """A game that an agent plays so many times, and what that has brought so far."""
+    """Many episodes of one game by one agent, and their results so far."""
 
     def __init__(
         self,
@@ -145,9 +145,9 @@ class Play:
         """Plays nothing yet.
 
         Args:
-            agent: who defends; its own observation replaces the game's.
+            agent: the defender; its own observation replaces the game's.
             game: what is played.
-            seed: from which the seeds of the game and of the agent are derived.
+            seed: the seeds of the game and of the agent are derived from it.
             episodes: how many.
             order: by which compliance is judged.
             logged: of how many episodes the actions are kept.
@@ -166,7 +166,7 @@ class Play:
     def episodes(self) -> Iterator[int]:
         """Plays on the simulator; yields how many more episodes were played.
 
-        Many are played at once, or one after the other by an agent that plays no other way.
+        They are played in batches, or one by one if the agent can only do that.
         """
         at_once = 1 if isinstance(self._agent, CyborgAgent) else EPISODES_AT_ONCE
         batch = None

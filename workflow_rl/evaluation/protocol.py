@@ -81,7 +81,7 @@ def evaluate(
 
     Args:
         what: a baseline's name (sleep, random, react-restore, greedy, best, cardiff, ppo, or
-            universal, which follows the workflow it is told); a run directory, whose recommended
+            universal, which follows the given workflow); a run directory, whose recommended
             policy plays; a policy file; a model of SB3's PPO (`.zip`); `bline=PATH,meander=PATH`,
             a policy for each red agent; a policy; a `BlueAgent`; or an agent written for CybORG,
             with `get_action(observation, action_space)` and perhaps
@@ -89,7 +89,7 @@ def evaluate(
         episodes: of each cell.
         rules: main (the official repository today) or competition (the 2022 leaderboard).
         steps: the lengths of episodes.
-        red_agents: who attacks; mixed is one of the three, drawn for each episode.
+        red_agents: the attackers; mixed is one of the three, sampled for each episode.
         green_agent: sleep, as in the challenge, or active.
         observation: what a model of SB3 was trained on, which its file does not say; every other
             agent has its own.
@@ -97,15 +97,15 @@ def evaluate(
             policy's own.
         units: what the workflow names: types, hosts, subnets, a TOML file or groups of hosts; by
             default the policy's own units, or the five types.
-        sampled: whether policies draw their actions; by default they take the most probable.
+        sampled: whether policies are stochastic; by default they are deterministic.
         seed: of everything; agents evaluated with the same seed meet the same games.
         backend: cage2 (our simulator) or cyborg (the original, which must play the rules named).
         cyborg_path: with cyborg, where the original is.
         make_env: makes another single environment to play on, by the keywords red_agent,
             episode_length, observation and seed; its own rules and its own Green apply.
         logged_episodes: of how many episodes of each cell the actions are kept.
-        on_cell: told of each cell as it is done.
-        on_episodes: told how many more episodes were played.
+        on_cell: called with each cell when it is finished.
+        on_episodes: called with the number of further episodes played.
 
     Returns:
         Every cell with the return and the compliance of each episode.

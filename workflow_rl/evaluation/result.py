@@ -1,4 +1,4 @@
-"""What somebody got in games: in one number (`Result`), in each episode (`Cell`), in many games."""
+"""Results of playing: of one game (`Result`), of its episodes (`Cell`), of many games."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
-"""Which policy is handed over, and what it is worth: by games that nothing else is reported of.
+"""Selection of a policy on a validation set of games, and its score on a held-out test set.
 
-A training's own numbers are means over its last updates, of weights that went on changing, and the
-best of many such numbers is too good. So a policy is chosen on games of their own (`choose` among
-few, `select` among the many that a training kept), and what was chosen is scored on others.
+A training's own numbers are means over its last updates, while the weights changed, and the best of
+many such numbers is biased upwards. So a policy is selected on validation games (`choose` among a
+few, `select` among the many that a training kept) and scored on games that nothing else uses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,16 +29,16 @@ SELECTION_SEED: Final = 2**40 + 7
 CHOOSING_SEED: Final = 2**41 + 7
 SCORING_SEED: Final = 2**42 + 7
 FIRST_EPISODES: Final = 200  # of each candidate in the first round of a selection
-DRAWN_ORDERS: Final = 20  # under which one that follows any order plays
+DRAWN_ORDERS: Final = 20  # that a policy for any order is judged under
 _KEPT: Final = 4  # one in so many goes on to a round of four times the episodes
 
 
 @dataclass(frozen=True)
 class Score:
-    """A policy's fresh games against one red agent."""
+    """A policy's results in held-out games against one red agent."""
 
-    deterministic: Result  # the most probable action taken
-    sampled: Result  # actions drawn by their probability, as in training
+    deterministic: Result  # the deterministic policy: the most probable action
+    sampled: Result  # the stochastic policy, as in training
     greedy: Result  # of the untrained greedy agent under the same order, in the same games
 
     @property
@@ -48,7 +48,7 @@ class Score:
 
     @property
     def is_unfit(self) -> bool:
-        """Whether repairing by the order without having learnt anything would be better."""
+        """Whether it is worse than the untrained greedy agent, beyond both intervals."""
         return self.deterministic.reward.high < self.greedy.reward.low
 
     def as_json(self) -> dict[str, Any]:
@@ -68,9 +68,9 @@ class Score:
 
 
 def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games: int) -> int:
-    """Returns which policy is best in a game: it complies, then by reward.
+    """Returns the index of the best policy: compliant ones first, then by reward.
 
-    All play the same games, so many. Of equals the first is taken.
+    All play the same validation games. Of equals the first is taken.
     """
     ranks = []
     for policy in policies:
@@ -81,7 +81,7 @@ def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games
 
 
 def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score]:
-    """Yields a policy's score against each red agent, in so many fresh games each."""
+    """Yields a policy's score against each red agent, in so many held-out games each."""
     greedy = GreedyAgent(policy.order or DEFAULT_ORDER)
     for red_agent in RED_AGENTS:
         against = game.changed(red_agent=red_agent)
@@ -94,7 +94,7 @@ def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kept policy, and how it did in the last round it played."""
+    """A snapshot, and its result in the last round it played."""
 
     path: Path
     result: Result
@@ -128,12 +128,11 @@ def select(
     *,
     episodes: int = 6_400,
 ) -> Iterator[Candidate | Ranking]:
-    """Plays rounds of ever more episodes, and yields what happens as it happens.
+    """Selects by rounds of ever more episodes, as successive halving, and yields each result.
 
-    Each policy plays the game that it was trained on. Each round leaves the best quarter, until one
-    has been played with at least `episodes`. Policies that do not reach the compliance asked for in
-    their training come last. One that follows any order plays under several, the same for all of
-    them.
+    Each policy plays the game that it was trained on. Each round keeps the best quarter, until one
+    has been played with at least `episodes`. Policies below the compliance threshold of their
+    training come last. A policy that follows any order plays under several, the same for all.
 
     Args:
         paths: policy files.
@@ -141,7 +140,7 @@ def select(
         episodes: of each candidate in the last round, at least.
 
     Yields:
-        Each candidate as it has played a round; the ranking at last.
+        Each candidate after each of its rounds; the ranking at the end.
     """
     episodes = whole_number("episodes", episodes, 1, 10**7)
     policies = {path: load_policy(path) for path in paths}

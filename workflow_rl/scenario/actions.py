@@ -118,10 +118,10 @@ def parse_action(text: str) -> int:
 def checked_actions(
     actions: object, shape: Shape, what: str = "actions", lowest: int = SLEEP
 ) -> NDArray[np.int64]:
-    """Returns actions as an array of a shape, or says in a sentence what they must be."""
+    """Returns actions as an array of a shape; InvalidInputError if they are none."""
     return checked_array(what, actions, shape, np.int64, (lowest, NUM_ACTIONS - 1))
 
 
 def checked_mask(action_mask: object, n: int | None) -> NDArray[np.bool_]:
-    """Returns an action mask (n, 145), n None for any number, or says that it is none."""
+    """Returns an action mask (n, 145), n None for any number; InvalidInputError if it is none."""
     return checked_array("an action mask", action_mask, (n, NUM_ACTIONS), np.bool_)

@@ -1,6 +1,6 @@
 """The action space of the challenge's winner: 27 plain actions and 9 decoy macros.
 
-A macro stands for "the next decoy on this host": each host has a fixed list, each environment
+A macro is "the next decoy on this host": each host has a fixed list, each environment
 remembers how far it is in it, and restoring the host starts the list over. Outputs are in 0..35,
 the actions made of them in 0..144. Here are the tables and the rules for one environment;
 `agents/action_space.py` plays many.

@@ -249,7 +249,7 @@ class Batch:
         """
         if not is_plain(actions, (self.num_envs,), np.int64):  # the kernel looks at their range
             actions = checked_actions(actions, (self.num_envs,))
-        if draws is not _NO_DRAWS:  # the rules index memory by what they make of them
+        if draws is not _NO_DRAWS:  # the rules index arrays by them
             shape = self.num_envs, len(Draws._fields)
             draws = checked_array("draws", draws, shape, np.int64, _DRAWS)
         ended: int

@@ -1,8 +1,8 @@
 """How a word of bits becomes a row of bytes, and back.
 
 Blue's table and memory are words; an observation has a byte for each of their bits. What
-`write_bits` does is a loop, but no compiler sees that processors do it by one or two instructions
-for a whole word: so machine code gets it spelled as what it is, the conversion of a vector.
+`write_bits` does is a loop, but compilers do not see that processors have one or two instructions
+for a whole word: so compiled code states it as the conversion of a vector.
 """
 
 from typing import Any, Final

@@ -38,7 +38,7 @@ class Observation:
 
     @property
     def repeats(self) -> bool:
-        """Whether rows repeat so often that each distinct one is worth a look-up."""
+        """Whether rows repeat so often that caching results by row pays off."""
         return not self._has(DECOYS)
 
     def columns(self, name: str) -> slice:
@@ -53,7 +53,7 @@ class Observation:
     def action_mask(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns (n, 145) False for a decoy that rows (n, size) show to be refused.
 
-        An observation that does not show which decoys stand tells nothing: all True.
+        All True for an observation that does not show which decoys stand.
         """
         if not self._has(DECOYS):
             return np.ones((len(rows), NUM_ACTIONS), np.bool_)

@@ -11,8 +11,8 @@ PADDING: Final = "_padding_"  # how the names of bytes begin that mean nothing
 def record_dtype(layout: type[Any]) -> np.dtype[np.void]:
     """Returns the aligned numpy record with the annotated fields of `layout`.
 
-    What alignment leaves free has a name too: bytes between fields would be anything after a
-    record is copied, and equal games are equal to the byte.
+    Padding has a name too: unnamed bytes between fields are undefined after a copy, and equal games
+    must be equal to the byte.
     """
     fields: list[tuple[str, Any, tuple[int, ...]]] = []
 

@@ -82,7 +82,7 @@ def red_acts(env: State, settings: Settings, draws: Draws) -> None:
 
 @rule
 def success_of(action: int, outcome: int) -> int:
-    """Returns what Red is told of an outcome.
+    """Returns the success that Red observes for an outcome.
 
     Reference quirk: a port scan without a route finds nothing and still reports success.
     """

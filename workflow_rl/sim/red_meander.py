@@ -30,7 +30,7 @@ def meander_chooses(env: State, draw: int) -> None:
 
 @rule
 def next_action(env: State) -> tuple[int, int]:
-    """Returns Meander's next action and the set of targets it draws one of."""
+    """Returns Meander's next action and the set of targets it samples from."""
     if env.meander_escalated >> OP_SERVER0 & 1:
         return _IMPACT, 1 << OP_SERVER0
     unswept = env.subnets_known & ~env.meander_swept
@@ -89,7 +89,7 @@ def first_to_sweep(subnets: int) -> int:
 
 @rule
 def act(env: State, action: int, target: int) -> None:
-    """Names the action of this step and notes it on its list, whatever will come of it.
+    """Names the action of this step and notes it on its list, whatever its result.
 
     Reference quirk: a sweep or scan without a route counts as done, too, and is never repeated.
     """

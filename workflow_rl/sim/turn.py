@@ -45,7 +45,7 @@ def red_chooses(env: State, draw: int) -> None:
 
 @rule
 def start_episode(states: NDArray[np.void], k: int, settings: Settings, draw: int) -> None:
-    """Brings environment k to the first moment of an episode: its initial state, Red drawn.
+    """Brings environment k to the start of an episode: its initial state, Red sampled.
 
     Everything but `index` and `episode` is new: nothing of an earlier episode can stay behind.
     """
@@ -59,7 +59,7 @@ def start_episode(states: NDArray[np.void], k: int, settings: Settings, draw: in
 
 @rule
 def draw_red_agent(settings: Settings, draw: int) -> int:
-    """Draws who plays Red in this episode, by the probabilities given."""
+    """Samples the red agent of this episode, by the given probabilities."""
     agent = 0
     while draw >= settings.red_up_to[agent] * WORDS:
         agent += 1

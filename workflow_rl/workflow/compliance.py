@@ -2,16 +2,16 @@
 
 A *fix* is a Remove or a Restore. Let some hosts be *open*. A fix made while a host is open
 *counts*, except a repeat; it is *compliant* if its target is itself open and no open host comes
-before it. Which hosts come before which is all that is asked of an order, whatever its units: the
-rank of each host, hosts of one unit sharing theirs.
+before it. All that is needed of an order, whatever its units, is the rank of each host; hosts of
+one unit share theirs.
 
 Two views judge the same action. In the *observed* view a host is open if Blue's own table, before
 the action, marks it (Unknown, User or Privileged), and a Remove of a host already marked Unknown is
 a repeat. In the *true* view a host is open if Red has a session there, and a Remove that kills
 nothing is a repeat. User0, Red's permanent foothold, is never open.
 
-The true rate is bounded: nobody sees 5 % of the reverse shells, so no policy can know them, and
-they weigh most where `user` comes early in the order.
+The true rate is bounded: 5 % of the reverse shells are never shown, so no policy can know them;
+they matter most where `user` comes early in the order.
 """
 
 from typing import Any, Final, NamedTuple, Self
@@ -227,14 +227,14 @@ def without_violations(
 
 
 def checked_tables(tables: object, n: int) -> NDArray[np.int64]:
-    """Returns Blue's packed tables (n,), or says that they are none."""
+    """Returns Blue's packed tables (n,); InvalidInputError if they are none."""
     if has_form(tables, (n,), np.int64):  # a column of the simulator's records is read as it is
         return tables
     return checked_array("tables", tables, (n,), np.int64)
 
 
 def checked_ranks(ranks: object) -> NDArray[np.int8]:
-    """Returns the ranks of hosts in orders, (any, 13), or says that they are none."""
+    """Returns the ranks of hosts in orders, (any, 13); InvalidInputError if they are none."""
     if has_form(ranks, (None, NUM_HOSTS), np.int8):
         return ranks
     return checked_array("ranks", ranks, (None, NUM_HOSTS), np.int8)

@@ -1,11 +1,11 @@
 """How an order is shown to a network: as bits behind the observation.
 
 - `onehot`: which unit stands at which place, n x n bits; the documents' 25 for the five types. Only
-  orders of the same units can be told so.
+  orders of the same units can be encoded so.
 - `ranks`: of each host, one-hot, its place in the order; 12 x 12 bits, hosts of a unit alike.
 - `precedence`: for each two hosts, whether the first comes before the second; 12 x 11 bits.
 - `due`: of each host, whether it is the next to be fixed: marked in Blue's table, and no marked
-  host comes before it; 12 bits that are told anew in every step.
+  host comes before it; 12 bits that change from step to step.
 
 All but `onehot` describe any order of any units. Two may be shown together: `ranks+due`.
 """
@@ -42,12 +42,12 @@ class OrderEncoding:
         self._units = units
         lasting = [part for part in self.parts if part != "due"]
         self.lasting = sum(self._size(part) for part in lasting)  # bits that hold for an episode
-        self.of_step = len(FIXABLE_HOSTS) if "due" in self.parts else 0  # bits told in every step
+        self.of_step = len(FIXABLE_HOSTS) if "due" in self.parts else 0  # bits of a step
         self.size = self.lasting + self.of_step
 
     @property
     def is_general(self) -> bool:
-        """Whether it tells any order of any units."""
+        """Whether it can encode any order of any units."""
         return "onehot" not in self.parts
 
     def _size(self, part: str) -> int:

@@ -1,4 +1,4 @@
-"""The orders that episodes are drawn from in training: those of some units, or of any."""
+"""The orders that episodes sample from in training: those of some units, or of any."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,8 +22,8 @@ _GROUPINGS: Final = 10  # from 2 to 11 groups
 class AnyOrders:
     """Orders of any units, each by a number that says everything: the units, and their order.
 
-    A third of them are orders of the five types, a third of single hosts, and a third of groups
-    into which the hosts are thrown at random, which is an order with ties.
+    A third of them are orders of the five types, a third of single hosts, and a third of random
+    groups of hosts, which is an order with ties.
     """
 
     count: Final = 2**62  # numbers to draw from
@@ -43,14 +43,14 @@ class AnyOrders:
         return ranks
 
     def formatted(self, indices: Sequence[int] | Indices) -> list[str]:
-        """Returns what logs call each of them: there are too many to name."""
+        """Returns the name of each in logs, the same for all: there are too many."""
         return ["any"] * len(indices)
 
 
 def _thrown(numbers: Indices) -> NDArray[np.int8]:
-    """Returns (k, 13) ranks of groups: a number's last digit says how many, the rest who is where.
+    """Returns (k, 13) ranks of groups: a number's last digit is their count, the rest the members.
 
-    Groups that stay empty leave no gap.
+    Empty groups leave no gap in the ranks.
     """
     rest, more = np.divmod(numbers, _GROUPINGS)
     groups = more + _FEWEST_GROUPS
@@ -68,7 +68,7 @@ EpisodeOrders = Orders | AnyOrders
 
 
 def episode_orders_of(config: TrainConfig) -> EpisodeOrders:
-    """Returns what the episodes of a training draw their orders from.
+    """Returns the orders that the episodes of a training sample from.
 
     Raises:
         InvalidInputError: the units are none, or something is required of any units.

@@ -203,14 +203,14 @@ class Orders:
     def nth(self, numbers: NDArray[np.int64]) -> Indices:
         """Returns the orders at places 0 to count - 1 among those allowed, by rising number.
 
-        A place drawn evenly gives every allowed order the same chance.
+        A uniformly sampled place gives every allowed order the same probability.
         """
         if not self.required:
             return np.asarray(numbers, np.int64)
         return self.indices(self.required.sequences(self.units.names, self._ways, numbers))
 
     def draw(self, rng: np.random.Generator, number: int) -> Indices:
-        """Returns (number,) allowed orders, each drawn evenly from all of them."""
+        """Returns (number,) allowed orders, sampled uniformly with replacement."""
         return self.nth(rng.integers(0, self.count, number))
 
     def listed(self) -> Indices:
@@ -235,9 +235,9 @@ class Orders:
     ) -> NDArray[np.int64]:
         """Returns the class of each order; against this red agent orders of one class are equal.
 
-        Against bline orders that differ only in where units stand that it never touches are equal,
-        and as good as repeats; against others every order is a class of its own. Classes are
-        numbered as they first appear. By default all allowed orders are classified.
+        Against bline, orders are equal if they differ only in the places of units that it never
+        touches; against others every order is its own class. Classes are numbered as they first
+        appear. By default all allowed orders are classified.
         """
         sequences = self.sequences(self.listed() if indices is None else indices)
         matters = ~np.isin(sequences, self.idle_units(red_agent))
@@ -302,7 +302,7 @@ ORDERS: Final[tuple[Order, ...]] = tuple(TYPES[index] for index in range(NUM_ORD
 
 
 def read_order(workflow: str | Sequence[str], units: Units | None = None) -> Order:
-    """Returns the order that a user means.
+    """Returns the order that a user gave.
 
     Args:
         workflow: text, names, or an order, which knows its units.

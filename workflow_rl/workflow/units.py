@@ -1,7 +1,7 @@
 """Units: what a workflow puts in order, each a group of hosts.
 
-The documents' five unit types are one choice; each host by itself, the subnets, or groups of one's
-own are others. Two to twelve units, and every host that can be fixed is of exactly one.
+The documents' five unit types are one choice; single hosts, the subnets, or user-defined groups are
+others. There are two to twelve units, and every host that can be fixed is in exactly one.
 
 User0 is Red's permanent foothold and never open, so it belongs to no unit, whatever the kind: it
 stands where User1 does, its neighbour with the same image, which only decoys ever notice.
@@ -29,7 +29,7 @@ FIXABLE_HOSTS: Final = np.array([HOST_NAMES.index(name) for name in FIXABLE])
 STANDS_FOR_USER0: Final = HOST_NAMES.index("User1")
 
 SHORT_ORDER: Final = 34  # columns of an order in a table of 80
-_WHOLE: Final = 4  # letters of a name that is not worth shortening
+_WHOLE: Final = 4  # letters of a name that is not shortened
 _LEAST: Final = 3  # letters of a short name, where there is room for them
 _PART: Final = re.compile(r"\d+|[^\W\d_]+")  # of a name: letters, or a number
 _FIXABLE_SET: Final = host_set(FIXABLE)
@@ -74,10 +74,10 @@ class Units:
 
     @cached_property
     def short_names(self) -> dict[str, str]:
-        """The short name of each unit: its beginning, as long as it takes to be told.
+        """The short name of each unit: its shortest unambiguous beginning.
 
         Where that leaves no room for an order it is the first letters of its last word, `H0` for
-        Op_Host0, or of all its words, as few as tell all of the units.
+        Op_Host0, or of all its words, as few as keep the units apart.
         """
         names = {unit: _beginning(unit, self.names) for unit in self.names}
         if len(" > ".join(names.values())) <= SHORT_ORDER:
@@ -91,7 +91,7 @@ class Units:
 
     @property
     def legend(self) -> str:
-        """Which short name stands for which unit, of those that are shortened."""
+        """The short names with their units, of those that are shortened."""
         shortened = [(short, unit) for unit, short in self.short_names.items() if short != unit]
         return ", ".join(f"{short} {unit}" for short, unit in shortened)
 
@@ -136,14 +136,14 @@ _KINDS: Final = {
 
 
 def units_of(setting: str | Mapping[str, Any] | Units) -> Units:
-    """Returns the units that a setting stands for.
+    """Returns the units of a setting.
 
     Args:
         setting: as a configuration holds it: the name of a kind, or hosts by the name of their
             group; hosts in no group form a last unit, `rest`.
 
     Raises:
-        InvalidInputError: it stands for no units; the sentence names the host or the group.
+        InvalidInputError: they are no units; the sentence names the host or the group.
     """
     if isinstance(setting, Units):
         return setting
