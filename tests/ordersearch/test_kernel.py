@@ -42,7 +42,12 @@ def test_any_weights_of_pairs_are_a_covariance_of_all_120(lengthscales: list[flo
     np.testing.assert_allclose(given, given.T, rtol=1e-12)
     np.testing.assert_allclose(given.diagonal(), 1.0, rtol=1e-12)
     assert np.linalg.eigvalsh(given).min() > 0
-    assert covariances(np.minimum(lengthscales, 1.0)).max() <= 1.0  # not beyond it by rounding
+
+
+def test_no_covariance_is_beyond_the_variance_by_rounding() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert covariances(rng.uniform(SHORTEST, 1.0, size=10)).max() <= 1.0
 
 
 def test_orders_of_twelve_units_have_a_covariance() -> None:

@@ -128,6 +128,13 @@ def test_halving_is_what_its_rounds_are_one_by_one(trials: int) -> None:
     assert picks == expected[: len(picks)]
 
 
+def test_halving_of_what_is_all_under_way_goes_on_with_the_first_half() -> None:
+    strategy = made("halving", n_workflows=12)
+    first = [strategy.pick([], [0] * k).order for k in range(6)]
+    again = [strategy.pick([], first + [0] * k).order for k in range(5)]
+    assert again == [*first[:3], *first[:2]]
+
+
 def test_halving_draws_no_more_orders_than_there_are() -> None:
     assert sorted(played(made("halving", FEW, n_workflows=20), 5)) == FEW.listed().tolist()
 
