@@ -94,6 +94,9 @@ def test_maskable_ppo_finds_the_masks_and_takes_no_refused_action() -> None:
     assert not masks.all()
     taken = model.rollout_buffer.actions.reshape(-1).astype(int)
     assert masks[np.arange(512), taken].all()
+    model.learn(1_024)
+    assert model.ep_info_buffer
+    assert all(-1600 < episode["r"] <= 0 for episode in model.ep_info_buffer)
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "MaskablePPO"])
@@ -102,14 +105,3 @@ def test_an_algorithm_makes_its_environment_by_our_id(algorithm: str) -> None:
     made = make_model("MlpPolicy", "workflow_rl/Cage2-v0", n_steps=32, batch_size=32, device="cpu")
     made.learn(32)
     assert made.get_env().render().shape == (640, 960, 3)
-
-
-def test_ppo_trains_on_it_for_a_few_thousand_steps() -> None:
-    env = VecMonitor(make(red_agent="bline"))
-    model = PPO("MlpPolicy", env, n_steps=128, batch_size=256, n_epochs=2, seed=0, device="cpu")
-    before = model.policy.state_dict()["action_net.weight"].clone()
-    model.learn(4096)
-    assert model.num_timesteps >= 4096
-    assert not (model.policy.state_dict()["action_net.weight"] == before).all()
-    assert len(model.ep_info_buffer) > 0
-    assert all(-1600 < episode["r"] <= 0 for episode in model.ep_info_buffer)

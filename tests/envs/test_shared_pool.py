@@ -178,11 +178,8 @@ def test_a_worker_that_cannot_start_is_an_error(does: int, error: Any, sentence:
         SharedMemoryVectorEnv([partial(Troubled, made=does)] * 2, 2, start_timeout=timeout)
 
 
-@pytest.mark.parametrize("start_method", START_METHODS)
-def test_an_exception_reaches_the_user_with_its_traceback_and_the_environments_index(
-    start_method: str,
-) -> None:
-    with make(start_method=start_method) as env:
+def test_an_exception_reaches_the_user_with_its_traceback_and_the_environments_index() -> None:
+    with make() as env:
         env.reset()
         with pytest.raises(EnvironmentFailedError) as error:
             env.step(trouble(RAISE, 4))
@@ -302,7 +299,7 @@ def program(start_method: str, action: int) -> Iterator[tuple[Any, list[int]]]:
 
 @pytest.mark.parametrize(
     ("start_method", "action"),
-    [("fork", 0), ("fork", SLEEP), *((method, HOLD) for method in START_METHODS)],
+    [("fork", 0), *((method, HOLD) for method in START_METHODS)],
 )
 def test_nothing_is_left_of_a_parent_that_was_killed(start_method: str, action: int) -> None:
     before = sorted(os.listdir("/dev/shm"))
@@ -316,11 +313,9 @@ def test_nothing_is_left_of_a_parent_that_was_killed(start_method: str, action: 
     assert sorted(os.listdir("/dev/shm")) == before
 
 
-@pytest.mark.parametrize(
-    ("start_method", "action"), [("fork", 0), *((method, SLEEP) for method in START_METHODS)]
-)
-def test_ctrl_c_is_the_parents_to_answer(start_method: str, action: int) -> None:
-    with program(start_method, action) as (process, workers):
+@pytest.mark.parametrize("start_method", START_METHODS)
+def test_ctrl_c_is_the_parents_to_answer(start_method: str) -> None:
+    with program(start_method, SLEEP) as (process, workers):
         time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=20)
