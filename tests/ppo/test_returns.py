@@ -43,16 +43,6 @@ def test_returns_are_cut_at_episode_ends_and_at_the_end_of_the_batch() -> None:
     np.testing.assert_array_equal(discounted_returns(rewards, ends, 0.5), expected)
 
 
-def test_advantages_of_a_small_game_by_hand() -> None:
-    rewards = np.array([[1], [2], [3]], np.float32)
-    values = np.array([[10], [20], [30]], np.float32)
-    ends = np.array([[False], [True], [False]])
-    deltas = [1 + 0.5 * 20 - 10, 2 - 20, 3 + 0.5 * 40 - 30]  # the episode ends after the second
-    expected = [[deltas[0] + 0.25 * deltas[1]], [deltas[1]], [deltas[2]]]
-    got = generalised_advantages(rewards, values, np.array([40], "f4"), ends, 0.5, 0.5)
-    np.testing.assert_array_equal(got, expected)
-
-
 @settings(deadline=None)
 @given(games(), st.floats(0, 1), st.floats(0, 1))
 def test_advantages_equal_the_sum_of_discounted_errors(

@@ -136,21 +136,7 @@ def test_removals_that_end_a_session_are_noted() -> None:
     assert rollout.removed.sum() > 5
 
 
-# --- seeds
-
-
-@pytest.mark.parametrize("masked", [False, True])
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_game(masked: bool) -> None:
-    np.random.seed(1)
-    state = np.random.get_state()[1].tolist()  # type: ignore[index]
-    first, again = (two_rollouts(order=None, seed=9, masked=masked)[1] for _ in range(2))
-    assert np.random.get_state()[1].tolist() == state  # type: ignore[index]
-    for a, b in zip(first, again, strict=True):
-        assert_same(a, b)
-    other = two_rollouts(order=None, seed=10, masked=masked)[1]
-    assert (first[0].actions != first[1].actions).any()
-    assert (first[0].actions != other[0].actions).any()
-    assert (first[0].orders != other[0].orders).any()
+# --- drawn orders
 
 
 def test_drawn_orders_are_spread_over_all_120() -> None:
@@ -211,25 +197,6 @@ def test_inputs_that_turn_out_to_repeat_are_looked_up() -> None:
     assert len(second.inputs) < 300
     assert len(np.unique(second.inputs, axis=0)) == len(second.inputs)
     assert_same(resumed.collect(network, 20, networks=Networks(network)), second)
-
-
-# --- going on later
-
-
-@pytest.mark.parametrize("order", [None, 5])
-@pytest.mark.parametrize("plainly", [False, True])
-def test_a_kept_state_goes_on_identically(order: int | None, plainly: bool) -> None:
-    player, _ = two_rollouts(order=order, seed=6)
-    kept = {name: array.copy() for name, array in player.state().items()}
-    network = new_network(player.width, seed=1)
-    networks = Networks(network) if plainly else None
-    resumed = new_player(order=order, seed=6)
-    resumed.load_state(kept)
-    for _ in range(2):
-        one, other = (
-            p.collect(network, 25, masked=True, networks=networks) for p in (player, resumed)
-        )
-        assert_same(one, other)
 
 
 # --- orders of any units

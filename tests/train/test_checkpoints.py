@@ -56,12 +56,3 @@ def test_a_checkpoint_of_another_configuration_is_refused(what: str, tmp_path: P
     said = refusal(Training.load, path, OTHER_JOBS[what](base))
     assert said == f"{path} belongs to a training with another configuration"
     assert Training.load(path, job(base=base)).updates_made == 1  # and nothing was destroyed
-
-
-def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint"
-    trained(job(max_episodes=2)).save(path)
-    damaged = path.read_bytes()[:-100]
-    path.write_bytes(damaged)
-    assert "damaged" in refusal(Training.load, path, job(max_episodes=2))
-    assert path.read_bytes() == damaged

@@ -186,15 +186,3 @@ def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view
             assert fixes[number] == (joined["verdict"][span, env, 0] != NOT_A_FIX).sum()
             start, number = stop, number + 1
         assert number == len(got)
-
-
-def test_a_kept_state_goes_on_identically() -> None:
-    rng = np.random.default_rng(3)
-    rollouts = [random_rollout(rng, 10, 3) for _ in range(3)]
-    keeper = Scorekeeper(3)
-    keeper.score(rollouts[0], 30, "observed")
-    resumed = Scorekeeper.from_state({k: v.copy() for k, v in keeper.state().items()})
-    for rollout in rollouts[1:]:
-        one, other = (k.score(rollout, 30, "observed") for k in (keeper, resumed))
-        np.testing.assert_array_equal(one[0], other[0])
-        assert_same_episodes(one[1], other[1])

@@ -39,10 +39,11 @@ from workflow_rl.train.loop import Training, removal_bonus
 def test_the_same_seed_gives_the_same_result(name: str) -> None:
     torch.manual_seed(1)
     first = trained(JOBS[name]())
-    torch.manual_seed(2)  # the global generator has no part in it
-    before = torch.random.get_rng_state()
+    torch.manual_seed(2)  # the global generators have no part in it
+    before, of_numpy = torch.random.get_rng_state(), np.random.get_state()[1].tolist()  # type: ignore[index]
     assert_same(first, trained(JOBS[name]()))
     assert torch.equal(torch.random.get_rng_state(), before)
+    assert np.random.get_state()[1].tolist() == of_numpy  # type: ignore[index]
     assert (
         train(replace(JOBS[name](), seed=1)).objective.reward.mean
         != first.outcome().objective.reward.mean
