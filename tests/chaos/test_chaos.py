@@ -14,7 +14,7 @@ def test_a_search_on_a_failing_disk_goes_on_as_if_nothing_had_happened(
 ) -> None:
     operations, run = small_run
     assert operations > 100
-    step = operations // 8
+    step = operations // 5
     for at in range(1 + KINDS.index(kind) * step // 3, operations + 1, step):
         survives(SMALL, at, kind, run, tmp_path / str(at))
 

@@ -105,35 +105,24 @@ def three_updates(path: Path) -> tuple[EpisodeLog, list[int]]:
     return log, sizes
 
 
-def test_episodes_cut_off_anywhere_keep_the_whole_updates(tmp_path: Path) -> None:
+def test_episodes_cut_off_anywhere_keep_the_whole_updates_and_go_on(tmp_path: Path) -> None:
     log, sizes = three_updates(tmp_path)
-    whole = log.path.read_bytes()
-    updates = columns(log)["update"]
+    whole, expected = log.path.read_bytes(), columns(log)
+    updates = expected["update"]
     assert updates == [1, 1, 2, 2, 2, 4]
-    ends = {end + by for end in sizes for by in (-1, 0, 1)}
+    ends = {end + by for end in sizes for by in (-1, 0, 1, 100)}
     for size in {*range(0, len(whole), 13), *ends}:
         log.path.write_bytes(whole[:size])
-        kept = (0, 2, 5, 6)[sum(size >= end for end in sizes)]
-        assert columns(log)["update"] == updates[:kept]
-
-
-@pytest.mark.parametrize("complete", [0, 1, 2, 3])
-@pytest.mark.parametrize("more", [0, 1, 100])
-def test_episodes_cut_off_go_on_with_whole_updates(
-    tmp_path: Path, complete: int, more: int
-) -> None:
-    log, sizes = three_updates(tmp_path)
-    whole = log.path.read_bytes()
-    expected = columns(log)
-    log.path.write_bytes(whole[: [0, *sizes][complete] + more])
-    log.keep_up_to(1)
-    kept = 2 if complete else 0
-    assert columns(log)["update"] == [1] * kept
-    log.append(2, episodes(3))
-    log.append(4, episodes(1))
-    assert columns(log) == {name: column[2 - kept :] for name, column in expected.items()}
-    if complete:
-        assert log.path.read_bytes() == whole  # as if nothing had happened
+        complete = sum(size >= end for end in sizes)
+        assert columns(log)["update"] == updates[: (0, 2, 5, 6)[complete]]
+        log.keep_up_to(1)
+        kept = 2 if complete else 0
+        assert columns(log)["update"] == [1] * kept
+        log.append(2, episodes(3))
+        log.append(4, episodes(1))
+        assert columns(log) == {name: column[2 - kept :] for name, column in expected.items()}
+        if complete:
+            assert log.path.read_bytes() == whole  # as if nothing had happened
 
 
 # --- what is kept of a training

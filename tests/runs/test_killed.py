@@ -10,7 +10,6 @@ import pytest
 
 from tests.runs.processes import group, running, updates, wait_until
 from tests.runs.toy import assert_same, run_search, the_run, tiny
-from tests.runs.work import do_without_processes
 
 LONG = tiny(  # threshold 1: every training uses its whole budget
     n_envs=4,
@@ -56,37 +55,6 @@ def test_a_run_told_to_stop_says_how_to_go_on_and_goes_on_exactly(
     told = stop_in("trial_001", signal.SIGTERM, tmp_path, *begin)
     run = the_run(tmp_path)
     says_how_to_go_on(told, run)
-    run_search(resume=run)
-    assert_same(run, uninterrupted)
-
-
-@pytest.mark.slow
-def test_a_run_stopped_in_every_phase_and_every_way_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path
-) -> None:
-    begin = (*FLAGS, "--checkpoint-dir", str(tmp_path))
-    assert stop_in("base", signal.SIGKILL, tmp_path, *begin)[0] == -signal.SIGKILL
-    run = the_run(tmp_path)
-    for training, how in (("trial_001", signal.SIGTERM), ("polish", signal.SIGINT)):
-        says_how_to_go_on(stop_in(training, how, tmp_path, "--resume", str(run)), run)
-    run_search(resume=run)
-    assert_same(run, uninterrupted)
-
-
-@pytest.mark.slow
-def test_killed_side_by_side_nothing_stays_behind_and_the_run_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin = (*FLAGS, "--checkpoint-dir", str(tmp_path), "--parallel-workflows", "2")
-    with running(*begin) as process:
-        wait_until(lambda: updates(tmp_path, "trial_001") >= 5, process)
-        assert len(group(process.pid)) >= 3  # itself and two workers
-        process.kill()
-        process.wait()
-        wait_until(lambda: group(process.pid) == [])
-        process.communicate()
-    run = the_run(tmp_path)
-    do_without_processes(monkeypatch)
     run_search(resume=run)
     assert_same(run, uninterrupted)
 

@@ -54,31 +54,14 @@ def ended(events: Iterator[Event]) -> dict[str, Any]:
 # --- in this process
 
 
-def test_a_serial_pool_runs_one_task_after_the_other_here() -> None:
-    pool = SerialPool()
-    events = list(pool.events([Toy("a"), Toy("b", rows=1)]))
-    assert told(iter(events)) == ["+a", ".a", ".a", "-a", "+b", ".b", "-b"]
-    assert ended(iter(events)) == {"a": os.getpid(), "b": os.getpid()}
-    assert [row for event in events if isinstance(event, Rows) for row in event.rows] == [
-        {"training": "a", "update": 1},
-        {"training": "a", "update": 2},
-        {"training": "b", "update": 1},
-    ]
-    pool.close()
-
-
-def test_the_next_task_may_depend_on_what_happened_to_the_last() -> None:
-    names: list[str] = []
-
-    def tasks() -> Iterator[Toy]:
-        yield Toy("a")
-        assert names[-1] == "-a"
-        yield Toy("b")
-        assert names[-1] == "-b"
-
-    for event in SerialPool().events(tasks()):
-        names += told(iter([event]))
-    assert names[-1] == "-b"
+def test_a_serial_pool_runs_one_task_after_the_other_here_and_goes_on_after_a_failed_one() -> None:
+    failing = Failing("b", error=DIVERGED)
+    events = list(SerialPool().events([Toy("a"), failing, Toy("c", 1)]))
+    assert told(iter(events)) == ["+a", ".a", ".a", "-a", "+b", ".b", "xb", "+c", ".c", "-c"]
+    failed = Failed(failing, "the training diverged")
+    assert ended(iter(events)) == {"a": os.getpid(), "b": failed, "c": os.getpid()}
+    rows = [row for event in events if isinstance(event, Rows) for row in event.rows]
+    assert [(row["training"], row["update"]) for row in rows[:2]] == [("a", 1), ("a", 2)]
 
 
 def test_a_serial_pool_closes_its_task_when_the_reader_stops() -> None:
@@ -110,12 +93,6 @@ def test_a_mistake_ends_everything_with_its_error(pool: Pool) -> None:
     with pytest.raises(InvalidInputError, match="this cannot be"):
         list(pool.events(made()))
     assert names in (["a_0"], ["a_0", "b_1"])
-
-
-def test_a_training_that_cannot_go_on_has_failed_and_the_others_go_on() -> None:
-    events = list(SerialPool().events([Failing("a", error=DIVERGED), Toy("b", 1)]))
-    assert told(iter(events)) == ["+a", ".a", "xa", "+b", ".b", "-b"]
-    assert events[2] == Failed(Failing("a", error=DIVERGED), "the training diverged")
 
 
 # --- what pools of several tasks at a time have in common
@@ -163,25 +140,6 @@ def test_what_is_finished_already_is_not_done_again() -> None:
     events = list(pool.events([Toy("t_0", kept="earlier"), Toy("t_1")]))
     assert pool.begun == [1]
     assert ended(iter(events)) == {"t_0": "earlier", "t_1": os.getpid()}
-
-
-class Losing(SideBySide):
-    """Loses every task at its first attempt."""
-
-    def _receive(self, attempt: Attempt) -> Begun | list[Row] | Returned:
-        if not attempt.losses:
-            raise LostWorkerError("rain")
-        return super()._receive(attempt)
-
-
-def test_whoever_reads_is_told_of_a_loss_before_the_task_begins_again() -> None:
-    pool = Losing(2)
-    begun = []
-    for event in pool.events(tasks(2)):
-        if isinstance(event, Retried):
-            begun.append(list(pool.begun))
-    assert begun == [[0, 1], [0, 1, 0]]
-    assert pool.begun == [0, 1, 0, 1]
 
 
 class Unlucky(SideBySide):

@@ -19,7 +19,6 @@ from tests.cli.run import run as run_command
 from tests.runs.processes import children, running, trainers, updates, wait_until
 from tests.runs.ray_host import RayHost, ray_host
 from tests.runs.toy import assert_same, csv_rows, run_search, the_run, tiny
-from workflow_rl.config import Execution
 from workflow_rl.workflow.orders import TYPES
 
 pytestmark = [
@@ -97,24 +96,6 @@ def test_on_a_ray_started_here_a_search_is_the_same_and_nothing_stays_behind(
     serial = run_search(tiny(), checkpoint_dir=tmp_path / "serial").path
     assert_same(the_run(tmp_path / "ray"), serial)
     assert "raylet" not in out
-
-
-def test_a_search_picks_and_finds_the_same_on_a_cluster_as_in_processes(
-    cluster: RayHost, tmp_path: Path
-) -> None:
-    config = tiny(
-        strategy="gp-ucb",
-        n_workflows=6,
-        initial_design=3,
-        parallel_workflows=2,
-        ordered_results=True,
-    )
-    places = {"ray": Execution("ray", cluster.address), "processes": Execution("processes")}
-    runs = [
-        run_search(config, checkpoint_dir=tmp_path / name, execution=place).path
-        for name, place in places.items()
-    ]
-    assert_same(*runs)
 
 
 # --- faults
@@ -231,26 +212,39 @@ def test_a_full_disk_at_the_driver_is_one_error_and_nothing_finished_is_lost(
 # --- being stopped
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, "raylet"]
+)
 def test_a_ray_started_here_ends_with_the_search_however_that_ends(
-    tmp_path: Path, how: signal.Signals
+    tmp_path: Path, how: signal.Signals | str
 ) -> None:
-    with on_ray(*FLAGS, "--checkpoint-dir", str(tmp_path)) as process:
+    # Tasks of a Ray that is started here keep their folders below TMPDIR.
+    temporary = {"TMPDIR": str(tmp_path), "RAY_TMPDIR": "/tmp"}
+    flags = ("--executor", "ray", *FLAGS, "--checkpoint-dir", str(tmp_path))
+    with running(*flags, **temporary) as process:
         wait_until(lambda: in_the_middle(tmp_path), process)
+        assert list(tmp_path.glob("workflow-rl-training-*"))
         below, busy = children(process.pid), trainers(process.pid)
-        if how in (signal.SIGINT, signal.SIGHUP):
+        if isinstance(how, str):
+            raylets = [c for c in below if Path(f"/proc/{c}/comm").read_text() == "raylet\n"]
+            os.kill(raylets[0], signal.SIGKILL)
+        elif how in (signal.SIGINT, signal.SIGHUP):
             os.killpg(process.pid, how)  # as a terminal does: to all of them
         else:
             process.send_signal(how)
         code, out, err = ends(process)
         # After kill -9 Ray's own agents, which do nothing, stay for another minute.
-        left = busy if how == signal.SIGKILL else below
+        left = busy if how in (signal.SIGKILL, "raylet") else below
         wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in left))
     if how == signal.SIGKILL:
-        assert code == -how
+        assert code == -signal.SIGKILL
         return
-    assert code == 130
-    assert err == "workflow-rl: interrupted\n"
+    assert list(tmp_path.glob("workflow-rl-training-*")) == []
+    if how == "raylet":
+        assert (code, err.count("\n")) == (1, 1)
+        assert "the Ray that was started here has died" in err
+        return
+    assert (code, err) == (130, "workflow-rl: interrupted\n")
     assert f"go on with: workflow-rl search --resume {the_run(tmp_path)}" in out
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from tests.ordersearch.quick import tried
 from tests.ordersearch.test_synthetic import pairs
-from tests.refused import refused
 from tests.runs.synthetic import PAIRS, Recorder, Valued, opened, searched, settings
 from tests.runs.toy import (
     assert_same,
@@ -20,30 +19,16 @@ from tests.runs.toy import (
     findings,
     run_search,
     run_tiny,
-    the_run,
     tiny,
     without_costs,
 )
-from tests.runs.work import SideBySide
+from tests.runs.work import Losing, SideBySide
 from workflow_rl.agents.policy import Weights, load_policy
 from workflow_rl.cli.progress import notice_of
-from workflow_rl.errors import InvalidInputError, TrainingFailedError
-from workflow_rl.ordersearch.strategies import Decision, TriedOrder, make_strategy
+from workflow_rl.errors import TrainingFailedError
+from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.pool import (
-    Attempt,
-    Begun,
-    Done,
-    Event,
-    Failed,
-    LostWorkerError,
-    Pool,
-    Retried,
-    Returned,
-    Row,
-    SerialPool,
-    Started,
-)
+from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, SerialPool, Started
 from workflow_rl.runs.trials import SearchOutcome, Trial, tried_in
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import TYPES
@@ -111,20 +96,6 @@ def test_in_order_the_picks_do_not_depend_on_who_is_fast(tmp_path: Path) -> None
     assert any(other != first for other in found(ordered=False))
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-def test_the_list_of_a_strategy_goes_on_as_if_nothing_had_failed(
-    tmp_path: Path, ordered: bool
-) -> None:
-    pool = Valued(3, ranks=[3, 6, 0, 7, 1, 5, 2, 4], fails={1, 4})
-    config = settings(8, strategy="random", ordered_results=ordered)
-    outcome = searched(tmp_path, config, pool)
-    orders = make_strategy(config.search, TYPES, threshold=0.95, seed=config.seed)
-    listed = [orders.pick([], range(n)).order for n in range(8)]
-    assert [(t.number, t.order) for t in outcome.trials] == [
-        (n, listed[n]) for n in (0, 2, 3, 5, 6, 7)
-    ]
-
-
 def test_the_gaussian_process_looks_elsewhere_after_a_failure(tmp_path: Path) -> None:
     config = settings(7, strategy="gp-ucb", initial_design=4)
     with opened(tmp_path, config, Valued(fails=range(4, 7))) as search:
@@ -185,7 +156,7 @@ def test_a_resumed_search_picks_as_one_never_interrupted(
     config = settings(number, strategy=name, initial_design=4)
     whole = decided(searched(tmp_path / "whole", config, Valued(capacity)))
     assert whole == decided(searched(tmp_path / "again", config, Valued(capacity)))
-    for last in range(1, 2 * number, 2 if name == "gp-ucb" else 1):
+    for last in range(1, 2 * number, 3):
         where = tmp_path / str(last)
         with opened(where, config, Valued(capacity)) as search:
             events = search.events()
@@ -193,13 +164,6 @@ def test_a_resumed_search_picks_as_one_never_interrupted(
                 next(events)
             events.close()  # type: ignore[attr-defined]
         assert decided(searched(where, config, Valued(capacity))) == whole
-
-
-def test_a_finished_search_has_nothing_to_resume(tmp_path: Path) -> None:
-    whole = searched(tmp_path, settings(3), Valued(), Recorder())
-    recorder = Recorder()
-    assert decided(searched(tmp_path, settings(3), Valued(), recorder)) == decided(whole)
-    assert not recorder.asked
 
 
 def test_what_failed_is_left_out_and_noted_with_its_reason(tmp_path: Path) -> None:
@@ -222,17 +186,6 @@ def test_where_every_trial_fails_there_is_nothing_to_recommend(tmp_path: Path) -
     for fails in ({0, 1, 2}, set[int]()):  # nor is there when it is resumed
         with pytest.raises(TrainingFailedError, match="every workflow failed; the last: it rained"):
             searched(tmp_path, settings(3), Valued(fails=fails), Recorder())
-
-
-def test_a_result_that_is_not_the_noted_one_is_refused(tmp_path: Path) -> None:
-    outcome = searched(tmp_path, settings(2), Valued(), Recorder())
-    trainings = outcome.path / "trainings"
-    shutil.copy(trainings / "trial_000" / "result.safetensors", trainings / "trial_001")
-    with (
-        pytest.raises(InvalidInputError, match="is of another order than trial_001"),
-        opened(tmp_path, settings(2), Valued()),
-    ):
-        pass
 
 
 def test_repeats_of_a_good_order_recommend_it_and_hand_over_its_best_trial(tmp_path: Path) -> None:
@@ -263,33 +216,6 @@ def given(folder: Path, orders: list[int], pool: Pool | None = None, **changes: 
 
 def best_of(outcome: SearchOutcome, trial: Trial) -> tuple[TrainOutcome, Weights]:
     return TrainingFolder(outcome.path / "trainings" / trial.name).load_result()
-
-
-def trained(
-    folder: Path, order: int, position: int, **changes: Any
-) -> tuple[TrainOutcome, Weights]:
-    """What an order gives that is tried as the n-th."""
-    orders = [3, 50, 119]
-    orders.insert(position - 1, order)
-    outcome = given(folder, orders[:3], **changes)
-    trial = outcome.trials[position - 1]
-    assert trial.order == order
-    return best_of(outcome, trial)
-
-
-@pytest.mark.parametrize("mode", ["common", "none"])
-def test_what_an_order_gives_does_not_depend_on_when_it_is_tried(tmp_path: Path, mode: str) -> None:
-    first, weights = trained(tmp_path / "1", 77, 1, warm_start=mode)
-    third, others = trained(tmp_path / "3", 77, 3, warm_start=mode)
-    assert first == third
-    assert all((weights[k] == others[k]).all() for k in weights)
-
-
-@pytest.mark.parametrize("mode", ["previous", "nearest"])
-def test_with_an_inherited_policy_it_does_depend_on_that(tmp_path: Path, mode: str) -> None:
-    first, _ = trained(tmp_path / "1", 77, 1, warm_start=mode)
-    third, _ = trained(tmp_path / "3", 77, 3, warm_start=mode)
-    assert first.objective != third.objective
 
 
 def test_each_trial_goes_on_from_where_its_mode_says(tmp_path: Path) -> None:
@@ -354,28 +280,15 @@ def test_trials_in_processes_give_what_they_give_one_by_one(
     assert_same(run_tiny(tmp_path, parallel_workflows=2).path, serial.path)
 
 
-class Forgetful(SideBySide):
-    """Loses every training once, with what it had written."""
-
-    def _receive(self, attempt: Attempt) -> Begun | list[Row] | Returned:
-        message = super()._receive(attempt)
-        if isinstance(message, Returned) and not attempt.losses:
-            raise LostWorkerError("the node went away")
-        return message
-
-    def _forget(self, attempt: Attempt) -> None:
-        shutil.rmtree(attempt.task.folder)
-
-
 def test_a_training_done_again_counts_once(tmp_path: Path, serial: SearchOutcome) -> None:
     notices = []
-    with opened(tmp_path, tiny(), Forgetful(1)) as search:
+    with opened(tmp_path, tiny(), Losing(1)) as search:
         for event in search.events():
             if isinstance(event, Retried):
                 kept = csv_rows(search.directory.path / "training_log.csv")
                 assert event.task.name not in {row["training"] for row in kept}
                 notices.append(notice_of(event))
-    assert notices == [f"trial_00{n} is done again: the node went away" for n in range(3)]
+    assert notices == [f"trial_00{n} is done again: rain" for n in range(3)]
     assert search.outcome is not None
     assert search.outcome.transitions == serial.transitions
     assert_same(search.outcome.path, serial.path)
@@ -384,41 +297,25 @@ def test_a_training_done_again_counts_once(tmp_path: Path, serial: SearchOutcome
 # --- seeds, budgets, resuming
 
 
-def test_another_seed_another_run(tmp_path: Path, serial: SearchOutcome) -> None:
-    for a, b in zip(serial.trials, run_tiny(tmp_path, seed=1).trials, strict=True):
-        assert a.order == b.order
-        assert a.outcome != b.outcome
-
-
-def test_the_number_of_threads_changes_nothing(tmp_path: Path) -> None:
+def test_the_number_of_threads_changes_nothing(tmp_path: Path, serial: SearchOutcome) -> None:
     import torch
 
     before = torch.get_num_threads()
+    other = 2 if before == 1 else 1
     try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            run_tiny(tmp_path / str(threads), strategy="gp-ucb", compliance_threshold=0.05)
-            assert torch.get_num_threads() == threads  # the caller's choice is left as it was
+        torch.set_num_threads(other)
+        assert_same(run_tiny(tmp_path).path, serial.path)
+        assert torch.get_num_threads() == other  # the caller's choice is left as it was
     finally:
         torch.set_num_threads(before)
-    assert_same(the_run(tmp_path / "1"), the_run(tmp_path / "2"))
 
 
 def test_a_finished_run_stays_as_it_is_when_resumed(tmp_path: Path, serial: SearchOutcome) -> None:
     run = Path(shutil.copytree(serial.path, tmp_path / "run"))
-    before = findings(run)
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.name != ".lock"}
     again = run_search(resume=run)
-    assert findings(run) == before
+    assert {path: path.stat().st_mtime_ns for path in before} == before
     assert again.recommendation == serial.recommendation
     assert again.transitions == serial.transitions
     assert again.policy == serial.policy
     assert [t.outcome for t in again.trials] == [t.outcome for t in serial.trials]
-    (run / "summary.json").write_text("{}")
-    refused(r"summary\.json is damaged: its content is not", run_search, resume=run)
-    (run / "summary.json").unlink()
-    assert run_search(resume=run).policy.scores == serial.policy.scores
-    (run / "scores.json").write_text("{}")
-    refused(r"scores\.json is damaged: its content is not", run_search, resume=run)
-    (run / "scores.json").unlink()
-    assert run_search(resume=run).policy.scores == serial.policy.scores
-    assert findings(run) == before

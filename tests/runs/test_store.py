@@ -37,7 +37,6 @@ print("held", flush=True)
 time.sleep(600)
 """
 
-
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -90,7 +89,7 @@ def test_everything_a_run_depends_on_is_noted(tmp_path: Path) -> None:
     noted = describe_run(run)
     assert noted == json.loads((run / CONFIG).read_text())
     assert noted["config"] == tiny(seed=5).as_json()
-    assert noted["rules"] == "main"
+    assert (noted["purpose"], noted["rules"]) == ("search", "main")
     assert noted["command"] == ["workflow-rl", "search"]
     assert noted["python"] == platform.python_version()
     assert {"numpy", "numba", "torch", "scipy"} <= set(noted["packages"])
@@ -103,19 +102,22 @@ def test_everything_a_run_depends_on_is_noted(tmp_path: Path) -> None:
         assert again.config == tiny(seed=5)
 
 
-@pytest.mark.parametrize("by", [None, signal.SIGKILL, signal.SIGTERM])
-def test_a_run_is_held_by_a_live_process_only(tmp_path: Path, by: signal.Signals | None) -> None:
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_a_run_is_held_by_a_live_process_only(tmp_path: Path, by: signal.Signals) -> None:
     run = new_run(tmp_path)
+    assert not is_held(run)
     with holder(run) as process:
         assert "in use by a live process" in sentence(run)
-        if by is not None:
-            process.send_signal(by)
-            process.wait()
-            assert (run / ".lock").exists()
-            RunDirectory.open(run).close()
+        assert is_held(run)
+        assert is_held(run)  # to look is not to be in its way
+        process.send_signal(by)
+        process.wait()
+        assert not is_held(run)
+        assert (run / ".lock").exists()
     with closing(RunDirectory.open(run)):
         assert "in use by a live process" in sentence(run)
     RunDirectory.open(run).close()
+    assert not is_held(tmp_path / "nowhere")
 
 
 def test_what_is_no_run_is_said_to_be_none_and_left_alone(tmp_path: Path) -> None:
@@ -127,48 +129,33 @@ def test_what_is_no_run_is_said_to_be_none_and_left_alone(tmp_path: Path) -> Non
     assert (tmp_path / "file").read_text() == "text"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        "3",
-        "{}",
-        '{"version": "%s", "purpose": "search"}',
-        '{"version": "%s", "purpose": "search", "config": 3}',
-        '{"version": "%s", "purpose": "search", "config": {}}',
-        '{"version": "%s", "purpose": "search", "config": {"ppo": "documented"}}',
-        "\x00\x01",
-    ],
-)
-def test_a_damaged_configuration_is_said_to_be_so_and_left_alone(tmp_path: Path, text: str) -> None:
-    text = text.replace("%s", __version__)
-    (tmp_path / CONFIG).write_text(text)
-    assert CONFIG in sentence(tmp_path)
-    assert (tmp_path / CONFIG).read_text() == text
-    assert list(tmp_path.iterdir()) == [tmp_path / CONFIG]
+def test_a_damaged_configuration_is_said_to_be_so_and_left_alone(tmp_path: Path) -> None:
+    begun = f'{{"version": "{__version__}", "purpose": "search"'
+    configs = (', "config": 3}', ', "config": {}}', ', "config": {"ppo": "documented"}}')
+    texts = ("", "{", "[]", "3", "{}", "\x00\x01", begun + "}", *(begun + c for c in configs))
+    for text in texts:
+        (tmp_path / CONFIG).write_text(text)
+        assert CONFIG in sentence(tmp_path), text
+        assert (tmp_path / CONFIG).read_text() == text
+        assert list(tmp_path.iterdir()) == [tmp_path / CONFIG]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda noted: noted.pop("version"), "was written by an earlier version of workflow-rl"),
-        (lambda noted: noted.update(version="0.0.7"), "was written by version 0.0.7"),
-        (lambda noted: noted["config"]["train"].update(n_envs=-3), CONFIG),
-        (lambda noted: noted["config"]["train"].update(colour="red"), CONFIG),
-        (lambda noted: noted["config"]["game"].update(red_agent="nobody"), CONFIG),
-    ],
-)
-def test_a_run_of_another_version_or_with_a_wrong_setting_is_refused(
-    tmp_path: Path, change: Callable[[dict[str, Any]], object], said: str
-) -> None:
+def test_a_run_of_another_version_or_with_a_wrong_setting_is_refused(tmp_path: Path) -> None:
     run = new_run(tmp_path)
-    noted = describe_run(run)
-    assert noted["version"] == __version__
-    change(noted)
-    (run / CONFIG).write_text(json.dumps(noted))
-    assert said in sentence(run)
+    assert describe_run(run)["version"] == __version__
+    changes: dict[str, Callable[[dict[str, Any]], object]] = {
+        "written by an earlier version of workflow-rl": lambda noted: noted.pop("version"),
+        "was written by version 0.0.7": lambda noted: noted.update(version="0.0.7"),
+        "n_envs": lambda noted: noted["config"]["train"].update(n_envs=-3),
+        "colour": lambda noted: noted["config"]["train"].update(colour="red"),
+        "nobody": lambda noted: noted["config"]["game"].update(red_agent="nobody"),
+    }
+    written = (run / CONFIG).read_text()
+    for said, change in changes.items():
+        noted = json.loads(written)
+        change(noted)
+        (run / CONFIG).write_text(json.dumps(noted))
+        assert said in sentence(run)
 
 
 @pytest.mark.parametrize("parent", ["/proc/logs", "/dev/null/logs", None])
@@ -201,21 +188,6 @@ def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None
         assert again.config == tiny()
 
 
-def test_whether_a_live_process_holds_a_run_can_be_seen_without_being_in_its_way(
-    tmp_path: Path,
-) -> None:
-    run = new_run(tmp_path)
-    assert not is_held(run)
-    with holder(run) as process:
-        assert is_held(run)
-        assert is_held(run)
-        process.kill()
-        process.wait()
-        assert not is_held(run)
-    RunDirectory.open(run).close()
-    assert not is_held(tmp_path / "nowhere")
-
-
 def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     stop = threading.Event()
@@ -236,16 +208,6 @@ def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) ->
 
 
 # --- opening one: its directory and its pool
-
-
-def test_a_new_run_is_held_as_long_as_it_is_open(tmp_path: Path) -> None:
-    with open_run(tiny(seed=5), checkpoint_dir=tmp_path) as (directory, pool):
-        assert directory.path.parent == tmp_path
-        assert directory.config == tiny(seed=5)
-        assert is_held(directory.path)
-        assert isinstance(pool, SerialPool)
-    assert not is_held(directory.path)
-    assert describe_run(directory.path)["purpose"] == "search"
 
 
 def test_a_resumed_run_has_its_own_configuration(tmp_path: Path) -> None:

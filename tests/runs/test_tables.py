@@ -108,8 +108,5 @@ def test_all_episodes_make_one_parquet_file(tmp_path: Path) -> None:
         "fixes": 2,
     }
     assert rows[3]["workflow"] == TYPES.format(NUM_ORDERS - 1)
-
-
-def test_no_episodes_make_an_empty_parquet_file(tmp_path: Path) -> None:
     write_episodes(tmp_path / "episodes.parquet", {}, TYPES)
     assert pq.read_table(tmp_path / "episodes.parquet").num_rows == 0

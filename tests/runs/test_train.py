@@ -58,7 +58,7 @@ def test_one_training_tells_how_it_goes_and_leaves_its_tables_policy_and_summary
     assert all((kept.weights[k] == policy.weights[k]).all() for k in policy.weights)
 
 
-def test_where_policies_are_kept_the_best_by_games_of_their_own_is_handed_over(
+def test_where_snapshots_are_kept_the_best_on_validation_games_is_handed_over(
     tmp_path: Path,
 ) -> None:
     path, events = trained(tmp_path, tiny(snapshot_every=1))
@@ -110,7 +110,7 @@ def test_a_training_that_dies_at_any_of_its_writes_goes_on_exactly(
     config = tiny(snapshot_every=2)
     with failing_disk(None) as writes:
         whole, _ = trained(tmp_path / "whole", config, order)
-    for at in range(5, writes.count + 1, 2 if order else 9):  # 4: there is no run yet
+    for at in range(5, writes.count + 1, 6 if order else 12):  # 4: there is no run yet
         with failing_disk(at), pytest.raises(Crash):
             trained(tmp_path / str(at), config, order)
         path = the_run(tmp_path / str(at))
@@ -118,22 +118,19 @@ def test_a_training_that_dies_at_any_of_its_writes_goes_on_exactly(
         assert_same_training(path, whole)
 
 
-def test_a_finished_training_is_not_touched(tmp_path: Path) -> None:
-    path, events = trained(tmp_path, tiny(snapshot_every=2))
+def test_a_finished_training_is_not_touched_and_one_taken_away_is_trained_again(
+    tmp_path: Path,
+) -> None:
+    path, events = trained(tmp_path / "a", tiny(snapshot_every=2))
     before = {file: file.stat().st_mtime_ns for file in path.rglob("*")}
-    run = resumed(path)
     done = events[-1]
     assert isinstance(done, Done)
-    assert run.outcome == done.result
+    assert resumed(path).outcome == done.result
     assert {file: file.stat().st_mtime_ns for file in path.rglob("*")} == before
-
-
-def test_a_training_that_was_taken_away_is_trained_again(tmp_path: Path) -> None:
-    path, _ = trained(tmp_path / "a")
-    other, _ = trained(tmp_path / "b")
+    whole = Path(shutil.copytree(path, tmp_path / "whole"))
     shutil.rmtree(path / "trainings" / "training")
     resumed(path)
-    assert_same_training(path, other)
+    assert_same_training(path, whole)
 
 
 @pytest.mark.parametrize(

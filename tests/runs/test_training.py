@@ -103,7 +103,9 @@ def trial(number: int = 0, order: int = 7, repeat: int = 0, start: str | None = 
     return Trial(number, order, repeat, Decision(order, "given"), start, 0.0, 0.0)
 
 
-def test_seeds_depend_on_what_a_training_is_and_not_on_when_it_is(directory: RunDirectory) -> None:
+def test_seeds_depend_on_what_a_training_is_and_not_on_when_it_is(
+    directory: RunDirectory, tmp_path: Path
+) -> None:
     seed = trial_task(directory, trial()).job.seed
     assert trial_task(directory, trial(number=5)).job.seed == seed
     others = [
@@ -112,7 +114,9 @@ def test_seeds_depend_on_what_a_training_is_and_not_on_when_it_is(directory: Run
         base_task(directory).job.seed,
         polish_task(directory, trial()).job.seed,
     ]
-    assert len({seed, *others}) == 5
+    with closing(RunDirectory.create(tmp_path, tiny(seed=4), [])) as other:
+        others.append(trial_task(other, trial()).job.seed)
+    assert len({seed, *others}) == 6
 
 
 def test_a_trial_starts_from_the_best_policy_of_its_start(directory: RunDirectory) -> None:

@@ -67,20 +67,6 @@ def test_the_row_of_a_decision_lists_its_reasons_and_the_best_three() -> None:
     assert [row[f"top{n}_score"] for n in (1, 2, 3)] == [1.5, 1.0, ""]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"trial": {"number": 0, "order": NUM_ORDERS, "repeat": 0}},
-        {"trial": {"number": 0, "order": -1, "repeat": 0}},
-        {"trial": 3},
-        {"decision": None},
-    ],
-)
-def test_what_no_trial_can_be_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
-        Trial.from_json(stored(trial()) | wrong, TYPES)
-
-
 # --- the file, and the folders beside it
 
 
@@ -137,8 +123,18 @@ def test_a_folder_that_is_not_the_trial_s_is_refused(
     refused(said, TrialFile, tmp_path, TYPES)
 
 
+WRONG: list[dict[str, Any]] = [
+    {"trial": {"number": 0, "order": NUM_ORDERS, "repeat": 0}},
+    {"trial": {"number": 0, "order": -1, "repeat": 0}},
+    {"trial": 3},
+    {"decision": None},
+]
+
+
 @pytest.mark.parametrize(
-    "entries", [{}, 3, [3], [[]], [None], [stored(DONE)], [stored(trial(0))] * 2]
+    "entries",
+    [{}, 3, [3], [[]], [None], [stored(DONE)], [stored(trial())] * 2]
+    + [[stored(trial()) | wrong] for wrong in WRONG],
 )
 def test_what_is_no_list_of_trials_is_said_to_be_damaged(tmp_path: Path, entries: Any) -> None:
     (tmp_path / "trials.json").write_text(json.dumps(entries))

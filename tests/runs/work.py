@@ -1,5 +1,6 @@
 """Small trainings as tasks, what they give here, and pools that do them without a process."""
 
+import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from workflow_rl.runs.pool import (
     Begun,
     Done,
     Failed,
+    LostWorkerError,
     ParallelPool,
     Pool,
     Returned,
@@ -137,6 +139,19 @@ class SideBySide(ParallelPool):
 
     def close(self) -> None:
         self._steps.clear()
+
+
+class Losing(SideBySide):
+    """Loses every training once, with what it had written."""
+
+    def _receive(self, attempt: Attempt) -> Begun | list[Row] | Returned:
+        message = super()._receive(attempt)
+        if isinstance(message, Returned) and not attempt.losses:
+            raise LostWorkerError("rain")
+        return message
+
+    def _forget(self, attempt: Attempt) -> None:
+        shutil.rmtree(attempt.task.folder)
 
 
 def do_without_processes(patch: pytest.MonkeyPatch) -> None:

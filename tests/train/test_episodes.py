@@ -70,22 +70,13 @@ def test_a_small_rollout_by_hand() -> None:
     trained, episodes = Scorekeeper(1).score(rollout, weight=30, view="true")
     assert trained[:, 0].tolist() == [-1 + 30, -2 - 15, -4, -8 + 30]
     assert episodes.alignment.tolist() == [15, 30]
+    trained, episodes = Scorekeeper(1).score(rollout, weight=0, view="true")
+    assert trained[:, 0].tolist() == [-1, -2, -4, -8]
+    np.testing.assert_array_equal(rollout.env_reward, rewards)  # never overwritten
 
 
 def scored(rollout: Rollout, weight: Any = 30.0, **how: Any) -> tuple[Any, Episodes]:
     return Scorekeeper(rollout.actions.shape[1]).score(rollout, weight, "observed", **how)
-
-
-def test_without_weight_the_training_reward_is_the_environments_which_is_never_overwritten() -> (
-    None
-):
-    rollout = random_rollout(np.random.default_rng(0), 30, 4)
-    before = rollout.env_reward.copy()
-    assert (scored(rollout)[0] != before).any()
-    trained, episodes = scored(rollout, 0)
-    np.testing.assert_array_equal(trained, before)
-    np.testing.assert_array_equal(rollout.env_reward, before)
-    assert not episodes.alignment.any()
 
 
 def test_bonus_and_baseline_change_what_is_trained_on_and_nothing_that_is_told() -> None:
