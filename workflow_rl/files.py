@@ -34,8 +34,8 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 def write_atomically(path: Path, data: bytes | str) -> None:
     """Writes a file so that a reader sees the old or the new one, never half of it.
 
-    Text is written as UTF-8, with "?" for what has no letter there: what was computed is not lost
-    for want of one.
+    Text is written as UTF-8; a character that it cannot encode becomes "?", so that no result is
+    lost.
 
     A link is replaced, not followed. The folder is made, but not the one that holds it: where a
     run's directory was removed, it is not made again.
@@ -120,7 +120,7 @@ def write_named(path: Path, data: bytes | str) -> None:
 def named_output(path: Path) -> Path:
     """Returns the file that an output named by the user goes to, behind all links.
 
-    To be asked before any work.
+    Call it before any work.
 
     Raises:
         InvalidInputError: nothing can be written there.
@@ -128,7 +128,7 @@ def named_output(path: Path) -> Path:
     file_path("an output", path)
     try:
         target = Path(os.path.realpath(path))
-        if target.is_symlink():  # a ring of them
+        if target.is_symlink():  # a cycle of links
             raise InvalidInputError(f"{path} is a link that leads nowhere")
         if is_something_else(target):
             kind = "a directory" if target.is_dir() else "a device or the like"
@@ -277,7 +277,7 @@ def read_json(path: Path) -> Any:
     try:
         text = path.read_bytes().decode("utf-8")
         return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
-    except (OSError, ValueError, RecursionError) as error:  # of brackets in brackets in ...
+    except (OSError, ValueError, RecursionError) as error:  # nested too deeply
         raise InvalidInputError(f"{path} is damaged: it is not JSON") from error
 
 
@@ -288,7 +288,7 @@ def _finite(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    _finite(text)  # what no float can hold is none of ours
+    _finite(text)  # larger than any float
     return int(text)
 
 

@@ -1,6 +1,6 @@
 """How rules are compiled: `@rule` for the game's functions, `@kernel` for the loops over a batch.
 
-`@formula` is to network arithmetic what `@rule` is to the game.
+`@formula` is for functions of network arithmetic.
 
 Kernels are cached on disk. Numba only notices a change in the file of the kernel itself, so a
 changed rule, or another compile option, would go on running as the old machine code. The name of
@@ -28,7 +28,7 @@ _MOST_THREADS: Final = 4096
 
 
 def check_threads(given: str) -> None:
-    """Checks the most threads that the environment allows numba, which would end in a traceback.
+    """Checks numba's limit of threads in the environment; numba itself ends in a traceback.
 
     Raises:
         InvalidInputError: it is not a number of threads.
@@ -111,8 +111,8 @@ def kernel(*, parallel: bool = False, reorder: bool = False) -> Callable[[_Funct
 def entry_of(function: _Function, *arguments: Any) -> _Function:
     """Returns a kernel's machine code for arguments of these types.
 
-    Numba looks at the types in every call, which takes longer than a step of one environment. Who
-    calls with arrays of the same types again and again need not wait for that.
+    Numba dispatches on the types of the arguments in every call, which takes longer than a step of
+    one environment; calling the machine code itself avoids that.
     """
     if not isinstance(function, Dispatcher):  # interpreted
         return function
@@ -123,7 +123,7 @@ def entry_of(function: _Function, *arguments: Any) -> _Function:
 
 
 def use_threads(number: int) -> None:
-    """Sets how many threads the kernels use that share their loop among some.
+    """Sets the number of threads of parallel kernels.
 
     Raises:
         InvalidInputError: this process was forked from one that had started them.
@@ -194,10 +194,10 @@ def _cache_folder(folder: Path) -> Iterator[None]:
 
 
 class _CompileTeller(numba_event.Listener):  # type: ignore[misc]  # numba has no types
-    """Tells that something is being compiled; where a cache had it, numba tells of nothing."""
+    """Reports a compilation; numba sends no event where its cache has the code."""
 
     def __init__(self) -> None:
-        self._depth = 0  # a kernel's compilation has those of its rules inside
+        self._depth = 0  # compiling a kernel compiles its rules, too
         self._timer: threading.Timer | None = None
 
     def on_start(self, event: Any) -> None:
@@ -209,7 +209,7 @@ class _CompileTeller(numba_event.Listener):  # type: ignore[misc]  # numba has n
             self._timer.start()
 
     def on_end(self, event: Any) -> None:
-        """Takes the message back if the compilation is through before it."""
+        """Cancels the message if the compilation ends before it is due."""
         self._depth -= 1
         if not self._depth and self._timer is not None and self._timer.is_alive():
             self._timer.cancel()

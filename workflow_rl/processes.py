@@ -22,10 +22,10 @@ _RESET_PEAK: Final = "5"
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Blocks Ctrl-C and a terminal's end: processes started in the block never receive them.
+    """Blocks SIGINT and SIGHUP: processes started in the block never receive them.
 
-    A terminal sends them to all; the parent answers. A signal that is blocked stays so in a new
-    process; here it arrives after the block.
+    A terminal sends them to all processes; the parent handles them. A blocked signal stays blocked
+    in a new process; here it arrives after the block.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
@@ -77,7 +77,7 @@ def end_with_parent() -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keeps torch to one thread: whole trainings run side by side, and small matrices lose."""
+    """Limits torch to one thread: trainings run in parallel, and small matrices gain nothing."""
     import torch
 
     before = torch.get_num_threads()
@@ -89,7 +89,7 @@ def one_thread() -> Iterator[None]:
 
 
 class UsageMeter:
-    """Measures this process from one look to the next."""
+    """Measures processor use and memory of this process between two calls."""
 
     def __init__(self) -> None:
         """Starts the first interval."""
@@ -100,7 +100,7 @@ class UsageMeter:
         self._cpu = time.process_time()
 
     def look(self) -> dict[str, float]:
-        """Returns the processor use since the last look (% of one core) and the memory now (MB)."""
+        """Returns the processor use since the last call (% of one core) and the memory now (MB)."""
         wall, cpu = time.perf_counter(), time.process_time()
         percent = 100 * (cpu - self._cpu) / max(wall - self._wall, 1e-9)
         self._wall, self._cpu = wall, cpu

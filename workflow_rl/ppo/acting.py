@@ -1,4 +1,4 @@
-"""A policy while it plays a rollout, its weights unchanged: what it does for each input.
+"""A policy in a rollout, its weights fixed: the actions it samples for each input.
 
 Blue's observations are a few dozen bits and repeat heavily; then each distinct input goes through
 the networks once (`PolicyTable`). With a memory they hardly repeat, and each goes through as it
@@ -17,7 +17,7 @@ from workflow_rl.ppo.network import ActorCritic
 
 
 class Choice(NamedTuple):
-    """What a policy did for n inputs; (n,) each."""
+    """The actions of a policy for n inputs; (n,) each."""
 
     rows: NDArray[np.int32]  # of the input, among those kept
     actions: NDArray[np.int64]
@@ -52,7 +52,7 @@ class PolicyTable:
     """
 
     def __init__(self, network: ActorCritic, width: int, capacity: int = 1024) -> None:
-        """Starts an empty table of the network's present weights, with room for some inputs."""
+        """Starts an empty table of the network's current weights, with room for some inputs."""
         self._networks = Networks(network)
         self._table = Lookup(self._outputs, width, capacity)
         self._asked = 0  # inputs so far, repeated ones too
@@ -77,7 +77,7 @@ class PolicyTable:
         masks: NDArray[np.bool_] | None,
         uniforms: NDArray[np.float32],
     ) -> Choice:
-        """Draws an action for each input (n, width), among those allowed (n, actions)."""
+        """Samples an action for each input (n, width), among those allowed (n, actions)."""
         rows = self.number(inputs)
         probabilities, values = self._table.results
         actions, mass = sample(rows, probabilities, uniforms, masks)
@@ -126,7 +126,7 @@ class PlainPolicy:
         masks: NDArray[np.bool_] | None,
         uniforms: NDArray[np.float32],
     ) -> Choice:
-        """Draws an action for each input (envs, width), among those allowed (envs, actions)."""
+        """Samples an action for each input (envs, width), among those allowed (envs, actions)."""
         n, steps, _ = self._inputs.shape
         self._inputs[:, self._step] = inputs
         rows = np.arange(self._step, n * steps, steps, dtype=np.int32)

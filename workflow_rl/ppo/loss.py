@@ -1,4 +1,4 @@
-"""PPO's loss against the present critic, as pure functions of tensors.
+"""PPO's loss against the current critic, as pure functions of tensors.
 
 Networks run on U distinct inputs; N samples point to them by `rows`. With rows = 0..N-1 this is
 the plain computation, so there is one implementation and equal gradients, up to rounding.
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class LossWeights(NamedTuple):
-    """What the loss is made of."""
+    """The coefficients of the loss."""
 
-    clip: float  # how far the ratio may move
+    clip: float  # range of the probability ratio
     value: float  # of the critic's loss
     entropy: float  # of the entropy bonus
 
@@ -107,7 +107,7 @@ def ppo_loss(logits: Tensor, values: Tensor, samples: "Samples", clip: float) ->
         logits: (U, actions) of the distinct inputs.
         values: (U,) of the distinct inputs.
         samples: the N samples over those inputs.
-        clip: how far the ratio may move.
+        clip: range of the probability ratio.
     """
     rows, masks = samples.rows, samples.masks
     if masks is None:

@@ -73,7 +73,7 @@ class ActorCritic(nn.Module):
         return {name: t.detach().numpy().copy() for name, t in self.state_dict().items()}
 
     def load_weights(self, weights: Weights) -> None:
-        """Takes over weights; InvalidInputError if they are of a network of another shape."""
+        """Loads weights; InvalidInputError if they are of a network of another shape."""
         shapes = {name: tuple(t.shape) for name, t in self.state_dict().items()}
         if shapes != {name: array.shape for name, array in weights.items()}:
             raise InvalidInputError("the weights belong to a network of another shape")

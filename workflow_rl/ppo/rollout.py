@@ -96,7 +96,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is drawn in advance for a rollout, so that it depends on step and environment alone."""
+    """Random numbers of a rollout, sampled before it: they depend on step and environment alone."""
 
     policy: Policy
     uniforms: NDArray[np.float32]  # (T, B) for the actions
@@ -113,13 +113,13 @@ class Player:
 
         Args:
             world: the environments.
-            order: the order of every episode; None draws one for each episode.
-            seed: of the games, the drawn orders and the sampled actions.
+            order: the order of every episode; None samples one for each episode.
+            seed: of the games, the sampled orders and the sampled actions.
             train: which orders there are, how the policy is shown one, what it chooses from.
         """
         self.world = world
         self.action_space = ACTION_SPACES[train.action_space]
-        self.orders = episode_orders_of(train)  # what is drawn from
+        self.orders = episode_orders_of(train)  # from which orders are sampled
         units = self.orders.units if isinstance(self.orders, Orders) else None
         self._encoding = OrderEncoding(train.shown_order, units) if train.conditioned else None
         self._shielded = train.follow == "shielded"
@@ -147,7 +147,7 @@ class Player:
         masked: bool = False,
         networks: Forward | None = None,
     ) -> Rollout:
-        """Plays `steps` steps in every environment by the network's present weights.
+        """Plays `steps` steps in every environment by the network's current weights.
 
         Args:
             network: actor and critic.
@@ -257,7 +257,7 @@ class Player:
         return played
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Returns what must be kept to go on later."""
+        """Returns the state from which to continue."""
         arrays: dict[str, NDArray[Any]] = {
             "rollouts": np.array([self._rollouts]),
             "orders": self._orders.copy(),
@@ -268,7 +268,7 @@ class Player:
         return arrays | {f"outputs.{name}": a for name, a in self._acting.state().items()}
 
     def load_state(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Goes on from a kept state."""
+        """Continues from a saved state."""
         self._rollouts = int(arrays["rollouts"][0])
         self._orders[:] = arrays["orders"]
         self._ranks[:] = self.orders.host_ranks(self._orders)

@@ -28,7 +28,7 @@ class Samples:
     actions: Tensor  # (N,)
     old_log_probability: Tensor  # (N,)
     returns: Tensor  # (N,) the critic's targets
-    advantages: Tensor | None = None  # (N,), or None for returns minus the present critic
+    advantages: Tensor | None = None  # (N,), or None for returns minus the current critic
     masks: Tensor | None = None  # (N, actions)
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """One PPO update: epochs over one or more rollouts, whole or in minibatches.
 
 Details adopted, by their usual names: clipped surrogate; Monte-Carlo returns normalised over the
-batch and advantages against the present critic (documented form), or generalised advantages,
+batch and advantages against the current critic (documented form), or generalised advantages,
 normalised over the minibatch, gradient clipping, a learning rate and an entropy bonus annealed to 0
 (modern form); one Adam for actor and critic; no value clipping.
 
@@ -33,7 +33,7 @@ class UpdateStats:
     approx_kl: float
     clipfrac: float
     explained_variance: float
-    distinct_inputs: int  # or all of them, where they hardly repeat
+    distinct_inputs: int  # or all inputs, where they hardly repeat
     gradient_steps: int
 
 
@@ -91,14 +91,14 @@ class Learner:
         )
 
     def state(self) -> dict[str, NDArray[np.float32]]:
-        """Returns the optimiser's memory, to go on later."""
+        """Returns the state of the optimiser."""
         arrays: dict[str, NDArray[np.float32]] = {}
         for i, memory in self.optimiser.state_dict()["state"].items():
             arrays |= {f"{i}.{name}": tensor.numpy().copy() for name, tensor in memory.items()}
         return arrays
 
     def load_state(self, arrays: dict[str, NDArray[np.float32]]) -> None:
-        """Goes on from a kept memory."""
+        """Restores a state of the optimiser."""
         state: dict[int, dict[str, Tensor]] = {}
         for key, array in arrays.items():
             index, name = key.split(".")

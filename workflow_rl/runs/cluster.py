@@ -27,7 +27,7 @@ from workflow_rl.runs.ray import (
 )
 
 CONNECT_SECONDS: Final = 5.0  # for the port of an address to answer
-JOIN_SECONDS: Final = 30.0  # for the cluster behind it to take us in
+JOIN_SECONDS: Final = 30.0  # to connect to the cluster behind it
 ANSWER_SECONDS: Final = 120.0  # for every node to say what is installed there
 _OBJECT_STORE: Final = 200_000_000  # bytes, of a Ray started here: a base policy is 40 kB
 _AUTO: Final = "auto"
@@ -118,8 +118,8 @@ def _rehearse(address: str) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise InvalidInputError(
-            f"what answers at {address} did not take us in within {JOIN_SECONDS:g} s: "
-            "it is no Ray cluster, or an ailing one"
+            f"{address} answers, but there was no connection within {JOIN_SECONDS:g} s: it is not "
+            "a Ray cluster, or not a healthy one"
         ) from error
     if tried.returncode:
         said = [line.strip() for line in tried.stderr.splitlines() if line.strip()]
@@ -184,10 +184,10 @@ def _check_nodes() -> None:
 
 @contextmanager
 def _end_with_ray() -> Iterator[None]:
-    """Says so when the Ray that was started here dies, and ends: nothing else would be said.
+    """Prints an error and exits when the Ray that was started here dies.
 
-    Ray itself ends a process whose raylet is gone, by a line of its log. What is finished is on
-    disk, and what is under way is as after kill -9.
+    Ray itself ends a process whose raylet is gone, with only a line in its log. What is finished
+    is on disk, and what is under way is as after kill -9.
     """
     over = threading.Event()
 
@@ -210,7 +210,7 @@ def _end_with_ray() -> Iterator[None]:
 
 @contextmanager
 def _own_sigterm() -> Iterator[None]:
-    """Keeps our answer to SIGTERM, which Ray replaces by one of its own."""
+    """Keeps our SIGTERM handler, which Ray replaces by its own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -19,7 +19,7 @@ from workflow_rl.processes import end_with_parent, interrupts_blocked
 
 MAX_LOSSES: Final = 3  # workers lost, after which a task has failed
 MAX_TIMEOUTS: Final = 2  # attempts beyond the time limit, after which a task has failed
-_POLL_SECONDS: Final = 1.0  # between looks at the clock
+_POLL_SECONDS: Final = 1.0  # between checks of the time limit
 
 Row = Mapping[str, Any]  # of a log: how a task goes
 
@@ -127,7 +127,7 @@ class SerialPool:
 
 @dataclass(eq=False)
 class Attempt:
-    """A task that is running, and how often it was tried in vain."""
+    """A running task, and how many of its attempts were lost or too slow."""
 
     task: Any
     losses: int = 0
@@ -181,8 +181,8 @@ class ParallelPool(ABC):
         """Runs tasks and yields what happens, until every one of them is done or has failed.
 
         Args:
-            tasks: taken one by one when there is room, so that whoever makes them can depend on
-                the events so far.
+            tasks: taken one by one when a worker is free, so that a task can depend on the events
+                so far.
             ordered: whether tasks end (Done, Failed) in the order in which they were taken.
         """
         waiting = iter(tasks)
@@ -206,7 +206,7 @@ class ParallelPool(ABC):
                 continue
             for attempt in self._ready([a for a in running if a.end is None]):
                 yield from self._take(attempt)
-            yield from self._look_at_the_clock(running)
+            yield from self._check_time_limit(running)
 
     def _take(self, attempt: Attempt) -> Iterator[Event]:
         """Takes one message of a worker, or notices that it is lost."""
@@ -226,7 +226,7 @@ class ParallelPool(ABC):
             else:
                 yield Rows(attempt.task, message)
 
-    def _look_at_the_clock(self, running: list[Attempt]) -> Iterator[Event]:
+    def _check_time_limit(self, running: list[Attempt]) -> Iterator[Event]:
         limit, now = self._limit, time.monotonic()
         for attempt in running:
             if limit is None or attempt.end or attempt.started is None:

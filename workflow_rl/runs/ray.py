@@ -32,12 +32,12 @@ from workflow_rl.provenance import package_versions
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Attempt, Begun, LostWorkerError, ParallelPool, Returned, Row
 
-_POLL_SECONDS: Final = 1.0  # between looks at the clock
+_POLL_SECONDS: Final = 1.0  # between checks of the time limit
 _SEND_EVERY: Final = 0.5  # seconds between messages with rows
 _UNKNOWN_NODE: Final = "an unknown node"
 _FOLDER: Final = "workflow-rl-training"
 _VARIABLE: Final = "WORKFLOW_RL_FOLDERS"  # where a Ray that was started here keeps them
-_MATTER: Final = ("numpy", "numba", "torch")  # besides our sources, for the bits of a result
+_MATTER: Final = ("numpy", "numba", "torch")  # besides our sources, what a result depends on
 Installed = dict[str, str]
 
 
@@ -82,8 +82,8 @@ def run_remotely(task: Any, asked_by: Installed) -> Iterator[Message]:
 class RayPool(ParallelPool):
     """Runs each task as one Ray task, in a temporary folder of its node that is sent here.
 
-    No file system is shared. A node that goes away takes its tasks with it, with their
-    checkpoints: they begin again elsewhere.
+    No file system is shared. When a node is lost, so are its tasks and their checkpoints: they
+    start again elsewhere.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ def difference(there: Installed, here: Installed) -> str | None:
 def folder_of_trainings() -> Iterator[None]:
     """Keeps the folders of tasks on this machine in one that goes with the block.
 
-    Workers that are ended by force clear nothing away; this process does so for all that it starts.
+    Workers that are killed delete nothing; this process deletes the folders of all that it starts.
     """
     with _folder_of_its_own() as path:
         os.environ[_VARIABLE] = str(path)

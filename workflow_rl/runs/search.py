@@ -62,12 +62,12 @@ class Search:
         self.directory = directory
         self.config = directory.config
         self.orders = orders_of(directory.config.train)
-        self.outcome: SearchOutcome | None = None  # once the events are through
+        self.outcome: SearchOutcome | None = None  # after the last event
         self._pool = pool
         self._file = TrialFile(directory.path, self.orders, retry_failed=retry_failed)
         self._check_trainings()
         self._sealed = directory.check_sealed()
-        self._arrived = [trial.number for trial in self.done]  # in which results came in
+        self._arrived = [trial.number for trial in self.done]  # in the order of arrival
         self._decisions = CsvLog(directory.path / DECISION_LOG)
         self._started = time.perf_counter() - self._seconds_noted()
 
@@ -82,9 +82,9 @@ class Search:
         return with_status(self.trials, "done")
 
     def events(self) -> Iterator[Event]:
-        """Runs, or goes on with, the whole search, and yields what happens once it is noted.
+        """Runs or resumes the whole search; yields each event after it is recorded.
 
-        Nothing happens to a finished one.
+        A finished search is left as it is.
         """
         if self.is_finished:
             self.outcome = self._outcome()
@@ -150,7 +150,7 @@ class Search:
         return trial
 
     def _choose_start(self, order: int) -> str | None:
-        """Returns the training that a new trial goes on from, by what is done by now."""
+        """Returns the training whose policy is the warm start of a new trial."""
         mode = self.config.search.warm_start
         if mode == "common":
             return BASE
@@ -173,7 +173,7 @@ class Search:
     # --- what is noted on the way
 
     def _noted(self, pool: Pool, tasks: Iterable[TrainTask]) -> Iterator[Event]:
-        """Trains on a pool, and yields what happens once it is noted."""
+        """Trains on a pool; yields each event after it is recorded."""
         ordered = self.config.search.ordered_results
         with closing(pool.events(tasks, ordered=ordered)) as events:
             for event in events:
@@ -295,9 +295,9 @@ class Search:
         return task.job.policy(weights)
 
     def _hand_over(self, policies: Sequence[Policy]) -> None:
-        """Saves the best of some policies with its scores, by fresh games of the search's own.
+        """Selects a policy on validation games, scores it on held-out games, and saves both.
 
-        The first is the one before polishing.
+        The first is the policy before polishing.
         """
         config = self.config
         games, threshold = config.search.score_games, config.train.compliance_threshold
@@ -324,8 +324,8 @@ def checked_search(config: ExperimentConfig) -> ExperimentConfig:
     _strategy(config, orders)  # refuses what it cannot pick from
     if config.game.observation == "truth":
         raise InvalidInputError(
-            "a search recommends policies that can be used, so none that sees the truth: choose "
-            "another observation than truth (train and evaluate take it, for measuring)"
+            "a search recommends policies without privileged information: choose another "
+            "observation than truth (train and evaluate take it, as an upper bound)"
         )
     if orders.count > 1:
         return config
@@ -349,8 +349,8 @@ def open_search(
     unless from the policy `universal`.
 
     Raises:
-        InvalidInputError: what it would recommend sees the truth, which no defender can; or its
-            units, or what is required of them, allow no order.
+        InvalidInputError: its policies would have privileged information (observation `truth`); or
+            its units, or what is required of them, allow no order.
     """
     if isinstance(config, ExperimentConfig):
         config = checked_search(config)

@@ -59,7 +59,7 @@ TRAINING: Final = "training"  # of a run that trains one policy
 RECOMMENDED: Final = "recommended"  # the policy that a run hands over
 
 _ORIGIN: Final = ("created", "command", "git_revision", "python", "packages")
-_PATIENCE: Final = 0.2  # seconds for which a look at the lock may be in the way of taking it
+_PATIENCE: Final = 0.2  # seconds for which a check of the lock may delay taking it
 
 
 class RunDirectory:
@@ -170,7 +170,7 @@ class RunDirectory:
         write_manifest(self.path, [self.path / CONFIG_FILE], filter(Path.is_file, made))
 
     def unseal(self) -> None:
-        """Says that the run is not finished any more: before anything in it is changed."""
+        """Marks the run as unfinished, before anything in it is changed."""
         (self.path / MANIFEST_FILE).unlink(missing_ok=True)
 
     def check_sealed(self) -> bool:
@@ -302,7 +302,7 @@ def open_run(
 ) -> Iterator[tuple[RunDirectory, Pool]]:
     """Gives the directory of a run, locked, and a pool; both are released with the block.
 
-    Whatever can be wrong with a new run shows before its directory is made.
+    A new run is checked before its directory is made.
 
     Args:
         config: what a new run depends on; by default that of the command line.
@@ -338,7 +338,7 @@ def open_run(
 def open_pool(execution: Execution, number: int, *, fresh: bool = False) -> Iterator[Pool]:
     """Gives a pool for `number` tasks at a time, and ends its workers with the block.
 
-    Everything that can be wrong with the choice shows here, before any work.
+    The choice is checked here, before any work.
 
     Raises:
         InvalidInputError: the executor cannot do it, or the cluster cannot be used.
@@ -365,8 +365,8 @@ def open_pool(execution: Execution, number: int, *, fresh: bool = False) -> Iter
 def _read_by_ray(address: str | None) -> Iterator[None]:
     """Sets, for the block, the variables that Ray reads when it is imported.
 
-    No Ray prints pages on standard output when it loses a node, since we say so. One that is
-    started here listens to this machine only.
+    Ray does not print its own report of a lost node; we print one line. A Ray that is started here
+    listens on this machine only.
     """
     wanted = {"RAY_DEDUP_LOGS_SKIP_REGEX": "."}
     if address is None:

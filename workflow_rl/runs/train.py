@@ -74,8 +74,8 @@ class TrainingRun:
         """Reads which order is trained; raises InvalidInputError if the directory does not say."""
         self.directory = directory
         self.order = stored_order(directory.path, directory.config)
-        self.outcome: TrainOutcome | None = None  # once the events are through
-        self.selected: Candidate | None = None  # of the policies kept on the way, the best
+        self.outcome: TrainOutcome | None = None  # after the last event
+        self.selected: Candidate | None = None  # the best of the snapshots
         self._pool = pool
         self._sealed = directory.check_sealed()
 
@@ -85,10 +85,10 @@ class TrainingRun:
         return self._sealed
 
     def events(self) -> Iterator[Event | Candidate | Ranking]:
-        """Trains one workflow, or all orders at once; yields what happens once it is noted.
+        """Trains one workflow, or all orders at once; yields each event after it is recorded.
 
-        Where policies were kept on the way, the best of them, by games of their own, is handed
-        over. Nothing happens to a finished training.
+        Where snapshots were kept, the best of them on validation games is handed over. A finished
+        training is left as it is.
 
         Raises:
             TrainingFailedError: its losses or weights stopped being finite.
@@ -114,7 +114,7 @@ class TrainingRun:
                     raise TrainingFailedError(event.reason)
 
     def _hand_over(self, task: TrainTask, outcome: TrainOutcome) -> Iterator[Candidate | Ranking]:
-        """Saves the best policy met, or the best of those kept, and sums the training up."""
+        """Saves the best policy of the training, or its best snapshot, and writes the summary."""
         directory, config = self.directory, self.directory.config
         _, best = directory.training(TRAINING).load_result()
         recommended = directory.policy(RECOMMENDED)

@@ -1,4 +1,4 @@
-"""The trainings of a run as tasks of a pool, and what each of a search is asked for."""
+"""The trainings of a run as tasks of a pool, and the job of each training of a search."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -50,7 +50,7 @@ class TrainTask:
         return folder.load_result(self.job)[0] if folder.result.exists() else None
 
     def run(self) -> Generator[Row | Returned]:
-        """Trains to the end, from wherever an earlier attempt left it; yields a row per update.
+        """Trains to the end, from an earlier attempt's checkpoint if any; yields a row per update.
 
         After every update its rows are written, then the checkpoint: at most one update is lost
         when the process is killed, and rows that the checkpoint does not know of are dropped on the
@@ -155,7 +155,7 @@ def polish_task(directory: RunDirectory, trial: Trial) -> TrainTask:
 def _tuning_universal(job: TrainJob) -> TrainJob:
     """Returns the training of a job's order from the policy `universal`, against all attackers.
 
-    Its last policy is kept: its steps grow smaller and smaller.
+    Its last policy is kept: the learning rate is annealed to 0.
     """
     changes = dict(FROM_UNIVERSAL.train) | {
         "n_envs": job.train.n_envs,

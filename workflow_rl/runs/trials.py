@@ -49,7 +49,7 @@ class Trial:
 
     @property
     def status(self) -> Status:
-        """How far it is."""
+        """Whether it is running, done or failed."""
         if self.outcome is not None:
             return "done"
         return "running" if self.failure is None else "failed"
@@ -264,7 +264,7 @@ class OrderSpread:
 def spread_of(tried: Sequence[TriedOrder], red_agent: str, orders: Orders = TYPES) -> OrderSpread:
     """Separates the effect of the order from noise, over compliant trials.
 
-    Equal orders are as good as repeats of one.
+    Trials of equal orders count as repeats of one order.
     """
     compliant = [one for one in tried if one.is_compliant]
     classes = orders.classes_of_equals(red_agent, [one.order for one in compliant])

@@ -15,26 +15,26 @@ from workflow_rl.workflow.orders import TYPES, Orders
 
 LOWEST_WEIGHT: Final = 0.5
 HIGHEST_WEIGHT: Final = 200.0
-_MARGIN: Final = 0.015  # adaptive aims this far above the threshold: noise shall not cross it
+_MARGIN: Final = 0.015  # adaptive aims this far above the threshold, for noise not to cross it
 _SPEED: Final = 3.0  # change of log weight per update and unit of missing compliance
 _LARGEST_CHANGE: Final = 0.1  # of log weight, per update
 # When all orders are trained at once each has but a few episodes in an update, so the weights move
-# more slowly; and a policy that knows nothing yet would drive them so high that it never learns.
+# more slowly; and an untrained policy would drive them so high that it never learns.
 _SPEED_OF_ALL: Final = 1.0
 _LARGEST_CHANGE_OF_ALL: Final = 0.3
 HIGHEST_WEIGHT_OF_ALL: Final = 50.0
-_MOST_WEIGHTS: Final = 720  # orders that have a weight each; of more none is met often enough
+_MOST_WEIGHTS: Final = 720  # orders that have a weight each; more are not sampled often enough
 
 _COUNTS: Final = (0, 2**31 - 1)
 MOST_FIXES: Final = 40  # steps after more counted fixes than this are taken together
 
 
 class AlignmentWeight:
-    """What an episode's compliance is worth, in units of reward; one for each order trained.
+    """The weight of an episode's compliance, in units of reward; one for each order trained.
 
     `fixed` keeps it. `adaptive` treats "compliance is at least the threshold" as a constraint and
     the weight as its multiplier: dual ascent on its logarithm raises it while the constraint is
-    violated and lowers it otherwise, so that a policy that complies spends the rest on reward.
+    violated and lowers it otherwise, so that a compliant policy optimises the reward.
     Orders differ in what complying costs, so when all are trained at once each has its own, up to
     those of six units; the orders of more units, or of any, share one.
     """
@@ -112,7 +112,7 @@ def _fit(
             slope = (row[4] / row[0] - mean_x * mean_y) / spread if spread > 1e-9 else 0.0
             lines[k, 0] = slope
             lines[k, 1] = mean_y - slope * mean_x
-        elif k:  # nobody acted after so many fixes
+        elif k:  # no step came after so many fixes
             lines[k] = lines[k - 1]
 
 

@@ -124,7 +124,7 @@ class Scorekeeper:
         return reward, episodes
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Returns what must be kept to go on later."""
+        """Returns the state from which to continue."""
         return {name: array.copy() for name, array in self._arrays().items()}
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -135,7 +135,7 @@ class Scorekeeper:
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """Returns a scorekeeper that goes on from a kept state."""
+        """Returns a scorekeeper that continues from a saved state."""
         keeper = cls(len(arrays["running_reward"]))
         for name, array in keeper._arrays().items():
             array[:] = arrays[name]

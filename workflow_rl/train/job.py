@@ -29,13 +29,13 @@ class TrainJob:
     ppo: PPOConfig
     train: TrainConfig
     seed: int
-    order: int | None  # None: every episode draws an order
+    order: int | None  # None: an order is sampled for every episode
     base: Weights | None = None  # weights to start from
     backend: BackendConfig = field(default_factory=BackendConfig)
 
     @property
     def workflow(self) -> Order | None:
-        """The order by the names of its units; None: every episode draws one."""
+        """The order by the names of its units; None: one is sampled for every episode."""
         return None if self.order is None else orders_of(self.train)[self.order]
 
     def policy(self, weights: Weights, **facts: Any) -> Policy:

@@ -85,10 +85,7 @@ class Training:
         return stop_reason(self.job.train, self.max_updates, self.updates_made, fresh)
 
     def updates(self) -> Iterator[tuple[UpdateRecord, Episodes]]:
-        """Trains to the end: yields each update with the episodes that ended in it.
-
-        Whoever logs, saves or measures a training loops over this.
-        """
+        """Trains to the end: yields each update with the episodes that ended in it."""
         while self.stop_reason is None:
             yield self.update()
 
@@ -265,7 +262,7 @@ class Training:
         return training
 
     def _take_up(self, arrays: dict[str, NDArray[Any]], numbers: dict[str, Any]) -> None:
-        """Becomes the training that a checkpoint was written of."""
+        """Restores the state that a checkpoint holds."""
 
         def group(name: str) -> dict[str, NDArray[Any]]:
             prefix = f"{name}."
@@ -313,8 +310,7 @@ def _network(player: Player, job: TrainJob) -> ActorCritic:
 def removal_bonus(config: TrainConfig, progress: float) -> float:
     """Returns the reward of a Remove that ends a session, when so much of a training is done.
 
-    Removing what Red has just taken pays only if it is done again and again, which nobody learns
-    who never tries.
+    Removing a new session pays only if it is done repeatedly, which exploration rarely finds.
     """
     return config.removal_bonus * max(0.0, 1.0 - progress / _BONUS_UNTIL)
 

@@ -22,8 +22,8 @@ _NO_ADVANTAGES: Final = np.empty(0, np.float32)
 class _Taken(NamedTuple):
     """The N samples of an update."""
 
-    masks: NDArray[Any]  # (N, actions) what was allowed, or `NO_MASKS`
-    actions: NDArray[Any]  # (N,) what was done
+    masks: NDArray[Any]  # (N, actions) the allowed actions, or `NO_MASKS`
+    actions: NDArray[Any]  # (N,) the action
     old_log_probability: NDArray[Any]  # (N,) of it, under the policy that played
     returns: NDArray[Any]  # (N,) the critic's targets
 
@@ -54,9 +54,9 @@ def _loss_gradient(
         values: (u,).
         starts: (u + 1,) where the samples of an input begin, and those of the next.
         samples: (n,) which of the N samples these are; the loss is their mean.
-        advantages: (n,), or (0,) for the returns minus the present values.
+        advantages: (n,), or (0,) for the returns minus the current values.
         taken: all samples.
-        weights: what the loss is made of.
+        weights: the coefficients of the loss.
         sums: what is written.
     """
     # Taken apart once: inside the loop every access would count references.

@@ -29,7 +29,7 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 
 @kernel(reorder=True)
 def activate(sums: NDArray[Any], bias: NDArray[Any], kind: int) -> None:
-    """Turns the products of a layer (n, units) into its outputs, in place."""
+    """Adds the bias to the products of a layer (n, units) and applies its activation, in place."""
     for k in range(len(sums)):
         if kind == TANH:
             for j in range(sums.shape[1]):
