@@ -97,7 +97,8 @@ def _estimate(data: Mapping[str, Any]) -> Estimate:
 
 
 def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
+    number = math.nan if value is None else float(value)
+    return math.nan if math.isnan(number) else number  # this very NaN, so that results stay equal
 
 
 @dataclass(frozen=True)
