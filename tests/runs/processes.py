@@ -18,7 +18,7 @@ def hear_interrupts() -> None:
 
 @contextmanager
 def running(
-    *args: str, command: str = "search", cwd: Path | None = None, **environment: str
+    *args: str, command: str = "search", cwd: Path | None = None, env: dict[str, str] = WIDE
 ) -> Iterator[subprocess.Popen[str]]:
     """A search, or another command, under way in a process and a group of its own."""
     process = subprocess.Popen(
@@ -26,7 +26,7 @@ def running(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=WIDE | environment,
+        env=env,
         cwd=cwd,
         start_new_session=True,
         preexec_fn=hear_interrupts,

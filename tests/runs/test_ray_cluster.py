@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.faults import remount, small_disk
-from tests.cli.run import complaint, said
+from tests.cli.run import WIDE, complaint, said
 from tests.cli.run import run as run_command
 from tests.runs.processes import children, running, trainers, updates, wait_until
 from tests.runs.ray_host import RayHost, ray_host
@@ -219,9 +219,9 @@ def test_a_ray_started_here_ends_with_the_search_however_that_ends(
     tmp_path: Path, how: signal.Signals | str
 ) -> None:
     # Tasks of a Ray that is started here keep their folders below TMPDIR.
-    temporary = {"TMPDIR": str(tmp_path), "RAY_TMPDIR": "/tmp"}
+    env = WIDE | {"TMPDIR": str(tmp_path), "RAY_TMPDIR": "/tmp"}
     flags = ("--executor", "ray", *FLAGS, "--checkpoint-dir", str(tmp_path))
-    with running(*flags, **temporary) as process:
+    with running(*flags, env=env) as process:
         wait_until(lambda: in_the_middle(tmp_path), process)
         assert list(tmp_path.glob("workflow-rl-training-*"))
         below, busy = children(process.pid), trainers(process.pid)
