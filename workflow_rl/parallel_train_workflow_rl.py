@@ -1,6 +1,7 @@
 """The documented entry point: `python workflow_rl/parallel_train_workflow_rl.py --n-envs 200 ...`.
 
-The same as `workflow-rl search` with the same flags.
+The same as `workflow-rl search` with the same flags, but for what trials start from: by default, as
+documented, from a base policy that is trained for the run (`--warm-start common`).
 """
 
 import sys
@@ -12,4 +13,4 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)
 from workflow_rl.cli import main  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main(["search", *sys.argv[1:]]))
+    sys.exit(main(["search", *sys.argv[1:]], documented=True))

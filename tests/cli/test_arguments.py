@@ -21,20 +21,22 @@ from workflow_rl.config import (
     PPO_FORM,
     PPO_FORMS,
     PRESET,
+    SECTIONS,
+    Asked,
     BackendConfig,
     ComparisonConfig,
     Execution,
     ExperimentConfig,
     GameConfig,
-    SearchConfig,
     Setting,
     TrainConfig,
     setting_fields,
 )
 
+SEARCH = ExperimentConfig.for_search(Asked())
 EVERYWHERE: list[Any] = [GameConfig(), PPO_FORMS[DEFAULT_PPO], BackendConfig()]
 COMMANDS: dict[str, list[Any]] = {  # what each takes, with what is so without a flag
-    "search": [*EVERYWHERE, TrainConfig(), SearchConfig(), Execution()],
+    "search": [*(getattr(SEARCH, name) for name in SECTIONS), Execution()],
     "train": [*EVERYWHERE, TrainConfig()],
     "landscape": [*EVERYWHERE, TrainConfig(stop_at="budget"), Execution()],
 }

@@ -2,6 +2,7 @@
 
 import io
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import workflow_rl
-from tests.cli.run import TOY_SEARCH, WIDE, flags, run_here, said
+from tests.cli.run import COMMAND, TOY_SEARCH, WIDE, flags, run_here, said
 from tests.runs.toy import assert_same, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.runs.store import RunDirectory
@@ -58,6 +59,28 @@ def test_the_documented_script_is_the_command_on_any_number_of_threads(
     noted = json.loads((by_script[0] / "experiment_config.json").read_text())
     assert noted["command"] == [str(SCRIPT), *TOY]
     assert noted["version"] == workflow_rl.__version__
+    repeated = f"workflow-rl search --warm-start common {' '.join(TOY)}"
+    assert repeated in (by_script[0] / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        ([sys.executable, str(SCRIPT)], "1. base: 800 updates of one policy on all orders"),
+        ([*COMMAND, "search"], "1. trials: 20 workflows, picked by gp-ucb"),
+    ],
+)
+def test_the_script_trains_a_base_policy_by_default_and_the_command_none(
+    command: list[str], first: str, tmp_path: Path
+) -> None:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        _, phase, more = (process.stdout.readline() for _ in range(3))
+        process.send_signal(signal.SIGINT)
+        last = process.stdout.read().splitlines()[-1]
+    assert phase.startswith(first)
+    assert ("as documented (--warm-start universal" in more) == ("base" in first)
+    assert last.startswith("stopped; go on with: workflow-rl search --resume logs/")
 
 
 def test_away_from_a_terminal_progress_is_plain_lines(by_script: tuple[Path, str, str]) -> None:

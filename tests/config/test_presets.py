@@ -6,6 +6,7 @@ from workflow_rl.config import (
     DEFAULT_PPO,
     PPO_FORMS,
     PRESETS,
+    Asked,
     ExperimentConfig,
     GameConfig,
     PPOConfig,
@@ -143,6 +144,35 @@ def test_the_warm_start_universal_goes_with_no_other_network(
     given: dict[str, Any] = {section: changes, "search": {"warm_start": "universal"}}
     with pytest.raises(InvalidInputError, match=f"goes with {next(iter(changes))} "):
         ExperimentConfig.preset("parallel200", **given)
+
+
+@pytest.mark.parametrize(
+    ("asked", "start"),
+    [
+        (Asked(), "universal"),
+        (Asked(form="modern", sections={"train": {"n_envs": 200, "units": "hosts"}}), "universal"),
+        (Asked(sections={"game": {"rules": "competition", "red_agent": "mixed"}}), "universal"),
+        (Asked(sections={"search": {"warm_start": "nearest"}}), "nearest"),
+        (Asked(preset="hybrid"), "common"),
+        (Asked(form="tuned"), "common"),
+        (Asked(sections={"search": {"base_updates": 9}}), "common"),
+        (Asked(sections={"search": {"polish": "documented"}}), "common"),
+        (Asked(sections={"train": {"compliance_view": "true"}}), "common"),
+        (Asked(sections={"train": {"hidden": (64, 64)}}), "common"),
+    ],
+)
+def test_a_search_starts_from_universal_where_that_fits_what_is_asked_for(
+    asked: Asked, start: str
+) -> None:
+    config = ExperimentConfig.for_search(asked)
+    assert config.search.warm_start == start
+    if start != "universal":
+        assert config == ExperimentConfig.of(asked)
+
+
+def test_a_mistake_in_what_is_asked_of_a_search_is_named() -> None:
+    with pytest.raises(InvalidInputError, match="n_envs must be a whole number from 1"):
+        ExperimentConfig.for_search(Asked(sections={"train": {"n_envs": 0}}))
 
 
 def test_universal_is_polished_unless_the_truth_is_the_measure() -> None:

@@ -37,7 +37,7 @@ def test_durations_are_readable(seconds: float, text: str) -> None:
         (["/x/workflow_rl/__main__.py", "train"], "workflow-rl train"),
         (
             ["parallel_train_workflow_rl.py", "--checkpoint-dir", "my logs"],
-            "python workflow_rl/parallel_train_workflow_rl.py --checkpoint-dir 'my logs'",
+            "workflow-rl search --checkpoint-dir 'my logs'",
         ),
         (["/x/notebook.py"], None),
         ([], None),
@@ -47,6 +47,17 @@ def test_durations_are_readable(seconds: float, text: str) -> None:
 )
 def test_the_command_is_what_one_would_type(command: Any, text: str | None) -> None:
     assert words.command_of({"command": command}) == text
+
+
+@pytest.mark.parametrize("start", ["common", "universal"])
+@pytest.mark.parametrize("program", [["parallel_train_workflow_rl.py"], ["workflow-rl", "search"]])
+def test_the_command_of_a_search_from_a_base_policy_says_so(program: list[str], start: str) -> None:
+    noted = {"config": {"search": {"warm_start": start}}}
+    told = " --warm-start common" if start == "common" else ""
+    given = {"command": [*program, "--seed", "3"]}
+    assert words.command_of(noted | given) == f"workflow-rl search{told} --seed 3"
+    given = {"command": [*program, "--warm-start", start]}
+    assert words.command_of(noted | given) == f"workflow-rl search --warm-start {start}"
 
 
 def finding(folder: Path, trials: list[Any], **run: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """The command line: `workflow-rl COMMAND`."""
 
+import argparse
 import contextlib
 import errno
 import io
@@ -65,12 +66,17 @@ def build_parser() -> Parser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code; a user's mistake is one sentence and code 2."""
+def main(argv: Sequence[str] | None = None, **known: Any) -> int:
+    """Runs one command and returns its exit code; a user's mistake is one sentence and code 2.
+
+    Args:
+        argv: the words of the command line.
+        **known: what the command is told besides its flags.
+    """
     _open_streams()
     try:
         _check_place()
-        args = build_parser().parse_args(argv)
+        args = build_parser().parse_args(argv, argparse.Namespace(**known))
         if args.command not in _SHOWING and sys.stdout is sys.__stdout__:
             sys.stdout = _lasting(1, sys.stdout)  # the work goes on when the reader is gone
         if threading.current_thread() is threading.main_thread():

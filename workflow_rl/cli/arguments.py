@@ -6,6 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from workflow_rl.config import (
@@ -249,6 +250,7 @@ def add_settings(
     *,
     without: Collection[str] = (),
     advanced: Collection[str] = (),
+    told: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Adds the flags of a configuration's settings; one that is not given sets nothing.
 
@@ -258,10 +260,11 @@ def add_settings(
         defaults: a configuration of what is so if a flag is not given.
         without: settings that the command decides itself.
         advanced: basic settings that are none for this command.
+        told: what help says of not giving a setting, where the defaults do not say it.
     """
     for name, field in setting_fields(type(defaults)).items():
         if field.flags and name not in without:
-            default = field.shown(getattr(defaults, name))
+            default = told.get(name) or field.shown(getattr(defaults, name))
             basic = field.basic and name not in advanced
             add_setting(parser, field, dest=f"{section}.{name}", default=default, basic=basic)
 

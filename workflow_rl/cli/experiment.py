@@ -2,9 +2,10 @@
 
 import argparse
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from workflow_rl.cli.arguments import (
@@ -20,21 +21,17 @@ from workflow_rl.cli.arguments import (
 )
 from workflow_rl.cli.console import print_whole
 from workflow_rl.config import (
-    DEFAULT_PPO,
     DEFAULT_PRESET,
     PPO_FORM,
-    PPO_FORMS,
     PRESET,
     PRESETS,
     SECTIONS,
     Asked,
-    BackendConfig,
     ConfigFile,
     Execution,
     ExperimentConfig,
-    SearchConfig,
     Setting,
-    TrainConfig,
+    setting_fields,
 )
 from workflow_rl.errors import InvalidInputError
 
@@ -52,7 +49,8 @@ def add_experiment_flags(
     search: bool,
     without: Collection[str] = (),
     advanced: Collection[str] = (),
-    train: TrainConfig | None = None,
+    usual: ExperimentConfig | None = None,
+    told: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Adds the flags, in groups; one that is not given sets nothing.
 
@@ -61,26 +59,34 @@ def add_experiment_flags(
         search: whether there is a search.
         without: settings of the search that the command decides itself.
         advanced: basic settings that are none for this command.
-        train: the command's own defaults of a training.
+        usual: the command's own defaults.
+        told: what help says of the default of a setting, such as train.n_envs, where that is more.
     """
+    usual = usual or ExperimentConfig()
+
+    def add(group: TakesFlags, section: str, **how: Any) -> None:
+        prefix = f"{section}."
+        mine = {k.removeprefix(prefix): v for k, v in told.items() if k.startswith(prefix)}
+        add_settings(group, section, getattr(usual, section), told=mine, **how)
+
     game = parser.add_argument_group("the game")
     for name, field in GAME.items():
         if field.flags:
             others = {preset: chosen.game.get(name) for preset, chosen in PRESETS.items()}
-            add_setting(game, field, dest=f"game.{name}", default=default_of(field, others))
+            default = told.get(f"game.{name}") or default_of(field, others)
+            add_setting(game, field, dest=f"game.{name}", default=default)
     training = parser.add_argument_group("training (an explicit flag wins over the preset)")
     basic = PRESET.name not in advanced
     add_setting(training, PRESET, default=DEFAULT_PRESET, basic=basic)
-    add_settings(training, "train", train or TrainConfig(), advanced=advanced)
+    add(training, "train", advanced=advanced)
     ppo = parser.add_argument_group("PPO")
     forms = {preset: chosen.form for preset, chosen in PRESETS.items()}
-    add_setting(ppo, PPO_FORM, default=default_of(PPO_FORM, forms))
-    add_settings(ppo, "ppo", PPO_FORMS[DEFAULT_PPO])
+    add_setting(ppo, PPO_FORM, default=told.get(PPO_FORM.name) or default_of(PPO_FORM, forms))
+    add(ppo, "ppo")
     if search:
-        add_settings(parser.add_argument_group("search"), "search", SearchConfig(), without=without)
+        add(parser.add_argument_group("search"), "search", without=without)
         add_execution_flags(parser)
-    backend = parser.add_argument_group("backend (docs/cyborg.md)")
-    add_settings(backend, "backend", BackendConfig())
+    add(parser.add_argument_group("backend (docs/cyborg.md)"), "backend")
     run = parser.add_argument_group("run")
     add_config(run)
     add_setting(run, SEED, default=str(SEED.default))
@@ -95,6 +101,17 @@ def default_of(field: Setting, by_preset: Mapping[Any, Any]) -> str:
             others.setdefault(value, []).append(preset)
     told = [f"{value} with the preset {' or '.join(names)}" for value, names in others.items()]
     return "; ".join([field.shown(field.default), *told])
+
+
+def both_defaults(usual: ExperimentConfig, other: ExperimentConfig, when: str) -> dict[str, str]:
+    """Says of every setting that differs what it is, and what it is otherwise."""
+    return {
+        f"{section}.{name}": f"{field.shown(mine)}; {field.shown(theirs)} {when}"
+        for section, kind in SECTIONS.items()
+        for name, field in setting_fields(kind).items()
+        if (mine := getattr(getattr(usual, section), name))
+        != (theirs := getattr(getattr(other, section), name))
+    }
 
 
 def add_config(parser: TakesFlags) -> None:
@@ -122,11 +139,16 @@ def _config_file(args: argparse.Namespace) -> ConfigFile | None:
     return file
 
 
-def experiment_config(args: argparse.Namespace, **defaults: Mapping[str, Any]) -> ExperimentConfig:
+def experiment_config(
+    args: argparse.Namespace,
+    make: Callable[[Asked], ExperimentConfig] = ExperimentConfig.of,
+    **defaults: Mapping[str, Any],
+) -> ExperimentConfig:
     """Returns the configuration of the flags, and the file that they name.
 
     Args:
         args: of the flags.
+        make: builds it from what they ask for.
         **defaults: settings of sections that the command has by default.
 
     Raises:
@@ -135,7 +157,7 @@ def experiment_config(args: argparse.Namespace, **defaults: Mapping[str, Any]) -
     file = _config_file(args)
     asked = _asked(args) if file is None else _asked(args).over(file.asked)
     try:
-        config = ExperimentConfig.of(asked.over(Asked(sections=defaults)))
+        config = make(asked.over(Asked(sections=defaults)))
     except InvalidInputError as error:
         if file is None:
             raise

@@ -99,9 +99,8 @@ def add_to(commands: Commands) -> None:
         "resume an interrupted landscape, or analyse a finished one again",
     )
     advanced = ("preset", "min_updates")
-    add_experiment_flags(
-        parser, search=True, without=_FIXED, advanced=advanced, train=TrainConfig(**_DEFAULTS)
-    )
+    usual = ExperimentConfig(train=TrainConfig(**_DEFAULTS))
+    add_experiment_flags(parser, search=True, without=_FIXED, advanced=advanced, usual=usual)
     parser.set_defaults(run=run)
 
 

@@ -56,7 +56,7 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
         phases[0] += ", from the policy universal"
     if search.warm_start == "common":
         base = f"base: {search.base_updates} updates of one policy on all orders, which every trial"
-        phases.insert(0, f"{base} starts from")
+        phases.insert(0, f"{base} starts from, as documented (--warm-start universal needs none)")
     if config.polish_updates:
         what = (
             "of the policy universal for the recommended order, against all attackers"

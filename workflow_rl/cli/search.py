@@ -9,6 +9,7 @@ from workflow_rl.cli.console import make_console, print_whole, waiting
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     add_resume,
+    both_defaults,
     execution_of,
     experiment_config,
     plan_of,
@@ -16,13 +17,21 @@ from workflow_rl.cli.experiment import (
     refuse_other_settings,
     resume_hint,
 )
+from workflow_rl.config import PPO_FORM, Asked, ExperimentConfig
 
 _EXAMPLES = """workflow-rl search --red-agent bline
 workflow-rl search --n-envs 200 --n-workflows 20 --max-episodes 50
 workflow-rl search --red-agent meander --stop-at budget --parallel-workflows 2
 workflow-rl search --units units.toml --require "crown_jewels > laptops"
+workflow-rl search --warm-start common --red-agent bline
 workflow-rl search --executor ray --ray-address auto --parallel-workflows 64
 workflow-rl search --resume logs/exp_20260101_120000_4242"""
+
+_START = (
+    "universal; common by parallel_train_workflow_rl.py, and with a preset, --base-updates, "
+    "--polish documented or another network than that of universal"
+)
+_FORM = "modern; with another warm start the preset's, or tuned"
 
 
 def add_to(commands: Commands) -> None:
@@ -33,7 +42,10 @@ def add_to(commands: Commands) -> None:
         "search the workflows, 120 of the five types, and train a policy for each tried",
         _EXAMPLES,
     )
-    add_experiment_flags(parser, search=True)
+    usual = ExperimentConfig.for_search(Asked())
+    told = both_defaults(usual, ExperimentConfig(), "with another warm start")
+    told |= {"search.warm_start": _START, PPO_FORM.name: _FORM}
+    add_experiment_flags(parser, search=True, usual=usual, told=told)
     add_resume(parser, "RUN", "resume an interrupted run with its own settings")
     no_report = "write no report.html and no replay.html"
     add_flag(parser, "--no-report", no_report, basic=False, action="store_true")
@@ -46,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     reports = "no_report" not in args
     config = None
     if resume is None:
-        config = experiment_config(args)
+        is_script = "documented" in args
+        make = ExperimentConfig.of if is_script else ExperimentConfig.for_search
+        config = experiment_config(args, make)
         plan_of(args, "search")  # refuses one
         refuse_no_workflow(config, "use `workflow-rl train`")
     console = make_console()

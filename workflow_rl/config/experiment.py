@@ -16,7 +16,7 @@ import json
 import os
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self, cast
@@ -157,6 +157,22 @@ class ExperimentConfig:
         chosen = replace(asked, preset=preset).settings()
         sections = {name: kind(**chosen.get(name, {})) for name, kind in SECTIONS.items()}
         return cls(**sections, seed=0 if asked.seed is None else asked.seed)
+
+    @classmethod
+    def for_search(cls, asked: Asked) -> Self:
+        """Returns the configuration of a search, from the policy `universal` where that fits.
+
+        It does not where a preset, a warm start, a base policy, the documents' policy or another
+        network is asked for. Raises as `preset`.
+        """
+        given = asked.sections.get("search", {})
+        if asked.preset is None and not {"warm_start", "base_updates"} & set(given):
+            start = Asked(sections={"search": {"warm_start": "universal"}})
+            with suppress(InvalidInputError):  # of another network; else it is raised below
+                config = cls.of(asked.over(start))
+                if config.polish == "universal":
+                    return config
+        return cls.of(asked)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.config import RED_AGENTS, ExperimentConfig
+from workflow_rl.config import RED_AGENTS, Asked, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
 from workflow_rl.pages import figures, words
@@ -166,7 +166,7 @@ def _settings(run: RunData) -> list[tuple[str, str, bool]]:
     noted = run.noted.get("config") if run.config is None else run.config.as_json()
     if not isinstance(noted, dict):  # of another version: shown as it is
         return []
-    default = asdict(ExperimentConfig())
+    default = asdict(ExperimentConfig.for_search(Asked()) if run.is_search else ExperimentConfig())
     rows = []
     for group, values in noted.items():
         named = values if isinstance(values, dict) else {"": values}

@@ -92,14 +92,28 @@ def unfit_for(score: Score) -> str:
 
 
 def command_of(noted: Mapping[str, Any]) -> str | None:
-    """Returns the command that repeats a run; None if it was not started from the command line."""
+    """Returns the command that repeats a run; None if it was not started from the command line.
+
+    A search from a base policy says so: the command `search` does without one by default.
+    """
     command = noted.get("command")
     if not isinstance(command, list) or not command:
         return None
-    program = PurePath(str(command[0])).name
-    rest = [str(word) for word in command[1:]]
-    if program in ("workflow-rl", "__main__.py"):
-        return shlex.join(["workflow-rl", *rest])
-    if program == "parallel_train_workflow_rl.py":
-        return shlex.join(["python", f"workflow_rl/{program}", *rest])
-    return None
+    program, *given = map(str, command)
+    if (name := PurePath(program).name) == "parallel_train_workflow_rl.py":
+        given.insert(0, "search")
+    elif name not in ("workflow-rl", "__main__.py"):
+        return None
+    start = ["--warm-start", "common"]
+    is_told = any(word.startswith(start[0]) for word in given)
+    if given[:1] == ["search"] and not is_told and _from_base(noted):
+        given[1:1] = start
+    return shlex.join(["workflow-rl", *given])
+
+
+def _from_base(noted: Mapping[str, Any]) -> bool:
+    """Returns whether the trials of a run start from a base policy, by its configuration."""
+    try:
+        return bool(noted["config"]["search"]["warm_start"] == "common")
+    except (KeyError, TypeError):
+        return False
