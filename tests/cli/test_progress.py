@@ -23,7 +23,8 @@ from workflow_rl.cli.progress import (
 )
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.evaluation.selection import Score
-from workflow_rl.ordersearch.finding import conclude, recommend
+from workflow_rl.ordersearch.finding import conclude
+from workflow_rl.ordersearch.recommendation import recommend
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
 from workflow_rl.runs.store import RunDirectory
@@ -139,7 +140,7 @@ def told(trials: list[Trial], folder: Path, *, further: bool = False) -> str:
     out = io.StringIO()
     seen = tried_in(trials)
     finding = conclude(TYPES, seen, "bline")
-    chosen = recommend(TYPES, seen, finding.equals)
+    chosen = recommend(TYPES, seen, finding.best)
     with closing(RunDirectory.create(folder, tiny(), [])) as directory:
         policy = HandedOver(further, SCORES, 12.0)
         outcome = SearchOutcome(directory.path, trials, finding, chosen, None, policy, 3_456)
@@ -193,7 +194,7 @@ def test_what_was_found_is_told_before_the_order_that_is_an_example_of_it(tmp_pa
     trials = [trial(o, -10.0 - 0.01 * k) for k, o in enumerate(before[::4])]
     trials += [trial(o, -20.0 - 0.01 * k) for k, o in enumerate(after[::4])]
     shown = joined(told(trials, tmp_path))
-    found = "found: enterprise before user; the rest makes no difference that shows: 60 equal"
+    found = "found: enterprise before user; the 60 best orders are equal within 1 point"
     assert 0 < shown.index(found) < shown.index("recommended: ")
     example = shown.split("recommended: ")[1].split(" (one of 60)")[0]
     assert ORDERS[before[0]] == TYPES.read(example)

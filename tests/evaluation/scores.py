@@ -15,5 +15,8 @@ def scored(
     """The score of a policy that got so much deterministically, sampled, and greedily."""
     rates = [Estimate(rate, 0.01) for rate in compliance]
     return Score(
-        *(Result(red_agent, games, Estimate(mean, half_width), *rates) for mean in rewards)
+        *(
+            Result(red_agent, games, Estimate(mean, half_width), *rates, fixes=12.3, fixes_true=9.8)
+            for mean in rewards
+        )
     )

@@ -134,7 +134,7 @@ def test_against_bline_searches_of_the_recorded_landscape_find_what_matters() ->
         assert not any({e.first, e.second} & set(found.idle) for e in found.effects)
         if found.headline.startswith("enterprise before user; "):
             worth.append(found.clear[0].worth.mean)
-            assert len(found.equals) == 60
+            assert len(found.best) == 60
     assert len(worth) >= 60
     assert np.median(worth) == pytest.approx(9.9, abs=1.0)
 
@@ -178,7 +178,7 @@ def test_in_other_units_of_reward_the_finding_is_the_same() -> None:
     assert all(effect.worth.mean >= 0 for effect in same.effects)
     assert [e.is_clear for e in same.effects] == [e.is_clear for e in found.effects]
     assert list(map(str, same.either)) == list(map(str, found.either))
-    assert same.equals == found.equals
+    assert same.best == found.best
 
 
 @pytest.mark.parametrize("number", [8, 20, 40])
@@ -202,10 +202,10 @@ def test_pairs_that_always_went_together_are_not_told_apart() -> None:
     assert found.clear == ()
     assert {str(e) for e in found.either} == {"enterprise before user", "defender before op_host"}
     assert "these trials cannot tell which" in found.headline
-    assert len(found.equals) == 30
+    assert len(found.best) == 30
     assert all(
         PLACE["enterprise"][o] < PLACE["user"][o] and PLACE["defender"][o] < PLACE["op_host"][o]
-        for o in found.equals
+        for o in found.best
     )
 
 
@@ -213,7 +213,7 @@ ONLY = orders_of(TrainConfig(require=(" > ".join(ORDERS[33]),)))
 
 
 @pytest.mark.parametrize(
-    ("orders", "seen", "begins", "equals"),
+    ("orders", "seen", "begins", "best"),
     [
         (TYPES, [failed(k, 0.3) for k in range(7)], "No workflow complied: none of the 7", 120),
         (TYPES, list(map(complied, range(3), range(3))), "Only 3 trials complied: too few", 120),
@@ -223,17 +223,17 @@ ONLY = orders_of(TrainConfig(require=(" > ".join(ORDERS[33]),)))
         (
             TYPES,
             list(map(complied, EVERY.tolist())),
-            "no order is better than another as far as 120",
+            "no order is shown to be better than another",
             120,
         ),
     ],
 )
 def test_where_orders_cannot_be_compared_that_is_all_that_is_said(
-    orders: Orders, seen: list[TriedOrder], begins: str, equals: int
+    orders: Orders, seen: list[TriedOrder], begins: str, best: int
 ) -> None:
     found = conclude(orders, seen, "meander")
     assert found.headline.startswith(begins)
-    assert (found.effects, len(found.equals)) == ((), equals)
+    assert (found.effects, len(found.best)) == ((), best)
 
 
 def test_four_trials_are_enough_to_weigh_pairs() -> None:
@@ -256,7 +256,7 @@ def test_up_to_four_pairs_that_cannot_be_told_apart_are_named(apart: int, named:
     assert found.clear == ()
     assert {str(effect) for effect in found.either} == (better if named else set())
     assert len(found.either) == named
-    assert (other in found.equals) == (not named)
+    assert (other in found.best) == (not named)
     unknown = [effect for effect in found.effects if not (effect.tried and effect.tried_reverse)]
     assert len(unknown) == len(PAIRS) - apart
     assert {f"{effect.worth.mean:.1f}" for effect in unknown} == {"0.0"}  # and not -0.0
@@ -273,7 +273,7 @@ def test_what_is_written_down_is_what_was_found() -> None:
     found = conclude(TYPES, quick_search(BEFORE_USER, 1.0, 1), "bline")
     data = json.loads(json_text(found.as_json()))
     assert data["headline"] == found.headline
-    assert data["equal_orders"] == len(found.equals)
+    assert (data["best_orders"], data["equal_orders"]) == (len(found.best), len(found.equals))
     assert data["clear"] == [[e.first, e.second] for e in found.clear]
     assert len(data["pairs"]) == len(found.effects) == 3
     assert not math.isnan(data["explained"])
@@ -283,9 +283,9 @@ def test_effects_that_no_order_can_have_together_are_weighed_against_each_other(
     circle = worth_of(enterprise__op_server=6.0, op_server__user=6.0, enterprise__user=-3.0)
     found = conclude(TYPES, every_order(pairwise(circle), noise=0.5), "meander")
     assert len(found.clear) == 3
-    assert len(found.equals) == 20
+    assert len(found.best) == 20
     assert all(
-        PLACE["enterprise"][o] < PLACE["op_server"][o] < PLACE["user"][o] for o in found.equals
+        PLACE["enterprise"][o] < PLACE["op_server"][o] < PLACE["user"][o] for o in found.best
     )
 
 
@@ -311,12 +311,12 @@ def test_what_never_complied_is_what_no_compliant_trial_has() -> None:
         for red, units in (("meander", UNITS), ("bline", ("enterprise", "op_server", "user"))):
             found = conclude(TYPES, seen, red)
             assert set(found.unmet) == unmet_by_hand(seen, units)
-            assert set(found.equals) == {
+            assert set(found.best) == {
                 order
                 for order, names in enumerate(ORDERS)
                 if all(names.index(p.second) < names.index(p.first) for p in found.unmet)
             }
-            assert found.equal_orders == len(found.equals)
+            assert found.best_orders == len(found.best)
             assert found.as_json()["none_complied"] == [[p.first, p.second] for p in found.unmet]
             numbers.add(len(found.unmet))
     assert numbers == {0, 1, 2, 3, 4}
@@ -342,9 +342,9 @@ def test_orders_too_many_to_list_are_counted_with_the_pair_the_better_way_round(
     seen = trials_of_hosts(orders, {clear: 5.0 * scale}, noise=scale)
     found = conclude(orders, seen, "meander")
     assert [str(effect) for effect in found.clear] == [clear]
-    assert found.equal_orders == math.factorial(12) // share  # User1 > User2 > User3 is a sixth
+    assert found.best_orders == math.factorial(12) // share  # User1 > User2 > User3 is a sixth
     first, second = clear.split(" before ")
-    assert set(found.equals) == {
+    assert set(found.best) == {
         o.order for o in seen if orders[o.order].index(first) < orders[o.order].index(second)
     }
 
@@ -359,8 +359,8 @@ def test_where_no_order_has_all_that_is_clear_the_best_tried_are_counted() -> No
     found = conclude(orders, seen, "bline")
     assert {str(effect) for effect in found.clear} == set(circle)
     best = {o.order for o in seen if o.value > 3.0}  # the first two: 4.5, another two: 1.5
-    assert set(found.equals) == best
-    assert found.equal_orders == len(best)
+    assert set(found.best) == best
+    assert found.best_orders == len(best)
 
 
 def test_the_best_tried_are_told_even_if_they_lack_more_than_they_have() -> None:
@@ -376,5 +376,5 @@ def test_the_best_tried_are_told_even_if_they_lack_more_than_they_have() -> None
     seen = [o for o in trials_of_hosts(orders, worth, noise=0.1) if o.value < 0.0]
     found = conclude(orders, seen, "bline")
     assert {str(effect) for effect in found.clear} == set(worth)
-    assert set(found.equals) == {o.order for o in seen if o.value > -2.0}  # the first pair alone
-    assert found.equal_orders == math.factorial(12) // math.factorial(8)
+    assert set(found.best) == {o.order for o in seen if o.value > -2.0}  # the first pair alone
+    assert found.best_orders == math.factorial(12) // math.factorial(8)

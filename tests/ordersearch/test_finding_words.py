@@ -1,5 +1,7 @@
 """The sentences of a finding, whole, for every case there is."""
 
+from dataclasses import replace
+
 import pytest
 
 from workflow_rl.estimates import Estimate
@@ -24,28 +26,48 @@ def finding(
     either: tuple[PairEffect, ...] = (),
     compliant: int = 20,
     idle: tuple[str, ...] = (),
-    equal_orders: int = 1_260,
+    best: int = 1_260,
+    equals: int = 1_260,
     unmet: tuple[UnmetPair, ...] = (),
 ) -> Finding:
-    return Finding(24, compliant, idle, (), equal_orders, effects, either, 0.8, unmet)
+    shown = tuple(range(equals))
+    return Finding(
+        24, compliant, idle, shown, best, shown, 123, effects, either, explained=0.8, unmet=unmet
+    )
 
 
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
         (finding(compliant=0), "No workflow complied: none of the 24 tried ... be recommended"),
-        (finding(equal_orders=1), "One order alone is allowed: ... nothing to compare it with"),
+        (finding(best=1), "One order alone is allowed: ... nothing to compare it with"),
         (finding(compliant=1), "Only 1 trial complied: too few to tell orders apart"),
         (finding(compliant=3), "Only 3 trials complied: too few to tell orders apart"),
-        (finding(A_B, A_C, equal_orders=60), "A before B; ...: 60 equal orders"),
-        (finding(A_B, C_B, D_A, A_C), "A and C before B, D before A; ...: 1,260 equal orders"),
-        (finding(A_C, either=(A_C, B_D)), "either A before C or B before D matters, ...: 1,260 eq"),
+        (finding(A_B, A_C, best=60, equals=60), "A before B; the 60 best orders are equal within"),
+        (finding(A_B, C_B, D_A, A_C), "A and C before B, D before A; the 1,260 best orders are"),
+        (
+            finding(A_B, best=60, equals=20),
+            "A before B; 20 of the 60 best orders are equal within 1 point; 20 trials cannot tell "
+            "the others from them: about 130 more would",
+        ),
+        (
+            finding(A_B, best=60, equals=1),
+            "A before B; 20 trials cannot tell the 60 best orders apart: about 130 more would",
+        ),
+        (
+            replace(finding(A_B, best=60, equals=20), more_trials=0),
+            "A before B; 20 of the 60 best orders are equal within 1 point, the others are not",
+        ),
+        (
+            finding(A_C, either=(A_C, B_D)),
+            "either A before C or B before D matters, ... 1,260 b",
+        ),
         (
             finding(A_B, A_C, B_D, either=(A_C, B_D)),
-            "A before B, and besides either A before C or B before D matters, ...: 1,260 equal",
+            "A before B, and either A before C or B before D matters, ...; the 1,260 best",
         ),
-        (finding(A_C, B_D), "no order is better than another as far as 20 trials ...: 1,260 equal"),
-        (finding(A_B, A_C, equal_orders=1), "A before B; ...: one order"),
+        (finding(A_C, B_D), "no order is shown to be better than another; the 1,260 orders are eq"),
+        (finding(A_B, A_C, best=1), "A before B; this leaves one order"),
     ],
 )
 def test_the_headline_says_what_was_found(found: Finding, sentence: str) -> None:

@@ -8,7 +8,7 @@ from tests.ordersearch.quick import HOSTS, made, searched, tried
 from tests.refused import refused
 from workflow_rl.config import STRATEGIES, TrainConfig
 from workflow_rl.ordersearch.candidates import promising, spread_out
-from workflow_rl.ordersearch.finding import recommend
+from workflow_rl.ordersearch.recommendation import recommend
 from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.workflow.orders import TYPES, Orders, orders_of
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.ordersearch.quick import EVERY, PRECEDENCE, complied, failed, trials_of
-from workflow_rl.ordersearch.finding import Recommendation, recommend
 from workflow_rl.ordersearch.model import OrderGP
+from workflow_rl.ordersearch.recommendation import Recommendation, recommend
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 

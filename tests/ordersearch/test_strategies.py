@@ -18,10 +18,11 @@ from tests.ordersearch.quick import (
 )
 from tests.refused import refusal
 from workflow_rl.ordersearch.effects import PairWeights
-from workflow_rl.ordersearch.finding import Finding, PairEffect, Recommendation
+from workflow_rl.ordersearch.finding import Finding, PairEffect
 from workflow_rl.ordersearch.fitting import Points
 from workflow_rl.ordersearch.kernel import Hyperparameters
 from workflow_rl.ordersearch.model import Posterior
+from workflow_rl.ordersearch.recommendation import Recommendation
 from workflow_rl.ordersearch.strategies import (
     Decision,
     Drawn,

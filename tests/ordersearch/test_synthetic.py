@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.ordersearch.quick import PAIRS, PRECEDENCE, Floats, made, tried
-from workflow_rl.ordersearch.finding import Recommendation, recommend
+from workflow_rl.ordersearch.recommendation import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 

@@ -55,7 +55,7 @@ def test_what_was_found_is_told_in_the_same_words(
     told = finding["headline"]
     assert f"found: {told}." in terminal
     assert f"{told[:1].upper()}{told[1:]}." in page
-    assert f"{finding['equal_orders']} equal orders" in told or not finding["pairs"]
+    assert f"the {finding['best_orders']} " in told or not finding["pairs"]
     for sentence in finding["details"]:
         assert sentence in terminal
         assert sentence in page

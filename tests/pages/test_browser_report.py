@@ -118,8 +118,8 @@ def test_the_table_is_filtered_by_words_by_precedence_and_by_status(report: Open
     assert 1 <= tried <= 6
     status.select_option("untried")
     assert len(shown_orders(page)) == 120 - tried
-    if status.locator("option[value=equal]").count():
-        status.select_option("equal")
+    if status.locator("option[value=best]").count():
+        status.select_option("best")
         assert 0 < len(shown_orders(page)) < 120
     status.select_option("")
     assert len(shown_orders(page)) == 120

@@ -81,7 +81,7 @@ TWO = [trial(0, 5, -20.0), trial(1, 60, -18.0)]
 CLEAR = pairwise([0.0] * 9 + [8.0])  # op_host before user
 UNFIT = scored("meander", (-300.0, -300.0, -80.0), 0.5, (0.97, 0.95))
 SAID: dict[str, tuple[list[Any], dict[str, Any]]] = {
-    "One of the 60 equal orders, as an example: | : effects that are clear, | the 24 compliant": (
+    "The recommended order, one of 60: | : effects that are clear, | the 24 compliant": (
         [trial(k, o, CLEAR[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))],
         {"config": ExperimentConfig(game=GameConfig(red_agent="meander"))},
     ),

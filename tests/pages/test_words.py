@@ -68,9 +68,7 @@ def test_a_clear_effect_is_named_with_its_interval(tmp_path: Path) -> None:
     values = pairwise([0.0] * 9 + [8.0])  # op_host before user
     trials = [trial(k, o, values[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))]
     headline, worth, *_ = finding(tmp_path, trials, config=MEANDER)
-    assert headline == (
-        "So far: op_host before user; the rest makes no difference that shows: 60 equal orders."
-    )
+    assert headline == ("So far: op_host before user; the 60 best orders are equal within 1 point.")
     assert re.match(r"Worth [789]\.\d points an episode \(.* to .*\): op_host before user\.", worth)
 
 

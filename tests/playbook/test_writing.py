@@ -154,7 +154,7 @@ def test_a_run_with_other_attackers_than_there_are_is_refused(tmp_path: Path) ->
 def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Path) -> None:
     matters = section(finished(tmp_path / "exp"), "Which part of the order matters")
     found, _, first, rest = matters.split("\n", 3)
-    assert found.startswith("Enterprise before user; the rest makes no difference that shows: 60")
+    assert found.startswith("Enterprise before user; the 60 best orders are equal")
     assert first.startswith("- enterprise before user: worth 10.1 (95 % interval ")
     assert "The place of op_host and of defender makes no difference" in rest
     assert "bline leaves no mark there" in rest
@@ -178,8 +178,8 @@ def test_the_evidence_names_trials_scores_intervals_and_attackers(tmp_path: Path
     evidence, holds = section(run, "The evidence"), section(run, "For which attackers it holds")
     assert "22 trials of 21 orders, a policy trained in each; 22 reached" in evidence
     assert "-15.40 ± 0.20 points per 100 steps (mean of 2,000 held-out games" in evidence
-    assert "| bline | yes | -15.40 ± 0.20 | 97.0 % | -20.00 ± 0.20 |" in evidence
-    assert "| meander | no | -90.00 ± 0.20 | 97.0 % | -20.00 ± 0.20 |" in evidence
+    assert "| bline | yes | -15.40 ± 0.20 | 97.0 % (12.3) | -20.00 ± 0.20 |" in evidence
+    assert "| meander | no | -90.00 ± 0.20 | 97.0 % (12.3) | -20.00 ± 0.20 |" in evidence
     assert "Found by `workflow-rl search --red-agent bline`, seed 0." in evidence
     assert "searched against bline, under the rules main, with 100 steps" in holds
     assert "Unfit for meander: -90.0" in holds

@@ -41,6 +41,8 @@ def episodes(number: int, order: int = 0) -> Episodes:
         compliance_observed=np.full(number, 0.5, np.float32),
         compliance_true=np.full(number, 0.25, np.float32),
         fixes=np.arange(number, dtype=np.int32) * 2,
+        judged_observed=np.arange(number, dtype=np.int32),
+        judged_true=np.zeros(number, np.int32),
     )
 
 

@@ -150,7 +150,12 @@ def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view
             for _, e in scored
             for i in np.flatnonzero(e.env == env)
         ]
-        fixes = [f for _, e in scored for f in e.fixes[e.env == env]]
+        fixes = [
+            list(each)
+            for _, e in scored
+            for each in zip(e.fixes, e.judged_observed, e.judged_true, e.env, strict=True)
+            if each[-1] == env
+        ]
         start, number = 0, 0
         for stop in (np.flatnonzero(joined["ends"][:, env]) + 1).tolist():
             span = slice(start, stop)
@@ -174,6 +179,8 @@ def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view
             )
             assert got[number] == pytest.approx(expected, abs=1e-4)
             assert extra[span, env].sum() == pytest.approx(10 * rates[view], abs=1e-4)
-            assert fixes[number] == (joined["verdict"][span, env, 0] != NOT_A_FIX).sum()
+            verdict = joined["verdict"][span, env]
+            counted = (verdict >= VIOLATION).sum(axis=0)
+            assert fixes[number] == [(verdict[:, 0] != NOT_A_FIX).sum(), *counted, env]
             start, number = stop, number + 1
         assert number == len(got)

@@ -275,15 +275,15 @@ def _print_spread(console: Console, outcome: SearchOutcome, orders: Orders, red_
 
 
 def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> None:
-    """Prints what was found about orders, then one of those that are equal."""
+    """Prints what was found about orders, then the one that is recommended."""
     finding, order = outcome.finding, outcome.recommendation.order
     for sentence in (f"found: {finding.headline}.", *finding.details):
         print_sentence(console, sentence)
     named = orders.format(order)
     if not finding.compliant:
         named = f"none; closest: {named}"
-    elif finding.equal_orders > 1 and order in finding.equals:
-        named += f" (one of {finding.equal_orders:,})"
+    elif finding.best_orders > 1 and order in finding.best:
+        named += f" (one of {finding.best_orders:,})"
     console.print(f"recommended: {named}")
 
 

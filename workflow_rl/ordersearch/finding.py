@@ -1,11 +1,11 @@
-"""What a search found: which pairs matter, which orders are equal, and which one to hand over.
+"""What a search found: which pairs matter, which orders are equal, and what is not known.
 
 One computation, which the terminal, `summary.json` and the report tell in the same words.
 """
 
 import contextlib
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -14,12 +14,15 @@ import numpy as np
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Estimate, Floats
 from workflow_rl.ordersearch.effects import alternatives, clear_pairs, weigh_pairs
+from workflow_rl.ordersearch.equivalence import MARGIN, PairFit
 from workflow_rl.ordersearch.strategies import TriedOrder
-from workflow_rl.workflow.orders import Orders
+from workflow_rl.workflow.orders import Indices, Orders
 from workflow_rl.workflow.precedence import Requirements
 
 FEWEST: Final = 4  # compliant trials, to say anything of pairs
 _MOST_ALTERNATIVES: Final = 4  # more than so many say nothing
+_DRAWN: Final = 4_096  # orders by which it is judged what one more trial tells, unless all are ...
+_ASKED: Final = 720  # ... and of them, those to be told apart
 _ROUNDING: Final = 1e-9
 
 
@@ -67,8 +70,10 @@ class Finding:
     tried: int  # trials
     compliant: int  # of them; the rest of what is found is about these
     idle: tuple[str, ...]  # units whose places make no difference by the rules of the game
-    equals: tuple[int, ...]  # orders that are best and equal, none of `unmet`: all, or if ...
-    equal_orders: int  # ... these are too many to list, those tried
+    best: tuple[int, ...]  # orders that nothing is shown to be better than, none of `unmet`: ...
+    best_orders: int  # ... all of so many, or if these are too many to list, those tried
+    equals: tuple[int, ...] = ()  # of these, those shown equal within the margin
+    more_trials: int = 0  # that would tell the others apart from those, or show them equal
     effects: tuple[PairEffect, ...] = ()  # of every pair that can matter, the clear ones first
     either: tuple[PairEffect, ...] = ()  # at least one matters, the trials cannot tell which
     explained: float = math.nan  # share of the trials' variance that the pairs explain, if known
@@ -82,29 +87,41 @@ class Finding:
     @property
     def headline(self) -> str:
         """The finding in a sentence."""
-        equal = "one order" if self.equal_orders == 1 else f"{self.equal_orders:,} equal orders"
         if not self.compliant:
             return (
                 f"No workflow complied: none of the {self.tried} tried reached the compliance "
                 "asked for, so no order can be recommended"
             )
-        if self.equal_orders == 1 and not self.effects and not self.unmet:
+        if self.best_orders == 1 and not self.effects and not self.unmet:
             return "One order alone is allowed: there is nothing to compare it with"
         if self.compliant < FEWEST:
             trials = "1 trial" if self.compliant == 1 else f"{self.compliant} trials"
             return f"Only {trials} complied: too few to tell orders apart"
-        if self.clear and not self.either:
-            return f"{_joined(self.clear)}; the rest makes no difference that shows: {equal}"
+        matters = _joined(self.clear)
         if self.either:
             which = " or ".join(map(str, self.either))
-            known = f"{_joined(self.clear)}, and besides " if self.clear else ""
-            return (
-                f"{known}either {which} matters, these trials cannot tell which; the rest makes "
-                f"no difference that shows: {equal}"
-            )
-        return (
-            f"no order is better than another as far as {self.compliant} trials can tell: {equal}"
-        )
+            matters += ", and " if matters else ""
+            matters += f"either {which} matters, these trials cannot tell which"
+        return f"{matters or 'no order is shown to be better than another'}; {self._about_equals}"
+
+    @property
+    def _about_equals(self) -> str:
+        """How many orders are equal, and how many the trials cannot tell apart."""
+        best, equal = self.best_orders, len(self.equals)
+        orders = "best orders" if self.clear or self.either else "orders"
+        within = f"equal within {MARGIN:g} point"
+        if best == 1:
+            return "this leaves one order"
+        if equal == best:
+            return f"the {best:,} {orders} are {within}"
+        trials = f"{self.compliant} trials cannot tell"
+        more = f"about {_rounded(self.more_trials):,} more would"
+        if equal < 2:
+            return f"{trials} the {best:,} {orders} apart: {more}"
+        shown = f"{equal:,} of the {best:,} {orders} are {within}"
+        if not self.more_trials:
+            return f"{shown}, the others are not"
+        return f"{shown}; {trials} the others from them: {more}"
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -132,7 +149,10 @@ class Finding:
         return {
             "headline": self.headline,
             "details": list(self.details),
-            "equal_orders": self.equal_orders,
+            "best_orders": self.best_orders,
+            "equal_orders": len(self.equals),
+            "equal_within": MARGIN,
+            "more_trials_would_tell": self.more_trials,
             "clear": [[effect.first, effect.second] for effect in self.clear],
             "cannot_be_told_apart": [[effect.first, effect.second] for effect in self.either],
             "cannot_matter": list(self.idle),
@@ -155,12 +175,14 @@ def conclude(orders: Orders, seen: Sequence[TriedOrder], red_agent: str) -> Find
     values = np.array([o.value for o in used])
     unmet = _unmet(orders, seen, able)
     known = _requiring(orders, [(pair.second, pair.first) for pair in unmet])
-    equals, number = _best_by(known, {}, used)
+    best, number = _best_by(known, {}, used)
     cannot_matter = tuple(names[unit] for unit in idle)
-    finding = Finding(len(seen), len(used), cannot_matter, equals, number, unmet=unmet)
-    if len(used) < FEWEST or not values.std() > 0 or not able:
+    finding = Finding(len(seen), len(used), cannot_matter, best, number, unmet=unmet)
+    if len(used) < FEWEST:
         return finding
-    features = orders.precedence([o.order for o in used])[:, able] / 2.0
+    features = _features(orders, [o.order for o in used], able)
+    if not values.std() > 0 or not able:
+        return _compared(finding, known, used, able, 0.0)
     weights = weigh_pairs(features, values)
     clear = clear_pairs(weights)
     either = alternatives(weights, clear)
@@ -177,15 +199,57 @@ def conclude(orders: Orders, seen: Sequence[TriedOrder], red_agent: str) -> Find
         for k, pair in enumerate(able)
     ]
     decisive = {able[k]: float(weights.worth[k]) for k in (*clear, *either)}
-    equals, number = _best_by(known, decisive, used)
-    return replace(
+    best, number = _best_by(known, decisive, used)
+    finding = replace(
         finding,
-        equals=equals,
-        equal_orders=number,
+        best=best,
+        best_orders=number,
         effects=tuple(sorted(effects, key=lambda e: (not e.is_clear, -e.worth.mean))),
         either=tuple(effects[k] for k in either),
         explained=weights.explained,
     )
+    noise = float(values.std()) * math.sqrt(1 - weights.explained)
+    return _compared(finding, _having(known, decisive), used, able, noise)
+
+
+def _features(orders: Orders, indices: Sequence[int] | Indices, able: Sequence[int]) -> Floats:
+    return orders.precedence(indices)[:, able] / 2.0
+
+
+def _compared(
+    finding: Finding,
+    best: Orders,
+    used: Sequence[TriedOrder],
+    able: Sequence[int],
+    noise: float,
+) -> Finding:
+    """Returns a finding with the best orders that are shown equal, and how many trials would tell.
+
+    Args:
+        finding: without these.
+        best: the orders that nothing is shown to be better than.
+        used: the trials that complied.
+        able: the pairs that can matter.
+        noise: standard deviation of a trial, by the pairs that explain it best.
+    """
+    tried = [o.order for o in used]
+    reached = [order for order in dict.fromkeys(tried) if order in finding.best]
+    if not reached:
+        return finding
+    fit = PairFit(_features(best, tried, able), np.array([o.value for o in used]))
+    reference = reached[fit.best(_features(best, reached, able))]
+    own = _features(best, [reference], able)
+    shown = fit.differences(_features(best, finding.best, able) - own).are_equal
+    equals = tuple(np.array(finding.best)[shown].tolist())
+    if len(equals) == finding.best_orders:
+        return replace(finding, equals=equals)
+    everywhere = best.draw(np.random.default_rng(0), _DRAWN)
+    if best.is_listable:
+        everywhere = best.listed()
+    each = _features(best, everywhere, able)
+    spread = np.atleast_2d(np.cov(each.T, bias=True))
+    more = fit.more_trials(each[:_ASKED] - own, spread, noise)
+    return replace(finding, equals=equals, more_trials=more)
 
 
 def _unmet(
@@ -223,13 +287,18 @@ def _best_by(
     candidates = orders.listed() if orders.is_listable else np.unique([o.order for o in used])
     value = orders.precedence(candidates)[:, list(worth)] @ np.array(list(worth.values()))
     best = candidates[value >= value.max(initial=-np.inf) - _ROUNDING].tolist()
-    number = len(best)
-    if not orders.is_listable:
-        names = orders.units.names
-        ways = [orders.pairs[pair][:: 1 if by >= 0 else -1] for pair, by in worth.items()]
-        with contextlib.suppress(InvalidInputError):  # no order has all of them
-            number = _requiring(orders, [(names[a], names[b]) for a, b in ways]).count
-    return tuple(best), number
+    having = _having(orders, worth)
+    is_counted = orders.is_listable or (worth and having is orders)
+    return tuple(best), len(best) if is_counted else having.count
+
+
+def _having(orders: Orders, worth: Mapping[int, float]) -> Orders:
+    """Returns the orders with every one of some pairs the better way round; all, if none has."""
+    names = orders.units.names
+    ways = [orders.pairs[pair][:: 1 if by >= 0 else -1] for pair, by in worth.items()]
+    with contextlib.suppress(InvalidInputError):
+        return _requiring(orders, [(names[a], names[b]) for a, b in ways])
+    return orders
 
 
 def _effect(
@@ -252,83 +321,12 @@ def _joined(effects: Sequence[PairEffect]) -> str:
     return ", ".join(f"{listed(units)} before {second}" for second, units in firsts.items())
 
 
+def _rounded(number: int) -> int:
+    """Rounds a number up to two digits."""
+    step: int = 10 ** max(len(str(number)) - 2, 0)
+    return -(-number // step) * step
+
+
 def listed(words: Sequence[str]) -> str:
     """Writes words as `A, B and C`."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The order to hand over, and why."""
-
-    tried: tuple[TriedOrder, ...]  # its trials, those that complied if it did; at least one
-    mean: float  # believed value of the order: luck of a single trial is taken out
-    deviation: float  # of that belief; NaN if it rests on trials of this order alone
-    reason: str
-
-    @property
-    def order(self) -> int:
-        """The order."""
-        return self.tried[0].order
-
-    @property
-    def is_compliant(self) -> bool:
-        """Whether it complied."""
-        return self.tried[0].is_compliant
-
-    @property
-    def observed(self) -> float:
-        """Mean of the values observed."""
-        return math.fsum(one.value for one in self.tried) / len(self.tried)
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the recommendation as plain data."""
-        return {
-            "order": self.order,
-            "is_compliant": self.is_compliant,
-            "mean": self.mean,
-            "deviation": self.deviation,
-            "observed": self.observed,
-            "trials": len(self.tried),
-            "reason": self.reason,
-        }
-
-
-def recommend(
-    orders: Orders, seen: Sequence[TriedOrder], among: Collection[int] = ()
-) -> Recommendation:
-    """Returns the compliant tried order with the highest believed value.
-
-    With fewer than two compliant trials there is nothing to believe beyond what was observed; if
-    no order complied, it is the one that came closest.
-
-    Args:
-        orders: the search space.
-        seen: the trials, at least one.
-        among: orders that are better than others, as far as is known; if one of them complied, it
-            is one of them.
-    """
-    compliant = [o for o in seen if o.is_compliant]
-    if not compliant:
-        closest = max(seen, key=lambda o: (o.compliance, o.value, -o.order))
-        return _alone(closest, "no order complied; this one came closest")
-    if len(compliant) < 2:
-        return _alone(compliant[0], "the only one that complied")
-    from workflow_rl.ordersearch.model import OrderGP
-
-    tried = list(dict.fromkeys(o.order for o in compliant))
-    gp = OrderGP(orders, [o.order for o in compliant], [o.value for o in compliant])
-    belief = gp.posterior(tried)
-    place = {order: k for k, order in enumerate(tried)}
-    preferred = [order for order in tried if order in among] or tried
-    best = max(preferred, key=lambda order: (round(float(belief.mean[place[order]]), 9), -order))
-    return Recommendation(
-        tuple(o for o in compliant if o.order == best),
-        float(belief.mean[place[best]]),
-        float(belief.deviation[place[best]]),
-        "highest believed value of those that complied",
-    )
-
-
-def _alone(only: TriedOrder, reason: str) -> Recommendation:
-    return Recommendation((only,), only.value, math.nan, reason)

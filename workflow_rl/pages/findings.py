@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import UNKNOWN, Result
 from workflow_rl.evaluation.selection import Score
-from workflow_rl.ordersearch.finding import Finding, conclude, recommend
+from workflow_rl.ordersearch.finding import Finding, conclude
+from workflow_rl.ordersearch.recommendation import recommend
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.pages.rundata import RunData
 from workflow_rl.pages.scores import GameScore, evaluated_scores, known_scores, shipped_scores
@@ -69,7 +70,8 @@ class OrderRow:
     believed: Estimate
     tried: tuple[TriedOrder, ...]
     status: str  # compliant, below, failed, under way, interrupted or untried
-    is_equal: bool  # whether it is among the best as far as is known, which are equal
+    is_best: bool  # whether nothing is shown to be better
+    is_equal: bool  # whether it is shown equal to the best within the margin
 
     @property
     def rewards(self) -> tuple[float, ...]:
@@ -131,7 +133,7 @@ class Findings:
 
     run: RunData
     finding: Finding  # about orders
-    recommended: Recommended | None  # one order, as an example of those that are equal
+    recommended: Recommended | None
     beliefs: OrderBeliefs | None
     orders: list[OrderRow]  # best first
     positions: NDArray[np.float64] | None  # (unit, position) by the clear pairs, if there are any
@@ -171,7 +173,7 @@ def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
         return Recommended(found.order, found.is_compliant, reason, found.objective)
     if not run.tried:
         return None
-    chosen = recommend(run.orders, run.tried, finding.equals)
+    chosen = recommend(run.orders, run.tried, finding.best)
     if run.policy is not None and run.config is not None:
         result = run.policy.result(run.config.game)
         complies = result.compliance.mean >= run.config.train.compliance_threshold
@@ -222,7 +224,7 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) ->
     by_order: dict[int, list[Trial]] = {}
     for trial in run.trials:
         by_order.setdefault(trial.order, []).append(trial)
-    equals = set(finding.equals)
+    best, equals = set(finding.best), set(finding.equals)
     ranked = beliefs.orders[np.argsort(-beliefs.posterior.mean, kind="stable")].tolist()
     return [
         OrderRow(
@@ -232,6 +234,7 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) ->
             believed=beliefs.of(order),
             tried=tuple(tried_in(by_order.get(order, []))),
             status=_status(run, by_order.get(order, [])),
+            is_best=order in best,
             is_equal=order in equals,
         )
         for rank, order in enumerate(ranked, 1)

@@ -14,7 +14,8 @@ from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.selection import choose, score_policy
 from workflow_rl.files import write_json
-from workflow_rl.ordersearch.finding import Finding, Recommendation, conclude, recommend
+from workflow_rl.ordersearch.finding import Finding, conclude
+from workflow_rl.ordersearch.recommendation import Recommendation, recommend
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.folder import CsvLog
@@ -284,7 +285,7 @@ class Search:
         """Returns the finding of the trials, and the order to hand over."""
         seen = tried_in(self.trials)
         finding = conclude(self.orders, seen, self.config.game.red_agent)
-        return finding, recommend(self.orders, seen, finding.equals)
+        return finding, recommend(self.orders, seen, finding.best)
 
     def _policy_of(self, task: TrainTask, *, last: bool = False) -> Policy:
         """Returns the best policy that a training met, or its last one, if that was kept."""

@@ -16,7 +16,8 @@ from workflow_rl.estimates import between_and_within
 from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.files import json_text, read_json, write_atomically, write_json
-from workflow_rl.ordersearch.finding import Finding, Recommendation
+from workflow_rl.ordersearch.finding import Finding
+from workflow_rl.ordersearch.recommendation import Recommendation
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Row
@@ -245,7 +246,7 @@ class SearchOutcome:
     path: Path
     trials: list[Trial]  # those that gave a result
     finding: Finding  # about orders
-    recommendation: Recommendation  # one order, as an example of those that are equal
+    recommendation: Recommendation
     polished: TrainOutcome | None
     policy: HandedOver
     transitions: int

@@ -15,7 +15,7 @@ from workflow_rl.config import SearchConfig
 from workflow_rl.config.search import StrategyName
 from workflow_rl.estimates import Estimate, Floats, half_widths
 from workflow_rl.evaluation.result import Result
-from workflow_rl.ordersearch.finding import recommend
+from workflow_rl.ordersearch.recommendation import recommend
 from workflow_rl.ordersearch.strategies import TriedOrder, make_strategy
 from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.order_effects import shrink_means

@@ -12,7 +12,7 @@ from workflow_rl.config.checks import not_allowed
 from workflow_rl.jit import kernel
 from workflow_rl.ppo.rollout import Rollout
 from workflow_rl.train.alignment import without_expected
-from workflow_rl.workflow.compliance import NOT_A_FIX, Tally, compliance_shares
+from workflow_rl.workflow.compliance import NOT_A_FIX, VIOLATION, Tally, compliance_shares
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Episodes:
     compliance_observed: NDArray[np.float64]
     compliance_true: NDArray[np.float64]
     fixes: NDArray[np.int32]  # Removes and Restores
+    judged_observed: NDArray[np.int32]  # those that compliance is the share of
+    judged_true: NDArray[np.int32]
 
     def __len__(self) -> int:
         """Returns the number of episodes."""
@@ -35,6 +37,11 @@ class Episodes:
         """Returns the compliance of each in one view."""
         rates: NDArray[np.float64] = getattr(self, f"compliance_{view}")
         return rates
+
+    def judged(self, view: str) -> NDArray[np.int32]:
+        """Returns how many fixes of each that is the share of."""
+        counts: NDArray[np.int32] = getattr(self, f"judged_{view}")
+        return counts
 
 
 @kernel()
@@ -95,11 +102,12 @@ class Scorekeeper:
             episodes.
         """
         ends = rollout.ends
-        scored = {}
+        scored, judged = {}, {}
         for i, name in enumerate(VIEWS):
             verdict = np.ascontiguousarray(rollout.verdict[:, :, i])
             any_open = np.ascontiguousarray(rollout.any_open[:, :, i])
             scored[name] = compliance_shares(verdict, any_open, ends, self.tallies[name])
+            judged[name] = scored[name].counted_before + (verdict >= VIOLATION)
         fixes = (rollout.verdict[:, :, 0] != NOT_A_FIX).astype(np.float32)
         whole = ends if rollout.left_out is None else ends & ~rollout.left_out
         where = np.nonzero(whole)
@@ -113,6 +121,8 @@ class Scorekeeper:
             compliance_observed=scored["observed"].rates[where],
             compliance_true=scored["true"].rates[where],
             fixes=episode_sums(fixes, ends, self.running_fixes)[where].astype(np.int32),
+            judged_observed=judged["observed"][where],
+            judged_true=judged["true"][where],
         )
         shares = scored[view].shares
         if ppo is not None and ppo.alignment_baseline:

@@ -68,8 +68,8 @@ class Training:
         self.compliance = math.nan  # of the last update in which episodes ended
         self.compliance_true = math.nan
         self._is_fresh = False  # whether that was the last update
-        # (reward, compliance, true compliance) of each environment's last episodes
-        self.last = np.full((3, OBJECTIVE_EPISODES, job.train.n_envs), np.nan)
+        # (reward, compliance, true one, fixes of both) of each environment's last episodes
+        self.last = np.full((5, OBJECTIVE_EPISODES, job.train.n_envs), np.nan)
         self.episodes_played = np.zeros(job.train.n_envs, np.int64)
         self.best: Weights = network.weights()
         self.best_score = (-1.0, -math.inf)  # (meets the threshold or its compliance, reward)
@@ -149,8 +149,12 @@ class Training:
             self._is_fresh = False
             return
         self._is_fresh = True
-        compliance = episodes.compliance(self.job.train.compliance_view)
-        values = (episodes.env_reward, compliance, episodes.compliance_true)
+        view = self.job.train.compliance_view
+        compliance, judged = episodes.compliance(view), episodes.judged(view)
+        values = (
+            *(episodes.env_reward, compliance, episodes.compliance_true),
+            *(judged, episodes.judged_true),
+        )
         for env, *mine in zip(episodes.env, *values, strict=True):
             self.last[:, self.episodes_played[env] % OBJECTIVE_EPISODES, env] = mine
             self.episodes_played[env] += 1
@@ -172,10 +176,12 @@ class Training:
             needed = self.weight.target
         return self.compliance >= needed
 
-    def _result(self, reward: NDArray[Any], compliance: NDArray[Any], true: NDArray[Any]) -> Result:
-        """Returns the result of episodes, one value of each for every episode."""
-        estimates = (_estimate(values) for values in (reward, compliance, true))
-        return Result(self.job.game.red_agent, len(reward), *estimates)
+    def _result(self, *values: NDArray[Any]) -> Result:
+        """Returns the result of episodes, one value of each for every episode, as in `last`."""
+        estimates = (_estimate(some) for some in values[:3])
+        seen, true = map(_mean, values[3:])
+        games = len(values[0])
+        return Result(self.job.game.red_agent, games, *estimates, fixes=seen, fixes_true=true)
 
     def outcome(self) -> TrainOutcome:
         """Returns what was found."""

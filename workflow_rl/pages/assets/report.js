@@ -86,7 +86,7 @@
       for (const row of table.tBodies[0].rows) {
         const is = row.dataset.status;
         const wanted = !status.value || is === status.value || (status.value === "tried" && is !== "untried")
-          || (status.value === "equal" && row.dataset.equal === "yes");
+          || (status.value === "best" && row.dataset.best === "yes");
         row.hidden = !(wanted && matches(row.dataset.order.split(" "), query));
         shown += !row.hidden;
       }
