@@ -58,7 +58,7 @@ class CyborgEnv(SingleEnv):
                 observation none that shows the truth.
             seed: of the first `reset` that is given none.
             render_mode: None, or ansi: `render` returns CybORG's tables of Blue and of the truth.
-            cyborg_path: where CybORG is; None looks at CYBORG_PATH and where Python finds modules.
+            cyborg_path: folder of CybORG; None: CYBORG_PATH, then Python's module path.
             **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
                 red_probabilities (docs/settings.md).
 
@@ -156,7 +156,7 @@ class CyborgEnv(SingleEnv):
         return f"{self._table.get_table()}\n{self._table.get_table('true_table')}"
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""
+        """Returns (145,) which actions would be accepted, for sb3-contrib's MaskablePPO."""
         return self._mask.copy()
 
     def hides_scan(self, action: int) -> bool:

@@ -48,7 +48,7 @@ def load_cyborg(path: str | Path | None = None) -> Cyborg:
 
     Args:
         path: a clone of CAGE Challenge 2, its folder `CybORG`, or the package in there; None
-            looks at CYBORG_PATH and then where Python finds modules.
+            CYBORG_PATH, then Python's module path.
 
     Raises:
         MissingDependencyError: CybORG, or a module it needs, is not installed.

@@ -1,6 +1,6 @@
 """One moment of an episode as an image: the network, what is true of it and what Blue marked.
 
-Drawn with numpy and letters of its own, so that an environment records videos wherever it runs.
+Drawn with numpy and a built-in font, so that videos need no other library.
 """
 
 import functools

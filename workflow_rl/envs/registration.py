@@ -1,8 +1,8 @@
 """The environments' names in Gymnasium's registry, one for each rule set.
 
 A name's version is raised when a change can move a score, so that a name always stands for the
-same game. Gymnasium looks for no plugins: who has not imported us says which module knows the
-name, `gymnasium.make("workflow_rl:workflow_rl/Cage2-v0")`.
+same game. Gymnasium looks for no plugins: a program that has not imported this package puts the
+module before the name, `gymnasium.make("workflow_rl:workflow_rl/Cage2-v0")`.
 """
 
 from typing import Any, Final

@@ -117,7 +117,7 @@ def frame_text(
         config: the game.
         total: the return so far.
         colour: whether to use the terminal's colours.
-        width: columns of the terminal; what does not fit goes on in the next line.
+        width: columns of the terminal; longer lines are wrapped.
 
     Raises:
         MissingDependencyError: rich is not installed.

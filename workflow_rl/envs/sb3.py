@@ -62,7 +62,7 @@ class Sb3VecEnv(VecEnv):  # type: ignore[misc]
         return self._seeds
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Returns (n, 145) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""
+        """Returns (n, 145) which actions would be accepted, for sb3-contrib's MaskablePPO."""
         return self._env.batch.out.action_mask.copy()
 
     def close(self) -> None:

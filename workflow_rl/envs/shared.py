@@ -185,7 +185,7 @@ class SharedMemoryVectorEnv(VectorEnv[NDArray[Any], NDArray[Any], NDArray[Any]])
             NotResetError: there was no `reset` yet, or none since an environment failed.
             InvalidInputError: the actions are not allowed; nothing was played.
             EnvironmentFailedError: an environment raised an exception.
-            EnvironmentTimeoutError: it took too long; `recv` goes on waiting.
+            EnvironmentTimeoutError: the timeout passed; `recv` can wait again.
             WorkerDiedError: more workers died than are replaced.
         """
         self.send(actions)

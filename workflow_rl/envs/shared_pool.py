@@ -97,14 +97,14 @@ class WorkerPool:
             raise
         self._has_started = True
 
-    # --- what is asked of the environments, and what they give
+    # --- requests to the environments, and their results
 
     def under_way(self, rows: Rows = ALL) -> int:
         """Returns how many of these environments were sent something and not taken since."""
         return int(np.count_nonzero(self._status[rows]))
 
     def begin_reset(self, seeds: Sequence[int | None], options: dict[str, Any] | None) -> None:
-        """Asks every environment for a new episode; none may be under way."""
+        """Starts a new episode in every environment; none may be stepping."""
         self._block["has_seed"][:] = [seed is not None for seed in seeds]
         self._block["seed"][:] = [seed or 0 for seed in seeds]
         self._seeds = [
@@ -119,7 +119,7 @@ class WorkerPool:
         self._wake(range(len(self.workers)))
 
     def begin_step(self, rows: Rows, actions: NDArray[Any]) -> None:
-        """Asks environments that are not under way for a step; a restarted one plays none."""
+        """Starts a step of idle environments; one whose worker was restarted plays none."""
         self._block["action"][rows] = actions
         self._fence()
         self._status[rows] = np.where(self._restarted[rows], DONE, STEP)
@@ -293,7 +293,7 @@ class WorkerPool:
                 )
 
     def _take_over(self, w: int) -> None:
-        """Receives the first answer of a worker: what it was asked for is done, rows are marked."""
+        """Receives the first message of a restarted worker and marks its rows."""
         worker = self.workers[w]
         try:
             error = worker.commands.recv()

@@ -79,7 +79,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         """Starts an episode.
 
         Args:
-            seed: starts the stream anew; None goes on with the next episode.
+            seed: starts the stream anew; None continues with the next episode.
             options: none are known.
 
         Returns:
@@ -136,7 +136,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
 
     @abstractmethod
     def action_masks(self) -> NDArray[np.bool_]:
-        """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""
+        """Returns (145,) which actions would be accepted, for sb3-contrib's MaskablePPO."""
 
     @abstractmethod
     def _start(self, seed: int | None) -> NDArray[np.int8]:
@@ -220,7 +220,7 @@ class Cage2Env(SingleEnv):
         self._look_up_rows()
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Returns (145,) which actions would be accepted, as sb3-contrib's MaskablePPO asks."""
+        """Returns (145,) which actions would be accepted, for sb3-contrib's MaskablePPO."""
         return self._action_mask.copy()
 
     def _start(self, seed: int | None) -> NDArray[np.int8]:

@@ -34,7 +34,7 @@ def checked_seed(seed: object) -> int | None:
 
 
 def reset_seed(seed: object, options: object, first: int | None, was_reset: bool) -> int | None:
-    """Returns the seed of a reset; None goes on with the next episode.
+    """Returns the seed of a reset; None continues with the next episode.
 
     Args:
         seed: what `reset` was given.

@@ -89,7 +89,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         """Starts an episode in every environment.
 
         Args:
-            seed: starts every stream anew; None goes on with the next episode. One number for all:
+            seed: starts every stream anew; None continues with the next episode. One for all:
                 environment k plays stream k of it.
             options: none are known.
 
