@@ -12,7 +12,7 @@ import numpy as np
 from workflow_rl.estimates import Floats
 from workflow_rl.workflow.orders import Indices, Orders
 
-DECIMALS: Final = 9  # scores that agree to so many are ties
+DECIMALS: Final = 9  # scores equal to this many decimals are ties
 _POOL: Final = 256  # orders drawn, where they cannot be listed, to begin with
 _STARTS: Final = 6  # it climbs, one after the other, from the best of these and of those known
 
@@ -57,7 +57,7 @@ def _looked_at(orders: Orders, rng: np.random.Generator) -> Indices:
 def promising(
     orders: Orders, score: Scorer, known: Sequence[int], seed: Sequence[int], most: int
 ) -> tuple[Indices, Floats]:
-    """Returns the orders worth looking at with their scores: all of them, or the best found.
+    """Returns candidate orders with their scores: all of them, or the best found by local search.
 
     Args:
         orders: the search space.

@@ -1,11 +1,11 @@
-"""What each pair "A before B" is worth, from trials that a strategy picked.
+"""The effect of each pair "A before B", estimated from trials that a strategy picked.
 
-Such trials are no fair sample: once orders with A before B look good, the search tries little else,
-and whatever those have in common goes along with it. A regression that shrinks all pairs alike
-shares one large effect out to those companions. Here every set of pairs is an explanation of its
-own, weighed by how well it explains the trials: a pair that always went along with another gets
-half of the belief, not half of the effect, and neither is called clear. What was tried next
-depended on what had come out, which leaves the likelihood as it is, and so these weights.
+Such trials are not a random sample: once orders with A before B look good, the search tries little
+else, and other pairs that those orders share are confounded with it. A regression that shrinks all
+pairs alike would spread one large effect over them. This is Bayesian model averaging instead: every
+set of pairs is a model, weighted by its marginal likelihood. A pair that always occurred together
+with another gets half of the probability, not half of the effect, and neither is called clear. The
+choice of a trial depends only on the results before it, which leaves the likelihood unchanged.
 """
 
 import itertools
@@ -54,7 +54,7 @@ class PairWeights:
         return positive if self.weight @ positive >= self.weight @ negative else negative
 
     def estimate(self, pair: int) -> Estimate:
-        """Returns what is believed of a pair's worth."""
+        """Returns the estimated effect of a pair."""
         return Estimate.from_error(float(self.worth[pair]), float(self.error[pair]))
 
 
@@ -63,7 +63,7 @@ def weigh_pairs(features: Floats, values: Floats) -> PairWeights:
 
     Linear and Bayesian, by conjugate priors: the level of all values is free, an effect is normal
     around 0, the noise of a trial unknown. Sets of one size are equally probable beforehand, and
-    each further pair costs a factor of e: of ten pairs one often looks well by chance.
+    each further pair costs a factor of e: of ten pairs one often looks good by chance.
 
     Args:
         features: (trials, pairs) 1/2 if the pair's first comes before its second, else -1/2.
@@ -120,7 +120,7 @@ def _of_one_size(
     chosen: NDArray[np.int64],
     size: float,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Returns log weight, means, variances and unexplained squares of sets with so many pairs.
+    """Returns log weight, means, variances and unexplained squares of sets of a given size.
 
     Args:
         gram: (pairs, pairs) products of the features.

@@ -30,9 +30,9 @@ from workflow_rl.ordersearch.kernel import (
 )
 from workflow_rl.workflow.orders import Indices, Orders
 
-_ALWAYS: Final = 128  # points up to which every look fits anew
-_GROWTH: Final = 1.1  # beyond them a fit is made when there are so many times more points ...
-_MOST: Final = 256  # ... on so many of them, evenly taken
+_ALWAYS: Final = 128  # points up to which every call fits anew
+_GROWTH: Final = 1.1  # beyond them a fit is repeated when the points have grown by this factor ...
+_MOST: Final = 256  # ... on at most this many of them, evenly spaced
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""GP-UCB: the order whose value may be hoped to be highest, weighed by the chance to comply."""
+"""GP-UCB: the highest upper confidence bound, weighted by the probability of compliance."""
 
 import math
 from collections.abc import Sequence
@@ -14,23 +14,25 @@ from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.workflow.orders import Indices, Orders
 
 _TOP: Final = 3
-_MOST_LOOKS: Final = 4_000  # orders whose score is asked for, where they cannot be listed ...
+_MOST_LOOKS: Final = (
+    4_000  # evaluations of the acquisition function, where orders cannot be listed ...
+)
 _WORK: Final = 2e9  # ... as long as they times the square of the orders tried are no more
 
 
-# --- acquisition: how much a trial of each order promises
+# --- acquisition function
 
 
 def upper_confidence_bound(value: Posterior, beta: float) -> Floats:
-    """Returns (k,) the value each order may be hoped to have."""
+    """Returns (k,) the upper confidence bound of each order."""
     return value.mean + beta * value.deviation
 
 
 def constrained_improvement(bound: Floats, best: float, chance: Floats) -> Floats:
-    """Returns (k,) what a bound promises beyond the best value, times the chance of compliance.
+    """Returns (k,) the improvement of the bound, times the probability of compliance.
 
-    Where it promises nothing, the chance cannot help. With equal chances the ranking is that of
-    the bound.
+    Without an improvement the probability has no effect. With equal probabilities the ranking is
+    that of the bound.
 
     Args:
         bound: (k,) on the value of each order.
@@ -42,10 +44,10 @@ def constrained_improvement(bound: Floats, best: float, chance: Floats) -> Float
 
 
 def compliance_margin(compliance: Posterior, threshold: float) -> Floats:
-    """Returns (k,) by how many standard deviations each order may be hoped to comply.
+    """Returns (k,) an optimistic margin of compliance, in standard deviations.
 
-    Hope, as in the upper confidence bound: compliance is taken one deviation higher than expected,
-    or a search that has found some compliant orders would never leave them.
+    Optimistic as an upper confidence bound: one deviation above the posterior mean, or a search
+    that has found some compliant orders would never leave them.
     """
     spread = np.hypot(compliance.deviation, compliance.noise)
     return (compliance.mean + compliance.deviation - threshold) / spread
@@ -60,12 +62,12 @@ def compliance_chance(margin: Floats) -> Floats:
 
 
 class GpUcb:
-    """Gaussian-process upper confidence bound, weighed by the chance of compliance."""
+    """Gaussian-process upper confidence bound, weighted by the probability of compliance."""
 
     def __init__(
         self, orders: Orders, beta: float, threshold: float, design: int, seed: int
     ) -> None:
-        """Plans the initial design; nothing is fitted before it is through."""
+        """Plans the initial design; nothing is fitted before it is finished."""
         self._orders = orders
         self._beta = beta
         self._threshold = threshold
@@ -74,9 +76,9 @@ class GpUcb:
         self._values, self._compliances = Fits(), Fits()
 
     def pick(self, seen: Sequence[TriedOrder], pending: Sequence[int]) -> Decision:
-        """Returns the next order of the design, then the order that promises most.
+        """Returns the next order of the design, then the maximiser of the acquisition function.
 
-        Only orders that complied tell of the value.
+        The value is modelled from compliant trials alone.
         """
         taken = sorted({o.order for o in seen} | set(pending))
         if len(seen) + len(pending) < len(self._design):
@@ -121,7 +123,7 @@ class GpUcb:
         return promising(self._orders, score, starts, [self._seed, 129, number], most)
 
     def _compliance(self, seen: Sequence[TriedOrder]) -> OrderGP | None:
-        """Returns what is believed of compliance; None if nothing failed."""
+        """Returns the posterior of compliance; None if every trial complied."""
         if all(o.is_compliant for o in seen):
             return None
         orders, values = [o.order for o in seen], [o.compliance for o in seen]

@@ -1,6 +1,6 @@
 """A covariance of orders: Mallows' kernel on a weighted Kendall distance, and its priors.
 
-Each pair of units has a lengthscale of its own, so that one that matters stands out from those that
+Each pair of units has its own lengthscale, so that one that matters stands out from those that
 do not: the covariance of two orders is exp(-sum of 1 / lengthscale over the pairs they arrange
 differently). It is positive definite on all orders, as a product of positive definite kernels of
 one pair; with equal lengthscales it is Mallows' kernel (Jiao and Vert, "The Kendall and Mallows

@@ -46,7 +46,7 @@ class OrderGP:
             orders: the search space.
             indices: the orders observed, at least one, the same one perhaps several times.
             values: what was observed of each, a finite number.
-            fits: earlier ones to take up where there are many points; by default a new fit.
+            fits: earlier fits to reuse where there are many points; by default a new fit.
         """
         observed = np.asarray(values, np.float64)
         self._orders = orders
@@ -101,7 +101,7 @@ class OrderGP:
         )
 
     def _with(self, pending: tuple[int, ...]) -> tuple[Points, Tensor]:
-        """Returns points and root when pending orders count, too; kept for the next look."""
+        """Returns points and root including pending orders; cached for the next call."""
         if self._pending[0] != pending:
             points = self._points.with_more(self._orders, pending)
             self._pending = pending, points, _root(points, self._fit)

@@ -28,7 +28,7 @@ class TriedOrder:
     is_compliant: bool
 
     def __post_init__(self) -> None:
-        """Refuses what no trial can give, before it spoils what is believed of every order."""
+        """Refuses what no trial can give, before it reaches the model of all orders."""
         whole_number("an observed order", self.order, 0, _MOST_ORDERS - 1)
         if not math.isfinite(self.value):
             raise InvalidInputError(
@@ -38,7 +38,7 @@ class TriedOrder:
 
     @property
     def value(self) -> float:
-        """What it is compared by: its mean reward."""
+        """Its mean reward, by which orders are compared."""
         return self.result.reward.mean
 
     @property
@@ -71,7 +71,7 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Listed:
-    """Goes through a list of orders, again from its start when it is through."""
+    """Cycles through a list of orders."""
 
     orders: Sequence[int]
     reason: str
@@ -83,7 +83,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Draws orders of which there are too many to list."""
+    """Samples orders where there are too many to list."""
 
     orders: Orders
     seed: int
@@ -136,15 +136,15 @@ class Halving:
     """Successive halving over trials.
 
     Half of the trials try an order each, drawn at random; the better half of those orders is tried
-    once more, and so on, so that trials go to orders that stay good. A trial is as long as any
-    other: what is cheap at first is that an order has but one.
+    once more, and so on, so that trials go to orders that stay good. All
+    trials are equally long; the first round is cheap because every order has one trial.
     """
 
     first: Sequence[int]  # the orders of the first round
 
     @classmethod
     def planned(cls, orders: Orders, trials: int, seed: int) -> Self:
-        """Draws the orders of a search of so many trials."""
+        """Samples the orders of a search of that many trials."""
         first: list[int] = []
         for number in range(min(max(1, math.ceil(trials / 2)), orders.count)):
             first.append(drawn(orders, first, [seed, 128, number]))
