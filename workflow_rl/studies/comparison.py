@@ -1,4 +1,4 @@
-"""A comparison in numbers and in words: each preset's means over seeds, and what they say."""
+"""The results of a comparison: the means of each preset over seeds, and their summary."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ from workflow_rl.estimates import MeanAndDeviation
 from workflow_rl.studies.gradient_noise import GradientNoise
 from workflow_rl.studies.measured_training import Measured
 
-_WINDOW: Final = 600  # episodes of a mean at the end: the objective's, at 200 environments
-EARLY_WINDOW: Final = 100  # episodes of a mean on the way
-BLOCK: Final = 200  # episodes of a block, and how many of them, when swings are judged
+_WINDOW: Final = 600  # episodes of the final moving average: the objective's, at 200 environments
+EARLY_WINDOW: Final = 100  # episodes of a moving average during training
+BLOCK: Final = 200  # episodes of a block, and how many blocks, for the variability
 BLOCKS: Final = 10
 EPISODES: Final = 50  # that the documents give a workflow, per environment
 
@@ -52,7 +52,7 @@ class Summary:
     added_mb: float  # median
     reward: MeanAndDeviation  # of the last episodes
     compliance: MeanAndDeviation
-    reward_at_time: MeanAndDeviation  # of the last episodes when the quickest preset was through
+    reward_at_time: MeanAndDeviation  # of the last episodes when the fastest preset had finished
     compliance_at_time: MeanAndDeviation
     reach: tuple[Reach, ...]  # of each threshold
     unrest: float  # of the mean reward of the last blocks
@@ -73,7 +73,7 @@ class Comparison:
     plan: ComparisonConfig
     trainings: Sequence[Measured]
     summaries: Sequence[Summary]  # of each preset
-    seconds: float  # of the quickest preset, at which all are compared
+    seconds: float  # of the fastest preset, at which all are compared
 
 
 def summarise(
@@ -82,7 +82,7 @@ def summarise(
     noise: Mapping[str, GradientNoise],
     thresholds: Sequence[float],
 ) -> Comparison:
-    """Sums a comparison up.
+    """Summarises a comparison.
 
     Args:
         plan: what was compared.
@@ -152,7 +152,7 @@ def _median(runs: Sequence[Measured], name: str) -> float:
 
 
 def _after(measured: Measured, episodes: int) -> tuple[float, float]:
-    """Returns recent reward and compliance after so many episodes per environment."""
+    """Returns recent reward and compliance after a number of episodes per environment."""
     played = episodes * measured.n_envs
     window = min(EARLY_WINDOW, max(played // 5, 1))
     return measured.curve.at("transitions", played * measured.episode_length, window)

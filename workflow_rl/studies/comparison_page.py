@@ -210,7 +210,7 @@ def _dots(
     *,
     log: bool = False,
 ) -> Plot:
-    """One mark a preset with its name: on a logarithmic axis a bar would begin nowhere."""
+    """One mark a preset with its name: a bar has no origin on a logarithmic axis."""
     shown = [value if math.isfinite(value) else None for value in values]
     trace: dict[str, Any] = {
         "type": "scatter",

@@ -1,4 +1,4 @@
-"""A comparison in its directory: every training in a process of its own, finished ones kept."""
+"""A comparison in its directory: every training in a separate process, finished ones kept."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ class ComparisonRun:
         return self.directory.path / TRAININGS / f"{task.preset}_{task.job.seed}.json"
 
     def events(self) -> Iterator[Event]:
-        """Measures what is not measured yet; yields what happens.
+        """Runs the measurements that are missing; yields events.
 
         Raises:
             TrainingFailedError: a task was given up.
@@ -139,7 +139,7 @@ def open_comparison(
     resume: Path | None = None,
     execution: Execution | None = None,
 ) -> Iterator[ComparisonRun]:
-    """Gives a comparison, new or resumed; loop over its `events`.
+    """Opens a new or resumed comparison; loop over its `events`.
 
     Arguments as `open_run`; `parallel` is the number of trainings at a time.
 

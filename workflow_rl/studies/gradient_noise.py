@@ -42,13 +42,13 @@ class GradientNoise:
 
     samples: int  # transitions that the step averages over
     batches: int  # how many were compared
-    noise: float  # trace of the covariance over the squared mean; NaN if the mean drowns in it
+    noise: float  # trace of the covariance over the squared mean; NaN if that mean is not above 0
     low: float  # 95 % interval
     high: float
 
     @property
     def per_transition(self) -> float:
-        """Noise times samples: equal for all batches if transitions told independent things."""
+        """Noise times samples: equal for all batch sizes if transitions were independent."""
         return self.noise * self.samples
 
     def as_json(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class NoiseTask:
     folder: None = None  # it keeps no files
 
     def stored(self) -> None:
-        """Returns nothing: whoever runs a comparison keeps the result."""
+        """Returns nothing: the comparison keeps the result."""
 
     def run(self) -> Generator[Row | Returned]:
         """Yields each preset that is being measured, and last the noise of each."""
@@ -156,7 +156,7 @@ class NoiseTask:
         with one_thread():
             snapshot = _snapshot(plan)
             found: dict[str, GradientNoise] = {}
-            alike: dict[tuple[int, ...], GradientNoise] = {}  # by the shape of what is played
+            alike: dict[tuple[int, ...], GradientNoise] = {}  # by the shape of the rollout
             for name in plan.presets:
                 yield {"preset": name}
                 job = job_of(plan, name, plan.seeds[0])

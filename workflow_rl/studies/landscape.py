@@ -1,4 +1,4 @@
-"""What every order gave, seed by seed: trained, or played by one policy."""
+"""The results of every order for each seed: trained, or played by one policy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Landscape:
     compliance_true: Floats
     is_compliant: NDArray[np.bool_]
     orders: Orders = TYPES
-    policy: str = ""  # who played every order; empty: each was trained
+    policy: str = ""  # that played every order; empty: each order was trained
 
     def __post_init__(self) -> None:
         """Checks that every order has its place for every seed."""

@@ -1,4 +1,4 @@
-"""Everything a landscape says, in numbers and in sentences: effects, ranking, searches."""
+"""Analysis of a landscape: effects, ranking, regret of searches, and a summary."""
 
 import math
 from collections.abc import Callable, Sequence

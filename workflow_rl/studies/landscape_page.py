@@ -15,7 +15,7 @@ from workflow_rl.studies.order_effects import OrderEffect, Standing
 from workflow_rl.studies.played_landscape import SEARCHES_ASKED, PlayedSample
 from workflow_rl.studies.regret import MEASURES
 
-_MOST_SEEDS: Final = 4  # with a column of their own: more do not fit a terminal
+_MOST_SEEDS: Final = 4  # with their own column: more do not fit a terminal
 _MOST_CLASSES: Final = 30
 _ENDS: Final = 10  # orders from each end of the ranking that are named
 
@@ -91,7 +91,7 @@ def _class_tables(land: Landscape) -> list[PageTable]:
 def _pair_table(analysis: Analysis) -> PageTable:
     seeds = _seeds_shown(analysis.landscape)
     return PageTable(
-        ("", "worth, 95 %", *(f"seed {seed}" for seed in seeds)),
+        ("", "effect, 95 %", *(f"seed {seed}" for seed in seeds)),
         [
             (
                 f"{pair.first} before {pair.second}",
@@ -105,7 +105,7 @@ def _pair_table(analysis: Analysis) -> PageTable:
 
 
 def _seeds_shown(land: Landscape) -> Sequence[int]:
-    """Returns the seeds that have a column of their own."""
+    """Returns the seeds that have their own column."""
     return land.seeds if len(land.seeds) <= _MOST_SEEDS else ()
 
 

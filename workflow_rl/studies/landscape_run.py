@@ -1,4 +1,4 @@
-"""Training a landscape: one exhaustive search for each seed, in a directory of its own."""
+"""Training a landscape: one exhaustive search per seed, each in its own directory."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -47,7 +47,7 @@ class LandscapeRun:
         self.done = 0  # orders trained so far, of all seeds together, by earlier attempts as well
 
     def events(self) -> Iterator[tuple[int, Event]]:
-        """Trains what is not trained yet; yields what happens, with the place of the seed."""
+        """Trains the missing orders; yields events with the index of the seed."""
         for number, seed in enumerate(self.seeds):
             sealed = check_manifest(self._path_of(number), "*", missing=True)
             if sealed and not self._failed(number):
@@ -93,7 +93,7 @@ class LandscapeRun:
 
 
 def write_landscape(directory: RunDirectory, data: Mapping[str, Any]) -> Path:
-    """Writes `landscape.json`, what was found and how, and returns its path: the run's end."""
+    """Writes `landscape.json`, results and configuration, and returns its path."""
     path, noted = directory.path / LANDSCAPE_FILE, describe_run(directory.path)
     directory.unseal()
     write_json(path, {**data, **origin_of(noted), "config": noted.get("config")})
@@ -122,9 +122,9 @@ def open_landscape(
     resume: Path | None = None,
     execution: Execution | None = None,
 ) -> Iterator[LandscapeRun]:
-    """Gives a landscape, new or resumed; loop over its `events`.
+    """Opens a new or resumed landscape; loop over its `events`.
 
-    Arguments as `open_run`; the seed of the configuration is the first of so many seeds.
+    Arguments as `open_run`; the seed of the configuration is the first of the seeds.
 
     Raises:
         InvalidInputError: a number is out of range, or the landscape cannot be opened.

@@ -1,4 +1,4 @@
-"""One training of a comparison: its course by transitions and by time, its speed, its memory."""
+"""One training of a comparison: learning curve, speed, memory."""
 
 import time
 from collections.abc import Generator, Iterable, Mapping
@@ -15,7 +15,7 @@ from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
 
 _POINT: Final = 10  # episodes of a point of the curve, at least
-_TELL_EVERY: Final = 0.5  # seconds between news
+_TELL_EVERY: Final = 0.5  # seconds between progress events
 _COLUMNS: Final = ("transitions", "seconds", "episodes", "reward", "compliance")
 _UNKNOWN: Final = (float("nan"), float("nan"))
 
@@ -32,7 +32,7 @@ class LearningCurve:
 
     @classmethod
     def of_updates(cls, updates: Iterable[tuple[float, ...]], size: int = _POINT) -> Self:
-        """Gathers episodes into points of at least `size` of them; a rest is left out.
+        """Gathers episodes into points of at least `size` of them; a remainder is left out.
 
         Args:
             updates: of each the transitions and seconds up to its end, the number of episodes that
@@ -55,7 +55,7 @@ class LearningCurve:
     def recent(self, window: int) -> tuple[Floats, Floats]:
         """Returns reward and compliance over the last `window` episodes, or a few more.
 
-        Before so many have ended, they are NaN.
+        NaN before that many episodes have ended.
         """
         total = np.concatenate([[0.0], np.cumsum(self.episodes)])
         # The last point from which on at least `window` episodes have ended.
@@ -70,7 +70,7 @@ class LearningCurve:
         return means[0], means[1]
 
     def at(self, axis: str, value: float, window: int) -> tuple[float, float]:
-        """Returns recent reward and compliance when so many "transitions" or "seconds" were spent.
+        """Returns recent reward and compliance after a number of "transitions" or "seconds".
 
         NaN before `window` episodes have ended.
         """
@@ -131,7 +131,7 @@ class Measured:
     gradient_steps: int
     transitions: int
     seconds: float  # processor time of the training's one thread: time on an idle core
-    wall_seconds: float  # with whatever else the machine did
+    wall_seconds: float  # elapsed time, on a machine that may be busy
     peak_mb: float  # the most memory the process held
     added_mb: float  # that, minus what it held with everything loaded and nothing trained
     curve: LearningCurve
@@ -148,7 +148,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class MeasureTask:
-    """A training to be measured in a process of its own, whose memory is the training's."""
+    """A training measured in a separate process, so that the memory is that of the training."""
 
     preset: str
     job: TrainJob
@@ -160,10 +160,10 @@ class MeasureTask:
         return f"{self.preset}, seed {self.job.seed}"
 
     def stored(self) -> None:
-        """Returns nothing: whoever runs a comparison keeps the result."""
+        """Returns nothing: the comparison keeps the result."""
 
     def run(self) -> Generator[Row | Returned]:
-        """Trains and measures; yields now and then how it goes, and last what was measured."""
+        """Trains and measures; yields progress, and last the result."""
         job = self.job
         with one_thread():
             _warm_up(job)
@@ -205,7 +205,7 @@ class MeasureTask:
 
 
 def _warm_up(job: TrainJob) -> None:
-    """Loads all compiled code by a training of the same kind that is as small as can be."""
+    """Loads all compiled code by a minimal training of the same kind."""
     small = replace(job.train, n_envs=2, update_steps=None, update_episodes=1, max_episodes=1)
     Training(replace(job, train=small)).update()
 

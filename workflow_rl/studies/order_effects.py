@@ -1,4 +1,4 @@
-"""How much the order matters, what in it, and the ranking of all orders, with how sure it is."""
+"""Variance explained by the order, effects of pairs, and the ranking of orders with intervals."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -39,7 +39,7 @@ class OrderEffect:
     share: float  # of the variance of single trainings, between orders; seeds' levels left out
     share_low: float  # its 95 % interval
     share_high: float
-    p_value: float  # how often shuffled orders vary as much
+    p_value: float  # of a permutation test over orders
 
     @property
     def deviations(self) -> dict[str, float]:
@@ -96,7 +96,7 @@ class EqualsEffect:
     between: float  # standard deviation of the means of classes
     within: float  # pooled standard deviation of equals trained from the same base policy
     ratio: float  # variance of equals' means over that of noise: 1 if they really are equal
-    p_value: float  # how often shuffled equals differ as consistently
+    p_value: float  # of a permutation test within classes
 
     @property
     def are_equal(self) -> bool:
@@ -139,7 +139,7 @@ def class_means(values: Floats, classes: NDArray[np.int64]) -> tuple[Floats, NDA
 
 @dataclass(frozen=True)
 class PairEffectOverSeeds:
-    """What one unit before another is worth, with the other pairs as they are."""
+    """The effect of one unit before another on the mean return, other pairs held fixed."""
 
     first: str  # the better way round
     second: str
@@ -161,7 +161,7 @@ def pair_effects_over_seeds(landscape: Landscape) -> list[PairEffectOverSeeds]:
     kept, orders = landscape.is_eligible, landscape.orders
     precedence = orders.precedence(landscape.listed[kept]).astype(np.float64)
     design = np.hstack([np.ones((len(precedence), 1)), precedence])
-    # A feature goes from -1 to +1, so a pair is worth twice its coefficient.
+    # A feature goes from -1 to +1, so the effect of a pair is twice its coefficient.
     worth = 2 * (np.linalg.pinv(design) @ landscape.reward[:, kept].T)[1:]  # (pair, seed)
     effects = []
     for (a, b), values in zip(orders.pairs, worth, strict=True):
@@ -250,7 +250,7 @@ def rank_agreement(one: Landscape, other: Landscape) -> float:
     """Returns the rank correlation (Spearman) of two landscapes' mean rewards.
 
     Orders that are equal in the first share the mean of their class, so that only differences that
-    can be real count. NaN where one of them makes no difference at all.
+    can be real count. NaN where one of them is constant.
     """
     classes = one.classes
     a, b = (

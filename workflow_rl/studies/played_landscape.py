@@ -2,7 +2,7 @@
 
 Of orders that can be listed that gives a landscape like the trained one, a seed being games of its
 own; of more, a sample of them, and what strategies find by letting the policy play. What was played
-is kept line by line in the run's directory, so an interrupted run goes on where it was.
+is kept line by line in the run's directory, so an interrupted run can be resumed.
 """
 
 import json
@@ -39,7 +39,11 @@ from workflow_rl.studies.regret import REPLAYED_STRATEGIES, search_course
 from workflow_rl.workflow.orders import Orders, orders_of
 
 PURPOSE: Final = "landscape --policy"
-SEARCHES_ASKED: Final = (20, 60, 200)  # trials after which a search by playing is asked
+SEARCHES_ASKED: Final = (
+    20,
+    60,
+    200,
+)  # trials after which the order that a search recommends is scored
 _MOST: Final = 10**6  # games, or orders of a sample
 _TRIAL_GAMES: Final = 50  # of a trial of a search by playing
 _JUDGING_GAMES: Final = 1_000  # by which the order that such a search hands over is judged
@@ -101,7 +105,7 @@ class OrderPlayer:
         policy.read_order(self.orders[int(self.orders.nth(np.zeros(1, np.int64))[0])])
 
     def play(self, order: int, seed: int, games: int) -> TriedOrder:
-        """Plays so many games under one order."""
+        """Plays a number of games under one order."""
         return self._play(order, (_ORDERS, seed), games)
 
     def search(
@@ -126,7 +130,7 @@ class OrderPlayer:
 
 
 def sampled_orders(orders: Orders, number: int, seed: int) -> list[int]:
-    """Returns so many different orders, drawn evenly, or all if there are no more."""
+    """Samples distinct orders uniformly; all if there are no more."""
     rng = np.random.default_rng([seed, 128])
     if orders.is_listable:
         number = min(number, orders.count)

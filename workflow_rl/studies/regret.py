@@ -21,7 +21,7 @@ from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.order_effects import shrink_means
 from workflow_rl.workflow.orders import Orders
 
-CHECKPOINTS: Final = (5, 10, 20, 40)  # trials after which a search is asked for its order
+CHECKPOINTS: Final = (5, 10, 20, 40)  # trials after which the recommended order is scored
 REPLAYED_STRATEGIES: Final[tuple[StrategyName, ...]] = (
     "gp-ucb",
     "random",
@@ -119,7 +119,7 @@ class StoredOrders:
         return TriedOrder(order, result, bool(land.is_compliant[cell]))
 
     def shortfall(self, order: int) -> float:
-        """Returns by how much an order is worth less than the best."""
+        """Returns the difference between the mean return of the best order and of this one."""
         return float(self._shortfall[self._place[order]])
 
 
