@@ -63,7 +63,7 @@ def best(several: Sequence[Rounds]) -> Rounds:
 
 
 def counted(do: Callable[[], object], steps: int = 1) -> Work:
-    """Returns the work of doing something that counts as so many steps, warmed up."""
+    """Returns the work of doing something that counts as that many steps, warmed up."""
 
     def work() -> int:
         do()
@@ -120,7 +120,7 @@ class Benchmark:
             self.flag(
                 "--seconds", type=number(0.01, 60, float), default=self.seconds, help=per_round
             )
-            beside = "busy processes to run beside it"
+            beside = "busy processes to run at the same time"
             self.flag("--load", type=number(0, 1_000), default=0, help=beside)
         self.flag(
             "--output",
@@ -194,7 +194,7 @@ class Benchmark:
 
     @contextmanager
     def loaded(self) -> Iterator[None]:
-        """Keeps `--load` processes computing beside the block, as other programs would.
+        """Keeps `--load` processes computing during the block, as other programs would.
 
         Each ends by itself when this process is gone, even if it was killed.
         """

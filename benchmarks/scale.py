@@ -38,7 +38,7 @@ from workflow_rl.workflow.units import units_of
 WORKERS: Final = (1, 2)
 FEW, MANY = 1, 11  # updates of tiny workflows: the difference is what a row costs
 FORECAST_NODES: Final = (10, 100, 1_000)
-BESIDE: Final = "pick beside as many pending"
+PENDING: Final = "pick with as many pending"
 _OBJECT_STORE: Final = 80_000_000  # bytes, of each node of a simulated cluster
 
 
@@ -174,7 +174,7 @@ def measure_gp(bench: Benchmark) -> dict[int, float]:
     Of the five types' 120 orders, many are observed several times; of 12 hosts' none is.
 
     Returns:
-        Seconds of a pick beside as many pending, by observations.
+        Seconds of a pick with as many pending, by observations.
     """
     picks: dict[int, float] = {}
     hosts = Orders(units_of("hosts"))
@@ -186,13 +186,13 @@ def measure_gp(bench: Benchmark) -> dict[int, float]:
         works = {
             "fit": counted(lambda o=orders, v=values: OrderGP(TYPES, o, v)),  # type: ignore[misc]
             "pick": picking(TYPES, types, []),
-            BESIDE: picking(TYPES, types, pending),
+            PENDING: picking(TYPES, types, pending),
             "pick, orders of 12 hosts": picking(hosts, of_hosts, []),
         }
         with one_thread():
             seconds = {name: 1 / rate.median for name, rate in bench.rates(works).items()}
         rows.append({"observations": count, **seconds})
-        picks[count] = seconds[BESIDE]
+        picks[count] = seconds[PENDING]
     bench.tables["the Gaussian process, s"] = rows
     return picks
 

@@ -1,4 +1,4 @@
-"""Speed of the simulator beside a memory copy and, where importable, CybORG and mini_CAGE.
+"""Speed of the simulator compared with a memory copy and, where importable, CybORG and mini_CAGE.
 
 python -m benchmarks.sim --cyborg-path DIR --mini-cage-path DIR
 """
@@ -268,7 +268,7 @@ def main() -> int:
     """Runs the benchmark."""
     bench = Benchmark(
         "sim",
-        "measure the simulator beside a memory copy and, where importable, CybORG and mini_CAGE",
+        "compare the simulator with a memory copy and, where importable, CybORG and mini_CAGE",
         game_flags=("red_agent", "rules", "observation"),
         seconds=0.2,
         cyborg=True,

@@ -1,4 +1,4 @@
-"""Ways to step many Python environments, each in a process of its own: what `vector` measures."""
+"""Ways to step many Python environments, each in a separate process: what `vector` measures."""
 
 import contextlib
 import multiprocessing
@@ -143,7 +143,7 @@ class Contender:
             self.pids = [process.pid for process in self.env.processes]
 
     def play(self, seconds: float) -> int:
-        """Plays for so many seconds, at least a step, and returns the environments' steps."""
+        """Plays for a number of seconds, at least a step, and returns the environments' steps."""
         if self._name == "single":
             return play_alone([self.env], self._rng, seconds)
         if self._name == "apart":
@@ -169,7 +169,7 @@ class Contender:
 
 
 def play_alone(envs: Sequence[Any], rng: np.random.Generator, seconds: float) -> int:
-    """Steps environments in turn for so many seconds, at least once, and returns the steps."""
+    """Steps environments in turn for a number of seconds, at least once, and returns the steps."""
     end = time.perf_counter() + seconds
     steps = 0
     while steps == 0 or time.perf_counter() < end:
@@ -183,7 +183,7 @@ def play_alone(envs: Sequence[Any], rng: np.random.Generator, seconds: float) ->
 class SeparateProcesses:
     """Processes that step their share of the environments independently of each other.
 
-    What the machine can do with so many processes: nothing is exchanged, but caches and memory are
+    What the machine can do with as many processes: nothing is exchanged, but caches and memory are
     shared, so the rate is less than that of one environment alone times the processes.
     """
 
@@ -246,7 +246,7 @@ class Started(NamedTuple):
 
 
 class ContenderProcess:
-    """A contender in a process of its own, so that its memory and its time are its own."""
+    """A contender in a separate process, so that memory and time are those of the contender."""
 
     def __init__(self, start: Start) -> None:
         """Starts the process and waits until its contender is ready.
@@ -262,7 +262,7 @@ class ContenderProcess:
         self.started: Started = self._do(_start, start)
 
     def play(self, seconds: float) -> None:
-        """Steps all environments for a round of so many seconds."""
+        """Steps all environments for a round of that many seconds."""
         self._rounds.append(self._do(_play, seconds))
 
     @property

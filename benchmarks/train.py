@@ -1,4 +1,4 @@
-"""Speed of training on one thread, beside Stable-Baselines3 and, where importable, CybORG.
+"""Speed of training on one thread, compared with Stable-Baselines3 and, where importable, CybORG.
 
 python -m benchmarks.train --cyborg-path DIR
 python -m benchmarks.train --observation memory
@@ -47,7 +47,7 @@ CYBORG: Final = "CybORG, one process"
 
 
 class Form(NamedTuple):
-    """What a stage trains with, and its name beside Stable-Baselines3."""
+    """What a stage trains with, and its name in the comparison with Stable-Baselines3."""
 
     ppo: PPOConfig
     hidden: tuple[int, ...]
@@ -66,7 +66,7 @@ class Stage:
     """A training that is measured at one stage of its policy."""
 
     def __init__(self, name: str, bench: Benchmark, updates: int = 0) -> None:
-        """Trains for so many updates, then saves policy and optimiser as the stage."""
+        """Trains for a number of updates, then saves policy and optimiser as the stage."""
         self.name, self.form = name, FORMS[name]
         envs, hidden = bench.args.n_envs, self.form.hidden
         train = TrainConfig(n_envs=envs, max_episodes=10**9, stop_at="budget", hidden=hidden)
@@ -333,7 +333,7 @@ def main() -> int:
     """Runs the benchmark."""
     bench = Benchmark(
         "train",
-        "measure training, on one thread, beside Stable-Baselines3 and, where importable, CybORG",
+        "compare training, on one thread, with Stable-Baselines3 and, where importable, CybORG",
         game_flags=("red_agent", "rules", "observation"),
         cyborg=True,
     )

@@ -83,7 +83,7 @@ def main() -> int:
     """Runs the benchmark."""
     bench = Benchmark(
         "vector",
-        "measure environments in worker processes beside Gymnasium's and Stable-Baselines3's",
+        "compare environments in worker processes with Gymnasium's and Stable-Baselines3's",
         seconds=1.0,
         cyborg=True,
     )
