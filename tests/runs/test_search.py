@@ -22,7 +22,7 @@ from tests.runs.toy import (
     tiny,
     without_costs,
 )
-from tests.runs.work import Losing, SideBySide
+from tests.runs.work import Losing, SideBySide, number_of
 from workflow_rl.agents.policy import Weights, load_policy
 from workflow_rl.cli.progress import notice_of
 from workflow_rl.errors import TrainingFailedError
@@ -281,10 +281,11 @@ def test_trials_in_processes_give_what_they_give_one_by_one(
 
 
 def test_a_training_done_again_counts_once(tmp_path: Path, serial: SearchOutcome) -> None:
-    notices = []
-    with opened(tmp_path, tiny(), Losing(1)) as search:
+    pool, notices = Losing(1), []
+    with opened(tmp_path, tiny(), pool) as search:
         for event in search.events():
             if isinstance(event, Retried):
+                assert pool.begun.count(number_of(event.task)) == 1  # told before it begins again
                 kept = csv_rows(search.directory.path / "training_log.csv")
                 assert event.task.name not in {row["training"] for row in kept}
                 notices.append(notice_of(event))
