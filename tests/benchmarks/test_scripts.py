@@ -43,14 +43,10 @@ TOYS = (
 )
 WRONG = (
     ("sim --repeats 0", "argument --repeats: must be from 1 to 1000, not 0"),
-    ("sim --red-agent mixed", "it needs one red agent: bline, meander, sleep"),
-    ("sim --cyborg-path .", "there is no CybORG in .: give the clone of CAGE Challenge 2"),
     ("sim --output .", ". is a directory: name a file"),
-    ("train --settle few", "argument --settle: invalid whole number value: 'few'"),
     ("vector --contenders sync ray", "argument --contenders: invalid choice: 'ray'"),
     ("belief --blue nobody", "nobody is no run directory, no policy file and no baseline"),
     ("soak --minutes nan", "argument --minutes: must be from 0.001 to 10000.0, not nan"),
-    ("scale --observations 1", "argument --observations: must be from 2 to 10000, not 1"),
 )
 
 

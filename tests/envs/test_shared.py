@@ -53,7 +53,7 @@ def assert_same_infos(ours: dict[str, Any], theirs: dict[str, Any], n: int) -> N
             np.testing.assert_array_equal(ours[name][k], theirs[name][k])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     n=st.integers(1, 7),
     workers=st.integers(1, 4),
