@@ -1,4 +1,4 @@
-"""Tasks on a Ray that is started here; what may befall a cluster is in test_ray_cluster."""
+"""Tasks on a Ray that is started here; faults of a cluster: test_ray_cluster."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Searches on a Ray cluster of several nodes, all on this machine, and what may befall them."""
+"""Searches on a Ray cluster of several nodes, all on this machine, and their faults."""
 
 import importlib.util
 import json
