@@ -9,11 +9,8 @@ from tests.belief.brute_force import BruteForce
 from tests.belief.games import play, probability_of
 from tests.parity.fixtures import FILES, file_id
 from workflow_rl.belief.belief import Belief
-from workflow_rl.belief.hypotheses import HIDDEN
 from workflow_rl.config import RED_AGENTS, RULE_SETS
 from workflow_rl.parity.trace import load_trace
-from workflow_rl.sim.records import PADDING
-from workflow_rl.sim.state import STATE_DTYPE
 
 
 @pytest.mark.compiled
@@ -44,24 +41,8 @@ def test_the_belief_is_what_trying_every_draw_gives(
         np.testing.assert_allclose(belief.red_agent[0], reference.red_agent, atol=1e-12)
         uncertain += int(belief.num_states[0] > 1)
     assert uncertain >= 3
+    assert belief.num_states[0] <= len(reference.states)  # equal ones are one
     assert belief.is_exact.all()
-
-
-def test_states_that_explain_one_history_differ_only_in_what_is_hidden() -> None:
-    games = play("greedy", 20, 40, red_agent="meander")
-    belief = Belief(20)
-    for step in range(40):
-        belief.update(games.observations[step], games.actions[step])
-    kept = belief._filter.now
-    shared = [n for n in STATE_DTYPE.names or () if n not in HIDDEN and not n.startswith(PADDING)]
-    # Not what the last step left behind and the next one overwrites.
-    shared = [name for name in shared if name not in ("malware_found", "confidentiality")]
-    assert kept.number.max() > 5
-    for k in range(20):
-        states = kept.states[k, : kept.number[k]]
-        assert len(np.unique(states[list(HIDDEN)])) == len(states)
-        for name in shared:
-            assert (states[name] == states[name][0]).all(), name
 
 
 @pytest.mark.compiled
