@@ -116,9 +116,7 @@ def test_a_command_names_the_extra_it_needs(alone: Alone, command: str) -> None:
         ("sb3", "workflow_rl.envs.sb3", "sb3"),
     ],
 )
-def test_a_function_names_the_extra_it_needs(
-    alone: Alone, name: str, subject: str, extra: str
-) -> None:
+def test_a_function_names_its_extra(alone: Alone, name: str, subject: str, extra: str) -> None:
     assert asked_for(alone.refused[name]) == (f"MissingDependencyError: {subject}", extra)
 
 

@@ -167,7 +167,7 @@ print(record.stats)
 
 
 @pytest.mark.slow
-def test_an_update_is_the_same_in_the_process_that_compiles_it_and_in_later_ones(
+def test_an_update_is_the_same_compiled_and_loaded(
     tmp_path: Path,
 ) -> None:
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}

@@ -17,7 +17,7 @@ def test_a_library_that_is_missing_is_said_to_be(monkeypatch: pytest.MonkeyPatch
     assert package_versions() == {"numpy": version("numpy"), "no-such-library": "not installed"}
 
 
-def test_the_revision_is_a_commit_or_a_version_or_none_where_git_is_not(
+def test_the_revision_is_a_commit_a_version_or_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     revision = git_revision()

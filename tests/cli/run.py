@@ -18,6 +18,9 @@ import pytest
 
 from workflow_rl.cli import main
 
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+Made = tuple[Path, str]  # the directory of a run, and what was printed about it
 COMMAND = (sys.executable, "-m", "workflow_rl")
 WIDE = os.environ | {"COLUMNS": "200", "TERM": "xterm-256color"}
 _NOTICE = "workflow-rl: compiling"  # may come on standard error before anything else
@@ -74,7 +77,7 @@ def complaint(result: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def refusal(args: Sequence[str], capsys: pytest.CaptureFixture[str], folder: Path) -> str:
+def refusal(args: Sequence[str], capsys: Capture, folder: Path) -> str:
     """Gives the command a mistake, here; returns its one sentence, nothing else said or written."""
     before = sorted(folder.iterdir())
     assert main(list(args)) == 2

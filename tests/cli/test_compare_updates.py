@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import flags, run_here
+from tests.cli.run import Capture, Made, flags, run_here
 from tests.runs.toy import the_run
 from tests.studies.quick import make_quick
 from workflow_rl.cli import main
@@ -15,7 +15,7 @@ QUICK = flags(
 
 
 @pytest.fixture(scope="module")
-def comparison(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """The directory of a finished comparison, and what was printed about it."""
     folder = tmp_path_factory.mktemp("logs")
     with pytest.MonkeyPatch.context() as patch:
@@ -24,7 +24,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return the_run(folder / "logs"), shown
 
 
-def test_the_command_trains_measures_and_tells(comparison: tuple[Path, str]) -> None:
+def test_the_command_trains_measures_and_tells(comparison: Made) -> None:
     path, shown = comparison
     lines = shown.splitlines()
     assert lines[0].startswith("red meander, rules main, 2,500 transitions, seeds 4, op_server > ")
@@ -39,9 +39,7 @@ def test_the_command_trains_measures_and_tells(comparison: tuple[Path, str]) -> 
     assert "\x1b" not in shown
 
 
-def test_finished_trainings_are_kept_and_not_repeated(
-    comparison: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_finished_trainings_are_not_repeated(comparison: Made, capsys: Capture) -> None:
     path, _ = comparison
     files = [path / "trainings" / "parallel25_4.json", path / "gradients.json"]
     before = [(file.read_bytes(), file.stat().st_mtime_ns) for file in files]
@@ -50,8 +48,8 @@ def test_finished_trainings_are_kept_and_not_repeated(
     assert " -30 " in capsys.readouterr().out
 
 
-def test_a_kept_training_of_other_settings_is_refused(
-    comparison: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_training_of_other_settings_is_refused(
+    comparison: Made, tmp_path: Path, capsys: Capture
 ) -> None:
     copy = Path(shutil.copytree(comparison[0], tmp_path / "copy"))
     file = copy / "trainings" / "parallel25_4.json"
@@ -76,15 +74,13 @@ def test_a_kept_training_of_other_settings_is_refused(
     ],
 )
 def test_settings_that_resuming_would_ignore_are_refused(
-    comparison: tuple[Path, str], words: str, named: str, capsys: pytest.CaptureFixture[str]
+    comparison: Made, words: str, named: str, capsys: Capture
 ) -> None:
     assert main(["compare-updates", "--resume", str(comparison[0]), *flags(words)]) == 2
     assert f"leave out {named}" in capsys.readouterr().err
 
 
-def test_a_comparison_begun_again_by_its_file_is_the_same(
-    comparison: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_a_comparison_by_a_run_s_file_is_the_same(comparison: Made, tmp_path: Path) -> None:
     noted = comparison[0] / "experiment_config.json"
     with pytest.MonkeyPatch.context() as patch:
         make_quick(patch)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.policies import ORDER, new_policy, policy_file
-from tests.cli.run import run
+from tests.cli.run import Capture, Patch, run
 from workflow_rl import evaluate
 from workflow_rl.cli import main
 from workflow_rl.workflow.orders import TYPES
@@ -14,15 +14,9 @@ FEW = ("--episodes", "20")
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: Patch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def written(folder: Path) -> dict[str, object]:
-    (path,) = folder.glob("*/evaluation.json")
-    data: dict[str, object] = json.loads(path.read_text())
-    return data
 
 
 def test_the_documented_command_shows_the_cells_and_the_leaderboard(here: Path) -> None:
@@ -49,9 +43,7 @@ def test_the_documented_command_shows_the_cells_and_the_leaderboard(here: Path) 
     assert "compliance" not in text
 
 
-def test_a_policy_shows_its_compliance_and_writes_into_its_run(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_policy_shows_compliance_and_writes_into_its_run(here: Path, capsys: Capture) -> None:
     policy = new_policy(order=ORDER, conditioned=True)
     policy_file(here / "exp_1" / "policies" / "recommended.safetensors", policy)
     assert main(["evaluate", "exp_1", *FEW, "--steps", "10", "--red-agent", "meander,bline"]) == 0
@@ -61,7 +53,8 @@ def test_a_policy_shows_its_compliance_and_writes_into_its_run(
     assert f"compliance by: {TYPES.format(ORDER)}" in out
     assert "sum of the 2 means" in out
     assert "CardiffUni" not in out  # two cells are no score
-    data = written(here / "exp_1" / "evaluations")
+    (file,) = here.glob("exp_1/evaluations/*/evaluation.json")
+    data = json.loads(file.read_text())
     assert f"({data['cells'][0]['fixes_observed']:.1f})" in out  # the repairs that it judges
     assert data["workflow"] == TYPES.format(ORDER)
     assert not (here / "evaluations").exists()
@@ -92,7 +85,7 @@ def test_flags_reach_the_evaluation(here: Path) -> None:
 
 
 def test_a_narrow_terminal_gets_totals_only(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setattr("workflow_rl.cli.console._PLAIN_WIDTH", 80)
     assert main(["evaluate", "sleep", *FEW]) == 0
@@ -101,9 +94,7 @@ def test_a_narrow_terminal_gets_totals_only(
     assert "-13.76" not in out
 
 
-def test_a_second_evaluation_does_not_overwrite_the_first(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_evaluation_overwrites_nothing(here: Path, capsys: Capture) -> None:
     command = ["evaluate", "sleep", *FEW, "--steps", "5", "--output", "place"]
     assert main(command) == 0
     before = (here / "place" / "evaluation.json").read_bytes()

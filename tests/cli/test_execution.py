@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import flags, run, said
+from tests.cli.run import Capture, flags, run, said
 from tests.runs.toy import csv_rows, the_run
 from workflow_rl.cli import main
 
@@ -75,7 +75,7 @@ def test_training_is_the_same_whatever_carries_the_environments(tmp_path: Path) 
 
 
 @pytest.mark.cyborg
-def test_a_search_runs_on_cyborg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_runs_on_cyborg(tmp_path: Path, capsys: Capture) -> None:
     few = flags("--score-games 5 --n-workflows 2 --base-updates 1 --polish-updates 1")
     assert main(["search", *QUICK, *few, "--checkpoint-dir", str(tmp_path / "logs")]) == 0
     assert "recommended: " in capsys.readouterr().out

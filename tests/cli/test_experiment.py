@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import TOY_SEARCH, refusal, run_here
+from tests.cli.run import TOY_SEARCH, Capture, Patch, refusal, run_here
 from tests.runs.toy import assert_same, the_run
 from workflow_rl.cli import build_parser
 from workflow_rl.cli.experiment import experiment_config, refuse_other_settings
@@ -39,7 +39,7 @@ score_games = 5
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: Patch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lab.toml").write_text(TOY)
     return tmp_path
@@ -180,7 +180,7 @@ def test_a_landscape_trains_to_its_budget_unless_flag_or_file_says_otherwise(her
     ],
 )
 def test_a_wrong_file_is_one_sentence_and_writes_nothing(
-    command: str, text: str | None, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+    command: str, text: str | None, said: str, here: Path, capsys: Capture
 ) -> None:
     if text is None:
         (here / "lab.toml").unlink()
@@ -199,8 +199,8 @@ def test_a_wrong_file_is_one_sentence_and_writes_nothing(
         ("search --config few.toml --update-episodes 2", "(with the settings of few.toml)"),
     ],
 )
-def test_what_does_not_go_with_a_file_is_refused(
-    words: str, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+def test_what_contradicts_a_file_is_refused(
+    words: str, said: str, here: Path, capsys: Capture
 ) -> None:
     (here / "one.toml").write_text("[train]\nconditioned = false")
     noted = {"purpose": "train", "config": ExperimentConfig().as_json()}

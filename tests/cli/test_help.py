@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import workflow_rl
+from tests.cli.run import Capture, Patch
 from workflow_rl.cli import build_parser, main
 from workflow_rl.cli.arguments import is_basic
 
@@ -17,7 +18,7 @@ PARSERS = {"": build_parser(), **COMMANDS}
 
 
 @pytest.fixture(autouse=True)
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+def narrow(monkeypatch: Patch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
@@ -26,7 +27,7 @@ def flags_in(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PARSERS)
-def test_help_is_one_screen(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_one_screen(name: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as stop:
         main([*name.split(), "--help"])
     out, err = capsys.readouterr()
@@ -42,9 +43,7 @@ def test_help_is_one_screen(name: str, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_all_help_has_every_flag_with_its_default_once_and_all_examples(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_help_has_every_flag_with_its_default_and_examples(name: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as stop:
         main([name, "--help-all"])
     out = capsys.readouterr().out

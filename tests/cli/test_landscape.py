@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.agents.policies import new_policy, policy_file
-from tests.cli.run import flags, run_here
+from tests.cli.run import Capture, Made, flags, run_here
 from tests.runs.processes import running, wait_until
 from tests.runs.toy import the_run
 from workflow_rl.cli import main
@@ -20,15 +20,15 @@ PLAYED = flags("--policy universal --games 4 --max-steps 10")
 
 
 @pytest.fixture(scope="module")
-def landscape(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def landscape(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """The directory of a finished landscape, and what was printed about it."""
     folder = tmp_path_factory.mktemp("logs")
     shown = run_here("landscape", *QUICK, "--replays", "0", "--seed", "3", cwd=folder)
     return the_run(folder / "logs"), shown
 
 
-def test_the_command_trains_all_orders_and_tells_what_that_says(
-    landscape: tuple[Path, str],
+def test_the_command_trains_all_orders_and_tells(
+    landscape: Made,
 ) -> None:
     path, shown = landscape
     lines = shown.splitlines()
@@ -44,9 +44,7 @@ def test_the_command_trains_all_orders_and_tells_what_that_says(
     assert "\x1b" not in shown
 
 
-def test_a_finished_landscape_can_be_analysed_again(
-    landscape: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finished_landscape_is_analysed_again(landscape: Made, capsys: Capture) -> None:
     assert main(["landscape", "--resume", str(landscape[0]), "--replays", "1"]) == 0
     assert "random minus gp-ucb" in capsys.readouterr().out
     data = json.loads((landscape[0] / "landscape.json").read_text())
@@ -54,9 +52,7 @@ def test_a_finished_landscape_can_be_analysed_again(
     assert data["regret"]["checkpoints"] == [5, 10, 20, 40]
 
 
-def test_settings_that_resuming_would_ignore_are_refused(
-    landscape: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_that_resuming_would_ignore_are_refused(landscape: Made, capsys: Capture) -> None:
     for words in ("--seeds 2", "--stop-at compliance", "--red-agent meander", "--policy universal"):
         assert main(["landscape", "--resume", str(landscape[0]), *flags(words)]) == 2
         assert words.split()[0] in capsys.readouterr().err
@@ -81,7 +77,7 @@ def found(path: Path) -> dict[str, Any]:
     return data
 
 
-def test_an_interrupted_landscape_by_playing_goes_on_and_plays_nothing_twice(
+def test_an_interrupted_landscape_by_playing_plays_nothing_twice(
     tmp_path: Path,
 ) -> None:
     words = flags("--policy universal --games 10 --max-steps 20 --seeds 2")
@@ -106,9 +102,7 @@ def test_an_interrupted_landscape_by_playing_goes_on_and_plays_nothing_twice(
         assert found(path) == found(the_run(whole))
 
 
-def test_what_resuming_a_landscape_by_playing_would_ignore_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_resuming_by_playing_would_ignore_is_refused(tmp_path: Path, capsys: Capture) -> None:
     file = policy_file(tmp_path / "any.safetensors", new_policy(conditioned=True))
     begun = flags(f"--policy {file} --games 2 --max-steps 3 --seeds 1")
     begun += ["--require", "op_server > user > enterprise > op_host"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.policies import config_of, new_policy, policy_file, weights
-from tests.cli.run import complaint, refusal, run
+from tests.cli.run import Capture, Patch, complaint, refusal, run
 from tests.parity.fixtures import MAIN_BLINE
 from tests.playbook.runs import finished
 from workflow_rl.agents.policy import POLICY_KIND
@@ -242,30 +242,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(folder: Path, monkeypatch: Patch) -> Path:
     monkeypatch.chdir(folder)
     return folder
 
 
 @pytest.mark.parametrize("words", SETTINGS)
 def test_a_wrong_value_is_one_sentence(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: str, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert SETTINGS[words] in refusal(words.split(), capsys, tmp_path)
 
 
 @pytest.mark.parametrize("words", CASES, ids=lambda words: words[:60])
-def test_a_mistake_is_one_sentence(
-    words: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_is_one_sentence(words: str, here: Path, capsys: Capture) -> None:
     assert CASES[words] in refusal(shlex.split(words), capsys, here)
 
 
 @pytest.mark.parametrize("command", ["search", "train", "landscape"])
 @pytest.mark.parametrize("text", FILES, ids=lambda text: FILES[text][:30])
-def test_a_file_that_gives_no_units_is_one_sentence(
-    command: str, text: str, here: Path, capsys: pytest.CaptureFixture[str]
+def test_a_file_without_units_is_one_sentence(
+    command: str, text: str, here: Path, capsys: Capture
 ) -> None:
     (here / "bad.toml").write_text(text)
     assert FILES[text] in refusal([command, "--units", "bad.toml"], capsys, here)
@@ -277,9 +275,7 @@ def test_a_mistake_is_one_line_of_a_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["search", "landscape", "compare-updates"])
-def test_without_ray_the_install_command_is_named(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_ray_its_extra_is_named(command: str, monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.delitem(sys.modules, "workflow_rl.runs.ray", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main([command, "--executor", "ray"]) == 2
@@ -287,14 +283,14 @@ def test_without_ray_the_install_command_is_named(
     assert err.endswith("error: the executor ray needs ray: pip install '.[ray]'\n")
 
 
-def test_where_no_ray_answers_that_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_no_ray_answers_that_is_said(here: Path, capsys: Capture) -> None:
     pytest.importorskip("ray", reason="needs Ray")
     flags = ["--executor", "ray", "--ray-address", "127.0.0.1:1"]
     assert "no Ray cluster answers at" in refusal(["search", *flags], capsys, here)
 
 
-def test_live_play_without_cyborg_says_what_to_do(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, here: Path
+def test_live_play_without_cyborg_is_refused(
+    capsys: Capture, monkeypatch: Patch, here: Path
 ) -> None:
     monkeypatch.delenv("CYBORG_PATH", raising=False)
     monkeypatch.setitem(sys.modules, "CybORG", None)
@@ -324,9 +320,7 @@ def test_live_play_without_cyborg_says_what_to_do(
         ("search --hidden wide", "argument --hidden: invalid list of int value: 'wide'"),
     ],
 )
-def test_what_is_no_flag_is_refused(
-    words: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_other_flag_is_taken(words: str, said: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as stop:
         main(words.split())
     assert stop.value.code == 2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.agents.policies import new_policy, policy_file
-from tests.cli.run import COMMAND, refusal, run
+from tests.cli.run import COMMAND, Capture, Patch, refusal, run
 from tests.envs.installed import installed_rules
 from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP, TRACES, corrupted
 from workflow_rl.cli import main
@@ -29,7 +29,7 @@ DIVERGENCE = re.compile(
 
 
 @pytest.mark.parametrize("rules", ["main", "competition"])
-def test_recordings_of_the_rule_set_agree(rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recordings_of_the_rule_set_agree(rules: str, capsys: Capture) -> None:
     assert main(["parity", str(TRACES / rules), "--rules", rules]) == 0
     *files, compared, last = capsys.readouterr().out.splitlines()
     paths = sorted((TRACES / rules).glob("*.npz"))
@@ -44,9 +44,7 @@ def test_recordings_of_the_rule_set_agree(rules: str, capsys: pytest.CaptureFixt
     assert last == f"parity: {episodes} episodes, {steps} steps, 0 mismatches"
 
 
-def test_a_mismatch_is_reported_and_fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mismatch_is_reported_and_fails(tmp_path: Path, capsys: Capture) -> None:
     trace = load_trace(MAIN_BLINE)
     right = trace.arrays["reward"][2, 7]
     wrong = corrupted(trace, "reward", (2, 7)).arrays
@@ -65,9 +63,7 @@ def test_a_mismatch_is_reported_and_fails(
     assert match.groups() == (str(trace.episodes + 1), str(trace.lengths.sum() + 100), "1")
 
 
-def test_a_broken_file_is_refused_before_anything_is_replayed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_file_is_refused_before_any_replay(tmp_path: Path, capsys: Capture) -> None:
     shutil.copy(MAIN_SLEEP, tmp_path / "a.npz")
     (tmp_path / "b.npz").write_bytes(MAIN_SLEEP.read_bytes()[:9000])
     assert "b.npz is not a " in refusal(["parity", str(tmp_path)], capsys, tmp_path)
@@ -102,9 +98,7 @@ def test_live_play_reports_like_recordings_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.cyborg
-def test_a_mismatch_in_live_play_is_reported_and_fails(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mismatch_in_live_play_is_reported_and_fails(capsys: Capture, monkeypatch: Patch) -> None:
     truth = replay.FIELDS["malware"]
     monkeypatch.setitem(replay.FIELDS, "malware", lambda state: truth(state) * 0)
     flags = ["--live", "--episodes", "3", "--red-agent", "bline", "--rules", installed_rules()]

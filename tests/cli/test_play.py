@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.run import COMMAND, run
+from tests.cli.run import COMMAND, Capture, Patch, run
 from workflow_rl.cli import main
 from workflow_rl.scenario.tables import HOST_NAMES
 
@@ -15,7 +15,7 @@ Play = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Play:
+def play(monkeypatch: Patch, capsys: Capture) -> Play:
     """Plays lines with flags, here; the exit code and what is printed."""
 
     def played(lines: str, *flags: str) -> tuple[int, str, str]:
@@ -56,9 +56,7 @@ def test_an_unknown_action_is_answered_with_the_known_ones(action: str, play: Pl
         assert word in err
 
 
-def test_bytes_that_are_no_text_are_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bytes_that_are_no_text_are_refused(monkeypatch: Patch, capsys: Capture) -> None:
     lines = io.TextIOWrapper(io.BytesIO(b"Sleep\n\xff\xfe\n"), encoding="utf-8")
     monkeypatch.setattr("sys.stdin", lines)
     assert main(["play"]) == 2

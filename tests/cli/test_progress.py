@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from tests.cli.run import Patch
 from tests.evaluation.scores import scored
 from tests.runs.test_trials import tried as trial
 from tests.runs.toy import tiny
@@ -48,7 +49,7 @@ def screen() -> Console:
 
 
 @pytest.fixture
-def every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_line(monkeypatch: Patch) -> None:
     """Lines of progress however fast they follow each other."""
     monkeypatch.setattr("workflow_rl.cli.console._LINE_EVERY", -1.0)
 
@@ -110,8 +111,8 @@ def test_one_of_many_tasks_is_shown_with_their_number(screen: Console) -> None:
     ]
 
 
-def test_bars_are_lines_now_and_then_where_there_is_no_terminal(
-    screen: Console, monkeypatch: pytest.MonkeyPatch
+def test_without_a_terminal_bars_are_lines_now_and_then(
+    screen: Console, monkeypatch: Patch
 ) -> None:
     with Bars(screen) as bars:
         bars.begin("orders", 3)
@@ -171,7 +172,7 @@ def test_the_compliant_are_ranked_first_and_then_by_reward(tmp_path: Path) -> No
     ("further", "how"),
     [(True, "trained further for it against all"), (False, "as it comes with the package")],
 )
-def test_the_policy_is_told_by_red_agent_and_called_unfit_where_it_is(
+def test_the_policy_is_scored_by_red_agent_and_may_be_unfit(
     further: bool, how: str, tmp_path: Path
 ) -> None:
     shown = joined(told([trial(7, -1.0)], tmp_path, further=further))

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.policies import new_policy, policy_file
+from tests.cli.run import Capture, Patch
 from tests.parity.fixtures import MAIN_BLINE
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli import main
@@ -16,9 +17,7 @@ def made(real_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(real_run, tmp_path / "exp"))
 
 
-def test_the_recommended_policy_of_a_run_is_replayed_into_it(
-    made: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_recommended_policy_of_a_run_is_replayed_into_it(made: Path, capsys: Capture) -> None:
     args = ["replay", str(made), "--red-agent", "meander", "--seed", "7", "--steps", "40"]
     assert main(args) == 0
     out = capsys.readouterr().out.splitlines()
@@ -37,9 +36,7 @@ def test_a_search_is_replayed_against_its_own_attacker(made: Path) -> None:
         assert " against B_line" in (made / "replay.html").read_text()
 
 
-def test_a_policy_file_is_replayed_here(
-    made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_policy_file_is_replayed_here(made: Path, monkeypatch: Patch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     policy = str(made / "policies" / "trial_000.safetensors")
     assert main(["replay", policy, "--sampled"]) == 0
@@ -49,8 +46,8 @@ def test_a_policy_file_is_replayed_here(
     assert (tmp_path / "base.html").exists()
 
 
-def test_a_policy_of_36_outputs_and_every_name_are_replayed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_36_outputs_and_every_name_are_replayed(
+    monkeypatch: Patch, tmp_path: Path, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     one = policy_file(
@@ -74,9 +71,7 @@ def test_a_policy_of_36_outputs_and_every_name_are_replayed(
     assert "counted fixes followed the workflow" in text
 
 
-def test_universal_is_replayed_under_an_order_of_any_units(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_universal_is_replayed_under_any_order(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     order = "operational > user > enterprise"
     assert main(["replay", "universal", "--units", "subnets", "--workflow", order]) == 0

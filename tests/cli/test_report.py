@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import Capture, Patch
 from tests.pages.runs import log_rows, trial, write_run
 from workflow_rl.cli import main
 
@@ -12,15 +13,13 @@ def made(tmp_path: Path) -> Path:
     return write_run(tmp_path / "exp", trials, log_rows("base", None, 3))
 
 
-def test_a_run_s_report_is_written_into_it(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_s_report_is_written_into_it(made: Path, capsys: Capture) -> None:
     assert main(["report", str(made)]) == 0
     assert capsys.readouterr().out == f"report: {made}/report.html\n"
     assert (made / "report.html").read_text().startswith("<!doctype html>")
 
 
-def test_several_runs_go_into_one_file_here_or_where_it_is_said(
-    made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_several_runs_go_into_one_file(made: Path, monkeypatch: Patch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["report", str(made), str(made)]) == 0
     assert "2 runs compared" in (tmp_path / "report.html").read_text()

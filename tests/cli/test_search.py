@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import workflow_rl
-from tests.cli.run import COMMAND, TOY_SEARCH, WIDE, flags, run_here, said
+from tests.cli.run import COMMAND, TOY_SEARCH, WIDE, Capture, Made, Patch, flags, run_here, said
 from tests.runs.toy import assert_same, the_run, tiny
 from workflow_rl.cli import main
 from workflow_rl.runs.store import RunDirectory
@@ -45,15 +45,15 @@ def by_script(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]
 
 
 @pytest.fixture(scope="module")
-def by_command(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def by_command(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """The same search by the command, here and on one thread."""
     folder = tmp_path_factory.mktemp("here")
     out = run_here("search", *TOY, cwd=folder)
     return the_run(folder / "logs"), out
 
 
-def test_the_documented_script_is_the_command_on_any_number_of_threads(
-    by_script: tuple[Path, str, str], by_command: tuple[Path, str]
+def test_the_script_is_the_command_on_any_threads(
+    by_script: tuple[Path, str, str], by_command: Made
 ) -> None:
     assert_same(by_script[0], by_command[0])
     noted = json.loads((by_script[0] / "experiment_config.json").read_text())
@@ -96,8 +96,8 @@ def test_away_from_a_terminal_progress_is_plain_lines(by_script: tuple[Path, str
         assert any(line.startswith(f"{number + 1}/3 {short}: -") for line in lines)
 
 
-def test_the_end_is_a_ranking_a_recommendation_and_where_everything_is(
-    by_command: tuple[Path, str],
+def test_the_end_is_a_ranking_a_recommendation_and_paths(
+    by_command: Made,
 ) -> None:
     run, out = by_command
     summary = json.loads((run / "summary.json").read_text())
@@ -117,7 +117,7 @@ def test_the_end_is_a_ranking_a_recommendation_and_where_everything_is(
     assert table[-2:] == [f"{name}: logs/{run.name}/{name}.html" for name in ("report", "replay")]
 
 
-def test_resuming_a_finished_run_shows_its_outcome_again(by_command: tuple[Path, str]) -> None:
+def test_resuming_a_finished_run_shows_its_outcome_again(by_command: Made) -> None:
     run, first = by_command
     begun = ("--n-workflows", "3", "--red-agent", "B_lineAgent")  # what it was begun with
     second = run_here("search", *begun, "--resume", str(run), cwd=run.parent.parent)
@@ -128,9 +128,7 @@ def test_resuming_a_finished_run_shows_its_outcome_again(by_command: tuple[Path,
     assert ranking(first) == ranking(second)
 
 
-def test_a_run_in_use_or_begun_otherwise_is_not_resumed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_in_use_or_begun_otherwise_is_not_resumed(tmp_path: Path, capsys: Capture) -> None:
     directory = RunDirectory.create(tmp_path, tiny(), [])
     resume = ["search", "--resume", str(directory.path)]
     before = {path.name for path in directory.path.iterdir()}
@@ -149,9 +147,7 @@ def test_a_run_in_use_or_begun_otherwise_is_not_resumed(
         f"--preset standard --n-workflows 2 {SMALL} --max-episodes 15",
     ],
 )
-def test_a_preset_is_searched_into_any_folder(
-    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_preset_is_searched_into_any_folder(words: str, tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / ("a folder [bold]" + "x" * 150)
     assert main(["search", *flags(words), "--checkpoint-dir", str(folder)]) == 0
     out, err = capsys.readouterr()
@@ -164,7 +160,7 @@ def test_a_preset_is_searched_into_any_folder(
 
 
 def test_a_narrow_terminal_shows_bars_and_whole_workflows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: Patch
 ) -> None:
     screen = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
     monkeypatch.setattr("workflow_rl.cli.search.make_console", lambda: screen)

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import Capture
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli import main
 
@@ -28,9 +29,7 @@ def test_the_original_trainer_keeps_a_policy_of_36_outputs_at_every_update(train
     assert load_policy(paths[-1]).facts == {"update": 6}
 
 
-def test_the_selected_policy_is_one_of_the_last_and_can_be_evaluated(
-    trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_selected_policy_is_one_of_the_last(trained: Path, capsys: Capture) -> None:
     assert main(["select", str(trained), "--steps", "20", "--episodes", "100", "--last", "5"]) == 0
     out, err = capsys.readouterr()
     assert err == ""

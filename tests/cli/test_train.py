@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import TOY_TRAIN, flags, run_here
+from tests.cli.run import TOY_TRAIN, Capture, Made, flags, run_here
 from tests.runs.processes import running, updates, wait_until
 from tests.runs.test_train import assert_same_training
 from tests.runs.toy import csv_rows, episode_rows, the_run
@@ -28,7 +28,7 @@ def trained(folder: Path, *more: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """The run of the documented command, and what it printed."""
     folder = tmp_path_factory.mktemp("train")
     more = ("--workflow", WORKFLOW, "--seed", "3", "--red-agent", "SleepAgent")
@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return the_run(folder / "logs"), shown
 
 
-def test_the_documented_command_trains_one_workflow(made: tuple[Path, str]) -> None:
+def test_the_documented_command_trains_one_workflow(made: Made) -> None:
     path, shown = made
     lines = shown.splitlines()
     assert lines[0].endswith(f"run directory logs/{path.name}")
@@ -51,7 +51,7 @@ def test_the_documented_command_trains_one_workflow(made: tuple[Path, str]) -> N
     evaluate(policy, episodes=2, steps=[20], red_agents=["bline"])
 
 
-def test_everything_about_a_training_is_written(made: tuple[Path, str]) -> None:
+def test_everything_about_a_training_is_written(made: Made) -> None:
     path, _ = made
     rows = csv_rows(path / "training_log.csv")
     assert [(row["training"], row["workflow"], row["update"]) for row in rows] == [
@@ -113,9 +113,7 @@ def test_the_preset_original_trains_without_any_workflow(
 # --- going on
 
 
-def test_a_killed_training_goes_on_exactly_and_a_finished_one_is_told_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_killed_training_is_resumed_exactly(tmp_path: Path, capsys: Capture) -> None:
     assert main(["train", *LONG, "--checkpoint-dir", str(tmp_path / "whole")]) == 0
     told = capsys.readouterr().out.splitlines()
     whole = the_run(tmp_path / "whole")
@@ -142,9 +140,7 @@ def test_a_killed_training_goes_on_exactly_and_a_finished_one_is_told_again(
         assert len(csv_rows(path / "training_log.csv")) == 400
 
 
-def test_what_resuming_would_ignore_is_refused(
-    made: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_resuming_would_ignore_is_refused(made: Made, capsys: Capture) -> None:
     resume = ["train", "--resume", str(made[0])]
     for words, named in (
         ("--seed 9", "--seed"),
@@ -157,9 +153,7 @@ def test_what_resuming_would_ignore_is_refused(
     assert main([*resume, "--workflow", WORKFLOW, "--n-envs", "6"]) == 0  # as it was begun
 
 
-def test_a_training_is_not_resumed_as_a_search(
-    made: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_training_is_not_resumed_as_a_search(made: Made, capsys: Capture) -> None:
     files = [path for path in made[0].rglob("*") if path.is_file()]
     before = {path: path.read_bytes() for path in files}
     assert main(["search", "--resume", str(made[0])]) == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import TOY_SEARCH, TOY_TRAIN, flags, run_here
+from tests.cli.run import TOY_SEARCH, TOY_TRAIN, Patch, flags, run_here
 from tests.runs.toy import the_run
 from workflow_rl import load_policy
 from workflow_rl.scenario.tables import HOST_NAMES
@@ -18,7 +18,7 @@ SEARCH += flags("--n-workflows 3 --initial-design 2 --compliance-threshold 0.01"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "units.toml").write_text(GROUPS)
     return tmp_path

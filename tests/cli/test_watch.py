@@ -2,9 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.cli.run import COMMAND, WIDE, terminal
+from tests.cli.run import COMMAND, WIDE, Capture, terminal
 from tests.pages.runs import HOSTILE, log_rows, trial, write_log, write_run, write_trials
 from tests.runs.test_store import holder
 from tests.runs.toy import tiny
@@ -16,9 +14,7 @@ ROWS = log_rows("base", None, 3) + log_rows("trial_001", 60, 2)
 TRIALS = [trial(0, 5, -30.0), trial(1, 60, None)]
 
 
-def test_one_look_shows_progress_scalars_and_trials(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_look_shows_progress_scalars_and_trials(tmp_path: Path, capsys: Capture) -> None:
     folder = write_run(tmp_path / "exp", TRIALS, ROWS)
     with holder(folder):
         assert main(["watch", str(folder), "--once"]) == 0
@@ -29,8 +25,8 @@ def test_one_look_shows_progress_scalars_and_trials(
     assert "-30.00 best" in out
 
 
-def test_a_run_that_is_not_under_way_is_shown_once_with_what_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_an_interrupted_run_is_shown_once_with_what_is_missing(
+    tmp_path: Path, capsys: Capture
 ) -> None:
     folder = write_run(tmp_path / "exp", TRIALS, ROWS)
     assert main(["watch", str(folder)]) == 0
@@ -39,9 +35,7 @@ def test_a_run_that_is_not_under_way_is_shown_once_with_what_is_missing(
     assert "no summary.json" in out
 
 
-def test_markup_in_a_run_is_shown_as_text(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_markup_in_a_run_is_text(tmp_path: Path, capsys: Capture) -> None:
     name = "[bold]x[/nothing]"
     trials = [trial(0, 5, -30.0, reason=name)]
     folder = write_run(tmp_path / name.replace("/", "\\"), trials, log_rows(name, 5, 2))
@@ -51,7 +45,7 @@ def test_markup_in_a_run_is_shown_as_text(
     assert main(["watch", str(folder)]) == 0
 
 
-def test_no_terminal_obeys_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_terminal_obeys_a_run(tmp_path: Path, capsys: Capture) -> None:
     name = "\x1b[31mred\x9b2J\u202e\ud800"
     trials = [trial(0, 5, -30.0, reason=f"{name}\n:smile:")]
     folder = write_run(tmp_path / "\x1b[31mred", trials, log_rows("\x1b[31mred", 5, 2))
@@ -65,7 +59,7 @@ def test_no_terminal_obeys_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.endswith("red/?[2J?x\n")
 
 
-def test_an_empty_run_is_shown_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_run_is_shown_too(tmp_path: Path, capsys: Capture) -> None:
     assert main(["watch", str(tmp_path)]) == 0
     assert "experiment_config.json" in capsys.readouterr().out
 

@@ -67,7 +67,7 @@ BAD: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [  # ..., what is s
 
 
 @pytest.mark.parametrize(("check", "given", "expected"), GOOD)
-def test_what_is_allowed_comes_back(
+def test_what_is_allowed_returns(
     check: Callable[..., Any], given: tuple[Any, ...], expected: Any
 ) -> None:
     assert check("it", *given) == expected

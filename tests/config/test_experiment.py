@@ -78,7 +78,7 @@ def written(path: Path, text: str) -> Path:
 
 @ONE_FOLDER
 @given(config=experiments)
-def test_any_configuration_comes_back_from_json_a_run_s_file_and_toml(
+def test_any_configuration_comes_back_from_any_file(
     config: ExperimentConfig, tmp_path: Path
 ) -> None:
     stored = config.as_json()
@@ -148,7 +148,7 @@ WRONG: list[tuple[str, str, str]] = [  # the file, what stands in it, what is sa
 
 
 @pytest.mark.parametrize(("name", "text", "said"), WRONG, ids=[said for _, _, said in WRONG])
-def test_what_is_wrong_in_a_file_is_one_sentence(
+def test_a_mistake_in_a_file_is_one_sentence(
     name: str, text: str, said: str, tmp_path: Path
 ) -> None:
     file = tmp_path / name

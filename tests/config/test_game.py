@@ -36,9 +36,7 @@ def test_red_agents_go_by_our_names_and_the_references(given: Any) -> None:
         ),
     ],
 )
-def test_a_wrong_choice_is_one_sentence_that_names_what_is_allowed(
-    wrong: dict[str, Any], allowed: str
-) -> None:
+def test_a_wrong_choice_is_told_what_is_allowed(wrong: dict[str, Any], allowed: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         GameConfig(**wrong)
     assert allowed in str(caught.value)

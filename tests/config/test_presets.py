@@ -138,9 +138,7 @@ def test_the_warm_start_universal_brings_that_policy_s_network_and_short_trainin
         ("ppo", {"activation": "relu"}),
     ],
 )
-def test_the_warm_start_universal_goes_with_no_other_network(
-    section: str, changes: dict[str, Any]
-) -> None:
+def test_the_warm_start_universal_has_its_network(section: str, changes: dict[str, Any]) -> None:
     given: dict[str, Any] = {section: changes, "search": {"warm_start": "universal"}}
     with pytest.raises(InvalidInputError, match=f"goes with {next(iter(changes))} "):
         ExperimentConfig.preset("parallel200", **given)

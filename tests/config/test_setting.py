@@ -209,9 +209,7 @@ def test_a_setting_takes_what_its_description_allows(field: Setting, data: st.Da
 
 
 @given(field=st.sampled_from([f for f in EVERY if f.part_type in (int, float)]), data=st.data())
-def test_a_setting_refuses_what_lies_outside_of_its_range(
-    field: Setting, data: st.DataObject
-) -> None:
+def test_a_setting_refuses_what_is_out_of_range(field: Setting, data: st.DataObject) -> None:
     low, high = field.within or (field.above, None)
     outside: st.SearchStrategy[Any]
     if field.part_type is int:

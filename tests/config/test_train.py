@@ -8,9 +8,7 @@ from workflow_rl.errors import InvalidInputError
     ("preset", "envs", "transitions"),
     [("episode", 1, 30), ("hybrid", 1, 150), ("minibatch", 1, 300), ("parallel200", 200, 6_000)],
 )
-def test_updates_of_whole_episodes_follow_their_length(
-    preset: PresetName, envs: int, transitions: int
-) -> None:
+def test_updates_of_whole_episodes(preset: PresetName, envs: int, transitions: int) -> None:
     config = TrainConfig(**PRESETS[preset].train)
     assert config.n_envs == envs
     assert config.n_envs * config.rollout_steps(episode_length=30) == transitions

@@ -48,9 +48,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def test_what_was_found_is_told_in_the_same_words(
-    summary: dict[str, Any], terminal: str, page: str
-) -> None:
+def test_the_finding_has_the_same_words(summary: dict[str, Any], terminal: str, page: str) -> None:
     finding, order = summary["finding"], summary["recommended"]
     told = finding["headline"]
     assert f"found: {told}." in terminal
@@ -75,7 +73,7 @@ def test_its_policy_is_worth_the_same(summary: dict[str, Any], terminal: str, pa
     assert f"the mean of {games:,} games" in page
 
 
-def test_it_is_worth_the_same_against_each_red_agent(
+def test_scores_by_red_agent_are_the_same(
     summary: dict[str, Any], terminal: str, page: str
 ) -> None:
     assert len(summary["policy_scores"]) == 3
@@ -91,9 +89,7 @@ def test_it_is_worth_the_same_against_each_red_agent(
         assert (f"Unfit for {score.red_agent}" in page) == score.is_unfit
 
 
-def test_trials_and_how_many_complied_are_the_same(
-    summary: dict[str, Any], terminal: str, page: str
-) -> None:
+def test_trials_are_the_same(summary: dict[str, Any], terminal: str, page: str) -> None:
     compliant, tried = summary["compliant_workflows"], summary["workflows"]
     assert f"{compliant} of {tried} workflows compliant." in terminal
     assert f"Workflows compliant {compliant} of {tried} trials" in page

@@ -42,9 +42,7 @@ def test_the_replay_loads_silently_and_asks_for_nothing(replay: Opened) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(1400, 900), (390, 844)])
-def test_the_whole_network_is_in_sight_with_the_controls(
-    replay: Opened, width: int, height: int
-) -> None:
+def test_the_network_is_in_sight_with_the_controls(replay: Opened, width: int, height: int) -> None:
     page = replay.page
     page.set_viewport_size({"width": width, "height": height})
     page.evaluate("scrollTo(0, 0)")

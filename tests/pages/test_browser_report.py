@@ -177,7 +177,7 @@ def test_the_command_is_copied_or_selected(report: Opened) -> None:
     assert page.locator("a.button").get_attribute("href") == "replay.html"
 
 
-def test_the_finding_in_words_stands_above_the_chips_and_what_to_do_next_below(
+def test_the_finding_stands_above_the_chips_and_what_to_do_next_below(
     report: Opened,
 ) -> None:
     page = report.page
@@ -193,7 +193,7 @@ def test_the_finding_in_words_stands_above_the_chips_and_what_to_do_next_below(
     assert "load_policy(" in commands[5]
 
 
-def test_no_label_of_the_baselines_is_cut_on_a_phone_and_shipped_agents_are_there(
+def test_no_label_is_cut_on_a_phone_and_shipped_agents_are_there(
     report: Opened,
 ) -> None:
     page = report.page

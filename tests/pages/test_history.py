@@ -7,9 +7,7 @@ from workflow_rl.pages.history import thinned
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=300), st.integers(1, 50))
-def test_thinning_keeps_short_series_and_stays_within_bounds(
-    values: list[float], most: int
-) -> None:
+def test_thinning_keeps_short_series_and_bounds(values: list[float], most: int) -> None:
     series = np.array(values)
     thin = thinned(series, most)
     assert len(thin) == min(len(series), most)

@@ -102,9 +102,7 @@ def test_however_long_the_episodes_a_replay_is_not(
     assert recommended_replay(outcome.path).episode.length == 7 < SHORT.game.episode_length
 
 
-def test_a_run_that_goes_on_finds_its_report_renewed(
-    outcome: SearchOutcome, tmp_path: Path
-) -> None:
+def test_a_resumed_run_renews_its_report(outcome: SearchOutcome, tmp_path: Path) -> None:
     run = Path(shutil.copytree(outcome.path, tmp_path / "run"))
     (run / "report.html").write_text("old")
     (run / "summary.json").unlink()  # it had not come to its end

@@ -64,9 +64,7 @@ def test_a_real_run_has_every_section_with_its_figure(real_run: Path, tmp_path: 
     assert not re.search(r"url\(|@import", style)
 
 
-def test_the_recommended_policy_s_replay_is_linked_where_it_is(
-    real_run: Path, tmp_path: Path
-) -> None:
+def test_the_replay_is_linked_where_it_is(real_run: Path, tmp_path: Path) -> None:
     run = shutil.copytree(real_run, tmp_path / "logs" / "run")
     assert "Watch the recommended policy" not in report(run, output=run / "report.html")
     (run / "replay.html").write_text("a replay")
@@ -200,9 +198,7 @@ def test_a_run_that_has_only_begun_says_what_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["experiment_config.json", "trials.json", "training_log.csv", "scores.json"]
 )
-def test_a_run_without_one_of_its_files_shows_the_rest(
-    real_run: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_run_without_a_file_shows_the_rest(real_run: Path, tmp_path: Path, name: str) -> None:
     run = shutil.copytree(real_run, tmp_path / "run")
     for unneeded in ("manifest.json", "episodes.parquet"):  # as before the end of a run
         (run / unneeded).unlink()
@@ -242,7 +238,7 @@ def hostile_run(folder: Path) -> Path:
     return run
 
 
-def test_markup_in_a_run_is_shown_as_text(tmp_path: Path) -> None:
+def test_markup_in_a_run_is_text(tmp_path: Path) -> None:
     text = report(hostile_run(tmp_path))
     assert HOSTILE not in text
     assert visible(text).count(HOSTILE) > 10

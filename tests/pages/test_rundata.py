@@ -52,9 +52,7 @@ def test_a_run_under_way_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["trials.json", "scores.json", "experiment_config.json"])
 @pytest.mark.parametrize("damage", ["", "{", "3", '"text"', "\x00\xff"])
-def test_a_damaged_file_is_named_and_the_rest_is_read(
-    tmp_path: Path, name: str, damage: str
-) -> None:
+def test_a_damaged_file_is_named_the_rest_read(tmp_path: Path, name: str, damage: str) -> None:
     run = write_run(tmp_path / "run", TRIALS, ROWS, policy=POLICY)
     (run / name).write_text(damage, encoding="latin-1")
     read = read_run(run)
@@ -113,7 +111,7 @@ def test_the_trainings_own_logs_stand_in_for_the_run_s(tmp_path: Path) -> None:
     assert "own logs are shown instead" in read.problems[0]
 
 
-def test_a_log_that_is_no_text_is_as_good_as_none_and_other_columns_leave_gaps(
+def test_a_log_that_is_no_text_is_none_and_other_columns_leave_gaps(
     tmp_path: Path,
 ) -> None:
     run = write_run(tmp_path / "run", TRIALS, policy=POLICY)
@@ -154,9 +152,7 @@ def test_a_landscape_is_read_in_every_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [{}, [], 3, {"user first": 3}, [{"mean": 3}], {"orders": [5]}])
-def test_what_is_no_landscape_is_refused_when_asked_for_and_told_when_found(
-    tmp_path: Path, data: Any
-) -> None:
+def test_what_is_no_landscape_is_refused_or_told_when_found(tmp_path: Path, data: Any) -> None:
     run = write_run(tmp_path / "run", TRIALS, ROWS, policy=POLICY)
     (run / "landscape.json").write_text(json.dumps(data))
     with pytest.raises(InvalidInputError, match="does not give a mean"):

@@ -162,7 +162,7 @@ def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Pa
     assert "op_host, defender" not in rest
 
 
-def test_neighbours_whose_other_arrangement_never_complied_are_not_offered_to_change(
+def test_neighbours_that_never_complied_the_other_way_are_not_offered(
     tmp_path: Path,
 ) -> None:
     def complies(order: int) -> bool:

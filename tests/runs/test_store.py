@@ -276,7 +276,7 @@ def test_by_default_one_workflow_is_trained_here_and_several_in_processes() -> N
             assert isinstance(pool, ProcessPool)
 
 
-def test_without_ray_the_install_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("cluster", "ray"):
         monkeypatch.delitem(sys.modules, f"workflow_rl.runs.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
