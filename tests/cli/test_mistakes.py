@@ -107,7 +107,7 @@ ORDERS = {
     "evaluate greedy --units units.toml --workflow jewels": "name each of jewels, laptops",
     "evaluate sleep --units any --workflow x": "units any have no orders",
     "evaluate greedy --workflow 'user > user'": "is not a workflow: name each of",
-    "replay greedy --workflow 'user first'": "is not a workflow",
+    "replay any --workflow 'user first'": "is not a workflow",
     "replay greedy --units hosts": "--units says what --workflow names",
 }
 FILES = {  # of units
