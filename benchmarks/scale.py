@@ -73,7 +73,7 @@ def search(
                     transitions += event.result.transitions
         assert run.outcome is not None
         seconds, used = now[0] - began[0], now[1] - began[1]
-        whole = run.outcome.transitions / run.outcome.policy.seconds
+        whole = run.outcome.transitions / run.outcome.handed_over.seconds
         return Searched(whole, transitions / seconds, seconds, used)
 
 

@@ -16,6 +16,7 @@ ROOT_DOCUMENTS = {
     "security.md": "SECURITY.md",
 }
 _LINK = re.compile(r"\]\((?:\.\./)?(?P<target>[^)#\s:]+)(?P<anchor>#[^)]*)?\)")
+_FOR_THE_SITE = re.compile(r"<!--\n(?P<markdown>::: .*?)-->", re.DOTALL)  # of mkdocstrings
 _FILE_AS_TEXT = re.compile(r"\[(?:docs/)?(?P<name>[a-z-]+)\.md\]\(")
 
 
@@ -40,5 +41,6 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
             return f"]({target.removeprefix('docs/')}{anchor})"
         return match[0]
 
-    named = _FILE_AS_TEXT.sub(lambda match: f"[{match['name'].capitalize()}](", markdown)
+    whole = _FOR_THE_SITE.sub(r"\g<markdown>", markdown)
+    named = _FILE_AS_TEXT.sub(lambda match: f"[{match['name'].capitalize()}](", whole)
     return _LINK.sub(link, named)

@@ -1,11 +1,16 @@
-"""The pages that are made from the code: `python -m docs.pages settings`, or `commands`."""
+"""The pages that are made from the code: `python -m docs.pages settings`, `commands`, `python`."""
 
 import argparse
+import inspect
+import pkgutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from functools import cached_property
+from types import FunctionType
 from typing import Any, Final
 
+import workflow_rl
 from workflow_rl.cli import PROGRAM, build_parser
 from workflow_rl.cli.arguments import Parser
 from workflow_rl.config import (
@@ -83,6 +88,60 @@ are in [settings.md](settings.md).
 Exit codes: 0 done; 1 the work failed (a full disk, a training that diverged, a worker that died); 2
 the request was wrong, nothing was begun; 130 interrupted, a run goes on with `--resume`.
 """
+_PYTHON: Final = f"""# Python
+
+The public names of `workflow_rl`, by their docstrings. Each is imported when it is asked for:
+`import workflow_rl` loads neither the compiler nor the networks. This page is made by
+`{COMMAND.format("python")}`.
+"""
+_IN_FULL: Final = """## In full
+
+`help(workflow_rl.search)` shows a name with its arguments; on the site that `make docs` builds,
+every one follows here.
+
+<!--"""
+_OF_AN_ENV: Final = """
+    options:
+      inherited_members: [hosts, actions, reset, step, render, get_action_meanings, close]"""
+# Those that are not `workflow_rl.NAME` are named by their module: what functions return, or need an
+# extra.
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "Environments": (
+        "envs.single.Cage2Env",
+        "envs.vector.Cage2VectorEnv",
+        "envs.cyborg.CyborgEnv",
+        "envs.shared.SharedMemoryVectorEnv",
+        "envs.sb3.Sb3VecEnv",
+        "belief.belief.Belief",
+    ),
+    "Search and training": (
+        "api.search",
+        "api.SearchResult",
+        "api.landscape",
+        "api.LandscapeResult",
+        "runs.train.train_workflow",
+        "train.job.TrainOutcome",
+    ),
+    "Agents and policies": (
+        "agents.policy.load_policy",
+        "agents.policy.Policy",
+        "agents.agent.BlueAgent",
+        "agents.export.export_policy",
+    ),
+    "Evaluation": (
+        "evaluation.protocol.evaluate",
+        "evaluation.result.Evaluation",
+        "evaluation.result.Cell",
+        "evaluation.result.Result",
+    ),
+    "Pages and playbooks": (
+        "api.report",
+        "api.replay",
+        "playbook.writing.write_playbook",
+        "playbook.reading.read_playbook",
+    ),
+    "Settings": ("config.experiment.ExperimentConfig", "config.execution.Execution"),
+}
 _TABLES: Final = (
     ("The game", "game", GameConfig),
     ("Training", "train", TrainConfig),
@@ -96,7 +155,9 @@ _TABLES: Final = (
 
 
 def page(name: str) -> str:
-    """Returns a page in Markdown: settings or commands."""
+    """Returns a page in Markdown: settings, commands or python."""
+    if name == "python":
+        return "\n".join([_PYTHON, *_names(), _IN_FULL, *_directives(), "-->", ""])
     if name == "settings":
         return "\n".join([_SETTINGS, *_settings(), *_presets(), *_forms(), ""])
     return "\n".join((_COMMANDS, *_commands(build_parser())))
@@ -177,6 +238,53 @@ def _sentence(field: Setting) -> str:
     former = f" (formerly `{'`, `'.join(field.former)}`)" if field.former else ""
     text = field.text[0].upper() + field.text[1:]
     return f"{text}{f' ({meanings})' if meanings else ''}{former}."
+
+
+# --- Python
+
+
+def _names() -> Iterator[str]:
+    """Yields a table of each group of names."""
+    for group, names in _NAMES.items():
+        yield f"## {group}\n"
+        yield _row("name", "what it is", "what it has")
+        yield _row(*["---"] * 3)
+        for name in names:
+            thing = pkgutil.resolve_name(f"workflow_rl.{name}")
+            is_public = thing.__name__ in workflow_rl.__all__
+            shown = thing.__name__ if is_public else f"workflow_rl.{name}"
+            text = inspect.getdoc(thing) or ""
+            members = [f"`{m}`" for m in _members(thing)] if inspect.isclass(thing) else []
+            yield _row(f"`{shown}{_call(thing)}`", _cell(text.split("\n")[0]), ", ".join(members))
+        yield ""
+
+
+def _call(thing: Any) -> str:
+    """Returns how something is called: the names of its arguments."""
+    if getattr(thing, "_is_protocol", False):
+        return ""
+    parts = []
+    for name, given in inspect.signature(thing).parameters.items():
+        if given.kind is given.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        stars = {given.VAR_KEYWORD: "**", given.VAR_POSITIONAL: "*"}.get(given.kind, "")
+        parts.append(f"{stars}{name}")
+    return f"({', '.join(parts)})"
+
+
+def _members(thing: Any) -> list[str]:
+    """Returns the public methods and properties that a class, or one of ours below it, declares."""
+    kinds = (FunctionType, property, cached_property, classmethod)
+    ours = [cls for cls in inspect.getmro(thing) if cls.__module__.startswith("workflow_rl.")]
+    members = {name: of for cls in reversed(ours) for name, of in vars(cls).items()}
+    return [name for name, of in members.items() if isinstance(of, kinds) and name[0] != "_"]
+
+
+def _directives() -> Iterator[str]:
+    """Yields what mkdocstrings reads; `docs/hooks.py` takes it out of the comment."""
+    for name in (name for names in _NAMES.values() for name in names):
+        more = _OF_AN_ENV if name in ("envs.single.Cage2Env", "envs.cyborg.CyborgEnv") else ""
+        yield f"::: workflow_rl.{name}{more}\n"
 
 
 # --- commands

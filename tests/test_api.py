@@ -1,8 +1,14 @@
 """The names a user imports, used as the documents show."""
 
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +17,12 @@ import pytest
 
 import workflow_rl
 from tests.refused import refused
-from tests.runs.toy import tiny
-from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS
+from tests.runs.toy import assert_same, run_tiny, the_run, tiny
+from workflow_rl import ExperimentConfig
+from workflow_rl.runs.store import stored_config
+from workflow_rl.studies.landscape_run import open_landscape
+from workflow_rl.studies.played_landscape import open_played
+from workflow_rl.workflow.orders import ORDERS
 
 WORKFLOW = "op_server > enterprise > op_host > user > defender"
 
@@ -28,13 +38,14 @@ def in_a_new_process(code: str) -> str:
 
 def test_the_public_names_are_functions_however_often_they_are_imported() -> None:
     in_a_new_process(
-        "from workflow_rl import search, train_workflow, load_policy\n"
-        "first = search, train_workflow, load_policy\n"
-        "import workflow_rl.runs.search, workflow_rl.pages.live, workflow_rl.cli\n"
-        "from workflow_rl import search, train_workflow, load_policy\n"
-        "import workflow_rl\n"
-        "assert (search, train_workflow, load_policy) == first\n"
-        "assert getattr(workflow_rl, 'search') is search and all(map(callable, first))\n"
+        "import importlib, pkgutil, workflow_rl\n"
+        "first = {name: getattr(workflow_rl, name) for name in workflow_rl.__all__}\n"
+        "for module in pkgutil.iter_modules(workflow_rl.__path__):\n"
+        "    if module.name not in ('__main__', 'parallel_train_workflow_rl'):\n"
+        "        importlib.import_module('workflow_rl.' + module.name)\n"
+        "assert first == {name: getattr(workflow_rl, name) for name in first}\n"
+        "del first['__version__']\n"
+        "assert all(map(callable, first.values()))\n"
     )
 
 
@@ -58,17 +69,116 @@ def test_the_public_names_are_listed_before_they_are_imported() -> None:
 
 
 def test_a_search_finds_an_order_and_hands_over_its_policy(tmp_path: Path) -> None:
-    from workflow_rl import load_policy, search
+    from workflow_rl import search
 
-    outcome = search(tiny(), checkpoint_dir=tmp_path)
-    assert outcome.path.parent == tmp_path
-    assert len(outcome.trials) == 3
-    assert 0 <= outcome.recommendation.order < NUM_ORDERS
-    policy = load_policy(outcome.path)
-    assert policy.order == ORDERS[outcome.recommendation.order]
-    assert 0 <= policy.get_action(np.zeros(52)) < 145  # it remembers by itself
-    assert search(resume=str(outcome.path)).recommendation == outcome.recommendation
+    found = search(tiny(), checkpoint_dir=tmp_path, progress=False)
+    assert found.path.parent == tmp_path
+    assert len(found.trials) == 3
+    assert found.recommended == ORDERS[found.recommendation.order] == found.policy.order
+    assert 0 <= found.policy.get_action(np.zeros(52)) < 145  # it remembers by itself
+    shown = repr(found)
+    assert f"'{found.recommended}'" in shown
+    assert len(shown) < 300 + len(str(found.path))
+    again = search(resume=str(found.path), progress=False)
+    assert again.recommended == found.recommended
+    found.report().unlink()
+    assert "What the search found" in found.report().read_text()
     refused("is not a run directory", search, resume=tmp_path)
+
+
+SMALL: Any = {
+    **{"max_steps": 20, "n_envs": 6, "max_episodes": 3, "hidden": [8], "strategy": "exhaustive"},
+    **{"n_workflows": 3, "base_updates": 3, "polish_updates": 2, "score_games": 5},
+}
+
+
+def test_the_flags_of_a_search_are_keywords_and_its_progress_is_the_command_s(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.cli.run import run_here
+    from workflow_rl import search
+
+    def shown(text: str) -> list[str]:
+        rows = [re.sub(r"exp_\w+|in \d+ s", "", line) for line in text.splitlines()]
+        return [row for row in rows if "steps/s" not in row]
+
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    found = search(red_agent="meander", seed=3, **SMALL)
+    printed = capsys.readouterr().out
+    words = " ".join(f"--{name} {value}" for name, value in SMALL.items()).replace("_", "-")
+    command = f"search --red-agent meander --seed 3 {words}".replace("[8]", "8")
+    assert shown(printed) == shown(run_here(*command.split(), cwd=tmp_path))
+    assert stored_config(max(tmp_path.glob("logs/*"))) == found.config
+    # A configuration is taken as it is, and a keyword wins over it.
+    again = search(found.config, n_workflows=1, progress=False, no_report=True)
+    changed = replace(found.config.search, n_workflows=1)
+    assert again.config == replace(found.config, search=changed)
+    assert capsys.readouterr().out == ""
+    assert not (again.path / "report.html").exists()
+    file = found.path / "experiment_config.json"
+    assert ExperimentConfig.from_file(file) == found.config
+    assert search(str(file), score_games=4, progress=False).config.search.score_games == 4
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ({"red_agnt": 1}, "search has no setting 'red_agnt': .* similar to it: red_agent"),
+        ({"red_agent": "x"}, "unknown red agent 'x': choose one of bline, meander, sleep, mixed"),
+        ({"n_workflows": 0}, "n_workflows must be a whole number from 1 to 100000, not 0"),
+        ({"no_report": "no"}, "no_report must be True or False, not 'no'"),
+        ({"preset": "strongest"}, "these settings, .* train one policy without a workflow"),
+        ({"config": ExperimentConfig(), "ppo": "modern"}, "config has every setting .*: leave out"),
+        ({"executor": "x"}, "unknown executor 'x': choose one of serial, processes, ray"),
+    ],
+)
+def test_a_wrong_keyword_gets_the_command_s_sentence_and_begins_nothing(
+    flags: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    refused(sentence, workflow_rl.search, checkpoint_dir=tmp_path, **flags)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_that_is_interrupted_loses_nothing(tmp_path: Path) -> None:
+    from workflow_rl import search
+
+    def interrupt() -> None:
+        while not list(tmp_path.glob("exp_*/trainings/trial_001/*")):
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        search(tiny(), checkpoint_dir=tmp_path, progress=False)
+    run = the_run(tmp_path)
+    assert caught.value.__notes__ == [f"go on with: workflow-rl search --resume {run}"]
+    whole = search(tiny(), checkpoint_dir=tmp_path / "whole", progress=False)
+    assert_same(search(resume=run, progress=False).path, whole.path)
+
+
+def test_report_replay_and_landscape_are_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = run_tiny(tmp_path).path
+    assert workflow_rl.report(run) == run / "report.html"
+    assert workflow_rl.report([run, str(run)], output="two.html").name == "two.html"
+    assert workflow_rl.replay(run, seed=3) == run / "replay.html"
+    page = workflow_rl.replay("best", red_agent="meander", episode_length=5, output="best.html")
+    assert "against Meander" in page.read_text()
+    played: Any = {"policy": "universal", "games": 2, "max_steps": 5, "progress": False}
+    land = workflow_rl.landscape(**played, seeds=1)
+    assert (land.path / "landscape.html").exists()
+    assert sorted(order for order, _ in land.ranking) == sorted(ORDERS)
+    assert repr(land).startswith(f"LandscapeResult(120 orders, best: '{land.ranking[0][0]}'")
+    sample = workflow_rl.landscape(**played, sample=3).ranking
+    assert len(sample) == 3
+    assert sample == sorted(sample, key=lambda pair: -pair[1])
+    refused("report has no setting 'rules'", workflow_rl.report, run, rules="main")
+    refused("runs must be a list", workflow_rl.report, 0)
+    refused("--seeds must be a whole number", workflow_rl.landscape, seeds="x")
+    refused("what is replayed must be a path", workflow_rl.replay, 0)
 
 
 def test_one_workflow_is_trained_and_its_policy_acts(tmp_path: Path) -> None:
@@ -114,6 +224,10 @@ def test_no_path_that_no_file_can_have_gets_further_than_a_sentence(path: str) -
         (search, {"checkpoint_dir": path}),
         (search, {"resume": path}),
         (search, {"units": path}),
+        (search, {"config": path}),
+        (workflow_rl.report, {"runs": [path]}),
+        (workflow_rl.replay, {"source": path}),
+        (workflow_rl.landscape, {"resume": path}),
     ]
     for call, given in calls:
         refused("must be a path of at most 3,000 bytes", call, **given)
@@ -127,3 +241,6 @@ def test_nothing_but_none_stands_for_the_default_configuration(wrong: Any) -> No
     refused("config must be an ExperimentConfig", search, wrong, units="hosts")
     refused("execution must be an Execution", search, tiny(), execution=wrong)
     refused("config must be an ExperimentConfig", train_workflow, None, wrong)
+    refused("config must be an ExperimentConfig", workflow_rl.landscape, wrong)
+    refused("config must be an ExperimentConfig", open_landscape(wrong).__enter__)
+    refused("config must be an ExperimentConfig", open_played(wrong).__enter__)

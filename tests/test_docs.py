@@ -82,12 +82,6 @@ def test_a_document_is_whole_and_its_links_lead_somewhere(document: Path) -> Non
     assert [link for link in files if not (document.parent / link).exists()] == []
 
 
-def test_the_reference_has_every_public_name_of_the_package() -> None:
-    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    shown = set(re.findall(r"^::: workflow_rl\..*?\.(\w+)$", page, re.MULTILINE))
-    assert set(workflow_rl.__all__) - {"__version__"} <= shown
-
-
 def test_the_citation_names_the_version_and_nobody_by_a_name_of_their_own() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {workflow_rl.__version__}\n" in citation

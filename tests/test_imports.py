@@ -13,7 +13,7 @@ LAYERS = (
     *("scenario", "sim", "belief"),
     *("envs", "parity", "workflow", "agents", "evaluation"),
     *("ppo", "train", "ordersearch", "runs"),
-    *("pages", "playbook", "studies", "api", "cli"),
+    *("pages", "playbook", "studies", "cli", "api"),
 )
 
 # Where a heavy or optional library may be imported at all.

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from workflow_rl.agents.export import export_policy as export_policy
     from workflow_rl.agents.policy import Policy as Policy
     from workflow_rl.agents.policy import load_policy as load_policy
+    from workflow_rl.api import LandscapeResult as LandscapeResult
+    from workflow_rl.api import SearchResult as SearchResult
+    from workflow_rl.api import landscape as landscape
+    from workflow_rl.api import replay as replay
+    from workflow_rl.api import report as report
     from workflow_rl.api import search as search
     from workflow_rl.belief.belief import Belief as Belief
     from workflow_rl.config import Execution as Execution
@@ -33,12 +38,17 @@ _HOMES = {
     "CyborgEnv": "workflow_rl.envs.cyborg",
     "Execution": "workflow_rl.config",
     "ExperimentConfig": "workflow_rl.config",
+    "LandscapeResult": "workflow_rl.api",
     "Policy": "workflow_rl.agents.policy",
+    "SearchResult": "workflow_rl.api",
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
     "evaluate": "workflow_rl.evaluation.protocol",
     "export_policy": "workflow_rl.agents.export",
+    "landscape": "workflow_rl.api",
     "load_policy": "workflow_rl.agents.policy",
     "read_playbook": "workflow_rl.playbook.reading",
+    "replay": "workflow_rl.api",
+    "report": "workflow_rl.api",
     "search": "workflow_rl.api",
     "train_workflow": "workflow_rl.runs.train",
     "write_playbook": "workflow_rl.playbook.writing",

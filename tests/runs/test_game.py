@@ -65,12 +65,12 @@ def test_a_search_scores_its_policy_in_its_own_game(tmp_path: Path, field: str) 
     told = [
         Result.pooled(results, config.game.red_weights, config.game.red_agent)
         for results in (
-            [score.deterministic for score in outcome.policy.scores],
-            [score.greedy for score in outcome.policy.scores],
+            [score.deterministic for score in outcome.handed_over.scores],
+            [score.greedy for score in outcome.handed_over.scores],
         )
     ]
     assert told == played(outcome.path, config.game)
-    assert told[0] == outcome.policy.result(config.game)
+    assert told[0] == outcome.handed_over.result(config.game)
     assert load_policy(outcome.path).config.game == config.game
     if field != "observation":  # which is the policy's own, whatever the game's
         default = config.game.changed(**{field: getattr(GameConfig(), field)})

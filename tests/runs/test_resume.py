@@ -104,7 +104,7 @@ def test_at_most_one_update_is_lost(
     assert kept >= 1
     assert total - kept <= len(made) <= total - kept + 1
     assert outcome.transitions == 6 * 20 * total  # and totals are those of all attempts
-    assert outcome.policy.seconds > before > 0
+    assert outcome.handed_over.seconds > before > 0
 
 
 @pytest.mark.parametrize("mode", ["common", "previous", "nearest"])

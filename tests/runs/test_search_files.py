@@ -116,7 +116,7 @@ def test_the_summary_is_derived_from_what_was_measured(toy: SearchOutcome) -> No
     assert TYPES.read(summary["recommended"]) == load_policy(toy.path).order
     assert summary["workflows"] == 3
     assert summary["transitions"] == toy.transitions
-    assert summary["seconds"] == toy.policy.seconds > 0
+    assert summary["seconds"] == toy.handed_over.seconds > 0
     assert [TrainOutcome.from_json(told) for told in summary["trials"]] == [
         outcome for _, outcome in ended(toy)
     ]
@@ -176,7 +176,7 @@ def test_what_is_handed_over_is_universal_tuned_for_the_order_or_as_it_was(tmp_p
     ]
     summary, further = json.loads((outcome.path / "summary.json").read_text()), same[0]
     assert same == [further, not further]
-    assert outcome.policy.trained_further is summary["policy_trained_further"] is further
+    assert outcome.handed_over.trained_further is summary["policy_trained_further"] is further
     assert any((tuned[name] != before[name]).any() for name in before)
     (trial, *_) = outcome.trials  # the trials stay the documented network's
     own = load_policy(outcome.path / f"policies/{trial.name}.safetensors")

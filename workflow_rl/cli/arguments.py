@@ -309,4 +309,5 @@ def add_output(parser: TakesFlags, default: str, text: str = "where to write it"
 def add_checkpoint_dir(parser: TakesFlags) -> None:
     """Adds --checkpoint-dir."""
     text = "where run directories are made"
-    parser.add_argument("--checkpoint-dir", default="logs", metavar="DIR", help=text)
+    default = Path("logs")
+    parser.add_argument("--checkpoint-dir", default=default, type=Path, metavar="DIR", help=text)

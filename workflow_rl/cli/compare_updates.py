@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
     with open_comparison(
         plan,
         parallel=number,
-        checkpoint_dir=Path(args.checkpoint_dir),
+        checkpoint_dir=args.checkpoint_dir,
         resume=resume,
         execution=execution,
     ) as comparison:

@@ -22,10 +22,11 @@ _ENDS: Final = 10  # are shown from each end
 _LINE_EVERY: Final = 5.0  # seconds between lines of progress where there is no terminal
 
 
-def make_console(**settings: Any) -> "Console":
+def make_console(*, quiet: bool = False, **settings: Any) -> "Console":
     """Returns the console of a command: text is shown as it is, none of it obeyed.
 
     Args:
+        quiet: whether nothing is shown at all.
         **settings: of rich's console, in the place of those that the terminal asks for.
     """
     from rich.console import Console
@@ -36,7 +37,7 @@ def make_console(**settings: Any) -> "Console":
             for part in super().render(renderable, options):
                 yield part if part.control else Segment(printable(part.text), part.style)
 
-    plain: Any = {"highlight": False, "markup": False, "emoji": False, **settings}
+    plain: Any = {"quiet": quiet, "highlight": False, "markup": False, "emoji": False, **settings}
     console = PlainConsole(**plain)
     if settings or console.is_terminal:
         return console

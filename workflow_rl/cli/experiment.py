@@ -130,7 +130,8 @@ def _config_file(args: argparse.Namespace) -> ConfigFile | None:
     """Returns the file of settings that is to be read, if there is one."""
     if "config" not in args:
         return None
-    file = ConfigFile.read(args.config)
+    is_made = isinstance(args.config, ExperimentConfig)  # by a program
+    file = ConfigFile.of(args.config) if is_made else ConfigFile.read(args.config)
     if file.purpose is not None:
         for field in (PRESET, PPO_FORM):
             if field.name in args:
@@ -256,12 +257,17 @@ def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) ->
 
 @contextmanager
 def resume_hint(console: "Console", command: str, path: Path) -> Iterator[None]:
-    """Says, when the block is interrupted or lacks disk or memory, how to go on with a run."""
+    """Says, when the block is interrupted or lacks disk or memory, how to go on with a run.
+
+    Where nothing is shown, the exception says it.
+    """
     try:
         yield
     except (KeyboardInterrupt, OSError, MemoryError) as error:  # OSError: a full disk, say
         if isinstance(error, OSError) and not path.exists():
             raise OSError(f"the run directory {path} was removed while the run went on") from error
         again = f"workflow-rl {command} --resume {shlex.quote(str(path))}"
+        if console.quiet:
+            error.add_note(f"go on with: {again}")
         print_whole(console, f"stopped; go on with: {again}")
         raise

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from workflow_rl.runs.store import RunDirectory
     from workflow_rl.studies.landscape import Landscape
-    from workflow_rl.studies.played_landscape import PlayedRun
+    from workflow_rl.studies.landscape_analysis import Analysis
+    from workflow_rl.studies.played_landscape import PlayedRun, PlayedSample
 
 _EXAMPLES = """workflow-rl landscape --red-agent bline
 workflow-rl landscape --red-agent meander --seeds 5 --parallel-workflows 2
@@ -130,6 +131,14 @@ def _add_played_flags(group: TakesFlags) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains or plays, analyses, prints the tables and writes figures and data."""
+    run_landscape(args, make_console())
+    return 0
+
+
+def run_landscape(
+    args: argparse.Namespace, console: "Console"
+) -> "tuple[Path, Analysis | PlayedSample]":
+    """Does what flags ask for, shows it, and returns the run directory and what was found."""
     _take_plan(args)
     resume: Path | None = getattr(args, "resume", None)
     is_played = "policy" in args
@@ -139,8 +148,7 @@ def run(args: argparse.Namespace) -> int:
         is_played = was_played(resume)
     replays: int = getattr(args, "replays", 0 if is_played else _REPLAYS)
     whole_number("--replays", replays, 0, 100_000)
-    (_play if is_played else _train)(args, resume, replays)
-    return 0
+    return (_play if is_played else _train)(args, console, resume, replays)
 
 
 def _take_plan(args: argparse.Namespace) -> None:
@@ -160,7 +168,9 @@ def _config(args: argparse.Namespace) -> ExperimentConfig:
     return config
 
 
-def _train(args: argparse.Namespace, resume: Path | None, replays: int) -> None:
+def _train(
+    args: argparse.Namespace, console: "Console", resume: Path | None, replays: int
+) -> "tuple[Path, Analysis]":
     """Trains every order, or goes on with that."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.cli.progress import show_task
@@ -177,11 +187,10 @@ def _train(args: argparse.Namespace, resume: Path | None, replays: int) -> None:
     for name in ("policy", "games", "sample", "beside"):
         if name in args:
             raise InvalidInputError(f"--{name} goes with --policy, and without training")
-    console = make_console()
     with open_landscape(
         config,
         seeds,
-        checkpoint_dir=Path(args.checkpoint_dir),
+        checkpoint_dir=args.checkpoint_dir,
         resume=resume,
         execution=execution_of(args),
     ) as landscape:
@@ -198,10 +207,12 @@ def _train(args: argparse.Namespace, resume: Path | None, replays: int) -> None:
                 for number, event in landscape.events():
                     where = f"seed {number + 1} of {len(landscape.seeds)}, "
                     show_task(bars, "orders", event, landscape.done, where)
-            _tell(console, landscape.directory, landscape.table(), replays)
+            return path, _tell(console, landscape.directory, landscape.table(), replays)
 
 
-def _play(args: argparse.Namespace, resume: Path | None, replays: int) -> None:
+def _play(
+    args: argparse.Namespace, console: "Console", resume: Path | None, replays: int
+) -> "tuple[Path, Analysis | PlayedSample]":
     """Lets a policy play every order, or a sample, or goes on with that."""
     from workflow_rl.files import read_json
     from workflow_rl.runs.store import stored_config
@@ -220,10 +231,7 @@ def _play(args: argparse.Namespace, resume: Path | None, replays: int) -> None:
     beside = Landscape.from_json(read_json(args.beside)) if "beside" in args else None
     if beside is not None and beside.orders != orders_of(config.train):
         raise InvalidInputError(f"{args.beside} is a landscape of other orders")
-    console = make_console()
-    with open_played(
-        config, plan, checkpoint_dir=Path(args.checkpoint_dir), resume=resume
-    ) as landscape:
+    with open_played(config, plan, checkpoint_dir=args.checkpoint_dir, resume=resume) as landscape:
         path = landscape.directory.path
         with resume_hint(console, "landscape", path):
             print_whole(
@@ -231,7 +239,7 @@ def _play(args: argparse.Namespace, resume: Path | None, replays: int) -> None:
                 f"red {config.game.red_agent}, rules {config.game.rules}, played by {plan.policy}, "
                 f"{plan.games} games of each order and seed; directory {path}",
             )
-            _tell_played(console, landscape, replays, beside)
+            return path, _tell_played(console, landscape, replays, beside)
 
 
 def _refuse_training_flags(args: argparse.Namespace) -> None:
@@ -248,7 +256,9 @@ def _refuse_training_flags(args: argparse.Namespace) -> None:
             raise InvalidInputError(f"--{name} goes with all orders, not with a --sample of them")
 
 
-def _tell(console: "Console", directory: "RunDirectory", found: "Landscape", replays: int) -> None:
+def _tell(
+    console: "Console", directory: "RunDirectory", found: "Landscape", replays: int
+) -> "Analysis":
     """Analyses a landscape, prints what it says and writes figures and data."""
     from workflow_rl.pages.page import write_page
     from workflow_rl.studies.landscape_analysis import analyse_landscape, answer_of
@@ -284,11 +294,12 @@ def _tell(console: "Console", directory: "RunDirectory", found: "Landscape", rep
     figures = landscape_figures(analysis)
     write_page(page, title, figures, answer=answer, tables=[ranking_table(analysis)])
     print_whole(console, f"written: {data}, {page}")
+    return analysis
 
 
 def _tell_played(
     console: "Console", run: "PlayedRun", replays: int, beside: "Landscape | None"
-) -> None:
+) -> "Analysis | PlayedSample":
     """Plays, prints what that says and writes figures and data."""
     from workflow_rl.studies.landscape import Landscape
     from workflow_rl.studies.landscape_page import sample_tables
@@ -312,9 +323,9 @@ def _tell_played(
         for sentence in (f"found: {sample.finding.headline}.", *sample.finding.details, least):
             print_sentence(console, sentence)
         print_whole(console, f"written: {write_landscape(run.directory, sample.as_json())}")
-        return
+        return sample
     found = Landscape.of_tried(run.directory.config, played, run.plan.policy)
-    _tell(console, run.directory, found, replays)
+    analysis = _tell(console, run.directory, found, replays)
     print_sentence(console, least)
     if beside is not None:
         how = f"played by {beside.policy}" if beside.policy else "trained"
@@ -323,3 +334,4 @@ def _tell_played(
             f"rank correlation (Spearman) with the orders {how}, red {beside.red_agent}, rules "
             f"{beside.rules}: {rank_agreement(found, beside):.3f}",
         )
+    return analysis

@@ -237,7 +237,7 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     _print_scores(console, outcome, config)
     print_whole(
         console,
-        f"{outcome.transitions:,} transitions in {outcome.policy.seconds:.0f} s; policy: "
+        f"{outcome.transitions:,} transitions in {outcome.handed_over.seconds:.0f} s; policy: "
         f"{directory.policy(RECOMMENDED)}; everything: {directory.path}",
     )
 
@@ -289,11 +289,11 @@ def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> N
 
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
     """Prints the score of the policy that is handed over against each red agent."""
-    scored = outcome.policy.result(config.game)
+    scored = outcome.handed_over.result(config.game)
     if config.handed_over == UNIVERSAL:
         how = (
             "trained further for it against all attackers"
-            if outcome.policy.trained_further
+            if outcome.handed_over.trained_further
             else "as it comes with the package; training it further made it no better"
         )
         print_sentence(console, f"handed over: the policy universal, {how}")
@@ -307,7 +307,7 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
     headings = ("against", "reward, 95 %", "stochastic", "compliance", "true", "untrained")
     table = make_table("", headings)
     unfit: list[str] = []
-    for score in outcome.policy.scores:
+    for score in outcome.handed_over.scores:
         played, untrained = score.deterministic, score.greedy.reward
         table.add_row(
             score.red_agent,

@@ -60,6 +60,14 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plays the episode, writes the page and says where it is."""
+    written, replay = run_replay(args)
+    print(f"{replay.episode.length} steps, return {replay.episode.moments[-1].total:.1f}")
+    print(printable(f"replay: {written}"))
+    return 0
+
+
+def run_replay(args: argparse.Namespace) -> "tuple[Path, Replay]":
+    """Plays the episode that flags ask for; returns where its page is, and the episode."""
     # Imported here: the networks take seconds that no other command needs.
     from workflow_rl.files import named_output
     from workflow_rl.pages.replay import write_replay
@@ -69,10 +77,7 @@ def run(args: argparse.Namespace) -> int:
     folder = source if source.is_dir() else Path()
     output = named_output(args.output) if "output" in args else folder / REPLAY_FILE
     replay = _recorded(args) if source.suffix == _TRACE else _played(args)
-    written = write_replay(replay, output)
-    print(f"{replay.episode.length} steps, return {replay.episode.moments[-1].total:.1f}")
-    print(printable(f"replay: {written}"))
-    return 0
+    return write_replay(replay, output), replay
 
 
 def _played(args: argparse.Namespace) -> "Replay":

@@ -31,6 +31,12 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the page and says where it is and what was missing."""
+    print(printable(f"report: {run_report(args)}"))
+    return 0
+
+
+def run_report(args: argparse.Namespace) -> Path:
+    """Writes the page that flags ask for and returns where it is."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
     from workflow_rl.files import named_output
     from workflow_rl.pages.report import write_report
@@ -38,6 +44,4 @@ def run(args: argparse.Namespace) -> int:
 
     folder = args.runs[0] if len(args.runs) == 1 else Path()
     output = named_output(args.output) if "output" in args else folder / REPORT_FILE
-    written = write_report(args.runs, output, getattr(args, "landscape", None))
-    print(printable(f"report: {written}"))
-    return 0
+    return write_report(args.runs, output, getattr(args, "landscape", None))

@@ -1,8 +1,10 @@
 """`workflow-rl search`: find the order in which to fix compromised machines."""
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workflow_rl.cli.arguments import Commands, add_command, add_flag
 from workflow_rl.cli.console import make_console, print_whole, waiting
@@ -18,6 +20,11 @@ from workflow_rl.cli.experiment import (
     resume_hint,
 )
 from workflow_rl.config import PPO_FORM, Asked, ExperimentConfig
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from workflow_rl.runs.trials import SearchOutcome
 
 _EXAMPLES = """workflow-rl search --red-agent bline
 workflow-rl search --n-envs 200 --n-workflows 20 --max-episodes 50
@@ -54,8 +61,23 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Searches, shows the ranking and says where everything is."""
+    console = make_console()
+    run_search(args, console, partial(print_whole, console))
+    return 0
+
+
+def run_search(
+    args: argparse.Namespace, console: "Console", complain: Callable[[str], None]
+) -> "SearchOutcome":
+    """Searches as flags ask, and shows it.
+
+    Args:
+        args: of the command.
+        console: where it is shown; a quiet one shows nothing.
+        complain: given a sentence when a report could not be written.
+    """
     resume: Path | None = getattr(args, "resume", None)
-    reports = "no_report" not in args
+    reports = not getattr(args, "no_report", False)
     config = None
     if resume is None:
         is_script = "documented" in args
@@ -63,7 +85,6 @@ def run(args: argparse.Namespace) -> int:
         config = experiment_config(args, make)
         plan_of(args, "search")  # refuses one
         refuse_no_workflow(config, "use `workflow-rl train`")
-    console = make_console()
     with waiting(console, "loading what trains and searches"):  # takes seconds
         from workflow_rl.cli.progress import (
             SearchProgress,
@@ -78,12 +99,12 @@ def run(args: argparse.Namespace) -> int:
         refuse_other_settings(args, stored_config(resume))
     with open_search(
         config,
-        checkpoint_dir=Path(args.checkpoint_dir),
+        checkpoint_dir=args.checkpoint_dir,
         resume=resume,
         execution=execution_of(args),
     ) as search:
         directory, was_finished = search.directory, search.is_finished
-        report = LiveReport(directory.path, partial(print_whole, console))
+        report = LiveReport(directory.path, complain)
         with resume_hint(console, "search", directory.path):
             print_start(console, directory)
             if not was_finished:
@@ -100,4 +121,4 @@ def run(args: argparse.Namespace) -> int:
                 files = report.conclude(only_missing=was_finished)
             for file in files:
                 print_whole(console, f"{file.stem}: {file}")
-    return 0
+    return search.outcome

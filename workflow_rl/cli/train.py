@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             refuse_flags(["--workflow"])
     console = make_console()
     with open_training(
-        config, workflow, checkpoint_dir=Path(args.checkpoint_dir), resume=resume
+        config, workflow, checkpoint_dir=args.checkpoint_dir, resume=resume
     ) as training:
         directory = training.directory
         with resume_hint(console, "train", directory.path):

@@ -250,6 +250,16 @@ class ConfigFile:
         }
         return cls(file, Asked(**named, sections=sections), data.get(_PLAN, {}), purpose)
 
+    @classmethod
+    def of(cls, config: ExperimentConfig) -> Self:
+        """Returns a configuration as a file that asks for every setting of it."""
+        parts = {name: getattr(config, name) for name in SECTIONS}
+        sections = {
+            name: {field: getattr(part, field) for field in setting_fields(type(part))}
+            for name, part in parts.items()
+        }
+        return cls(Path(_CONFIG), Asked(seed=config.seed, sections=sections), {}, _CONFIG)
+
     @contextmanager
     def named(self) -> Iterator[None]:
         """Names the file where something is wrong with several of its settings together."""

@@ -248,7 +248,7 @@ class SearchOutcome:
     finding: Finding  # about orders
     recommendation: Recommendation
     polished: TrainOutcome | None
-    policy: HandedOver
+    handed_over: HandedOver
     transitions: int
 
 
@@ -281,7 +281,7 @@ def summarise(
     config: ExperimentConfig, outcome: SearchOutcome, trials: Sequence[Trial]
 ) -> dict[str, Any]:
     """Returns what `summary.json` holds, derived from other files; `trials` include failed ones."""
-    result, policy = outcome.policy.result(config.game), outcome.policy
+    result, policy = outcome.handed_over.result(config.game), outcome.handed_over
     tried, orders = tried_in(outcome.trials), orders_of(config.train)
     return {
         "rules": config.game.rules,

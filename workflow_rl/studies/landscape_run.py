@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.config import Execution, ExperimentConfig, whole_number
+from workflow_rl.config.checks import instance_or_default
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.files import check_manifest, write_json
 from workflow_rl.runs.pool import Event, Pool
@@ -130,7 +131,7 @@ def open_landscape(
         InvalidInputError: a number is out of range, or the landscape cannot be opened.
     """
     seeds = whole_number("--seeds", seeds, 1, MAX_SEEDS)
-    config = config or ExperimentConfig()
+    config = instance_or_default("config", config, ExperimentConfig)
     parts = [exhaustive(config, config.seed + k) for k in range(seeds)]
     with open_run(
         parts[0],

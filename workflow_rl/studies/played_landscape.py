@@ -19,6 +19,7 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.config import ExperimentConfig, SearchConfig, whole_number
+from workflow_rl.config.checks import instance, instance_or_default
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Result
@@ -319,7 +320,8 @@ def open_played(
     """
     if resume is not None:
         config, plan = stored_config(resume, PURPOSE), PlayedPlan.stored(resume)
-    config, plan = config or ExperimentConfig(), plan or PlayedPlan("universal")
+    config = instance_or_default("config", config, ExperimentConfig)
+    plan = PlayedPlan("universal") if plan is None else instance("plan", plan, PlayedPlan)
     policy = load_policy(plan.policy, rules=config.game.rules)
     player = OrderPlayer(policy, plan.policy, config)
     if plan.sample is None:
