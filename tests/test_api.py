@@ -140,6 +140,8 @@ def test_a_wrong_keyword_gets_the_command_s_sentence_and_begins_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+# An interrupt may come between the opening of a file and the `with` that closes it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_search_that_is_interrupted_loses_nothing(tmp_path: Path) -> None:
     from workflow_rl import search
 
