@@ -152,7 +152,7 @@ def test_green_scans_only_the_hosts_it_knows(tmp_path: Path) -> None:
             ("meta_red", red, f"red agent {red!r}; known are bline, meander, sleep")
             for red in ("blue", "mixed", "", "b\nline")
         ),
-        *(("n_steps", lengths, "n_steps") for lengths in ([101], [-1], [100.0], ["100"], [])),
+        *(("n_steps", lengths, "n_steps") for lengths in ([101], [-1], [100] * 2, [100.0], [])),
         *(("meta_version", value, "version") for value in (2, 0, "two", [[1, 1], [1, 1]])),
         *((key, 2, "version") for key in ("meta_format", "format_version", "version")),
     ],
