@@ -178,7 +178,7 @@ def test_the_policy_is_scored_by_red_agent_and_may_be_unfit(
     shown = joined(told([trial(7, -1.0)], tmp_path, further=further))
     assert f"handed over: the policy universal, {how}" in shown
     assert "-14.25 ± 0.50" in shown
-    assert "unfit for meander: -300.0, where repairing by the order" in shown
+    assert "unfit for meander: -300.0, where following the order by hand" in shown
     assert shown.count("unfit") == 1
 
 

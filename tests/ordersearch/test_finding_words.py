@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.pair_worth import PairWorth
 from workflow_rl.ordersearch.finding import Finding, PairEffect, UnmetPair, listed
 
 
@@ -87,9 +88,16 @@ def test_the_headline_says_what_was_found(found: Finding, sentence: str) -> None
         (
             finding(A_B, C_B, A_C),
             [
-                "Worth 10.0 points an episode (8.5 to 11.5): A before B.",
-                "Worth 4.0 points an episode (3.8 to 4.2): C before B.",
+                "A before B: worth 10.0 (8.5 to 11.5) points an episode, between trainings.",
+                "C before B: worth 4.0 (3.8 to 4.2) points an episode, between trainings.",
                 "No other pair is worth more than 3.0 points",
+            ],
+        ),
+        (  # what was measured leads, the trials' estimate follows
+            replace(finding(A_B), measured=(PairWorth("A", "B", 3.0, 0.5, "the one played"),)),
+            [
+                "A before B: worth 3.0 (2.5 to 3.5) points an episode to the one played; "
+                "10.0 (8.5 to 11.5) between the trainings of the trials."
             ],
         ),
         (

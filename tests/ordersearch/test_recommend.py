@@ -42,7 +42,7 @@ def test_trials_of_an_order_are_taken_together_but_for_those_that_failed() -> No
 def test_the_only_compliant_order_is_taken_at_its_word() -> None:
     only = complied(5, -30.0)
     given = recommend(TYPES, [failed(7, 0.4, -1.0), only])
-    assert given == Recommendation((only,), -30.0, math.nan, "the only one that complied")
+    assert given == Recommendation(5, (only,), -30.0, math.nan, "the only one that complied")
     assert (given.order, given.is_compliant, given.observed) == (5, True, -30.0)
 
 
@@ -51,7 +51,7 @@ def test_if_none_complied_it_is_the_one_that_came_closest() -> None:
     seen = [failed(*one) for one in came]
     given = recommend(TYPES, seen)
     closest = "no order complied; this one came closest"
-    assert given == Recommendation((seen[3],), -40.0, math.nan, closest)
+    assert given == Recommendation(6, (seen[3],), -40.0, math.nan, closest)
     assert (given.order, given.is_compliant) == (6, False)
 
 
@@ -65,3 +65,14 @@ def test_of_better_orders_it_is_one_if_one_of_them_complied() -> None:
     seen.append(failed(7, 0.4, -1.0))
     assert recommend(TYPES, seen, among={50, 100, 7}).order == 50
     assert recommend(TYPES, seen, among={7, 8}).order == recommend(TYPES, seen).order == 3
+
+
+def test_of_orders_scored_by_hand_it_is_the_best_of_those_tried_or_not() -> None:
+    seen = [complied(o, -20.0) for o in (3, 50, 100)]
+    given = recommend(TYPES, seen, among={3, 50, 100}, by_hand={3: -40.0, 7: -21.0, 9: -30.0})
+    assert (given.order, given.tried, given.by_hand) == (7, (), -21.0)
+    assert given.is_compliant
+    assert math.isnan(given.observed)
+    assert given.reason.startswith("of 3 orders that nothing is shown to be better than, the best")
+    assert "-21.0 on average over all attackers, the worst of them -40.0" in given.reason
+    assert given.mean == pytest.approx(-20.0, abs=0.5)

@@ -69,7 +69,10 @@ def test_a_clear_effect_is_named_with_its_interval(tmp_path: Path) -> None:
     trials = [trial(k, o, values[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))]
     headline, worth, *_ = finding(tmp_path, trials, config=MEANDER)
     assert headline == ("So far: op_host before user; the 60 best orders are equal within 1 point.")
-    assert re.match(r"Worth [789]\.\d points an episode \(.* to .*\): op_host before user\.", worth)
+    said = (
+        r"op_host before user: worth [789]\.\d \(.* to .*\) points an episode, between trainings\."
+    )
+    assert re.match(said, worth)
 
 
 def test_a_finished_search_is_finished_while_its_process_writes_the_report(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Pa
     matters = section(finished(tmp_path / "exp"), "Which part of the order matters")
     found, _, first, rest = matters.split("\n", 3)
     assert found.startswith("Enterprise before user; the 60 best orders are equal")
-    assert first.startswith("- enterprise before user: worth 10.1 (95 % interval ")
+    assert first.startswith("- enterprise before user: worth 10.1 (9.9 to 10.3) points an episode")
     assert "The place of op_host and of defender makes no difference" in rest
     assert "bline leaves no mark there" in rest
     assert "    - enterprise, op_server (" in rest
@@ -180,7 +180,9 @@ def test_the_evidence_names_trials_scores_intervals_and_attackers(tmp_path: Path
     assert "-15.40 ± 0.20 points per 100 steps (mean of 2,000 held-out games" in evidence
     assert "| bline | yes | -15.40 ± 0.20 | 97.0 % (12.3) | -20.00 ± 0.20 |" in evidence
     assert "| meander | no | -90.00 ± 0.20 | 97.0 % (12.3) | -20.00 ± 0.20 |" in evidence
-    assert "Found by `workflow-rl search --red-agent bline`, seed 0." in evidence
+    assert (
+        "Found by `workflow-rl search --warm-start common --red-agent bline`, seed 0." in evidence
+    )
     assert "searched against bline, under the rules main, with 100 steps" in holds
     assert "Unfit for meander: -90.0" in holds
     assert "Unfit for bline" not in holds

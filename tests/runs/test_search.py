@@ -318,5 +318,5 @@ def test_a_finished_run_stays_as_it_is_when_resumed(tmp_path: Path, serial: Sear
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert again.recommendation == serial.recommendation
     assert again.transitions == serial.transitions
-    assert again.policy == serial.handed_over
+    assert again.handed_over == serial.handed_over
     assert [t.outcome for t in again.trials] == [t.outcome for t in serial.trials]

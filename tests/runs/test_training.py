@@ -112,7 +112,7 @@ def test_seeds_depend_on_what_a_training_is_and_not_on_when_it_is(
         trial_task(directory, trial(order=8)).job.seed,
         trial_task(directory, trial(repeat=1)).job.seed,
         base_task(directory).job.seed,
-        polish_task(directory, trial()).job.seed,
+        polish_task(directory, trial().order, None).job.seed,
     ]
     with closing(RunDirectory.create(tmp_path, tiny(seed=4), [])) as other:
         others.append(trial_task(other, trial()).job.seed)
@@ -138,7 +138,7 @@ def test_trials_and_polish_from_universal_start_from_its_weights_wherever_they_r
     )
     with closing(RunDirectory.create(tmp_path, config, [])) as directory:
         tried = trial_task(directory, trial(start="universal")).job
-        polished = polish_task(directory, trial()).job
+        polished = polish_task(directory, trial().order, trial()).job
     universal = load_policy("universal").weights
     for made in (tried, polished):  # a result depends on the job alone
         assert made.base is not None
@@ -175,7 +175,7 @@ def test_base_and_polish_are_as_long_as_asked_for_and_never_end_early(
     with closing(RunDirectory.create(tmp_path, tiny(**changes), [])) as directory:
         directory.training("trial_000").path.mkdir(parents=True)
         directory.training("trial_000").save_result(job(7), outcome(7, -3.0), WEIGHTS)
-        tasks = [base_task(directory), polish_task(directory, trial())]
+        tasks = [base_task(directory), polish_task(directory, trial().order, trial())]
     for one in tasks:
         assert one.job.train.max_updates(20) == updates
         assert (one.job.train.min_updates, one.job.train.stop_at) == (1, "budget")

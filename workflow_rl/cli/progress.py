@@ -285,6 +285,8 @@ def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> N
     elif finding.best_orders > 1 and order in finding.best:
         named += f" (one of {finding.best_orders:,})"
     console.print(f"recommended: {named}")
+    if finding.compliant:
+        print_sentence(console, f"why this one: {outcome.recommendation.reason}")
 
 
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
@@ -304,28 +306,28 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
         f"{number_text(scored.fixes_true, 1)}), in {scored.games:,} held-out games of "
         f"{config.game.episode_length} steps",
     )
-    headings = ("against", "reward, 95 %", "stochastic", "compliance", "true", "untrained")
+    headings = ("against", "reward, 95 %", "stochastic", "compliance", "true", "by hand")
     table = make_table("", headings)
     unfit: list[str] = []
     for score in outcome.handed_over.scores:
-        played, untrained = score.deterministic, score.greedy.reward
+        played, by_hand = score.deterministic, score.greedy.reward
         table.add_row(
             score.red_agent,
             str(played.reward),
             str(score.sampled.reward),
             with_fixes(f"{played.compliance.mean:.3f}", played.fixes),
             with_fixes(f"{played.compliance_true.mean:.3f}", played.fixes_true),
-            str(untrained),
+            str(by_hand),
         )
         if score.is_unfit:
             unfit.append(
                 f"unfit for {score.red_agent}: {played.reward.mean:.1f}, where "
-                f"repairing by the order without any training gets {untrained.mean:.1f}"
+                f"following the order by hand gets {by_hand.mean:.1f}"
             )
     console.print(table)
-    sampled = "stochastic: actions are sampled, as in training; untrained: repairing by"
+    sampled = "stochastic: actions are sampled, as in training; by hand: standing orders that a"
     told = (
-        f"{sampled} the order without any training.",
+        f"{sampled} person can follow, under this order, without the policy (see the playbook).",
         "In brackets: the repairs a game that compliance judges.",
     )
     for sentence in (*told, *unfit):

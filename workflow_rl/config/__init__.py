@@ -16,6 +16,7 @@ from workflow_rl.config.experiment import SECTIONS as SECTIONS
 from workflow_rl.config.experiment import ConfigFile as ConfigFile
 from workflow_rl.config.experiment import ExperimentConfig as ExperimentConfig
 from workflow_rl.config.experiment import PolicyConfig as PolicyConfig
+from workflow_rl.config.game import ATTACKERS as ATTACKERS
 from workflow_rl.config.game import GREEN_AGENTS as GREEN_AGENTS
 from workflow_rl.config.game import MAX_ENVS as MAX_ENVS
 from workflow_rl.config.game import MAX_EPISODE_LENGTH as MAX_EPISODE_LENGTH

@@ -15,6 +15,7 @@ GreenAgentName = Literal["sleep", "active"]
 
 MIXED: Final = "mixed"
 RED_AGENTS: Final[tuple[RedAgentName, ...]] = ("bline", "meander", "sleep")  # sim.state.RedAgent
+ATTACKERS: Final = tuple(name for name in RED_AGENTS if name != "sleep")
 RULE_SETS: Final[tuple[RuleSetName, ...]] = get_args(RuleSetName)
 OBSERVATIONS: Final[tuple[ObservationName, ...]] = get_args(ObservationName)
 GREEN_AGENTS: Final[tuple[GreenAgentName, ...]] = get_args(GreenAgentName)

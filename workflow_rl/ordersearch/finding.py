@@ -13,6 +13,7 @@ import numpy as np
 
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Estimate, Floats
+from workflow_rl.evaluation.pair_worth import PairWorth
 from workflow_rl.ordersearch.effects import alternatives, clear_pairs, weigh_pairs
 from workflow_rl.ordersearch.equivalence import MARGIN, PairFit
 from workflow_rl.ordersearch.strategies import TriedOrder
@@ -78,6 +79,7 @@ class Finding:
     either: tuple[PairEffect, ...] = ()  # at least one matters, the trials cannot tell which
     explained: float = math.nan  # share of the trials' variance that the pairs explain, if known
     unmet: tuple[UnmetPair, ...] = ()  # that were tried, and never complied with
+    measured: tuple[PairWorth, ...] = ()  # what pairs are worth to a policy, where it was played
 
     @property
     def clear(self) -> tuple[PairEffect, ...]:
@@ -127,9 +129,8 @@ class Finding:
     def details(self) -> tuple[str, ...]:
         """What else there is to say, a sentence each."""
         told = []
-        for effect in self.clear:
-            interval = f"{effect.worth.low:.1f} to {effect.worth.high:.1f}"
-            told.append(f"Worth {effect.worth.mean:.1f} points an episode ({interval}): {effect}.")
+        told += [f"{effect}: {self.worth_of(effect)}." for effect in self.clear]
+        told += [f"{effect}: {self.worth_of(effect)}." for effect in self.either if self.measured]
         rest = [effect for effect in self.effects if effect not in (*self.clear, *self.either)]
         if rest:
             most = max(effect.at_most for effect in rest)
@@ -143,6 +144,14 @@ class Finding:
                 "matter against this attacker."
             )
         return tuple(told)
+
+    def worth_of(self, effect: PairEffect) -> str:
+        """Says what a pair is worth: to the policy that was played, then between the trials."""
+        trials = f"{_interval(effect.worth)} between the trainings of the trials"
+        for one in self.measured:
+            if (one.first, one.second) == (effect.first, effect.second):
+                return f"worth {_interval(one.worth)} points an episode to {one.policy}; {trials}"
+        return f"worth {_interval(effect.worth)} points an episode, between trainings"
 
     def as_json(self) -> dict[str, Any]:
         """Returns the finding as plain data."""
@@ -159,6 +168,7 @@ class Finding:
             "none_complied": [[pair.first, pair.second] for pair in self.unmet],
             "explained": self.explained,
             "pairs": [asdict(effect) for effect in self.effects],
+            "measured": [one.as_json() for one in self.measured],
         }
 
 
@@ -210,6 +220,15 @@ def conclude(orders: Orders, seen: Sequence[TriedOrder], red_agent: str) -> Find
     )
     noise = float(values.std()) * math.sqrt(1 - weights.explained)
     return _compared(finding, _having(known, decisive), used, able, noise)
+
+
+def space_of_best(orders: Orders, finding: Finding) -> Orders:
+    """Returns the best orders of a finding as a space; all orders, if none has all that matters."""
+    pairs = [(pair.second, pair.first) for pair in finding.unmet]
+    pairs += [(pair.first, pair.second) for pair in (*finding.clear, *finding.either)]
+    with contextlib.suppress(InvalidInputError):
+        return _requiring(orders, pairs)
+    return orders
 
 
 def _features(orders: Orders, indices: Sequence[int] | Indices, able: Sequence[int]) -> Floats:
@@ -311,6 +330,10 @@ def _effect(
         a, b, counts = b, a, counts[::-1]
         worth = Estimate(-worth.mean, worth.half_width)
     return PairEffect(a, b, worth, probability, is_clear, *counts)
+
+
+def _interval(worth: Estimate) -> str:
+    return f"{worth.mean:.1f} ({worth.low:.1f} to {worth.high:.1f})"
 
 
 def _joined(effects: Sequence[PairEffect]) -> str:

@@ -1,7 +1,7 @@
 """Which order a search hands over, and why."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,25 +13,23 @@ from workflow_rl.workflow.orders import Orders
 class Recommendation:
     """The order to hand over, and why."""
 
-    tried: tuple[TriedOrder, ...]  # its trials, those that complied if it did; at least one
+    order: int
+    tried: tuple[TriedOrder, ...]  # its trials, those that complied if it did
     mean: float  # believed value of the order: luck of a single trial is taken out
     deviation: float  # of that belief; NaN if it rests on trials of this order alone
     reason: str
-
-    @property
-    def order(self) -> int:
-        """The order."""
-        return self.tried[0].order
+    by_hand: float = math.nan  # its score by hand, the mean over all attackers, if known
 
     @property
     def is_compliant(self) -> bool:
-        """Whether it complied."""
-        return self.tried[0].is_compliant
+        """Whether no trial of it failed to comply."""
+        return all(one.is_compliant for one in self.tried)
 
     @property
     def observed(self) -> float:
-        """Mean of the values observed."""
-        return math.fsum(one.value for one in self.tried) / len(self.tried)
+        """Mean of the values observed; NaN if it was not tried."""
+        values = [one.value for one in self.tried]
+        return math.fsum(values) / len(values) if values else math.nan
 
     def as_json(self) -> dict[str, Any]:
         """Returns the recommendation as plain data."""
@@ -43,13 +41,17 @@ class Recommendation:
             "observed": self.observed,
             "trials": len(self.tried),
             "reason": self.reason,
+            "by_hand": self.by_hand,
         }
 
 
 def recommend(
-    orders: Orders, seen: Sequence[TriedOrder], among: Collection[int] = ()
+    orders: Orders,
+    seen: Sequence[TriedOrder],
+    among: Collection[int] = (),
+    by_hand: Mapping[int, float] | None = None,
 ) -> Recommendation:
-    """Returns the compliant tried order with the highest believed value.
+    """Returns the order that scores best by hand, or the one with the highest believed value.
 
     With fewer than two compliant trials there is nothing to believe beyond what was observed; if
     no order complied, it is the one that came closest.
@@ -59,6 +61,8 @@ def recommend(
         seen: the trials, at least one.
         among: orders that are better than others, as far as is known; if one of them complied, it
             is one of them.
+        by_hand: what orders score by hand that nothing is shown to be better than, tried or not;
+            without any, the order is one that was tried and complied.
     """
     compliant = [o for o in seen if o.is_compliant]
     if not compliant:
@@ -69,18 +73,31 @@ def recommend(
     from workflow_rl.ordersearch.model import OrderGP
 
     tried = list(dict.fromkeys(o.order for o in compliant))
+    scores = by_hand or {}
+    preferred = list(scores) or [order for order in tried if order in among] or tried
     gp = OrderGP(orders, [o.order for o in compliant], [o.value for o in compliant])
-    belief = gp.posterior(tried)
-    place = {order: k for k, order in enumerate(tried)}
-    preferred = [order for order in tried if order in among] or tried
-    best = max(preferred, key=lambda order: (round(float(belief.mean[place[order]]), 9), -order))
+    belief = gp.posterior(preferred)
+
+    def rank(place: int) -> tuple[float, float, int]:
+        order = preferred[place]
+        return scores.get(order, 0.0), round(float(belief.mean[place]), 9), -order
+
+    place = max(range(len(preferred)), key=rank)
+    best = preferred[place]
+    reason = "highest believed value of those that complied"
+    if scores:
+        which = f"of {len(scores):,} orders that nothing is shown to be better than, the best"
+        worst = f"the worst of them {min(scores.values()):.1f}"
+        reason = f"{which} by hand ({scores[best]:.1f} on average over all attackers, {worst})"
     return Recommendation(
+        best,
         tuple(o for o in compliant if o.order == best),
-        float(belief.mean[place[best]]),
-        float(belief.deviation[place[best]]),
-        "highest believed value of those that complied",
+        float(belief.mean[place]),
+        float(belief.deviation[place]),
+        reason,
+        scores.get(best, math.nan),
     )
 
 
 def _alone(only: TriedOrder, reason: str) -> Recommendation:
-    return Recommendation((only,), only.value, math.nan, reason)
+    return Recommendation(only.order, (only,), only.value, math.nan, reason)

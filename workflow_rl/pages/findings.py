@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from workflow_rl.ordersearch.recommendation import recommend
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.pages.rundata import RunData
 from workflow_rl.pages.scores import GameScore, evaluated_scores, known_scores, shipped_scores
+from workflow_rl.runs.answer import answer_of
 from workflow_rl.runs.trials import Trial, tried_in
 from workflow_rl.workflow.orders import Indices, Orders
 
@@ -41,7 +42,7 @@ class Recommended:
     is_compliant: bool
     reason: str
     result: Result  # on held-out games; else of the training's last episodes, sampled
-    scores: tuple[Score, ...] = ()  # on held-out games, against each red agent
+    scores: tuple[Score, ...] = ()  # on held-out games, against each red agent, and by hand
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class OrderRow:
     workflow: str  # the same in words
     rank: int  # by belief, from 1
     believed: Estimate
+    by_hand: Estimate  # mean over all attackers; NaN if it was not played
     tried: tuple[TriedOrder, ...]
     status: str  # compliant, below, failed, under way, interrupted or untried
     is_best: bool  # whether nothing is shown to be better
@@ -144,9 +146,8 @@ class Findings:
 
 def find(run: RunData) -> Findings:
     """Derives all findings of a run."""
-    beliefs = fit_orders(run.orders, run.tried)
-    finding = conclude(run.orders, run.tried, run.config.game.red_agent if run.config else "")
-    mine = recommended_of(run, finding)
+    finding, mine = answer_in(run)
+    beliefs = fit_orders(run.orders, run.tried, () if mine is None else (mine.order,))
     return Findings(
         run=run,
         finding=finding,
@@ -163,24 +164,36 @@ def find(run: RunData) -> Findings:
 # --- the answer
 
 
-def recommended_of(run: RunData, finding: Finding) -> Recommended | None:
-    """Returns the recommendation of a search, or of what it has seen so far; None without any."""
+def answer_in(run: RunData) -> tuple[Finding, Recommended | None]:
+    """Returns what a run found about orders, so far, and the order it recommends, if any."""
+    config, orders, seen = run.config, run.orders, run.tried
+    if config is not None and seen:
+        finding, chosen = answer_of(config, orders, seen, run.by_hand)
+    else:
+        finding = conclude(orders, seen, config.game.red_agent if config else "")
+        if not seen:
+            return finding, _trained(run)
+        chosen = recommend(orders, seen, finding.best)
+    if run.policy is not None and config is not None:
+        finding = replace(finding, measured=run.policy.worth)
+        result = run.policy.result(config.game)
+        complies = result.compliance.mean >= config.train.compliance_threshold
+        scores = run.policy.scores
+        return finding, Recommended(chosen.order, complies, chosen.reason, result, scores)
+    outcomes = [t.outcome for t in run.trials if t.order == chosen.order and t.outcome is not None]
+    best = max(outcomes, key=lambda outcome: (outcome.is_compliant, outcome.best.reward.mean))
+    return finding, Recommended(chosen.order, best.is_compliant, chosen.reason, best.objective)
+
+
+def _trained(run: RunData) -> Recommended | None:
+    """Returns the workflow of a training of one."""
     if not run.is_search:
         found = run.trained
         if found is None or found.order is None:
             return None
         reason = "the workflow it was trained for"
         return Recommended(found.order, found.is_compliant, reason, found.objective)
-    if not run.tried:
-        return None
-    chosen = recommend(run.orders, run.tried, finding.best)
-    if run.policy is not None and run.config is not None:
-        result = run.policy.result(run.config.game)
-        complies = result.compliance.mean >= run.config.train.compliance_threshold
-        return Recommended(chosen.order, complies, chosen.reason, result, run.policy.scores)
-    outcomes = [t.outcome for t in run.trials if t.order == chosen.order and t.outcome is not None]
-    best = max(outcomes, key=lambda outcome: (outcome.is_compliant, outcome.best.reward.mean))
-    return Recommended(chosen.order, best.is_compliant, chosen.reason, best.objective)
+    return None
 
 
 def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:
@@ -188,7 +201,7 @@ def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:
     if run.config is None:
         return []
     game = run.config.game
-    who, source = "repairing by the order, untrained", "the same held-out games"
+    who, source = "by hand", "the same held-out games"
     untrained = [
         GameScore(who, game.rules, game.episode_length, score.greedy, source)
         for score in (mine.scores if mine else ())
@@ -201,7 +214,9 @@ def _scores(run: RunData, mine: Recommended | None) -> list[GameScore]:
 # --- all orders
 
 
-def fit_orders(orders: Orders, seen: Sequence[TriedOrder]) -> OrderBeliefs | None:
+def fit_orders(
+    orders: Orders, seen: Sequence[TriedOrder], besides: Sequence[int] = ()
+) -> OrderBeliefs | None:
     """Fits the Gaussian process of the search to its compliant trials; None without any trial.
 
     With fewer than two compliant ones it is fitted to all.
@@ -213,7 +228,8 @@ def fit_orders(orders: Orders, seen: Sequence[TriedOrder]) -> OrderBeliefs | Non
     compliant = [o for o in seen if o.is_compliant]
     only_compliant = len(compliant) >= _NEEDED
     used = compliant if only_compliant else seen
-    at = orders.listed() if orders.is_listable else np.unique([o.order for o in seen])
+    tried = [o.order for o in seen]
+    at = orders.listed() if orders.is_listable else np.unique([*tried, *besides])
     gp = OrderGP(orders, [o.order for o in used], [o.value for o in used])
     return OrderBeliefs(at, gp.posterior(at), len(used), only_compliant)
 
@@ -232,6 +248,7 @@ def _order_rows(run: RunData, beliefs: OrderBeliefs | None, finding: Finding) ->
             workflow=run.orders.format(order),
             rank=rank,
             believed=beliefs.of(order),
+            by_hand=run.by_hand.reward(order),
             tried=tuple(tried_in(by_order.get(order, []))),
             status=_status(run, by_order.get(order, [])),
             is_best=order in best,

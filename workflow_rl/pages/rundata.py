@@ -14,9 +14,11 @@ from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
 from workflow_rl.files import check_manifest, read_json
 from workflow_rl.ordersearch.strategies import TriedOrder
+from workflow_rl.runs.answer import ByHand
 from workflow_rl.runs.folder import CsvLog, TrainingFolder
 from workflow_rl.runs.store import (
     BASE,
+    BY_HAND_FILE,
     CONFIG_FILE,
     LANDSCAPE_FILE,
     POLISH,
@@ -35,7 +37,7 @@ from workflow_rl.workflow.orders import LISTABLE, TYPES, Orders, orders_of
 
 _ANY_OF: Final = (CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, SUMMARY_FILE, TRAININGS)
 _READ: Final = (
-    *(CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, SCORES_FILE, SUMMARY_FILE),
+    *(CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, BY_HAND_FILE, SCORES_FILE, SUMMARY_FILE),
     f"{TRAININGS}/*/result.safetensors",
 )
 _COLUMNS: Final = (
@@ -92,6 +94,7 @@ class RunData:
     curves: tuple[Curve, ...]
     is_finished: bool
     policy: HandedOver | None  # of a finished search
+    by_hand: ByHand  # what its orders score by hand
     trained: TrainOutcome | None  # of a training that has ended
     landscape: NDArray[np.float64] | None  # (n!,) the true mean of every order, if known
     is_live: bool  # whether its process is there
@@ -180,9 +183,10 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
             else f"There is no {SUMMARY_FILE}: the run was interrupted before its end."
         )
     policy = trained = means = None
+    by_hand = ByHand({})
     with _noting(problems, "What the run concluded is not known."):
         if is_finished and is_search:
-            policy = HandedOver.load(path)
+            policy, by_hand = HandedOver.load(path), ByHand.load(path, orders)
         elif is_finished:
             trained, _ = TrainingFolder(path / TRAININGS / TRAINING).load_result()
     if landscape is not None:
@@ -198,6 +202,7 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
         curves=trainings,
         is_finished=is_finished,
         policy=policy,
+        by_hand=by_hand,
         trained=trained,
         landscape=means,
         is_live=live,

@@ -86,8 +86,8 @@ def about_finding(found: Findings) -> list[str]:
 def unfit_for(score: Score) -> str:
     """Says that a policy fails against a red agent."""
     return (
-        f"Unfit for {score.red_agent}: {score.deterministic.reward.mean:.1f}, where repairing by "
-        f"the order without any training gets {score.greedy.reward.mean:.1f}."
+        f"Unfit for {score.red_agent}: {score.deterministic.reward.mean:.1f}, where following the "
+        f"order by hand gets {score.greedy.reward.mean:.1f}."
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.ordersearch.finding import Finding, conclude
-from workflow_rl.pages.findings import Recommended, recommended_of
+from workflow_rl.ordersearch.finding import Finding
+from workflow_rl.pages.findings import Recommended, answer_in
 from workflow_rl.pages.rundata import RunData, read_run, refuse_no_run
 from workflow_rl.playbook.plan import Plan, plan_of
 from workflow_rl.runs.store import CONFIG_FILE, SCORES_FILE
@@ -56,6 +56,7 @@ class Handout:
                 "by_attacker": [score.as_json() for score in mine.scores],
                 "finding": finding.headline,
                 "pairs": [{n: pair[n] for n in _KEPT} for pair in map(asdict, finding.effects)],
+                "worth": [one.as_json() for one in finding.measured],
             },
         }
 
@@ -76,8 +77,7 @@ def handout_of(path: Path) -> Handout:
             f"{path} recommends no order that can be read: {CONFIG_FILE} or {SCORES_FILE} is "
             "damaged or of another version"
         )
-    finding = conclude(run.orders, run.tried, run.config.game.red_agent)
-    mine = recommended_of(run, finding)
+    finding, mine = answer_in(run)
     if mine is None:
         raise InvalidInputError(
             f"{path} recommends no order: only a search, or a training of one workflow, does"

@@ -64,10 +64,17 @@ def cacao(handout: Handout) -> str:
     description = (
         f"Fix marked hosts in the order {formatted(handout.plan)}: found by the workflow-rl run "
         f"{handout.run.name} against {game.red_agent}, rules {game.rules}, "
-        f"{game.episode_length} steps an episode."
+        f"{game.episode_length} steps an episode.{_both_values(handout)}"
     )
     playbook = playbook_of(handout.plan, description, handout.facts(), handout.created)
     return json_text(playbook, indent=2) + "\n"
+
+
+def _both_values(handout: Handout) -> str:
+    """Says what the order is worth to the trained policy and by hand, against each attacker."""
+    both = ((s.red_agent, s.deterministic, s.greedy) for s in handout.recommended.scores)
+    values = "; ".join(f"{red} {a.reward.mean:.1f} and {b.reward.mean:.1f}" for red, a, b in both)
+    return f" Points an episode of the trained policy and by hand: {values}." if values else ""
 
 
 def runbook(handout: Handout) -> str:

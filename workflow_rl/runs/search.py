@@ -12,16 +12,18 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
+from workflow_rl.evaluation.pair_worth import WORTH_GAMES, PairWorth, pair_worth
 from workflow_rl.evaluation.selection import choose, score_policy
 from workflow_rl.files import write_json
-from workflow_rl.ordersearch.finding import Finding, conclude
-from workflow_rl.ordersearch.recommendation import Recommendation, recommend
+from workflow_rl.ordersearch.finding import Finding
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
 from workflow_rl.processes import one_thread
+from workflow_rl.runs.answer import ByHand, answer_of, score_by_hand
 from workflow_rl.runs.folder import CsvLog
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, Rows, SerialPool
 from workflow_rl.runs.store import (
     BASE,
+    BY_HAND_FILE,
     DECISION_LOG,
     EPISODES_FILE,
     POLISH,
@@ -48,6 +50,7 @@ from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import Orders, orders_of
 
 _TABLES: Final = (TRAINING_LOG, EPISODES_FILE, DECISION_LOG)
+_MOST_MEASURED: Final = 4  # pairs whose worth to the policy is measured
 _REBUILD_EVERY: Final = 30.0  # seconds between writings of episodes.parquet
 
 
@@ -246,32 +249,36 @@ class Search:
         if not self.done:
             failed = with_status(self.trials, "failed")
             raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
-        _, chosen = self._answer()
-        best = max((t for t in self.done if t.order == chosen.order), key=_rank)
-        policies = [self._policy_of(trial_task(self.directory, best))]
+        path, seen = self.directory.path, tried_in(self.trials)
+        by_hand = score_by_hand(path, self.config, self.orders, seen)
+        finding, chosen = answer_of(self.config, self.orders, seen, by_hand)
+        best = max((t for t in self.done if t.order == chosen.order), key=_rank, default=None)
+        policies = [] if best is None else [self._policy_of(trial_task(self.directory, best))]
         if self.config.polish_updates:
-            task = polish_task(self.directory, best)
+            task = polish_task(self.directory, chosen.order, best)
             yield from self._noted(SerialPool(), [task])
             if self.config.polish == UNIVERSAL:
                 assert task.job.base is not None
                 policies = [task.job.policy(task.job.base)]
             if self._polished() is not None:
                 policies.append(self._policy_of(task, last=self.config.polish == UNIVERSAL))
-        self._hand_over(policies)
+        self._hand_over(policies, finding)
         self._rebuild()
         self.outcome = self._outcome()
         summary = summarise(self.config, self.outcome, self.trials)
-        write_json(self.directory.path / SUMMARY_FILE, summary)
-        self.directory.seal(*_TABLES, TRIALS_FILE, SCORES_FILE, SUMMARY_FILE)
+        write_json(path / SUMMARY_FILE, summary)
+        self.directory.seal(*_TABLES, TRIALS_FILE, BY_HAND_FILE, SCORES_FILE, SUMMARY_FILE)
         self._sealed = True
 
     def _outcome(self) -> SearchOutcome:
         """Returns what the search found, by its files."""
         path = self.directory.path
         transitions = sum(self.directory.training(n).transitions for n in self._trainings())
-        policy = HandedOver.load(path)
+        policy, by_hand = HandedOver.load(path), ByHand.load(path, self.orders)
+        finding, chosen = answer_of(self.config, self.orders, tried_in(self.trials), by_hand)
+        finding = replace(finding, measured=policy.worth)
         return SearchOutcome(
-            path, self.done, *self._answer(), self._polished(), policy, transitions
+            path, self.done, finding, chosen, self._polished(), policy, transitions
         )
 
     def _polished(self) -> TrainOutcome | None:
@@ -281,12 +288,6 @@ class Search:
             return None
         return folder.load_result()[0]
 
-    def _answer(self) -> tuple[Finding, Recommendation]:
-        """Returns the finding of the trials, and the order to hand over."""
-        seen = tried_in(self.trials)
-        finding = conclude(self.orders, seen, self.config.game.red_agent)
-        return finding, recommend(self.orders, seen, finding.best)
-
     def _policy_of(self, task: TrainTask, *, last: bool = False) -> Policy:
         """Returns the best policy that a training met, or its last one, if that was kept."""
         folder = self.directory.training(task.name)
@@ -295,7 +296,7 @@ class Search:
             return load_policy(folder.snapshot(result.updates))
         return task.job.policy(weights)
 
-    def _hand_over(self, policies: Sequence[Policy]) -> None:
+    def _hand_over(self, policies: Sequence[Policy], finding: Finding) -> None:
         """Selects a policy on validation games, scores it on held-out games, and saves both.
 
         The first is the policy before polishing.
@@ -306,7 +307,30 @@ class Search:
         policy = policies[chosen]
         policy.save(self.directory.policy(RECOMMENDED))
         scores = tuple(score_policy(policy, config.game, games))
-        HandedOver(chosen > 0, scores, self._seconds()).save(self.directory.path)
+        worth = tuple(self._worth(policy, finding))
+        HandedOver(chosen > 0, scores, self._seconds(), worth).save(self.directory.path)
+
+    def _worth(self, policy: Policy, finding: Finding) -> Iterator[PairWorth]:
+        """Measures what the pairs that matter are worth to the policy that is handed over.
+
+        One that was trained for its order alone does not follow others: then it is measured with
+        the policy that its trial started from, if that follows any order.
+        """
+        config, whose = self.config, "the policy that is handed over"
+        if config.handed_over != UNIVERSAL:
+            whose = f"the policy that its training started from, {config.search.warm_start}"
+            if config.search.warm_start == UNIVERSAL:
+                policy = load_policy(UNIVERSAL, rules=config.game.rules)
+            elif config.search.warm_start == "common":
+                policy = self._policy_of(base_task(self.directory))
+            else:
+                return
+        games = min(WORTH_GAMES, config.search.score_games)
+        for pair in (*finding.clear, *finding.either)[:_MOST_MEASURED]:
+            names = pair.first, pair.second
+            found = pair_worth(policy, self.orders, *names, config.game, games)
+            if not math.isnan(found.half_width):
+                yield PairWorth(*names, found.mean, found.half_width, whose)
 
 
 def _strategy(config: ExperimentConfig, orders: Orders) -> Strategy:

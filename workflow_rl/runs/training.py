@@ -139,13 +139,14 @@ def trial_task(directory: RunDirectory, trial: Trial) -> TrainTask:
     return TrainTask(trial.name, job, directory.training(trial.name).path)
 
 
-def polish_task(directory: RunDirectory, trial: Trial) -> TrainTask:
-    """Returns the further training for a trial's order: of its best policy, or of `universal`."""
+def polish_task(directory: RunDirectory, order: int, trial: Trial | None) -> TrainTask:
+    """Returns the further training for an order: of its trial's policy, or of `universal`."""
     config = directory.config
     train = _for_updates(config, config.polish_updates)
-    seed = _seed(config, _POLISH_SEED, trial.order)
-    job = job_of(config, trial.order, train=train, seed=seed)
+    seed = _seed(config, _POLISH_SEED, order)
+    job = job_of(config, order, train=train, seed=seed)
     if config.polish == "documented":
+        assert trial is not None
         job = _starting_from(directory, trial.name, job)
     else:
         job = _tuning_universal(job)

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Self
 from workflow_rl.config import RED_AGENTS, ExperimentConfig, GameConfig, stored
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import between_and_within
+from workflow_rl.evaluation.pair_worth import PairWorth
 from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.files import json_text, read_json, write_atomically, write_json
@@ -208,6 +209,7 @@ class HandedOver:
     trained_further: bool  # whether polishing gave it
     scores: tuple[Score, ...]  # against each red agent
     seconds: float  # of the run, up to its end
+    worth: tuple[PairWorth, ...] = ()  # of pairs that matter, to it or to what it comes from
 
     def result(self, game: GameConfig) -> Result:
         """Returns the policy's result in the game of the search."""
@@ -217,7 +219,8 @@ class HandedOver:
     def save(self, run: Path) -> None:
         """Writes it into a run's directory."""
         scores = [score.as_json() for score in self.scores]
-        write_json(run / SCORES_FILE, vars(self) | {"scores": scores})
+        worth = [one.as_json() for one in self.worth]
+        write_json(run / SCORES_FILE, vars(self) | {"scores": scores, "worth": worth})
 
     @classmethod
     def load(cls, run: Path) -> Self:
@@ -232,7 +235,8 @@ class HandedOver:
             scores = tuple(Score.from_json(score) for score in data["scores"])
             if [score.red_agent for score in scores] != list(RED_AGENTS):
                 raise ValueError("scores are missing")
-            return cls(bool(data["trained_further"]), scores, float(data["seconds"]))
+            worth = tuple(PairWorth.from_json(one) for one in data.get("worth", ()))
+            return cls(bool(data["trained_further"]), scores, float(data["seconds"]), worth)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"{path} is damaged: remove it, and --resume makes it again"
