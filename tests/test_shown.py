@@ -44,9 +44,9 @@ def commands(document: Path) -> Iterator[list[str]]:
                 yield words[words.index("workflow-rl") + 1 :]
 
 
-def run_python(document: Path, folder: Path) -> None:
+def run_python(document: Path, folder: Path, kind: str = "python") -> None:
     """Runs a document's Python from top to bottom; what it says is printed must be."""
-    code = "\n".join(blocks(document, "python"))
+    code = "\n".join(blocks(document, kind))
     result = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -60,6 +60,11 @@ def run_python(document: Path, folder: Path) -> None:
     if shown and blocks(document, "python"):
         missing = [line for line in shown if line not in result.stdout.splitlines()]
         assert not missing, f"{document.name} shows what is not printed: {missing}"
+
+
+def test_rllib_trains_as_its_tutorial_tells(tmp_path: Path) -> None:
+    pytest.importorskip("ray.rllib", reason="needs ray[rllib]", exc_type=ImportError)
+    run_python(TUTORIALS / "libraries.md", tmp_path, "py")
 
 
 def with_python() -> list[object]:

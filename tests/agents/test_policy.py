@@ -11,13 +11,13 @@ import torch
 
 from tests.agents.policies import ORDER, config_of, new_policy, sizes_of, weights
 from tests.ppo.rollouts import new_network
-from tests.refused import refusal
+from tests.refused import refusal, refused
 from workflow_rl import Cage2Env
 from workflow_rl.agents.policy import POLICY_KIND, Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import ActionSpaceName, ObservationName, stored
 from workflow_rl.files import save_arrays
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import ORDERS, TYPES
 
@@ -39,7 +39,7 @@ def test_probabilities_are_those_of_the_network(conditioned: bool) -> None:
         shown = np.hstack([SEEN, np.tile(bits, (40, 1))]) if conditioned else SEEN
         with torch.no_grad():
             logits, _ = network(torch.from_numpy(shown).float())
-        found = policy.probabilities(SEEN, ORDERS[order])
+        found = policy.probabilities(SEEN, ORDERS[order] if conditioned else None)
         np.testing.assert_allclose(found, logits.softmax(1).numpy(), rtol=1e-4, atol=1e-7)
 
 
@@ -267,7 +267,8 @@ def test_a_network_that_does_not_fit_its_description_is_refused(named: Any, tmp_
         assert f"{named.game.observation} of " in said
         assert f"the action space {named.train.action_space} of {outputs}" in said
     fitting = Policy(weights(inputs, outputs), named)
-    assert fitting.probabilities(np.zeros(fitting.observation.size), TYPES[5]).shape == (outputs,)
+    order = TYPES[5] if fitting.is_conditioned else None
+    assert fitting.probabilities(np.zeros(fitting.observation.size), order).shape == (outputs,)
 
 
 def test_what_is_shown_of_a_policy_says_what_it_is() -> None:
@@ -279,3 +280,23 @@ def test_what_is_shown_of_a_policy_says_what_it_is() -> None:
     assert "order: none," in repr(new_policy())
     bare = Policy(weights(52, 145, hidden=()), replace(config_of(), seed=1))
     assert "-> no units ->" in repr(bare)
+
+
+def test_a_policy_is_loaded_with_a_workflow_or_told_one_step_by_step() -> None:
+    first, second = "user > defender > enterprise > op_host > op_server", ORDERS[0]
+    loaded, told = load_policy("universal", workflow=first), load_policy("universal")
+    units = {"jewels": ["Op_Server0"]}
+    assert load_policy("universal", workflow="jewels > rest", units=units).order is not None
+    table = np.zeros(52)
+    table[2:4] = table[50:52] = 1  # Defender and User4 are privileged: whose turn is it?
+    for order, due in ((first, "Restore User4"), (second, "Restore Defender")):
+        allowed = told.shield(np.ones((1, 145), np.bool_), table, order)[0]
+        fixes = [ACTION_NAMES[a] for a in allowed.nonzero()[0] if "Restore" in ACTION_NAMES[a]]
+        assert fixes == [due]
+    for _ in range(5):
+        assert told.get_action(table, workflow=first) == loaded.get_action(table)
+    refused("this policy follows any order: say which one", told.get_action, table)
+    refused("is not a workflow", told.get_action, table, workflow="user > x")
+    refused("follows no order: leave out", load_policy("best").get_action, table, workflow=first)
+    refused("follows no order: leave out", load_policy, "best", workflow=first)
+    refused("name the workflow, too", load_policy, "universal", units="hosts")

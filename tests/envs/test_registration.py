@@ -3,9 +3,11 @@ import sys
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 
 import workflow_rl
+from tests.refused import refused
 from workflow_rl.envs.registration import CYBORG_ENV_IDS, ENV_IDS
 from workflow_rl.errors import InvalidInputError
 
@@ -85,6 +87,46 @@ def test_a_vector_environment_takes_gymnasiums_name_of_the_length() -> None:
     ):
         env: Any = gymnasium.make_vec(ENV_ID, num_envs=2, **settings)
         assert env.config.episode_length == length
+
+
+@pytest.mark.parametrize("observation", ["challenge", "cardiff", "memory"])
+def test_observations_are_float32_if_asked_as_rllib_does(observation: str) -> None:
+    settings: Any = {"observation": observation, "episode_length": 2}
+    plain, single = (gymnasium.make(ENV_ID, dtype=d, **settings) for d in ("int8", "float32"))
+    several = gymnasium.make_vec(ENV_ID, num_envs=2, dtype="float32", **settings)
+    space = single.observation_space
+    assert isinstance(space, gymnasium.spaces.Box)
+    assert {space.dtype, several.observation_space.dtype} == {np.dtype(np.float32)}
+    plain.reset(seed=0), single.reset(seed=0), several.reset(seed=0)
+    for _ in range(2):
+        seen = single.step(0)[0]
+        assert seen.dtype == np.float32
+        assert seen in space
+        assert (seen == plain.step(0)[0]).all()
+        rows, *_, infos = several.step(np.zeros(2, np.int64))
+        assert rows in several.observation_space
+    assert infos["final_obs"].dtype == np.float32
+    refused(
+        "unknown dtype 'float64': choose one of int8, float32",
+        gymnasium.make,
+        ENV_ID,
+        dtype="float64",
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hosts_and_actions_are_named_by_their_place(name: str) -> None:
+    env: Any = made(name).unwrapped
+    assert (len(env.hosts), len(env.actions)) == (13, env.action_space.n)
+    assert (env.hosts[0], env.hosts[-1]) == ("Defender", "User4")
+    assert [env.actions[a] for a in (0, 1, 2, 144)] == [
+        "Sleep",
+        "Monitor",
+        "Analyse Defender",
+        "Restore User4",
+    ]
+    many = workflow_rl.Cage2VectorEnv
+    assert (many.hosts, many.actions) == (env.hosts, env.actions)
 
 
 def test_gymnasium_finds_a_name_that_says_where_it_is_from() -> None:

@@ -14,7 +14,7 @@ from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
 from workflow_rl.arrays import numbers
 from workflow_rl.config import RULE_SETS, PolicyConfig, one_of, restored, stored
 from workflow_rl.config.checks import file_path, not_allowed
-from workflow_rl.config.units import ANY
+from workflow_rl.config.units import ANY, read_groups
 from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, Tracker, make_tracker
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import NUM_ACTIONS, checked_mask
@@ -108,6 +108,8 @@ class Policy:
             lasting = np.tile(self.encoding.order_bits(ranks[:1]), (len(rows), 1))
             due = self.encoding.step_bits(packed_tables(rows), ranks)
             rows = np.hstack([rows, lasting, due])
+        elif order is not None:
+            self.read_order(order)  # refuses it
         return self.actor.forward(rows)
 
     def probabilities(
@@ -170,18 +172,31 @@ class Policy:
         actions = acting.actions(chosen)
         return int(actions[0]) if p.ndim == 1 else actions
 
-    def get_action(self, observation: NDArray[Any], action_space: Any = None) -> int:
+    def get_action(
+        self,
+        observation: NDArray[Any],
+        action_space: Any = None,
+        *,
+        workflow: Sequence[str] | str | None = None,
+    ) -> int:
         """Returns the most probable action, as CybORG's evaluation asks.
 
         A policy with a memory or a belief may be given the 52 bits of the challenge: it keeps them
         by itself.
 
+        Args:
+            observation: (52,) or (size,) what Blue sees now.
+            action_space: not needed; CybORG gives it.
+            workflow: the order to follow in this step; by default the one it was trained for or
+                loaded with.
+
         Raises:
             InvalidInputError: the observation has another size, its first 52 values are no bits,
-                or it is shown to a belief and the rules make it impossible. The episode goes on
-                from where it was.
+                it is shown to a belief and the rules make it impossible, or the order is none that
+                the policy follows. The episode goes on from where it was.
         """
         seen = self._numbers(observation)
+        order = self.order if workflow is None else self.read_order(workflow)
         keeps_itself = self.observation.name in TRACKED
         is_table = seen.shape == (CHALLENGE_SIZE,) and keeps_itself
         if seen.shape != (self.observation.size,) and not is_table:
@@ -196,12 +211,12 @@ class Policy:
             self._tracker = make_tracker(1, self.config.game) if is_table else BlueMemory(1)
             self._last = BEGIN
         known = self._tracker.update(table.astype(np.int8), np.array([self._last]))
-        scores = self.probabilities(known[0] if is_table else seen)[None]
+        scores = self.probabilities(known[0] if is_table else seen, order)[None]
         if self._acting is None:  # it has begun
             self._acting = self.action_space.begin(1)
         if self.is_masked:
             mask = self._tracker.action_mask
-            mask = self.shield(mask, seen) if self.is_shielded else mask
+            mask = self.shield(mask, seen, order) if self.is_shielded else mask
             scores = np.where(self._acting.allowed(mask), scores, -1.0)
         (action,) = self._acting.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
         self._last = int(action)
@@ -245,11 +260,12 @@ class Policy:
             units: whose names those are; by default the policy's own, or the five types.
 
         Raises:
-            InvalidInputError: it is none, or the policy cannot follow orders of these units.
+            InvalidInputError: it is none, the policy follows none, or none of these units.
         """
+        if self.encoding is None:
+            raise InvalidInputError("this policy follows no order: leave out the workflow")
         order = read_order(workflow, units or self.units)
-        is_bound = self.encoding is not None and not self.encoding.is_general
-        if is_bound and order.units != self.units:
+        if not self.encoding.is_general and order.units != self.units:
             raise InvalidInputError(
                 f"this policy follows orders of the units {self.units}, not of {order.units}"
             )
@@ -295,17 +311,27 @@ class Policy:
             )
 
 
-def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
+def load_policy(
+    path: str | Path,
+    *,
+    rules: str = "main",
+    workflow: Sequence[str] | str | None = None,
+    units: str | Path | Mapping[str, Sequence[str]] | None = None,
+) -> Policy:
     """Reads a policy file, the recommended policy of a run, or one that comes with the package.
 
     Args:
         path: a policy file, a run directory, or the text `best` or `universal`; a `Path` is
             never such a name.
         rules: for which rule set one that comes with the package was trained.
+        workflow: the order it is to follow, of a policy that follows any, such as `universal`.
+        units: what the workflow names: types, hosts, subnets, a TOML file or groups of hosts; by
+            default the policy's own units, or the five types.
 
     Raises:
-        InvalidInputError: there is none, the file is damaged, foreign or of an earlier version, or
-            its network does not fit the observation and the action space that it names.
+        InvalidInputError: there is none, the file is damaged, foreign or of an earlier version,
+            its network does not fit the observation and the action space that it names, or it does
+            not follow this workflow.
     """
     from workflow_rl.files import check_manifest, load_arrays  # needs safetensors
 
@@ -328,6 +354,12 @@ def load_policy(path: str | Path, *, rules: str = "main") -> Policy:
         )
     try:
         config = restored(PolicyConfig, description.pop(_TRAINED), "policy")
-        return Policy(weights, config, description)
+        policy = Policy(weights, config, description)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path} does not hold a policy: {error}") from error
+    told = None if units is None else units_of(read_groups(units))
+    if workflow is not None:
+        policy.order = policy.read_order(workflow, told)
+    elif told is not None:
+        raise InvalidInputError("units say what a workflow names: name the workflow, too")
+    return policy

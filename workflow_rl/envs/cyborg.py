@@ -48,6 +48,7 @@ class CyborgEnv(SingleEnv):
         game: GameConfig | None = None,
         seed: int | None = None,
         render_mode: str | None = None,
+        dtype: str = "int8",
         cyborg_path: str | Path | None = None,
         **settings: Any,
     ) -> None:
@@ -58,6 +59,7 @@ class CyborgEnv(SingleEnv):
                 observation none that shows the truth.
             seed: of the first `reset` that is given none.
             render_mode: None, or ansi: `render` returns CybORG's tables of Blue and of the truth.
+            dtype: of observations: int8 or float32.
             cyborg_path: folder of CybORG; None: CYBORG_PATH, then Python's module path.
             **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
                 red_probabilities (docs/settings.md).
@@ -66,7 +68,7 @@ class CyborgEnv(SingleEnv):
             MissingDependencyError: CybORG, or a module it needs, is not installed.
             InvalidInputError: an argument is not allowed.
         """
-        super().__init__(game, seed, render_mode, settings)
+        super().__init__(game, seed, render_mode, dtype, settings)
         if OBSERVATIONS[self.config.observation].is_privileged:
             raise InvalidInputError(
                 f"the observation {self.config.observation!r} is the simulator's: not CybORG's"

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -22,6 +22,7 @@ from workflow_rl.envs.spaces import (
 )
 from workflow_rl.errors import InvalidInputError, NotResetError, shown
 from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.tables import HOST_NAMES
 
 Info = dict[str, Any]
 Played = tuple[
@@ -32,6 +33,10 @@ Played = tuple[
 class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
     """One environment that plays a game, here or in the real CybORG."""
 
+    hosts: ClassVar[tuple[str, ...]] = HOST_NAMES
+    """The thirteen hosts, in the order in which observations and infos have them."""
+    actions: ClassVar[tuple[str, ...]] = ACTION_NAMES
+    """What each of the 145 actions does, such as `Restore Op_Server0`."""
     _spec: EnvSpec | None = None
 
     def __init__(
@@ -39,6 +44,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         game: GameConfig | None,
         seed: int | None,
         render_mode: str | None,
+        dtype: str,
         settings: dict[str, Any],
     ) -> None:
         """Checks and takes over what every environment is made by; see `Cage2Env`."""
@@ -51,7 +57,8 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         self.render_mode = render_mode
         self.config = GameConfig.of(game, settings)
         self._first_seed = checked_seed(seed)
-        self.observation_space = observation_space(self.config)
+        self.observation_space = observation_space(self.config, dtype)
+        self._dtype = np.dtype(dtype)
         self.action_space = action_space()
         self._was_reset = False
         self._ended = True
@@ -89,7 +96,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         super().reset(seed=seed)
         observation = self._start(seed)
         self._was_reset, self._ended = True, False
-        return observation, self._info()
+        return observation.astype(self._dtype, copy=False), self._info()
 
     def step(
         self, action: int | np.integer[Any]
@@ -116,7 +123,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         info = self._info()
         info["env_reward"] = reward
         info["reward_tenths"] = tenths
-        return observation, reward, False, self._ended, info
+        return observation.astype(self._dtype, copy=False), reward, False, self._ended, info
 
     def render(self) -> Any:
         """Returns the present moment as the render mode shows it, or None without a mode."""
@@ -128,7 +135,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
 
     def get_action_meanings(self) -> list[str]:
         """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
-        return list(ACTION_NAMES)
+        return list(self.actions)
 
     def close(self) -> None:
         """Ends the episode: the next step needs a `reset`."""
@@ -159,7 +166,7 @@ class Cage2Env(SingleEnv):
     """One environment; it plays what environment 0 of a `Cage2VectorEnv` of that seed plays.
 
     Action space: `Discrete(145)`. 0 Sleep, 1 Monitor, then thirteen hosts each of Analyse, Remove,
-    the eight decoys and Restore; `get_action_meanings()` names them all.
+    the eight decoys and Restore; `actions` names them all, `hosts` the hosts.
 
     Observation space: by default 52 bits, four for each host: two tell what Blue's monitor saw in
     this step (none, scan, exploit), two how Blue has marked the host (no, unknown, user,
@@ -185,6 +192,7 @@ class Cage2Env(SingleEnv):
         game: GameConfig | None = None,
         seed: int | None = None,
         render_mode: str | None = None,
+        dtype: str = "int8",
         **settings: Any,
     ) -> None:
         """Makes the environment; nothing is compiled or played before `reset`.
@@ -194,13 +202,14 @@ class Cage2Env(SingleEnv):
             seed: of the first `reset` that is given none.
             render_mode: None; ansi: `render` returns Blue's table and the true state, as text;
                 rgb_array: it returns both as an image of the network, (640, 960, 3), for videos.
+            dtype: of observations: int8, or float32, as RLlib's networks need them.
             **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
                 red_probabilities (docs/settings.md).
 
         Raises:
             InvalidInputError: an argument is not allowed.
         """
-        super().__init__(game, seed, render_mode, settings)
+        super().__init__(game, seed, render_mode, dtype, settings)
         self.batch = make_batch(1, self.config, autoreset=False)
         self._action = np.zeros(1, np.int64)
         self._look_up_rows()

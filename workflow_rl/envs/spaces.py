@@ -1,21 +1,28 @@
 """What the environments share: their spaces, their seeds and how they check what they are given."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig
+from workflow_rl.config import GameConfig, one_of
 from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
+DTYPES: Final = ("int8", "float32")  # of observations
 
-def observation_space(config: GameConfig) -> spaces.Space[NDArray[np.int8]]:
-    """Returns the space of a game's observation."""
-    high = OBSERVATIONS[config.observation].highest
-    space: spaces.Space[Any] = spaces.Box(low=np.zeros_like(high), high=high, dtype=np.int8)
+
+def observation_space(config: GameConfig, dtype: object) -> spaces.Space[NDArray[Any]]:
+    """Returns the space of a game's observation, whose numbers are of this type.
+
+    Raises:
+        InvalidInputError: observations are not given so.
+    """
+    named = one_of("dtype", dtype, DTYPES)
+    high = OBSERVATIONS[config.observation].highest.astype(named)
+    space: spaces.Space[Any] = spaces.Box(low=np.zeros_like(high), high=high, dtype=high.dtype.type)
     return space
 
 

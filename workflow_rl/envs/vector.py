@@ -1,6 +1,6 @@
 """CAGE-2 as a Gymnasium vector environment: the native form of the simulator."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -12,6 +12,7 @@ from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, reset_seed
 from workflow_rl.errors import InvalidInputError, NotResetError, shown
 from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.tables import HOST_NAMES
 
 Infos = dict[str, Any]
 
@@ -34,6 +35,10 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+    hosts: ClassVar[tuple[str, ...]] = HOST_NAMES
+    """The thirteen hosts, in the order in which observations and infos have them."""
+    actions: ClassVar[tuple[str, ...]] = ACTION_NAMES
+    """What each of the 145 actions does, such as `Restore Op_Server0`."""
 
     def __init__(
         self,
@@ -44,6 +49,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         num_threads: int = 1,
         copy: bool = True,
         render_mode: None = None,
+        dtype: str = "int8",
         **settings: Any,
     ) -> None:
         """Makes the environments; nothing is compiled or played before `reset`.
@@ -55,6 +61,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             num_threads: threads of the loop over the environments.
             copy: False returns the simulator's own arrays, overwritten by the next step.
             render_mode: only None; `Cage2Env` renders.
+            dtype: of observations: int8, or float32, as RLlib's networks need them.
             **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
                 red_probabilities (docs/settings.md).
 
@@ -71,7 +78,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         self.batch = make_batch(num_envs, self.config, num_threads=num_threads, new_rows=copy)
         self.num_envs = self.batch.num_envs
         self.render_mode = render_mode
-        self.single_observation_space = observation_space(self.config)
+        self.single_observation_space = observation_space(self.config, dtype)
+        self._dtype = np.dtype(dtype)
         self.single_action_space = action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -108,7 +116,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         seed = reset_seed(seed, options, self._first_seed, self._was_reset)
         self.batch.reset(seed)
         self._was_reset = True
-        return self.batch.observation, self._infos()
+        return self._seen(self.batch.observation), self._infos()
 
     def step(
         self, actions: NDArray[np.integer[Any]]
@@ -137,7 +145,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         infos["reward_tenths"] = self._output(out.reward_tenths)
         infos["_reward_tenths"] = self._all_true
         if ended:
-            infos["final_obs"] = self._output(self.batch.final_observation)
+            infos["final_obs"] = self._seen(self._output(self.batch.final_observation))
             infos["_final_obs"] = truncated
             infos["final_info"] = {
                 "red_access": self._output(out.final_red_access),
@@ -145,11 +153,11 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             }
             infos["_final_info"] = truncated
         terminated = np.zeros(self.num_envs, np.bool_)
-        return self.batch.observation, reward, terminated, truncated, infos
+        return self._seen(self.batch.observation), reward, terminated, truncated, infos
 
     def get_action_meanings(self) -> list[str]:
         """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
-        return list(ACTION_NAMES)
+        return list(self.actions)
 
     def _infos(self) -> Infos:
         return {
@@ -158,6 +166,10 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             "action_mask": self._output(self.batch.out.action_mask),
             "_action_mask": self._all_true,
         }
+
+    def _seen(self, observation: NDArray[np.int8]) -> NDArray[Any]:
+        """Returns observations as numbers of the type that was asked for."""
+        return observation.astype(self._dtype, copy=False)
 
     def _output(self, array: NDArray[Any]) -> NDArray[Any]:
         """Returns an array for the caller: a copy, unless the environment was made without."""
