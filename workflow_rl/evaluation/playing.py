@@ -16,6 +16,7 @@ from workflow_rl.arrays import numbers
 from workflow_rl.config import MIXED, RED_AGENTS, VIEWS, GameConfig, one_of
 from workflow_rl.envs.observations import OBSERVATIONS, make_batch
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.behaviour import ActionCounter
 from workflow_rl.evaluation.result import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.actions import checked_actions, checked_mask
@@ -158,6 +159,7 @@ class Play:
         self._seed = game_seed(game, seed)
         self._agent_seed = agent_seed(game, seed)
         self._judge = _Judge(order, game.episode_length, episodes)
+        self._counter = ActionCounter(game.episode_length)
         self._returns = np.zeros(episodes)
         self._blue = np.zeros((game.episode_length, min(logged, episodes)), np.int16)
         self._red = np.zeros_like(self._blue)
@@ -205,7 +207,15 @@ class Play:
         """Returns the cell, all of whose episodes have been played."""
         log = ActionLog(self._blue, self._red, self._red_names)
         judge = self._judge
-        return Cell(self._game, self._seed, self._returns, judge.rates(), judge.fixes(), log)
+        return Cell(
+            self._game,
+            self._seed,
+            self._returns,
+            judge.rates(),
+            judge.fixes(),
+            log,
+            self._counter.behaviour(),
+        )
 
     def _play_batch(self, batch: Batch, first: int) -> None:
         """Plays the episodes from a number on, one in each environment of the batch."""
@@ -222,7 +232,9 @@ class Play:
                 chosen = self._agent.act(batch.observation, batch.out.action_mask, step)
                 actions = self._checked(chosen, batch.num_envs)
                 self._judge.judge_state(step, batch.state, actions, episodes)
+                decoys = batch.state["decoys"].copy()
                 batch.step(actions)
+            self._counter.count(step, actions, decoys, batch.state["decoys"])
             tenths += batch.out.reward_tenths.sum(axis=1)
             self._blue[step, logged] = actions[kept]
             red = batch.state["red_action"][kept] * np.int16(_PER_ACTION)

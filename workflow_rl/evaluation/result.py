@@ -19,6 +19,7 @@ from workflow_rl.config import (
     whole_number,
 )
 from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.workflow.orders import Order
 
 UNKNOWN: Final = Estimate(math.nan)
@@ -120,6 +121,7 @@ class Cell:
     compliance: dict[str, NDArray[np.float64]]  # view -> (n,); without a workflow there are none
     fixes: dict[str, NDArray[np.int32]]  # view -> (n,) those that compliance is the share of
     log: ActionLog
+    behaviour: Behaviour | None = None  # what Blue did; None on another environment
 
     def __repr__(self) -> str:
         """Says what was played and how it went, without every episode."""

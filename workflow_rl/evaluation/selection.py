@@ -18,8 +18,9 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import RED_AGENTS, GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.evaluation.playing import play_batch
-from workflow_rl.evaluation.result import Result
+from workflow_rl.evaluation.result import Cell, Result
 from workflow_rl.files import check_manifest
 from workflow_rl.workflow.orders import TYPES, Order, Orders
 from workflow_rl.workflow.units import units_of
@@ -40,6 +41,7 @@ class Score:
     deterministic: Result  # the deterministic policy: the most probable action
     sampled: Result  # the stochastic policy, as in training
     greedy: Result  # of the untrained greedy agent under the same order, in the same games
+    behaviour: Behaviour | None = None  # in the deterministic games; None in older runs
 
     @property
     def red_agent(self) -> str:
@@ -59,12 +61,19 @@ class Score:
             "sampled": self.sampled.as_json(),
             "greedy": self.greedy.as_json(),
             "is_unfit": self.is_unfit,
+            "actions": self.behaviour and self.behaviour.as_json(),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Returns the score that `as_json` gave; raises as `Result.from_json`."""
-        return cls(*(Result.from_json(data[n]) for n in ("deterministic", "sampled", "greedy")))
+        actions = data.get("actions")
+        return cls(
+            deterministic=Result.from_json(data["deterministic"]),
+            sampled=Result.from_json(data["sampled"]),
+            greedy=Result.from_json(data["greedy"]),
+            behaviour=None if actions is None else Behaviour.from_json(actions),
+        )
 
 
 def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games: int) -> int:
@@ -74,7 +83,7 @@ def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games
     """
     ranks = []
     for policy in policies:
-        found = _play(policy, game, CHOOSING_SEED, games)
+        found = _pooled(_cells(policy, game, CHOOSING_SEED, games))
         complies = policy.order is None or found.compliance.mean >= threshold
         ranks.append((complies, found.reward.mean if complies else found.compliance.mean))
     return max(range(len(policies)), key=lambda i: ranks[i])
@@ -85,10 +94,12 @@ def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score
     greedy = GreedyAgent(policy.order or DEFAULT_ORDER)
     for red_agent in RED_AGENTS:
         against = game.changed(red_agent=red_agent)
+        cells = _cells(policy, against, SCORING_SEED, games)
         yield Score(
-            deterministic=_play(policy, against, SCORING_SEED, games),
-            sampled=_play(policy, against, SCORING_SEED, games, sampled=True),
+            deterministic=_pooled(cells),
+            sampled=_pooled(_cells(policy, against, SCORING_SEED, games, sampled=True)),
             greedy=play_batch(greedy, against, SCORING_SEED, games, policy.order).result,
+            behaviour=Behaviour.mean([cell.behaviour for cell in cells if cell.behaviour]),
         )
 
 
@@ -149,8 +160,8 @@ def select(
     while True:
         played = []
         for path in left:
-            found = _play(policies[path], games[path], SELECTION_SEED + number, number)
-            played.append(Candidate(path, found))
+            cells = _cells(policies[path], games[path], SELECTION_SEED + number, number)
+            played.append(Candidate(path, _pooled(cells)))
             yield played[-1]
         played.sort(key=lambda c: _rank(c.result, policies[c.path]), reverse=True)
         if number >= episodes:
@@ -180,14 +191,19 @@ def orders_played(policy: Policy) -> list[Order | None]:
     ]
 
 
-def _play(
+def _cells(
     policy: Policy, game: GameConfig, seed: int, games: int, *, sampled: bool = False
-) -> Result:
-    """Plays at least so many games, as many under each order."""
+) -> list[Cell]:
+    """Plays at least so many games, as many under each order; returns those of each order."""
     orders = orders_played(policy)
     each = -(-games // len(orders))
-    results = []
-    for order in orders:
-        agent = PolicyAgent(policy, "policy", order, sampled=sampled)
-        results.append(play_batch(agent, game, seed, each, order).result)
-    return Result.pooled(results, [1 / len(orders)] * len(orders), game.red_agent)
+    return [
+        play_batch(PolicyAgent(policy, "policy", order, sampled=sampled), game, seed, each, order)
+        for order in orders
+    ]
+
+
+def _pooled(cells: Sequence[Cell]) -> Result:
+    """Returns the result of the games under all orders together."""
+    weights = [1 / len(cells)] * len(cells)
+    return Result.pooled([cell.result for cell in cells], weights, cells[0].red_agent)

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Self
 from workflow_rl.config import RED_AGENTS, ExperimentConfig, GameConfig, stored
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import between_and_within
+from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.evaluation.pair_worth import PairWorth
 from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import Score
@@ -215,6 +216,11 @@ class HandedOver:
         """Returns the policy's result in the game of the search."""
         against = [score.deterministic for score in self.scores]
         return Result.pooled(against, game.red_weights, game.red_agent)
+
+    def behaviour(self, game: GameConfig) -> Behaviour | None:
+        """Returns what the policy does in the game of the search; None in older runs."""
+        known = [score.behaviour for score in self.scores if score.behaviour is not None]
+        return Behaviour.mean(known, game.red_weights) if len(known) == len(self.scores) else None
 
     def save(self, run: Path) -> None:
         """Writes it into a run's directory."""
