@@ -40,7 +40,7 @@ def test_a_policy_file_is_replayed_here(made: Path, monkeypatch: Patch, tmp_path
     monkeypatch.chdir(tmp_path)
     policy = str(made / "policies" / "trial_000.safetensors")
     assert main(["replay", policy, "--sampled"]) == 0
-    assert "sampled" in (tmp_path / "replay.html").read_text()
+    assert "actions sampled" in (tmp_path / "replay.html").read_text()
     base = str(made / "policies" / "base.safetensors")
     assert main(["replay", base, "--workflow", WORKFLOW, "--output", "base.html"]) == 0
     assert (tmp_path / "base.html").exists()

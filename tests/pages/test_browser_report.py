@@ -40,7 +40,7 @@ def test_the_report_loads_silently_and_asks_for_nothing(report: Opened) -> None:
 
 def test_every_figure_draws(report: Opened) -> None:
     marks = drawn(report.page)
-    names = ("scores", "orders", "pairs", "path", "curves", "stages", "cost")
+    names = ("scores", "does", "orders", "pairs", "path", "curves", "stages", "cost")
     assert set(marks) - {"run1-positions"} == {f"run1-{name}" for name in names}
     assert all(count > 0 for count in marks.values()), marks
     assert marks["run1-orders"] > 120
@@ -80,7 +80,7 @@ def test_the_table_sorts_by_every_column_both_ways(report: Opened) -> None:
     screen(page, 1280, "light")
     headings = page.locator("#run1-orders-table th button")
     assert headings.count() == 7
-    for number in (0, 2, 3, 4, 5):  # rank, believed, trials, observed, compliance
+    for number in (0, 2, 3, 4, 5):  # rank, predicted, trials, observed, compliance
         for direction, reverse in (("ascending", False), ("descending", True)):
             headings.nth(number).click()
             heading = page.locator("#run1-orders-table th").nth(number)
@@ -174,23 +174,43 @@ def test_the_command_is_copied_or_selected(report: Opened) -> None:
         button = page.locator("[data-copy]").nth(number)
         button.click()
         wait_until(partial(lambda b: b.text_content() in ("Copied", "Selected"), button))
-    assert page.locator("a.button").get_attribute("href") == "replay.html"
+    assert page.get_by_text("Watch a replay").get_attribute("href") == "replay.html"
 
 
-def test_the_finding_stands_above_the_chips_and_what_to_do_next_below(
-    report: Opened,
-) -> None:
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_first_screen_is_the_answer(report: Opened, width: int, height: int) -> None:
     page = report.page
-    screen(page, 1280, "light")
-    lead, chips, steps = (
-        page.locator(part).first.bounding_box()["y"] for part in (".lead", ".chain", ".steps")
-    )
-    assert lead < chips < steps
+    screen(page, width, "light")
+    page.evaluate("scrollTo(0, 0)")
+    parts = [page.locator(part).first.bounding_box() for part in (".lead", ".chain", "dd")]
+    assert [part["y"] for part in parts] == sorted(part["y"] for part in parts)
     assert "orders" in page.locator(".lead").inner_text()
-    commands = page.locator(".steps code").all_text_contents()
+    answers = page.locator(".facts-in-words > div")
+    named = [text.split("\n")[0] for text in answers.locator("dt").all_inner_texts()]
+    assert named == ["Score", "Compliance", "What it does", "Next"]
+    box = answers.last.bounding_box()
+    assert box["y"] + box["height"] <= height
+
+
+def test_the_steps_to_do_next_are_commands(report: Opened) -> None:
+    commands = report.page.locator(".steps code").all_text_contents()
     named = [command.split()[1] for command in commands[:5]]
     assert named == ["evaluate", "replay", "search", "landscape", "playbook"]
     assert "load_policy(" in commands[5]
+
+
+def test_what_the_policy_does_is_told_by_phase_and_by_host(report: Opened) -> None:
+    page = report.page
+    screen(page, 390, "light")
+    labels = page.locator("#run1-does .annotation-text").all_text_contents()
+    assert labels == [
+        f"{red} {steps}" for red in ("bline", "meander") for steps in ("1-10", "11-30")
+    ]
+    section = page.locator("#run1-does-section")
+    cells = section.locator("td").all_text_contents()
+    assert 0 < sum(float(cell) for cell in cells if cell != "–") <= 32  # of 30 steps, rounded
+    fits = "(table) => table.scrollWidth <= table.clientWidth"
+    assert section.locator(".scroll").evaluate(fits)
 
 
 def test_no_label_is_cut_on_a_phone_and_shipped_agents_are_there(

@@ -29,20 +29,24 @@ NONE_COMPLIES = "No order complied in most of its trainings, so none can be reco
     [
         (
             LAND,
-            "variance of single trainings (95 % interval |: the order matters.|"
+            "The order matters: |variance of single trainings (95 % interval |"
             "120 of 120 orders complied for every seed.",
             "Equal orders",  # against meander no two are
         ),
-        (made_up(FLAT, noise=0.5), ": no effect of the order shows.", "matters."),
-        (made_up(FLAT), "There is no noise to compare the orders with.", ": the order matters."),
-        (made_up(FLAT, seeds=1), "One seed cannot tell orders from noise.", "variance"),
+        (made_up(FLAT, noise=0.5), "No effect of the order was found.", "The order matters"),
+        (made_up(FLAT), "There is no noise to compare the orders with.", "The order matters"),
+        (
+            made_up(FLAT, seeds=1),
+            "One seed cannot separate the effect of the order from noise.",
+            "variance",
+        ),
         (
             failing(LAND, (slice(None), np.arange(120) != 3)),
-            "cannot be told: fewer than two orders complied for every seed.|"
+            "cannot be estimated: fewer than two orders complied for every seed.|"
             "1 of 120 orders complied for every seed.",
             NONE_COMPLIES,
         ),
-        (made_up(truth(2.0), noise=0.5, compliance=0.4), NONE_COMPLIES, ": the order matters."),
+        (made_up(truth(2.0), noise=0.5, compliance=0.4), NONE_COMPLIES, "The order matters"),
         (
             made_up(truth(2.0)[CLASSES], noise=0.5, red_agent="bline"),
             "Equal orders (6 classes)|equals differ no more than noise explains",
@@ -87,7 +91,7 @@ def test_every_landscape_can_be_drawn(
 
 def test_the_ranking_shows_every_training_of_every_order() -> None:
     analysis = analysed(LAND)
-    ends, ranking, *_ = landscape_figures(analysis)
+    ranking, ends, *_ = landscape_figures(analysis)
     best = TYPES[analysis.standings[0].order].short
     assert ends.layout["yaxis"]["ticktext"][0] == f"1. {best}"
     *seeds, means = ranking.traces

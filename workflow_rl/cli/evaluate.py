@@ -17,7 +17,7 @@ from workflow_rl.cli.arguments import (
     add_workflow,
     list_of,
 )
-from workflow_rl.cli.console import Bars, make_console, make_table, print_whole
+from workflow_rl.cli.console import Bars, make_console, make_table, print_sentence, print_whole
 from workflow_rl.config import RED_AGENTS
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def add_to(commands: Commands) -> None:
     listed = "episodes of each cell whose actions the text file lists"
     count: dict[str, Any] = {"dest": "logged_episodes", "type": int, "metavar": "N"}
     add_flag(parser, "--listed-episodes", listed, "100", basic=False, **count)
+    does = "show what the agent does: its actions by kind, by phase of the game and by host"
+    add_flag(parser, "--actions", does, basic=False, action="store_true")
     for name in ("--author", "--team"):
         add_flag(parser, name, "for the text file", "none", basic=False, metavar="NAME")
     parser.set_defaults(run=run)
@@ -108,6 +110,8 @@ def run(args: argparse.Namespace) -> int:
     author, team = (getattr(args, name, "") for name in ("author", "team"))
     paths = write_evaluation(evaluation, directory, author=author, team=team)
     print_evaluation(console, evaluation)
+    if "actions" in args:
+        _print_actions(console, evaluation)
     print_whole(console, "written: " + ", ".join(map(str, paths)))
     return 0
 
@@ -158,6 +162,28 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
             console.print(f"units: {evaluation.order.units}", soft_wrap=True)
     if evaluation.is_official:
         _print_leaderboard(console, evaluation)
+
+
+def _print_actions(console: "Console", evaluation: "Evaluation") -> None:
+    """Prints what the agent did against each attacker, in the longest games."""
+    from workflow_rl.evaluation.behaviour import KINDS, WAITING
+
+    steps = max(cell.steps for cell in evaluation.cells)
+    phases = make_table("share of steps by kind of action", ("red", "steps", *KINDS), left=("red",))
+    hosts = make_table("actions a game by host", ("red", "host", *KINDS[:-1]), left=("red", "host"))
+    for cell in evaluation.cells:
+        if cell.behaviour is None or cell.steps != steps:
+            continue
+        rows = zip(cell.behaviour.phases, cell.behaviour.phase_shares, strict=True)
+        for phase, shares in rows:
+            phases.add_row(cell.red_agent, phase, *(f"{share:.0%}" for share in shares))
+        for host, times in cell.behaviour.host_times.items():
+            hosts.add_row(cell.red_agent, host, *(f"{number:.1f}" for number in times[:-1]))
+    if not phases.row_count:
+        print_sentence(console, "actions are counted on the backend cage2 only")
+        return
+    console.print(phases, hosts, sep="\n")
+    print_sentence(console, f"wait: {WAITING}")
 
 
 def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:

@@ -12,7 +12,7 @@ from workflow_rl.cli.console import Bars, make_table, print_sentence, print_whol
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.units import ANY
 from workflow_rl.estimates import number_text
-from workflow_rl.evaluation.behaviour import WAIT_MEANS
+from workflow_rl.evaluation.behaviour import WAITING
 from workflow_rl.evaluation.result import with_fixes
 from workflow_rl.pages.snapshot import planned_updates
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started
@@ -333,5 +333,5 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
     )
     for sentence in (*told, *unfit):
         print_sentence(console, sentence)
-    if (does := outcome.policy.behaviour(config.game)) is not None:
-        print_sentence(console, f"what it does, by steps: {does} ({WAIT_MEANS})")
+    if (does := outcome.handed_over.behaviour(config.game)) is not None:
+        print_sentence(console, f"what it does, by steps: {does} (wait: {WAITING})")

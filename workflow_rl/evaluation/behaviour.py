@@ -20,8 +20,8 @@ from workflow_rl.scenario.actions import (
 from workflow_rl.scenario.tables import HOST_NAMES
 
 KINDS: Final = ("decoy", "remove", "analyse", "restore", "wait")
-# What `wait` means, wherever the kinds are shown.
-WAIT_MEANS: Final = "wait: Sleep, Monitor, or a decoy that is already there"
+# What the kind `wait` is.
+WAITING: Final = "Sleep, Monitor, or a decoy that is already there"
 _PHASE_ENDS: Final = (10, 30)  # steps after which the next phase begins; the last one has no end
 _KIND_OF: Final = np.array(  # (145,) index in KINDS
     [

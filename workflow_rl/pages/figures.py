@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from workflow_rl.evaluation.behaviour import KINDS
 from workflow_rl.pages import style
 from workflow_rl.pages.findings import Findings, OrderRow
 from workflow_rl.pages.scores import GameScore
@@ -22,6 +23,13 @@ from workflow_rl.pages.style import (
 )
 
 _MOST_TRIALS: Final = 8  # of one order
+_KIND_COLOURS: Final = {
+    "decoy": style.GOOD,
+    "remove": style.BETTER,
+    "analyse": style.OTHER,
+    "restore": style.BAD,
+    "wait": style.FAINT,
+}
 _ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -31,7 +39,7 @@ def scores_figure(found: Findings) -> Figure | None:
     if mine is None or config is None or not found.scores or not mine.result.reward.mean < 0:
         return None
     game = config.game
-    measured = "held-out games" if mine.scores else "its training's last episodes"
+    measured = "held-out games" if mine.scores else "its last training episodes"
     own = GameScore("this run's policy", game.rules, game.episode_length, mine.result, measured)
     others = sorted(found.scores, key=lambda score: -score.result.reward.mean)
     rows = [own, *(score for score in others if score.result.reward.mean < 0)]
@@ -65,6 +73,30 @@ def _score_label(score: GameScore, is_own: bool) -> str:
     return f"{who}  {score.result.reward.mean:.1f}  {rules}"
 
 
+def behaviour_figure(found: Findings) -> Figure | None:
+    """The policy's actions by kind, as shares of the steps of each phase, for each attacker."""
+    scores = found.recommended.scores if found.recommended else ()
+    played = [(s.red_agent, s.behaviour) for s in scores if s.behaviour and s.red_agent != "sleep"]
+    if not played:
+        return None
+    labels = [f"<b>{red}</b> {phase}" for red, does in played for phase in does.phases]
+    shares = 100 * np.concatenate([does.phase_shares for _, does in played])
+    figure = base_figure(**named_rows(labels), barmode="stack")
+    for kind, colour in _KIND_COLOURS.items():
+        figure.add_bar(
+            x=shares[:, KINDS.index(kind)],
+            y=list(range(len(labels))),
+            orientation="h",
+            width=0.42,  # leaves room for labels above the rows
+            marker={"color": colour, "line": {"width": 0}},
+            name=kind,
+            hovertemplate=f"{kind} %{{x:.0f}} %<extra></extra>",
+        )
+    figure.update_layout(legend={"traceorder": "normal"})
+    figure.update_xaxes(title_text="share of steps, %", range=[0, 100], dtick=25)
+    return figure
+
+
 def orders_figure(found: Findings) -> Figure | None:
     """The orders by belief, with their intervals; tried ones marked with what they gave."""
     rows = found.orders
@@ -81,7 +113,7 @@ def orders_figure(found: Findings) -> Figure | None:
         error_y={"array": half, "color": style.BAND, "thickness": 3, "width": 0},
         marker={"size": 5, "color": style.MUTED},
         text=[_order_hover(row) for row in rows],
-        name="believed, with its 95 % interval",
+        name="predicted, 95 % interval",
     )
     for status, name, colour, symbol in (
         ("compliant", "tried, compliant", style.GOOD, "circle"),
@@ -99,13 +131,13 @@ def orders_figure(found: Findings) -> Figure | None:
             visible=True if shown else "legendonly",
             showlegend=bool(shown),
         )
-    figure.update_xaxes(title_text="rank by believed reward", range=[0, len(rows) + 1])
+    figure.update_xaxes(title_text="rank by predicted reward", range=[0, len(rows) + 1])
     figure.update_yaxes(title_text="reward per episode")
     return figure
 
 
 def _order_hover(row: OrderRow) -> str:
-    return f"<b>{row.rank}. {plain(row.workflow)}</b><br>believed {row.believed}"
+    return f"<b>{row.rank}. {plain(row.workflow)}</b><br>predicted {row.believed}"
 
 
 def pairs_figure(found: Findings) -> Figure | None:
@@ -119,8 +151,8 @@ def pairs_figure(found: Findings) -> Figure | None:
     for kind, (name, colour) in enumerate(
         (
             ("clear effect", style.GOOD),
-            ("one of these matters, which cannot be told", style.BAD),
-            ("no effect that shows", style.MUTED),
+            ("at least one of these matters", style.BAD),
+            ("no clear effect", style.MUTED),
         )
     ):
         rows = [i for i, k in enumerate(kinds) if k == kind]

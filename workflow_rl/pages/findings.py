@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.estimates import Estimate
+from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.evaluation.result import UNKNOWN, Result
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.ordersearch.finding import Finding, conclude
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 _NEEDED: Final = 2  # compliant trials, to learn from them alone
 _PLAIN_REASONS: Final[Mapping[str, str]] = {
-    "design": "one of the first picks, spread out over all orders before anything is fitted",
+    "design": "initial design, spread over all orders before the model is fitted",
     "random": "sampled at random",
     "round-robin": "next in a list of orders that are far from each other",
     "exhaustive": "next in the list of all orders",
     "local": "one swap or insertion from the best order so far",
-    "halving": "one of the better half so far, tried once more; at first one sampled at random",
+    "halving": "in the better half so far and tried again; in the first round sampled at random",
 }
 
 
@@ -43,6 +44,7 @@ class Recommended:
     reason: str
     result: Result  # on held-out games; else of the training's last episodes, sampled
     scores: tuple[Score, ...] = ()  # on held-out games, against each red agent, and by hand
+    behaviour: Behaviour | None = None  # what the policy does, in the game of the run
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,8 @@ def answer_in(run: RunData) -> tuple[Finding, Recommended | None]:
         finding = replace(finding, measured=run.policy.worth)
         result = run.policy.result(config.game)
         complies = result.compliance.mean >= config.train.compliance_threshold
-        scores = run.policy.scores
-        return finding, Recommended(chosen.order, complies, chosen.reason, result, scores)
+        scores, does = run.policy.scores, run.policy.behaviour(config.game)
+        return finding, Recommended(chosen.order, complies, chosen.reason, result, scores, does)
     outcomes = [t.outcome for t in run.trials if t.order == chosen.order and t.outcome is not None]
     best = max(outcomes, key=lambda outcome: (outcome.is_compliant, outcome.best.reward.mean))
     return finding, Recommended(chosen.order, best.is_compliant, chosen.reason, best.objective)
@@ -321,14 +323,14 @@ def reason_of(why: Decision) -> str:
         return _PLAIN_REASONS[why.reason]
     chance = ""
     if not math.isnan(why.compliance_chance):
-        chance = f"; chance to comply {100 * why.compliance_chance:.0f} %"
+        chance = f"; probability of compliance {100 * why.compliance_chance:.0f} %"
     if math.isnan(why.mean):
-        return f"too few trials complied to fit rewards: the one most likely to comply{chance}"
+        return f"too few compliant trials to fit rewards: the most likely to comply{chance}"
     meaning = {
-        "exploit": "highest believed reward of all",
-        "explore": "not believed to be the best, but it might be",
+        "exploit": "highest predicted reward",
+        "explore": "highest acquisition score, though not the highest predicted reward",
     }.get(why.reason, why.reason)
-    known = f"believed {why.mean:.2f} ± {why.deviation:.2f}, upper bound {why.ucb:.2f}"
+    known = f"predicted {why.mean:.2f} ± {why.deviation:.2f}, upper bound {why.ucb:.2f}"
     return f"{meaning} ({known}{chance})"
 
 

@@ -20,7 +20,7 @@ from workflow_rl.pages.style import (
 
 MOST_POINTS: Final = 240  # of a curve at most
 _REASON_MARKS: Final = {
-    "design": ("first design", style.MUTED, "square"),
+    "design": ("initial design", style.MUTED, "square"),
     "explore": ("explore", style.BAD, "diamond"),
     "exploit": ("exploit", style.GOOD, "circle"),
 }
@@ -54,9 +54,9 @@ def _add_expected(figure: Figure, number: list[int], ended: list[Step]) -> None:
         number,
         [step.expected.mean for step in ended],
         (style.MUTED, "line-ew", 8),
-        "expected %{y:.2f} ± %{error_y.array:.2f}",
+        "predicted %{y:.2f} ± %{error_y.array:.2f}",
         error_y={"array": half, "color": style.BAND, "thickness": 5, "width": 0},
-        name="expected (95 %)",
+        name="predicted (95 %)",
     )
 
 

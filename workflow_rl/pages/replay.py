@@ -97,7 +97,7 @@ def play_agent(
     choices = _play(agent, episode, seed)
     facts = {
         "seed": str(seed),
-        "actions": "sampled" if sampled else "the most probable",
+        "actions": "sampled" if sampled else "most probable",
     }
     return Replay(who, config, episode, agent.order or order, facts, choices=choices)
 

@@ -116,6 +116,7 @@ def _run_page(key: str, found: Findings, folder: Path, share: float) -> RunPage:
     decisions = found.path[-int(share * _MOST_DECISIONS) :]
     made = {
         "scores": figures.scores_figure(found),
+        "does": figures.behaviour_figure(found),
         "orders": figures.orders_figure(found),
         "pairs": figures.pairs_figure(found),
         "positions": figures.positions_figure(found),
@@ -201,11 +202,11 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
     )
     return [
         (
-            "Score the policy by the challenge's own protocol, next to the leaderboard",
+            "Evaluate the policy by the challenge's protocol and compare it with the leaderboard",
             f"workflow-rl evaluate {path}",
         ),
         (
-            "Watch it defend the network, against another attacker and in another game",
+            "Replay a game against another attacker",
             f"workflow-rl replay {path} --red-agent {other} --seed 7 --output replay_{other}.html",
         ),
         (
@@ -213,11 +214,11 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
             f"workflow-rl search --red-agent {other}\nworkflow-rl search --red-agent mixed",
         ),
         (
-            "Train every order for several seeds, which tells apart what a search cannot",
+            "Train every order with several seeds, to separate effects that a search cannot",
             f"workflow-rl landscape --red-agent {game.red_agent}",
         ),
         (
-            "Hand the order over: a runbook for people and a security playbook (CACAO)",
+            "Write the order as a runbook for people and as a security playbook (CACAO)",
             f"workflow-rl playbook {path}",
         ),
         ("Use the policy in Python", python),

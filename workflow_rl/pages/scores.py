@@ -90,7 +90,7 @@ def shipped_scores(game: GameConfig) -> list[GameScore]:
     """
     if game.red_agent not in RED_AGENTS or game.episode_length > _MOST_STEPS:
         return []
-    source = f"comes with the package, {_GAMES:,} held-out games"
+    source = f"shipped with the package, {_GAMES:,} held-out games"
     return [
         GameScore(name, game.rules, game.episode_length, _played(name, game), source)
         for name in WITHOUT_ORDER

@@ -4,12 +4,27 @@ import math
 import shlex
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
+from workflow_rl.evaluation.behaviour import KINDS as KINDS
+from workflow_rl.evaluation.behaviour import WAITING as WAITING
+from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.evaluation.result import with_fixes as with_fixes
 from workflow_rl.evaluation.selection import Score
+from workflow_rl.ordersearch.finding import listed
 from workflow_rl.pages.findings import Findings
 from workflow_rl.pages.rundata import RunData
+
+HOST_HEADINGS: Final = ("host", *(f"#{kind}" for kind in KINDS[:-1]))
+_DOES: Final = {
+    "decoy": "places decoys",
+    "remove": "removes",
+    "analyse": "analyses",
+    "restore": "restores",
+    "wait": "waits",
+}
+_SMALLEST: Final = 0.005  # share of steps that is named
+_BUSIEST: Final = 3  # hosts that are named
 
 
 def points(value: float) -> str:
@@ -24,7 +39,7 @@ def percent(value: float) -> str:
 
 def of_repairs(fixes: float) -> str:
     """Says how many repairs compliance is the share of, if they were counted."""
-    return "" if math.isnan(fixes) else f"of {fixes:.1f} repairs a game"
+    return "of its repairs" if math.isnan(fixes) else f"of {fixes:.1f} repairs per game"
 
 
 def duration(seconds: float) -> str:
@@ -81,6 +96,21 @@ def about_finding(found: Findings) -> list[str]:
     so_far = "" if found.run.is_finished else "So far: "
     headline = finding.headline if so_far else finding.headline[:1].upper() + finding.headline[1:]
     return [f"{so_far}{headline}.", *finding.details]
+
+
+def about_behaviour(does: Behaviour) -> str:
+    """Says what a policy does: by kind of action, in the first phase of the game, and where."""
+    by_kind = sorted(does.shares.items(), key=lambda item: -item[1])
+    parts = [
+        f"{_DOES[kind]} in {100 * share:.0f} %" for kind, share in by_kind if share >= _SMALLEST
+    ]
+    parts[0] += " of the steps"
+    first = dict(zip(KINDS, does.phase_shares[0], strict=True))
+    most = max(first, key=first.__getitem__)
+    hosts = list(does.host_times)[:_BUSIEST]
+    told = f"It {listed(parts)}. In steps {does.phases[0]} it mostly {_DOES[most]}"
+    told += f" ({100 * first[most]:.0f} %)."
+    return f"{told} Most of its actions are on {listed(hosts)}." if hosts else told
 
 
 def unfit_for(score: Score) -> str:

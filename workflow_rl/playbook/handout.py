@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.selection import Score
 from workflow_rl.ordersearch.finding import Finding
 from workflow_rl.pages.findings import Recommended, answer_in
 from workflow_rl.pages.rundata import RunData, read_run, refuse_no_run
@@ -53,12 +54,17 @@ class Handout:
                 "is_compliant": mine.is_compliant,
                 "reason": mine.reason,
                 "result": mine.result.as_json(),
-                "by_attacker": [score.as_json() for score in mine.scores],
+                "by_attacker": [_facts(score) for score in mine.scores],
                 "finding": finding.headline,
                 "pairs": [{n: pair[n] for n in _KEPT} for pair in map(asdict, finding.effects)],
                 "worth": [one.as_json() for one in finding.measured],
             },
         }
+
+
+def _facts(score: Score) -> dict[str, Any]:
+    """Returns a score as plain data, of the policy's actions only the share of each kind."""
+    return score.as_json() | {"actions": score.behaviour and score.behaviour.shares}
 
 
 def handout_of(path: Path) -> Handout:

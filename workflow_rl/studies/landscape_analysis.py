@@ -127,50 +127,54 @@ def answer_of(analysis: Analysis) -> list[str]:
         )
     reliable = int(land.is_reliable.sum())
     told += [
-        _verdict(analysis.effect, land),
+        *_verdict(analysis),
         f"{reliable} of {land.orders.count} orders complied for every seed.",
     ]
     if analysis.equals is not None:
         told += _about_equals(analysis.equals, land.policy)
     if len(analysis.pairs) > 1:
-        first, second = analysis.pairs[:2]
-        told.append(
-            f"What matters most: {first.first} before {first.second}, worth "
-            f"{first.worth} points; next {second.first} before {second.second}, "
-            f"{second.worth}."
-        )
+        effects = (f"{pair.first} before {pair.second} {pair.worth}" for pair in analysis.pairs[:2])
+        told.append(f"Largest effects in points per episode: {'; '.join(effects)}.")
     told.append(
-        f"First in the ranking is {land.order(best.order)} at {best.reward}; by "
-        f"chance its true rank may be {best.rank_low} to {best.rank_high}."
+        f"First in the ranking is {land.order(best.order)} at {best.reward}; the 95 % interval of "
+        f"its rank is {best.rank_low} to {best.rank_high}."
     )
     if analysis.regrets:
         each = [f"{r.strategy} {r.mean('recommended')[-1]:.2f}" for r in analysis.regrets]
         told.append(
-            f"A search of {analysis.checkpoints[-1]} trials hands over an order that is below the "
-            f"best by, on average: {', '.join(each)}."
+            f"Mean regret of the order that a search of {analysis.checkpoints[-1]} trials "
+            f"recommends: {', '.join(each)}."
         )
     return told
 
 
-def _verdict(effect: OrderEffect | None, land: Landscape) -> str:
-    """Says whether orders differ by more than chance."""
+def _verdict(analysis: Analysis) -> list[str]:
+    """Says whether orders differ by more than chance, and by how much."""
+    effect, land = analysis.effect, analysis.landscape
     if effect is None:
-        return (
-            "How much the order matters cannot be told: fewer than two orders complied for every "
-            "seed."
-        )
+        return [
+            "How much the order matters cannot be estimated: fewer than two orders complied for "
+            "every seed."
+        ]
     if len(land.seeds) < 2:
-        return "One seed cannot tell orders from noise."
+        return ["One seed cannot separate the effect of the order from noise."]
     if math.isnan(effect.share):
-        return "There is no noise to compare the orders with."
+        return ["There is no noise to compare the orders with."]
     share, low, high = (
         f"{100 * part:.0f} %" for part in (effect.share, effect.share_low, effect.share_high)
     )
-    return (
-        f"Between orders lie {share} of the variance of single {land.tries} (95 % interval {low} "
-        f"to {high}; shuffled orders reach that with p = {effect.p_value:.3g}): "
-        f"{'the order matters' if effect.matters else 'no effect of the order shows'}."
-    )
+    largest = analysis.pairs[0]
+    found = "No effect of the order was found."
+    if effect.matters:
+        found = (
+            f"The order matters: {largest.first} before {largest.second} is worth {largest.worth} "
+            "points per episode."
+        )
+    return [
+        found,
+        f"The order explains {share} of the variance of single {land.tries} (95 % interval {low} "
+        f"to {high}; permutation test p = {effect.p_value:.3g}).",
+    ]
 
 
 def _about_equals(equals: EqualsEffect, policy: str) -> list[str]:

@@ -160,8 +160,8 @@ def sample_tables(sample: PlayedSample) -> list[PageTable]:
 
 
 def landscape_figures(analysis: Analysis) -> list[Plot]:
-    """Returns the ranking, each seed's view of it, and the regret of searches."""
-    plots = [_ends(analysis), _ranking(analysis)]
+    """Returns the ranking, its ends by name, each seed's view of it, and the regret of searches."""
+    plots = [_ranking(analysis), _ends(analysis)]
     if len(analysis.landscape.seeds) > 1:
         plots.append(_agreement(analysis.landscape))
     return plots + [_regret(analysis, measure) for measure in MEASURES if analysis.regrets]
@@ -202,10 +202,14 @@ def _ranking(analysis: Analysis) -> Plot:
     traces[-1]["marker"]["symbol"] = symbols
     return Plot(
         "All orders, ranked",
-        f"A point is one of the {land.tries}; orders that did not comply in most come last and are "
-        "crosses. The table above names them.",
+        f"A point is one of the {land.tries}; orders that did not comply in most of them come last "
+        "and are crosses. The table below names them.",
         traces,
-        {"xaxis": {"title": {"text": "rank"}}, "yaxis": {"title": {"text": "reward"}}},
+        {
+            "height": 330,
+            "xaxis": {"title": {"text": "rank"}},
+            "yaxis": {"title": {"text": "reward"}},
+        },
     )
 
 
@@ -252,8 +256,8 @@ def _agreement(land: Landscape) -> Plot:
     ]
     return Plot(
         "Do seeds agree?",
-        "Each order's reward for one seed against its reward for another. Where the order matters "
-        "the points lie along a line; where it does not they are a cloud.",
+        "The reward of each order with one seed against its reward with the others. The closer the "
+        "points are to a line, the more the order matters compared with noise.",
         traces,
         {
             "xaxis": {"title": {"text": f"reward, seed {land.seeds[0]}"}},

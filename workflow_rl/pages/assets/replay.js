@@ -78,7 +78,7 @@
     const named = agents.map(([name, chance]) => redNames[name] + (chance < 1 ? ` (${percent(chance)})` : ""));
     const stopped = frame.otStoppedKnown;
     const service = stopped <= 0 ? "is running" : `is stopped${stopped < 1 ? ` (${percent(stopped)})` : ""}`;
-    return `Blue could know: Red is ${named.join(" or ")}; the OT service ${service}.`;
+    return `Belief: Red is ${named.join(" or ")}; the OT service ${service}.`;
   };
 
   const rewardParts = (frame) => {
@@ -123,7 +123,7 @@
     if (byId("now-due")) byId("now-due").textContent = dueWords(frame);
     showChoices(frame);
     showVerdict(byId("now-verdict"), "", frame.verdict, frame.why);
-    showVerdict(byId("now-true"), "by the truth ", frame.trueVerdict, frame.trueWhy);
+    showVerdict(byId("now-true"), "by the true state ", frame.trueVerdict, frame.trueWhy);
     cards.forEach((card, host) => {
       showHost(card, frame.hosts[host], frame.known[host], frame);
       const [byRed, byBlue] = [frame.redHost === host, frame.blueHost === host];
