@@ -60,6 +60,19 @@ def test_a_policy_shows_compliance_and_writes_into_its_run(here: Path, capsys: C
     assert not (here / "evaluations").exists()
 
 
+def test_actions_are_shown_on_request(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = ["--steps", "12,6", "--red-agent", "bline"]
+    assert main(["evaluate", "sleep", *FEW, *short]) == 0
+    assert "by kind of action" not in capsys.readouterr().out
+    assert main(["evaluate", "greedy", *FEW, *short, "--actions", "--output", "place"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("share of steps by kind of action")
+    phases = [line.split() for line in lines[start + 2 : start + 4]]
+    assert [row[:2] for row in phases] == [["bline", "1-10"], ["bline", "11-12"]]
+    assert all(97 <= sum(int(share.rstrip("%")) for share in row[2:]) <= 103 for row in phases)
+    assert lines[start + 4].startswith("actions a game by host")
+
+
 def test_flags_reach_the_evaluation(here: Path) -> None:
     policy_file(here / "it.safetensors", new_policy(order=ORDER, conditioned=True))
     flags = ["--sampled", "--workflow", TYPES.format(3), "--seed", "5", "--rules", "competition"]

@@ -68,14 +68,14 @@ def test_36_outputs_and_every_name_are_replayed(
         assert "20 steps" in text
     assert main(["replay", "cardiff", "--rules", "competition", "--workflow", WORKFLOW]) == 0
     text = (tmp_path / "replay.html").read_text()
-    assert "counted fixes followed the workflow" in text
+    assert "counted fixes followed the order" in text
 
 
 def test_universal_is_replayed_under_any_order(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     order = "operational > user > enterprise"
     assert main(["replay", "universal", "--units", "subnets", "--workflow", order]) == 0
-    assert "counted fixes followed the workflow" in (tmp_path / "replay.html").read_text()
+    assert "counted fixes followed the order" in (tmp_path / "replay.html").read_text()
 
 
 def test_a_recording_is_replayed_and_judged_by_a_workflow_that_is_given(tmp_path: Path) -> None:
@@ -84,4 +84,4 @@ def test_a_recording_is_replayed_and_judged_by_a_workflow_that_is_given(tmp_path
     assert main(args) == 0
     assert "fixes are not judged" in file.read_text()
     assert main([*args, "--workflow", WORKFLOW]) == 0
-    assert "counted fixes followed the workflow" in file.read_text()
+    assert "counted fixes followed the order" in file.read_text()

@@ -12,7 +12,12 @@ from workflow_rl.cli.progress import print_outcome
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.files import read_json
 from workflow_rl.pages.report import write_report
+from workflow_rl.pages.words import about_behaviour
+from workflow_rl.playbook.handout import handout_of
+from workflow_rl.playbook.writing import runbook
 from workflow_rl.runs.search import open_search
+from workflow_rl.runs.store import stored_config
+from workflow_rl.runs.trials import HandedOver
 from workflow_rl.train.job import TrainOutcome
 
 
@@ -64,13 +69,13 @@ def test_the_finding_has_the_same_words(summary: dict[str, Any], terminal: str, 
 def test_its_policy_is_worth_the_same(summary: dict[str, Any], terminal: str, page: str) -> None:
     mean, half = summary["policy_env_reward"], summary["policy_env_reward_half_width"]
     assert f"its policy: reward {mean:.2f} ± {half:.2f}" in terminal
-    assert f"Reward per episode {mean:.2f} ± {half:.2f}" in page
+    assert f"Score {mean:.2f} ± {half:.2f} points per game" in page
     for name in ("policy_compliance", "policy_compliance_true"):
         assert f"{summary[name]:.3f}" in terminal
         assert percent(summary[name]) in page
     games = summary["policy_score_games"]
     assert f"in {games:,} held-out games" in terminal
-    assert f"the mean of {games:,} games" in page
+    assert f"in {games:,} held-out games" in page
 
 
 def test_scores_by_red_agent_are_the_same(
@@ -89,11 +94,23 @@ def test_scores_by_red_agent_are_the_same(
         assert (f"Unfit for {score.red_agent}" in page) == score.is_unfit
 
 
+def test_what_the_policy_does_is_the_same(real_run: Path, terminal: str, page: str) -> None:
+    policy = HandedOver.load(real_run)
+    does = policy.behaviour(stored_config(real_run).game)
+    assert does is not None
+    assert f"what it does, by steps: {does} (wait: " in terminal
+    by_hand = words_of(runbook(handout_of(real_run)))
+    assert about_behaviour(does) in page
+    assert about_behaviour(does) in by_hand
+    shares = " | ".join(f"{100 * share:.0f} %" for share in does.phase_shares[0])
+    assert f"| 1-10 | {shares} |" in by_hand
+
+
 def test_trials_are_the_same(summary: dict[str, Any], terminal: str, page: str) -> None:
     compliant, tried = summary["compliant_workflows"], summary["workflows"]
     assert f"{compliant} of {tried} workflows compliant." in terminal
-    assert f"Workflows compliant {compliant} of {tried} trials" in page
+    assert f"{compliant} of {tried} trials complied." in page
     for trial in summary["trials"]:
         reward = TrainOutcome.from_json(trial).objective.reward
         assert str(reward) in terminal
-        assert f"It gave {reward}, " in page
+        assert f"Result: {reward}, " in page

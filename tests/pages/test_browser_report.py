@@ -208,7 +208,8 @@ def test_what_the_policy_does_is_told_by_phase_and_by_host(report: Opened) -> No
     ]
     section = page.locator("#run1-does-section")
     cells = section.locator("td").all_text_contents()
-    assert 0 < sum(float(cell) for cell in cells if cell != "–") <= 32  # of 30 steps, rounded
+    times = [float(cell) for cell in cells if cell[0].isdigit()]
+    assert 0 < sum(times) <= 32  # of 30 steps, rounded
     fits = "(table) => table.scrollWidth <= table.clientWidth"
     assert section.locator(".scroll").evaluate(fits)
 

@@ -151,11 +151,11 @@ def test_regret_is_what_the_best_of_all_orders_is_truly_better(tmp_path: Path) -
 def test_every_decision_is_given_in_words(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path / "run", TRIALS))
     first, _, explored, exploited, likely, other = (reason_of(t.decision) for t in run.trials)
-    assert "first picks" in first
+    assert "initial design" in first
     assert "not the highest predicted reward" in explored
     assert "predicted -25.00 ± 3.00, upper bound -19.00" in explored
     assert "highest predicted reward" in exploited
-    assert "most likely to comply; chance to comply 42 %" in likely
+    assert "most likely to comply; probability of compliance 42 %" in likely
     assert other.startswith("by feel")  # of another strategy
 
 

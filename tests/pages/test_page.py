@@ -68,7 +68,7 @@ def test_every_figure_and_table_has_its_place_and_its_words(tmp_path: Path) -> N
     low = Plot("Two", "second", [BAR, BAR], {"height": 222, "xaxis": {"type": "log"}})
     table = PageTable(("name", "value"), [("row", "1")], "caption")
     one = Plot("One", "first", [BAR], {})
-    text = written(tmp_path, one, low, answer=["It is so."], tables=[table])
+    text = written(tmp_path, one, low, answer=["It is so.", "So it is."], tables=[table])
     assert not re.findall(r"<(?:script|img|iframe)[^>]*(?:src|href)=", text)
     figures = data_of(text)["figures"]
     assert list(figures) == ["figure-0", "figure-1"]
@@ -77,13 +77,14 @@ def test_every_figure_and_table_has_its_place_and_its_words(tmp_path: Path) -> N
     layout = figures["figure-1"]["layout"]
     assert (layout["height"], layout["xaxis"]["type"]) == (222, "log")
     assert layout["xaxis"]["gridcolor"] == layout["yaxis"]["gridcolor"]
-    parts = ("It is so.", ">row<", ">caption<", "<h2>One</h2>", ">first<", "<h2>Two</h2>")
+    parts = ("It is so.", ">first<", "So it is.", ">row<", ">caption<", "<h2>Two</h2>", ">second<")
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
 
 
 def test_words_are_shown_letter_by_letter(tmp_path: Path) -> None:
-    text = written(tmp_path, Plot("a < b", "<b>&</b>", [BAR], {}), title="<script>x</script>")
+    plot = Plot("a < b", "<b>&</b>", [BAR], {})
+    text = written(tmp_path, plot, plot, title="<script>x</script>")
     assert "<h2>a &lt; b</h2>" in text
     assert "&lt;b&gt;&amp;&lt;/b&gt;" in text
     assert "<script>x</script>" not in text

@@ -48,7 +48,7 @@ def test_a_real_run_has_every_section_with_its_figure(real_run: Path, tmp_path: 
     text = report(real_run, output=tmp_path / "report.html")
     for section in SECTIONS:
         assert f'id="run1-{section}-section"' in text
-    figures = {"scores", "orders", "pairs", "path", "curves", "stages", "cost"}
+    figures = {"scores", "does", "orders", "pairs", "path", "curves", "stages", "cost"}
     assert drawn(text) - {"run1-positions"} == {f"run1-{name}" for name in figures}
     assert set(re.findall(r'class="plot" id="([^"]+)"', text)) == drawn(text)
     assert text.count("<tr data-order=") == len(ORDERS)
@@ -79,12 +79,12 @@ TWO = [trial(0, 5, -20.0), trial(1, 60, -18.0)]
 CLEAR = pairwise([0.0] * 9 + [8.0])  # op_host before user
 UNFIT = scored("meander", (-300.0, -300.0, -80.0), 0.5, (0.97, 0.95))
 SAID: dict[str, tuple[list[Any], dict[str, Any]]] = {
-    "The recommended order, one of 60: | : effects that are clear, | the 24 compliant": (
+    "The recommended order, one of 60: | Clear effects are blue | the 24 compliant": (
         [trial(k, o, CLEAR[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))],
         {"config": ExperimentConfig(game=GameConfig(red_agent="meander"))},
     ),
     "no effect is clear": ([trial(k, 30 * k, -20.0 - k % 2) for k in range(4)], {}),
-    "The order that came closest to complying: | take it with care | because fewer than two": (
+    "The order that came closest to complying: | use it with care | because fewer than two": (
         [trial(k, 30 * k, -20.0 - k, compliance=0.1 * k) for k in range(4)],
         {"policy": replace(POLICY, scores=(scored("bline", (-9.0,) * 3, 1.0, (0.3, 0.3)),) * 3)},
     ),
@@ -92,11 +92,11 @@ SAID: dict[str, tuple[list[Any], dict[str, Any]]] = {
         TWO,
         {},
     ),
-    "any order, trained further for this one against all": (
+    "any order, fine-tuned for this one against all": (
         TWO,
         {"policy": replace(POLICY, trained_further=True)},
     ),
-    "any order, as it comes with the package | Unfit for meander: -300.0, where | -80.0.": (
+    "any order, as shipped with the package | Unfit for meander: -300.0, where | -80.0.": (
         TWO,
         {"policy": replace(POLICY, scores=(POLICY.scores[0], UNFIT, POLICY.scores[2]))},
     ),
@@ -117,9 +117,9 @@ def test_the_page_says_it(tmp_path: Path, said: str) -> None:
 
 def test_a_training_is_not_called_a_search(tmp_path: Path) -> None:
     told = visible(report(trained(tmp_path / "one")))
-    assert "a training of one workflow: the workflow it was trained for." in told
+    assert "a training of one workflow, not a search: the workflow it was trained for." in told
     told = visible(report(trained(tmp_path / "all", order=None)))
-    assert "not a search but a training: there is nothing to recommend" in told
+    assert "a training, not a search: it recommends no order" in told
 
 
 def test_regret_is_told_by_a_landscape(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_regret_is_told_by_a_landscape(tmp_path: Path) -> None:
     write_json(file, {" > ".join(order): -10.0 - k for k, order in enumerate(ORDERS)})
     assert "By the landscape" not in visible(report(run))
     told = visible(report(run, landscape=file))
-    assert "number 2, at -18.00. By the landscape the best of all orders is 60.00 better" in told
+    assert "number 2, at -18.00. By the landscape its regret is 60.00" in told
 
 
 # --- what to do next
@@ -159,9 +159,9 @@ def test_several_runs_stand_side_by_side(real_run: Path, tmp_path: Path) -> None
     text = report(real_run, other, output=tmp_path / "report.html")
     assert {"compare-rewards", "compare-paths", "compare-effects"} <= drawn(text)
     assert text.count('role="tabpanel"') == text.count('role="tab"') == 2
-    assert "not comparable with each other" in visible(text)
+    assert "their rewards are not comparable" in visible(text)
     same = report(other, other, output=tmp_path / "report.html")
-    assert "not comparable with each other" not in visible(same)
+    assert "their rewards are not comparable" not in visible(same)
 
 
 def test_the_most_and_longest_runs_stay_within_the_report_s_size(tmp_path: Path) -> None:

@@ -61,6 +61,10 @@ def test_a_real_search_and_a_training_have_playbooks(real_run: Path, tmp_path: P
         assert files == [tmp_path / "of.md", tmp_path / "of.json"]
         playbook = json.loads(files[1].read_text())
         assert broken_rules(playbook) == []
+        (kept,) = playbook["playbook_extensions"].values()
+        does = [score["actions"] for score in kept["evidence"]["by_attacker"]]
+        assert all(sum(shares.values()) == pytest.approx(1) for shares in does)
+        assert bool(does) == (run is real_run)
         assert playbook["name"] == f"Repair order: {formatted(read_playbook(files[1]))}"
 
 
