@@ -82,22 +82,6 @@ def columns(log: EpisodeLog) -> dict[str, list[Any]]:
     return found
 
 
-def test_episodes_are_kept_as_they_ended(tmp_path: Path) -> None:
-    log = EpisodeLog(tmp_path / "below" / "episodes.arrow")
-    log.keep_up_to(1)
-    assert len(log.read()) == 0
-    assert not log.path.exists()
-    log.append(1, episodes(2, order=7))
-    log.append(2, episodes(0))
-    log.append(3, episodes(3))
-    rows = columns(log)
-    assert rows["update"] == [1, 1, 3, 3, 3]
-    assert rows["order"] == [7, 7, 0, 0, 0]
-    assert rows["env"] == [0, 1, 0, 1, 2]
-    assert rows["env_reward"] == [-9.0, 0.0, -9.0, -4.5, 0.0]
-    assert rows["fixes"] == [0, 2, 0, 2, 4]
-
-
 def three_updates(path: Path) -> tuple[EpisodeLog, list[int]]:
     """A log of three updates of 2, 3 and 1 episodes, and its size after each."""
     log, sizes = EpisodeLog(path / "episodes.arrow"), []
@@ -112,6 +96,11 @@ def test_episodes_cut_off_anywhere_keep_the_whole_updates_and_go_on(tmp_path: Pa
     whole, expected = log.path.read_bytes(), columns(log)
     updates = expected["update"]
     assert updates == [1, 1, 2, 2, 2, 4]
+    assert expected["env_reward"] == [-9.0, 0.0, -9.0, -4.5, 0.0, -9.0]
+    log.path.unlink()
+    log.keep_up_to(1)
+    log.append(1, episodes(0))
+    assert len(log.read()) == 0
     ends = {end + by for end in sizes for by in (-1, 0, 1, 100)}
     for size in {*range(0, len(whole), 13), *ends}:
         log.path.write_bytes(whole[:size])

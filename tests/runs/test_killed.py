@@ -1,6 +1,5 @@
 """Runs in processes of their own that are stopped from outside."""
 
-import os
 import shlex
 import signal
 import time
@@ -57,19 +56,6 @@ def test_a_run_told_to_stop_says_how_to_go_on_and_goes_on_exactly(
     says_how_to_go_on(told, run)
     run_search(resume=run)
     assert_same(run, uninterrupted)
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_the_workers_without_a_word_of_theirs(tmp_path: Path) -> None:
-    flags = (*FLAGS, "--max-episodes", "100000", "--checkpoint-dir", str(tmp_path))
-    with running(*flags, "--parallel-workflows", "2") as process:
-        wait_until(lambda: updates(tmp_path, "trial_001") >= 1, process)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-        _, err = process.communicate(timeout=60)
-        assert process.returncode == 130
-        assert err.splitlines()[-1] == "workflow-rl: interrupted"
-        assert "Traceback" not in err
-        wait_until(lambda: group(process.pid) == [])
 
 
 @pytest.mark.slow

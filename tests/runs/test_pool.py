@@ -1,8 +1,7 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ from workflow_rl.runs.pool import (
     Pool,
     ProcessPool,
     Retried,
-    Returned,
-    Row,
     Rows,
     SerialPool,
     Started,
@@ -62,23 +59,6 @@ def test_a_serial_pool_runs_one_task_after_the_other_here_and_goes_on_after_a_fa
     assert ended(iter(events)) == {"a": os.getpid(), "b": failed, "c": os.getpid()}
     rows = [row for event in events if isinstance(event, Rows) for row in event.rows]
     assert [(row["training"], row["update"]) for row in rows[:2]] == [("a", 1), ("a", 2)]
-
-
-def test_a_serial_pool_closes_its_task_when_the_reader_stops() -> None:
-    closed: list[bool] = []
-
-    @dataclass(frozen=True)
-    class Open(Toy):
-        def run(self) -> Generator[Row | Returned]:
-            try:
-                yield from super().run()
-            finally:
-                closed.append(True)
-
-    events = SerialPool().events([Open("a")])
-    assert told(iter([next(events), next(events)])) == ["+a", ".a"]
-    events.close()
-    assert closed == [True]
 
 
 @pytest.mark.parametrize("pool", [SerialPool(), SideBySide(2)])

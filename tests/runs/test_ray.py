@@ -115,31 +115,22 @@ def test_fresh_processes_are_of_one_task_and_a_mistake_is_raised_here() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
-def test_a_task_whose_process_dies_runs_again_but_not_any_number_of_times(tmp_path: Path) -> None:
+def test_a_task_whose_process_or_disk_dies_runs_again_but_not_any_number_of_times(
+    tmp_path: Path,
+) -> None:
     from workflow_rl.runs.ray import RayPool
 
     always = Mortal("always", notes=tmp_path / "notes", deaths=100)
-    with closing(RayPool(1)) as pool:
-        *events, last = pool.events([always])
-    reasons = [event.reason for event in events if isinstance(event, Retried)]
-    assert len(reasons) == MAX_LOSSES - 1
-    assert all("its process on" in why and why.endswith("died") for why in reasons)
-    assert isinstance(last, Failed)
-    assert last.reason.startswith(f"lost {MAX_LOSSES} times, at last because its process on")
+    full = Failing("full", error=OSError(28, "No space left on device"))
+    for task, why in ((always, "its process on"), (full, "No space left on device")):
+        with closing(RayPool(1)) as pool:
+            *events, last = pool.events([task])
+        reasons = [event.reason for event in events if isinstance(event, Retried)]
+        assert len(reasons) == MAX_LOSSES - 1
+        assert isinstance(last, Failed)
+        assert last.reason.startswith(f"lost {MAX_LOSSES} times, at last because ")
+        assert all(why in reason for reason in (*reasons, last.reason))
     assert len(always.notes.read_text()) == MAX_LOSSES
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("on_ray")
-def test_the_disk_of_a_node_is_the_nodes_fault_and_costs_an_attempt() -> None:
-    from workflow_rl.runs.ray import RayPool
-
-    full = OSError(28, "No space left on device")
-    with closing(RayPool(1)) as pool:
-        *events, last = pool.events([Failing("a", error=full)])
-    assert isinstance(last, Failed)
-    assert "No space left on device" in last.reason
-    assert sum(isinstance(event, Retried) for event in events) == MAX_LOSSES - 1
 
 
 @pytest.mark.slow

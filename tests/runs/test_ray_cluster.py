@@ -1,25 +1,22 @@
 """Searches on a Ray cluster of several nodes, all on this machine, and their faults."""
 
 import importlib.util
-import json
 import os
 import re
 import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.faults import remount, small_disk
 from tests.cli.run import WIDE, complaint, said
 from tests.cli.run import run as run_command
 from tests.runs.processes import children, running, trainers, updates, wait_until
 from tests.runs.ray_host import RayHost, ray_host
 from tests.runs.toy import assert_same, csv_rows, run_search, the_run, tiny
-from workflow_rl.workflow.orders import TYPES
 
 pytestmark = [
     pytest.mark.ray,
@@ -142,71 +139,6 @@ def test_a_killed_driver_is_resumed_on_any_executor(
     assert again.returncode == 0, again.stderr
     assert before == {p: p.stat().st_mtime_ns for p in before}  # what was finished is left alone
     assert_same(run, uninterrupted)
-
-
-def test_a_straggler_is_left_out_with_its_reason(cluster: RayHost, tmp_path: Path) -> None:
-    """Whatever trains the first workflow is stopped at its first news, each time."""
-    flags = (*QUICK, "--parallel-workflows", "1", "--time-limit", "25")
-    flags += ("--max-episodes", "800", "--stop-at", "budget")
-    args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
-    with on_ray(*flags, *args) as process:
-        stopped: set[int] = set()
-
-        def has_failed() -> bool:
-            if updates(tmp_path, "trial_000") >= 1:
-                for child in set(trainers(cluster.pid)) - stopped:
-                    os.kill(child, signal.SIGSTOP)
-                    stopped.add(child)
-            noted = list(tmp_path.glob("exp_*/trials.json"))
-            return bool(noted) and "failed" in json.loads(noted[0].read_text())[0]
-
-        wait_until(has_failed, process)
-        for child in trainers(cluster.pid):  # the next one's, if it was stopped as well
-            os.kill(child, signal.SIGCONT)
-        code, out, err = ends(process)
-    assert code == 0, (out, err)
-    assert len(stopped) in (2, 3)
-    why = "not over after 25 s, in each of 2 attempts"
-    assert len(re.findall(r"^trial_000 is done again: it took longer than 25 s", out, re.M)) == 1
-    assert f"trial_000 failed and is left out: {why} ({TYPES.format(0)})" in out
-    summary = json.loads((the_run(tmp_path) / "summary.json").read_text())
-    assert summary["failed"] == [{"workflow": TYPES.format(0), "reason": why}]
-    assert [trial["order"] for trial in summary["trials"]] == [1, 2]
-
-
-def test_a_full_disk_at_the_driver_is_one_error_and_nothing_finished_is_lost(
-    cluster: RayHost, tmp_path: Path, uninterrupted: Path
-) -> None:
-    disk = tmp_path / "disk"
-    with small_disk(disk, "30m"):
-        args = ("--ray-address", cluster.address, "--checkpoint-dir", str(disk))
-        with on_ray(*FLAGS, *args) as process:
-            wait_until(lambda: updates(disk, "trial_002") >= 1, process)
-            finished = list(disk.rglob("trainings/trial_*/result.safetensors"))
-            assert finished
-            with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
-                while True:
-                    filler.write(bytes(4_096))
-            code, out, err = ends(process)
-        run = the_run(disk)
-        assert code == 1
-        assert err.count("\n") == 1
-        assert "No space left on device" in err
-        assert f"stopped; go on with: workflow-rl search --resume {run}" in out
-        wait_until(lambda: trainers(cluster.pid) == [])
-        before = {path: path.read_bytes() for path in finished}
-        remount(disk, "ro")
-        where = ("--executor", "ray", "--ray-address", cluster.address)
-        refused = run_command("search", "--resume", str(run), *where)
-        assert refused.returncode == 1
-        assert "Read-only file system" in refused.stderr
-        assert said(refused.stderr).count("\n") == 1
-        remount(disk, "rw")
-        (disk / "filler").unlink()
-        again = run_command("search", "--resume", str(run), *where)
-        assert again.returncode == 0, again.stderr
-        assert before == {path: path.read_bytes() for path in before}
-        assert_same(run, uninterrupted)
 
 
 # --- being stopped

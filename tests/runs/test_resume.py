@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import resource
 import shlex
 import shutil
 from dataclasses import replace
@@ -17,7 +16,7 @@ from safetensors.numpy import save
 
 from tests.chaos.faults import Crash, failing_disk, remount, small_disk
 from tests.chaos.points import SMALL, counted, crashed, survives
-from tests.runs.toy import assert_same, csv_rows, findings, run_search, the_run, tiny
+from tests.runs.toy import assert_same, csv_rows, run_search, the_run, tiny
 from tests.runs.work import do_without_processes
 from workflow_rl.cli import main
 from workflow_rl.config import ExperimentConfig
@@ -266,21 +265,6 @@ def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
         assert main(["search", "--resume", str(run)]) == 0
         assert_same(run, roomy)
         assert list(run.rglob("*.tmp")) == []
-
-
-def test_where_files_may_not_grow_a_run_stops_and_goes_on_later(
-    tmp_path: Path, roomy: Path, capsys: Captured
-) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes(roomy)) - 100, hard))
-        begin = [*ROOMY, "--checkpoint-dir", str(tmp_path)]
-        fails_for_want_of_room(begin, errno.EFBIG, tmp_path, capsys)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    run = the_run(tmp_path)
-    assert main(["search", "--resume", str(run)]) == 0
-    assert findings(run) == findings(roomy)
 
 
 def test_a_run_on_a_disk_that_became_read_only_is_left_as_it_is(

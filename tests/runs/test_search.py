@@ -25,7 +25,6 @@ from tests.runs.toy import (
 from tests.runs.work import Losing, SideBySide, number_of
 from workflow_rl.agents.policy import Weights, load_policy
 from workflow_rl.cli.progress import notice_of
-from workflow_rl.errors import TrainingFailedError
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, SerialPool, Started
@@ -94,16 +93,6 @@ def test_in_order_the_picks_do_not_depend_on_who_is_fast(tmp_path: Path) -> None
     first, *others = found(ordered=True)
     assert all(other == first for other in others)
     assert any(other != first for other in found(ordered=False))
-
-
-def test_the_gaussian_process_looks_elsewhere_after_a_failure(tmp_path: Path) -> None:
-    config = settings(7, strategy="gp-ucb", initial_design=4)
-    with opened(tmp_path, config, Valued(fails=range(4, 7))) as search:
-        for _ in search.events():
-            pass
-    orders = [trial.order for trial in search.trials]
-    assert [trial.status for trial in search.trials] == ["done"] * 4 + ["failed"] * 3
-    assert len(set(orders[4:])) == 3
 
 
 def test_a_resumed_search_remembers_what_failed(tmp_path: Path) -> None:
@@ -176,16 +165,6 @@ def test_what_failed_is_left_out_and_noted_with_its_reason(tmp_path: Path) -> No
     assert summary["workflows"] == 3
     decisions = csv_rows(run / "gp_sampling_log.csv")
     assert [row["workflow"] for row in decisions] == [TYPES.format(n) for n in range(4)]
-    before = without_costs(summary)
-    again = searched(tmp_path, settings(4), Valued(), Recorder())  # it stays failed
-    assert [trial.number for trial in again.trials] == [0, 2, 3]
-    assert without_costs(json.loads((run / "summary.json").read_text())) == before
-
-
-def test_where_every_trial_fails_there_is_nothing_to_recommend(tmp_path: Path) -> None:
-    for fails in ({0, 1, 2}, set[int]()):  # nor is there when it is resumed
-        with pytest.raises(TrainingFailedError, match="every workflow failed; the last: it rained"):
-            searched(tmp_path, settings(3), Valued(fails=fails), Recorder())
 
 
 def test_repeats_of_a_good_order_recommend_it_and_hand_over_its_best_trial(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.config import ExperimentConfig, GameConfig, SearchConfig, TrainConfig, stored
 from workflow_rl.evaluation.selection import Score, choose, score_policy
 from workflow_rl.runs.folder import TrainingFolder
+from workflow_rl.runs.tables import SCALARS, SPEED
 from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import TYPES
@@ -90,7 +91,10 @@ def test_there_is_a_row_for_every_episode_and_their_means_are_the_training_log(
 def test_tensorboard_has_every_update_of_every_training(toy: SearchOutcome) -> None:
     rows = csv_rows(toy.path / "training_log.csv")
     for name in TRAININGS:
-        events = board_of(toy.path / "tensorboard" / name).Scalars("charts/episodic_return")
+        board = board_of(toy.path / "tensorboard" / name)
+        assert {*SCALARS, SPEED} == set(board.Tags()["scalars"])
+        assert all(event.value > 0 for event in board.Scalars(SPEED))
+        events = board.Scalars("charts/episodic_return")
         mine = [row for row in rows if row["training"] == name]
         assert [event.step for event in events] == [int(row["transitions"]) for row in mine]
         rewards = [float(row["env_reward"]) for row in mine]

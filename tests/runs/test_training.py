@@ -3,65 +3,21 @@
 import multiprocessing
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.runs.toy import tiny, without_costs
+from tests.runs.toy import tiny
 from tests.runs.work import assert_same_folder, expected, job, outcome, task
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.ordersearch.strategies import Decision
-from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.pool import Done, ProcessPool, Returned, Rows
+from workflow_rl.runs.pool import Done, ProcessPool, Rows
 from workflow_rl.runs.store import RunDirectory
-from workflow_rl.runs.training import TrainTask, base_task, polish_task, trial_task
+from workflow_rl.runs.training import base_task, polish_task, trial_task
 from workflow_rl.runs.trials import Trial
-from workflow_rl.train.job import TrainJob
-
-SMALL = tiny(max_episodes=2)
-
-
-def small_job(order: int | None = 4, seed: int = 1) -> TrainJob:
-    return TrainJob(SMALL.game, SMALL.ppo, SMALL.train, seed, order)
-
-
-def test_a_finished_training_is_not_trained_again(tmp_path: Path) -> None:
-    *rows, first = TrainTask("one", small_job(), tmp_path).run()
-    assert isinstance(first, Returned)
-    assert len(rows) == first.value.updates == 2
-    files = TrainingFolder(tmp_path).files()
-    assert list(TrainTask("one", small_job(), tmp_path).run()) == [first]
-    assert TrainTask("one", small_job(), tmp_path).stored() == first.value
-    assert TrainingFolder(tmp_path).files() == files
-    assert not TrainingFolder(tmp_path).checkpoint.exists()
-
-
-@pytest.mark.parametrize("killed_at", [1, 2])
-def test_a_training_whose_reader_stops_goes_on_after_its_last_update(
-    tmp_path: Path, killed_at: int
-) -> None:
-    *expected, whole = TrainTask("one", small_job(), tmp_path / "whole").run()
-    one = TrainTask("one", small_job(), tmp_path / "ours")
-    steps = one.run()
-    first = [next(steps) for _ in range(killed_at)]
-    steps.close()
-    *rest, again = one.run()
-    assert without_costs([*first, *rest]) == without_costs(expected)
-    assert again == whole
-    assert_same_folder(one.folder, tmp_path / "whole")
-
-
-def test_policies_are_kept_on_the_way_if_asked_for(tmp_path: Path) -> None:
-    train = replace(SMALL.train, snapshot_every=2, max_episodes=5, stop_at="budget")
-    list(TrainTask("one", replace(small_job(), train=train), tmp_path).run())
-    names = sorted(path.stem for path in (tmp_path / "snapshots").glob("*.safetensors"))
-    assert names == ["update_000002", "update_000004"]
-    policy = load_policy(tmp_path / "snapshots" / "update_000004.safetensors")
-    assert policy.facts["update"] == 4
 
 
 @pytest.mark.slow
@@ -117,15 +73,6 @@ def test_seeds_depend_on_what_a_training_is_and_not_on_when_it_is(
     with closing(RunDirectory.create(tmp_path, tiny(seed=4), [])) as other:
         others.append(trial_task(other, trial()).job.seed)
     assert len({seed, *others}) == 6
-
-
-def test_a_trial_starts_from_the_best_policy_of_its_start(directory: RunDirectory) -> None:
-    task = trial_task(directory, trial(1, start="base"))
-    assert task.name == "trial_001"
-    assert task.folder == directory.path / "trainings" / "trial_001"
-    assert task.job.base is not None
-    assert task.job.base["weight"].tolist() == [0, 1, 2]
-    assert trial_task(directory, trial(1)).job.base is None
 
 
 def test_trials_and_polish_from_universal_start_from_its_weights_wherever_they_run(

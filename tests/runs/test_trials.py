@@ -21,7 +21,6 @@ from workflow_rl.runs.trials import (
     TrialFile,
     spread_of,
     tried_in,
-    with_status,
 )
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
@@ -39,24 +38,6 @@ FAILED = trial(2, failure="it rained")
 def stored(one: Trial) -> Any:
     """As it stands in a file, where NaN is null."""
     return json.loads(json.dumps(one.as_json()).replace("NaN", "null"))
-
-
-@pytest.mark.parametrize("one", [trial(), FAILED], ids=["running", "failed"])
-def test_a_trial_survives_json(one: Trial) -> None:
-    again = Trial.from_json(stored(one), TYPES)
-    assert (again.status, again.name) == (one.status, f"trial_{one.number:03d}")
-    assert stored(again) == stored(one)
-    assert math.isnan(again.decision.compliance_chance)
-    assert again.decision.top == WHY.top
-
-
-def test_only_a_trial_that_is_done_tells_of_its_order() -> None:
-    everything = [trial(), DONE, FAILED]
-    (tried,) = tried_in(everything)
-    assert (tried.order, tried.value, tried.compliance) == (7, -12.5, 0.97)
-    assert [with_status(everything, status) for status in ("running", "done", "failed")] == [
-        [one] for one in everything
-    ]
 
 
 def test_the_row_of_a_decision_lists_its_reasons_and_the_best_three() -> None:
@@ -95,6 +76,9 @@ def test_the_file_holds_decisions_and_failures_and_a_folder_what_a_training_gave
     file = TrialFile(tmp_path, TYPES)
     assert [t.status for t in file.trials] == ["running", "done", "failed"]
     assert file.trials[1].outcome == outcome(7, -12.5)
+    assert [stored(one) for one in file.trials] == noted
+    assert file.trials[0].decision.top == WHY.top
+    assert [one.order for one in tried_in(file.trials)] == [7]
     file.put(trial(0, failure="rain"))  # and what was read is not lost
     assert len(json.loads((tmp_path / "trials.json").read_text())) == 3
 
