@@ -55,17 +55,6 @@ def test_a_row_s_outputs_depend_on_no_other_row(activation: ActivationName, kind
     assert mlp.forward(rows[:0]).shape == (0, OUTPUTS)
 
 
-def test_it_is_a_copy_that_later_learning_does_not_reach() -> None:
-    network, rows = new_network(WIDTH, OUTPUTS), some_rows("int8")
-    mlps = network.mlps()
-    before = [mlp.forward(rows) for mlp in mlps]
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.add_(1.0)
-    for mlp, was in zip(mlps, before, strict=True):
-        np.testing.assert_array_equal(mlp.forward(rows), was)
-
-
 # --- arrays by their names
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from tests.agents.policies import ORDER, new_policy, policy_file
 from tests.refused import refusal
-from workflow_rl.agents.greedy import DEFAULT_ORDER
-from workflow_rl.agents.named import REFERENCE_AGENTS, make_agent
+from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import RECOMMENDED_FILE, load_policy
 from workflow_rl.agents.policy_agent import FingerprintAgent
 from workflow_rl.agents.shipped import SHIPPED, WITHOUT_ORDER, shipped_policy
@@ -17,15 +16,6 @@ from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.workflow.orders import ORDERS
 from workflow_rl.workflow.units import FIXABLE
-
-
-def test_reference_agents_go_by_their_names() -> None:
-    assert list(REFERENCE_AGENTS) == ["sleep", "random", "react-restore", "greedy"]
-    for name in REFERENCE_AGENTS:
-        assert make_agent(name).name == name
-    assert make_agent("greedy").order == DEFAULT_ORDER
-    assert make_agent("greedy", ORDERS[5]).order == ORDERS[5]
-    assert make_agent("sleep", ORDERS[5]).order is None
 
 
 def test_a_policy_is_found_by_file_and_by_run_directory(tmp_path: Path) -> None:

@@ -36,9 +36,3 @@ def test_react_restore_plays_the_recorded_cycle() -> None:
         _, played = play(agent, n=2, red_agent=red)
         for env in (0, 1):
             assert named(played, env) == (RECORDED * 8)[:100]
-
-
-@pytest.mark.parametrize(("steps", "restores"), [(30, 27), (50, 46), (100, 92)])
-def test_react_restore_restores_as_often_as_published(steps: int, restores: int) -> None:
-    _, played = play(ReactRestoreAgent(), steps=steps, red_agent="sleep")
-    assert sum(name.startswith("Restore") for name in named(played)) == restores

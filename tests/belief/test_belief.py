@@ -113,18 +113,6 @@ def test_which_states_stay_depends_on_the_seed_and_not_on_other_environments() -
     assert (first[0] != believed(games, 2)[0]).any()
 
 
-def test_some_environments_begin_anew_and_the_others_go_on() -> None:
-    belief, twin = Belief(2), Belief(1)
-    for table in (NOTHING, seen(User1="1000"), seen(User1="1101")):
-        belief.update([table, table], [SLEEP, SLEEP])
-        twin.update(table, SLEEP)
-    belief.restart([True, False])
-    assert_equal([rows[:1] for rows in copies(belief)], copies(Belief(1)))
-    assert_equal([rows[1:] for rows in copies(belief)], copies(twin))
-    belief.reset()
-    assert_equal(copies(belief), copies(Belief(2)))
-
-
 @pytest.mark.compiled
 def test_a_history_that_is_explained_anew_is_that_of_its_own_episode() -> None:
     game: dict[str, Any] = {"red_agent": "meander", "green_agent": "active"}

@@ -83,20 +83,6 @@ def test_who_is_shown_the_tables_only_believes_the_same() -> None:
         batch.reset(None)
 
 
-def test_it_goes_on_exactly_from_what_was_saved() -> None:
-    batch, other = (make_batch(N, config(episode_length=25)) for _ in range(2))
-    batch.reset(1)
-    other.reset(1)
-    actions = random_actions(60)
-    for row in actions[:30]:
-        batch.step(row)
-    other.load(batch.saved())
-    for row in actions[30:]:
-        assert (other.observation == batch.observation).all()
-        batch.step(row)
-        other.step(row)
-
-
 def test_acting_from_the_past_believes_what_the_past_knew() -> None:
     episode, direct = (Episode(config("meander"), seed=3) for _ in range(2))
     past, dropped, instead = random_actions(24, envs=1)[:, 0].reshape(3, 8).tolist()

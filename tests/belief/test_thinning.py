@@ -15,13 +15,6 @@ def thinned(weights: list[float], limit: int, uniform: float) -> np.ndarray:
     return values[:-1]
 
 
-def test_likely_states_stay_as_they_are_and_the_others_share_the_places_left() -> None:
-    weights = [0.05, 0.5, 0.1, 0.25, 0.1]  # two stay; three share one place, worth 0.25
-    assert thinned(weights, 3, 0.9).tolist() == [0.25, 0.5, 0.0, 0.25, 0.0]
-    assert thinned(weights, 3, 0.5).tolist() == [0.0, 0.5, 0.25, 0.25, 0.0]
-    assert thinned(weights, 3, 0.1).tolist() == [0.0, 0.5, 0.0, 0.25, 0.25]
-
-
 def test_every_state_keeps_its_weight_on_average() -> None:
     weights = np.random.default_rng(0).dirichlet(np.full(30, 0.3))
     grid = (np.arange(20_000) + 0.5) / 20_000

@@ -1,6 +1,5 @@
 """Which policy is handed over, and what it is worth."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from workflow_rl.evaluation.selection import (
     SELECTION_SEED,
     Candidate,
     Ranking,
-    Score,
     choose,
     score_policy,
     select,
@@ -76,16 +74,6 @@ def test_a_policy_that_does_not_comply_is_chosen_last() -> None:
     assert found[0].reward.mean < found[1].reward.mean
     assert choose([idle, fixing], game, 0.6 * complied[0], 60) == 1
     assert choose([idle, fixing], game, 0.0, 60) == 0
-
-
-def test_a_score_comes_back_from_its_plain_data() -> None:
-    for score in score_policy(always("Sleep"), GAME, 5):
-        again = Score.from_json(score.as_json())
-        assert again.deterministic.reward == score.deterministic.reward
-        assert again.greedy.reward == score.greedy.reward
-        assert math.isnan(again.sampled.compliance.mean)
-    with pytest.raises(KeyError):
-        Score.from_json({"red_agent": "bline"})
 
 
 # --- among the policies that a training kept

@@ -122,14 +122,3 @@ def test_a_table_holds_each_input_once_as_it_was_first_met() -> None:
         table.values_of(inputs[:997]), outputs_of(network, inputs[:997])[1], atol=1e-5
     )
     assert table.distinct_share == 3_000 / 3_997
-
-
-def test_a_plain_policy_keeps_inputs_as_they_came_an_environments_one_after_the_other() -> None:
-    policy = PlainPolicy(Networks(uneven_network()), WIDTH, envs=10, steps=3)
-    inputs = bits(30).reshape(3, 10, WIDTH)
-    inputs[1] = inputs[0]
-    rows = np.array([policy.choose(step, None, uniforms(10)).rows for step in inputs])
-    assert rows.tolist() == np.arange(30).reshape(10, 3).T.tolist()
-    np.testing.assert_array_equal(policy.rows[rows], inputs)
-    distinct = len(np.unique(policy.rows, axis=0))
-    assert policy.distinct_share == distinct / 30 < 1

@@ -178,15 +178,3 @@ def test_a_step_of_the_fused_engine_does_not_depend_on_the_order_of_its_samples(
         assert one is not None
         assert other is not None
         assert torch.equal(one, other)
-
-
-def test_the_fused_engine_shares_the_networks_parameters() -> None:
-    network = new_network(20, 9)
-    before = {name: t.clone() for name, t in network.state_dict().items()}
-    engine, inputs = FusedEngine(network), np.eye(20, dtype=np.int8)
-    logits, _ = engine.forward(inputs)
-    engine.parameters.mul_(0.5)
-    for name, tensor in network.state_dict().items():
-        assert torch.equal(tensor, before[name] / 2)
-    network.load_state_dict(before)  # and the other way round
-    np.testing.assert_array_equal(engine.forward(inputs)[0], logits)

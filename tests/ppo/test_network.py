@@ -1,22 +1,10 @@
 import math
-from itertools import pairwise
 
 import numpy as np
-import pytest
 import torch
 
 from tests.refused import refusal
 from workflow_rl.ppo.network import ActorCritic, linear_layers
-
-
-@pytest.mark.parametrize("hidden", [(), (8,), (64, 64), (16, 12, 9)], ids=str)
-def test_two_stacks_of_the_sizes_that_are_asked_for(hidden: tuple[int, ...]) -> None:
-    network = ActorCritic(11, 7, hidden)
-    for stack, outputs in ((network.actor, 7), (network.critic, 1)):
-        got = [(layer.in_features, layer.out_features) for layer in linear_layers(stack)]
-        assert got == list(pairwise([11, *hidden, outputs]))
-    logits, values = network(torch.zeros(5, 11))
-    assert (logits.shape, values.shape) == ((5, 7), (5,))
 
 
 def test_weights_are_a_copy_by_name_and_can_be_taken_over_where_they_fit() -> None:

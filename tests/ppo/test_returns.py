@@ -36,13 +36,6 @@ def naive_advantages(
     return out
 
 
-def test_returns_are_cut_at_episode_ends_and_at_the_end_of_the_batch() -> None:
-    rewards = np.array([[1, 8], [2, 4], [4, 2], [8, 1]], np.float32)
-    ends = np.array([[False, True], [True, False], [False, False], [False, True]])
-    expected = [[1 + 0.5 * 2, 8], [2, 4 + 0.5 * 2 + 0.25 * 1], [4 + 0.5 * 8, 2 + 0.5 * 1], [8, 1]]
-    np.testing.assert_array_equal(discounted_returns(rewards, ends, 0.5), expected)
-
-
 @settings(deadline=None)
 @given(games(), st.floats(0, 1), st.floats(0, 1))
 def test_advantages_equal_the_sum_of_discounted_errors(

@@ -200,11 +200,3 @@ def test_generalised_advantages_are_those_of_the_plain_reward(
         lam,
     )
     np.testing.assert_allclose(shaped, plain, atol=2e-5)
-
-
-def test_where_episodes_end_with_the_batch_nothing_follows_it() -> None:
-    tally = Tally.zeros(4)
-    verdict, _, ends = played(0, 60, 4, 20)
-    scored = compliance_shares(verdict, np.ones_like(ends), ends, tally)
-    cut, going_on = (without_expected(scored, ends, 0.95, given) for given in (None, tally))
-    np.testing.assert_array_equal(cut, going_on)

@@ -123,14 +123,6 @@ def test_episodes_come_in_the_order_in_which_they_end() -> None:
     assert episodes.env.tolist() == [1, 0, 1, 2]
 
 
-def test_19_of_20_reaches_a_threshold_of_95_percent() -> None:
-    verdict = np.full((20, 1, 2), COMPLIANT)
-    verdict[0] = VIOLATION
-    ends = np.arange(20)[:, None] == 19
-    _, episodes = scored(rollout_with(verdict, verdict > 0, ends, np.zeros((20, 1)), 0))
-    assert float(episodes.compliance("observed").mean()) >= 0.95
-
-
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10_000), st.sampled_from(VIEWS))
 def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view: ViewName) -> None:

@@ -11,10 +11,9 @@ from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.sim.state import Mark
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.episode_orders import AnyOrders
-from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders
-from workflow_rl.workflow.units import FIXABLE, TYPE_UNITS, units_of
+from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
+from workflow_rl.workflow.units import FIXABLE, TYPE_UNITS
 
-HOSTS = Orders(units_of("hosts"))
 PLACES = [HOST_NAMES.index(name) for name in FIXABLE]
 ONEHOT = OrderEncoding("onehot", TYPE_UNITS).order_bits(TYPES.host_ranks(range(NUM_ORDERS)))
 SIZES = {"onehot": 25, "ranks": 144, "precedence": 132, "due": 12}
@@ -36,13 +35,6 @@ def test_the_documents_25_bits_are_one_hot_per_place_and_per_type() -> None:
     assert set(np.unique(grid)) == {0, 1}
     for order, bits in zip(ORDERS, grid, strict=True):
         assert tuple(TYPE_UNITS.names[int(np.flatnonzero(row)[0])] for row in bits) == order
-
-
-def test_the_onehot_bits_of_other_units_say_which_stands_where() -> None:
-    encoding = OrderEncoding("onehot", HOSTS.units)
-    order = HOSTS.read(FIXABLE[::-1])
-    grid = encoding.order_bits(order.host_ranks[None]).reshape(12, 12)
-    assert (grid == np.eye(12, dtype=np.int8)[::-1]).all()
 
 
 @settings(max_examples=30, deadline=None)

@@ -106,14 +106,6 @@ HOSTS = Orders(units_of("hosts"))
 HOST_ORDERS = st.integers(0, HOSTS.total - 1)
 
 
-def test_twelve_units_have_479_million_orders() -> None:
-    assert HOSTS.count == HOSTS.total == math.factorial(12)
-    assert not HOSTS.is_listable
-    assert len(HOSTS.pairs) == 66
-    assert HOSTS[0] == HOSTS.units.names
-    assert HOSTS[HOSTS.total - 1] == HOSTS.units.names[::-1]
-
-
 @settings(max_examples=30, deadline=None)
 @given(HOST_ORDERS, HOST_ORDERS)
 def test_numbers_rise_as_orders_do_and_are_read_back(a: int, b: int) -> None:

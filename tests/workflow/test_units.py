@@ -122,15 +122,6 @@ def test_an_order_of_types_or_of_twelve_hosts_fits_a_table_of_80_columns() -> No
     assert [told[short] for short in order.short.split(">")] == list(FIXABLE)
 
 
-def test_more_letters_are_taken_where_initials_do_not_tell() -> None:
-    groups = {"servers": "Op_Server0", "switches": "Enterprise0", "shops": "User1"}
-    others = {f"somebody_else_{k}": f"User{k}" for k in (2, 3, 4)}
-    units = units_of({name: [host] for name, host in (groups | others).items()})
-    short = units.short_names
-    assert [short[name] for name in groups] == ["se", "sw", "sh"]
-    assert (short["somebody_else_2"], short["rest"]) == ("el2", "re")
-
-
 @given(st.lists(st.text("abA_-01", min_size=1, max_size=12), min_size=2, max_size=12, unique=True))
 def test_no_two_units_are_told_alike(names: list[str]) -> None:
     short = Units(tuple(names), (0,) * len(names), "groups").short_names
