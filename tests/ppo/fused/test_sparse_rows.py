@@ -42,7 +42,9 @@ def test_a_product_is_the_dense_one(rows: Any, width: int) -> None:
         some = SparseRows(in_words(inputs), chosen)
         assert len(some) == len(chosen)
         some.product(matrix, out)
-        np.testing.assert_allclose(out, inputs[chosen].astype("f8") @ matrix, atol=1e-4 + width / 1e6)
+        np.testing.assert_allclose(
+            out, inputs[chosen].astype("f8") @ matrix, atol=1e-4 + width / 1e6
+        )
 
 
 @pytest.mark.parametrize("width", [1, 8, 9, 40])
