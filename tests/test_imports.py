@@ -26,7 +26,7 @@ ONLY_IN = {
     "gpytorch": set(),
     "threadpoolctl": {"ordersearch/fitting.py"},
     "ray": {"runs/cluster.py", "runs/ray.py"},
-    "onnx": {"agents/export.py"},
+    "onnx": {"agents/onnx_graph.py", "agents/export.py", "agents/export_memory.py"},
     "stable_baselines3": {"envs/sb3.py", "agents/sb3.py"},
     "CybORG": {"envs/cyborg_import.py"},
     "psutil": {"processes.py", "runs"},

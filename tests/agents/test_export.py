@@ -1,5 +1,6 @@
 """Exported policies act as ours do, in a runtime that knows nothing of us."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,60 @@ def test_what_cannot_be_exported_is_said_and_nothing_is_written(tmp_path: Path) 
     assert "with the activation gelu cannot be exported: those that can have relu or tanh" in said
     assert "is a directory" in refusal(export_policy, policy, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+# --- with its memory inside
+
+ANY_ORDER: Any = {"conditioned": True, "mask_actions": True}
+REMEMBERING: Any = {
+    "best": load_policy("best"),
+    "any order": load_policy("universal"),
+    "one order, shielded": load_policy("universal", workflow=ORDERS[77]),
+    "no masks, tanh": new_policy("memory", activation="tanh"),
+    "one-hot": new_policy("memory", "useful", order=ORDER, **ANY_ORDER),
+    "precedence": new_policy("memory", order_encoding="precedence+due", **ANY_ORDER),
+}
+
+
+@pytest.mark.parametrize("red", ["bline", "meander"])
+@pytest.mark.parametrize("kind", REMEMBERING)
+def test_with_its_memory_inside_it_plays_whole_games_as_the_policy_does(
+    kind: str, red: str
+) -> None:
+    policy, n = REMEMBERING[kind], 8
+    model = session(export_policy(policy, with_memory=True))
+    follows: Any = policy.order or (ORDERS[33] if policy.is_conditioned else None)
+    env = Cage2VectorEnv(n, red_agent=red, seed=5)  # the challenge's 52 bits
+    agents = [copy.deepcopy(policy) for _ in range(n)]
+    wants = [given.name for given in model.get_inputs()]
+    assert wants == ["observation", "state", *(["order"] if follows and not policy.order else [])]
+    rng = np.random.default_rng(0)
+    observation, _ = env.reset()
+    state = np.zeros((n, metadata(model)["state"]["size"]), np.float32)
+    played = set()
+    for step in range(100):
+        fed = {"observation": observation.astype(np.float32), "state": state}
+        if "order" in wants:
+            fed["order"] = np.tile(follows.host_ranks.astype(np.float32), (n, 1))
+        action, state = model.run(["action", "next_state"], fed)
+        told = {"workflow": follows} if "order" in wants else {}
+        ours = [
+            agent.get_action(row, **told) for agent, row in zip(agents, observation, strict=True)
+        ]
+        assert action.tolist() == ours, step
+        # Actions of another player let every rule of the memory be met: both must be told.
+        if kind != "best":
+            others = rng.random(n) < 0.5
+            action = np.where(others, rng.integers(0, 145, n), action)
+            state[:, -1] = action + 1
+            for agent, done in zip(agents, action.tolist(), strict=True):
+                agent._last = done
+        played |= {int(a) for a in action}
+        observation, *_ = env.step(action)
+    assert len(played) > 8
+
+
+def test_an_export_with_memory_needs_a_memory() -> None:
+    for policy in (new_policy(), new_policy("cardiff", "cardiff")):
+        said = refusal(export_policy, policy, with_memory=True)
+        assert "an export with memory needs a policy with the observation memory" in said

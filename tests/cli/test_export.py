@@ -19,8 +19,12 @@ def test_a_policy_is_exported_beside_itself_or_where_it_is_said(tmp_path: Path) 
 
 
 def test_a_policy_that_comes_with_the_package_is_exported_here(tmp_path: Path) -> None:
-    said = run_here("export", "universal", cwd=tmp_path)
-    assert said.startswith("onnx: universal.onnx (")
-    content = (tmp_path / "universal.onnx").read_bytes()
-    model = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    assert [given.name for given in model.get_inputs()] == ["observation", "order", "mask"]
+    for flags, file, inputs in (
+        ([], "universal.onnx", ["observation", "order", "mask"]),
+        (["--with-memory"], "universal.memory.onnx", ["observation", "state", "order"]),
+    ):
+        said = run_here("export", "universal", *flags, cwd=tmp_path)
+        assert said.startswith(f"onnx: {file} (")
+        content = (tmp_path / file).read_bytes()
+        model = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        assert [given.name for given in model.get_inputs()] == inputs

@@ -14,19 +14,19 @@ Outputs: `probabilities`, float (n, outputs); `output`, int64 (n,), the most pro
 meaning depends on the episode so far. The metadata say all of this, entry by entry.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workflow_rl import __version__
+from workflow_rl.agents.export_memory import memory_model
+from workflow_rl.agents.onnx_graph import Graph
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
 from workflow_rl.config import one_of, stored
 from workflow_rl.config.checks import file_path
-from workflow_rl.errors import InvalidInputError, explain_missing
+from workflow_rl.errors import explain_missing
 from workflow_rl.scenario.cardiff import START_OUTPUTS
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.workflow.encoding import OrderEncoding
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 EXPORT_FORMATS: Final = ("onnx",)
 _FORMAT: Final = 1  # of the metadata
-_OPSET: Final = 17
-_IR_VERSION: Final = 8  # what runtimes since 2022 read
-_ACTIVATIONS: Final = {"relu": "Relu", "tanh": "Tanh"}
 _MASK: Final = {
     "all": "action a is masked while it is a decoy that would be refused now",
     "useful": "output k is masked while its action is a decoy that would be refused now",
@@ -63,6 +60,7 @@ def export_policy(
     output: str | Path | None = None,
     *,
     format: str = "onnx",
+    with_memory: bool = False,
     rules: str = "main",
     observation: str = "challenge",
 ) -> bytes:
@@ -73,6 +71,9 @@ def export_policy(
             recommended policy is taken, or the text `best` or `universal`.
         output: the file to write.
         format: `onnx`, the only one.
+        with_memory: of a policy with the observation `memory`, whether the model takes the
+            challenge's 52 bits and keeps its memory in a state, an input and an output
+            (`export_memory.py`).
         rules: for which rule set one that comes with the package was trained.
         observation: what a model of SB3's PPO was trained on; its file does not say so.
 
@@ -92,7 +93,10 @@ def export_policy(
         is_sb3 = path.suffix == SB3_SUFFIX
         policy = sb3_policy(path, observation) if is_sb3 else load_policy(policy, rules=rules)
     with explain_missing("exporting a policy"):
-        model = _model_of(policy)
+        if with_memory:
+            model = memory_model(policy, describe_interface(policy))
+        else:
+            model = _model_of(policy)
     content = bytes(model.SerializeToString(deterministic=True))
     if target is not None:
         write_named(target, content)
@@ -161,52 +165,12 @@ def _order_layout(policy: Policy, encoding: OrderEncoding) -> dict[str, Any]:
 
 
 def _model_of(policy: Policy) -> "ModelProto":
-    from onnx import TensorProto, checker, helper, numpy_helper
-
-    space, activation = policy.action_space, policy.config.ppo.activation
-    if activation not in _ACTIVATIONS:
-        raise InvalidInputError(
-            f"a policy with the activation {activation} cannot be exported: those that can have "
-            f"{' or '.join(_ACTIVATIONS)}"
-        )
-    rows, nodes, constants = helper.make_tensor_value_info, [], dict[str, NDArray[Any]]()
-
-    def add(kind: str, result: str, *inputs: str, **attributes: Any) -> str:
-        nodes.append(helper.make_node(kind, inputs, [result], **attributes))
-        return result
-
-    inputs = [rows("observation", TensorProto.FLOAT, ["n", policy.observation.size])]
-    value = "observation"
+    graph = Graph()
+    value = graph.input("observation", np.float32, policy.observation.size)
     if policy.encoding is not None:
-        inputs.append(rows("order", TensorProto.FLOAT, ["n", policy.encoding.size]))
-        value = add("Concat", "seen", value, "order", axis=1)
-    for i, (weight, bias) in enumerate(zip(policy.actor.weights, policy.actor.biases, strict=True)):
-        constants |= {f"weight_{i}": weight, f"bias_{i}": bias[0]}
-        if i > 0:
-            value = add(_ACTIVATIONS[activation], f"hidden_{i - 1}", value)
-        value = add("Gemm", f"sum_{i}", value, f"weight_{i}", f"bias_{i}")
-    if policy.is_masked:
-        inputs.append(rows("mask", TensorProto.BOOL, ["n", space.size]))
-        constants["never"] = np.array(-np.inf, np.float32)
-        value = add("Where", "allowed", "mask", value, "never")
-    add("Softmax", "probabilities", value, axis=1)
-    add("ArgMax", "output", value, axis=1, keepdims=0)
-    outputs = [
-        rows("probabilities", TensorProto.FLOAT, ["n", space.size]),
-        rows("output", TensorProto.INT64, ["n"]),
-    ]
-    if space.is_direct:
-        constants["actions"] = space.begin(1).meanings()[0]
-        outputs.append(rows(add("Gather", "action", "actions", "output"), TensorProto.INT64, ["n"]))
-    arrays = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    model = helper.make_model(
-        helper.make_graph(nodes, "policy", inputs, outputs, arrays),
-        producer_name="workflow-rl",
-        producer_version=__version__,
-        ir_version=_IR_VERSION,
-        opset_imports=[helper.make_opsetid("", _OPSET)],
-    )
-    told = describe_interface(policy)
-    helper.set_model_props(model, {name: json.dumps(value) for name, value in told.items()})
-    checker.check_model(model)
-    return model
+        order = graph.input("order", np.float32, policy.encoding.size)
+        value = graph.add("Concat", value, order, axis=1)
+    logits = graph.network(policy, value)
+    size = policy.action_space.size
+    graph.choice(policy, logits, graph.input("mask", np.bool_, size) if policy.is_masked else None)
+    return graph.model(describe_interface(policy))

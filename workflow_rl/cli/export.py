@@ -8,6 +8,7 @@ from workflow_rl.errors import printable
 
 _EXAMPLES = """workflow-rl export logs/exp_20260101_120000_4242
 workflow-rl export policy.safetensors --format onnx --output policy.onnx
+workflow-rl export best --with-memory
 workflow-rl export universal --rules competition"""
 
 
@@ -28,6 +29,12 @@ def add_to(commands: Commands) -> None:
         metavar="NAME",
         help="onnx, with the layout of inputs and outputs in its metadata",
     )
+    parser.add_argument(
+        "--with-memory",
+        action="store_true",
+        help="of a policy with a memory, such as best: a model that takes the challenge's 52 bits "
+        "and keeps its memory in a state (inputs observation, state; outputs action, next_state)",
+    )
     add_setting(parser, GAME["rules"], text="for which rules best or universal was trained")
     add_output(parser, "next to the policy, its name ending in the format's")
     parser.set_defaults(run=run)
@@ -42,7 +49,10 @@ def run(args: argparse.Namespace) -> int:
     kind = one_of("format", args.format, EXPORT_FORMATS)
     path = Path(args.policy)
     source = path / RECOMMENDED_FILE if path.is_dir() else path
-    output = args.output if "output" in args else source.with_suffix(f".{kind}")
-    content = export_policy(args.policy, output, format=kind, rules=args.rules)
+    suffix = f".memory.{kind}" if args.with_memory else f".{kind}"
+    output = args.output if "output" in args else source.with_suffix(suffix)
+    content = export_policy(
+        args.policy, output, format=kind, with_memory=args.with_memory, rules=args.rules
+    )
     print(printable(f"{kind}: {output} ({len(content):,} bytes)"))
     return 0

@@ -41,7 +41,7 @@ class OrderEncoding:
         self.parts = tuple(name.split(_SEPARATOR))
         self._units = units
         lasting = [part for part in self.parts if part != "due"]
-        self.lasting = sum(self._size(part) for part in lasting)  # bits that hold for an episode
+        self.lasting = sum(self.size_of(part) for part in lasting)  # bits that hold for an episode
         self.of_step = len(FIXABLE_HOSTS) if "due" in self.parts else 0  # bits of a step
         self.size = self.lasting + self.of_step
 
@@ -50,7 +50,15 @@ class OrderEncoding:
         """Whether it can encode any order of any units."""
         return "onehot" not in self.parts
 
-    def _size(self, part: str) -> int:
+    @property
+    def unit_hosts(self) -> NDArray[np.int64]:
+        """(units,) a host of each unit, whose rank is the unit's."""
+        assert self._units is not None
+        unit_of = self._units.unit_of.tolist()
+        return np.array([unit_of.index(unit) for unit in range(len(self._units))])
+
+    def size_of(self, part: str) -> int:
+        """Returns the number of bits of a part that holds for an episode."""
         if part == "onehot":
             assert self._units is not None
             return len(self._units) ** 2
@@ -63,17 +71,15 @@ class OrderEncoding:
         places = ranks[:, FIXABLE_HOSTS]
         for part in self.parts:
             if part == "onehot":
-                assert self._units is not None
-                n, unit_of = len(self._units), self._units.unit_of.tolist()
-                of_units = ranks[:, [unit_of.index(unit) for unit in range(n)]]
-                bits = of_units[:, None, :] == np.arange(n)[None, :, None]
+                of_units = ranks[:, self.unit_hosts]
+                bits = of_units[:, None, :] == np.arange(len(self.unit_hosts))[None, :, None]
             elif part == "ranks":
                 bits = places[:, :, None] == np.arange(len(FIXABLE_HOSTS))
             elif part == "precedence":
                 bits = places[:, _FIRST] < places[:, _SECOND]
             else:
                 continue
-            found.append(bits.reshape(len(ranks), self._size(part)).astype(np.int8))
+            found.append(bits.reshape(len(ranks), self.size_of(part)).astype(np.int8))
         return np.hstack(found)
 
     def step_bits(self, tables: NDArray[np.int64], ranks: NDArray[np.int8]) -> NDArray[np.int8]:
