@@ -33,7 +33,6 @@ from workflow_rl.scenario.actions import (
 )
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
 from workflow_rl.sim.memory import BEGIN, BlueMemory
-from workflow_rl.sim.state import Success
 
 pytestmark = pytest.mark.cyborg
 
@@ -94,16 +93,6 @@ def test_episodes_end_at_their_length_and_then_need_a_reset() -> None:
             env.step(0)
 
 
-def test_render_shows_both_tables() -> None:
-    env = cyborg_env(render_mode="ansi")
-    env.reset(seed=0)
-    env.step(0)
-    text = env.render()
-    assert all(text.count(name) == 2 for name in HOST_NAMES)
-    assert "Compromised" in text
-    assert "Access" in text
-
-
 # --- chance
 
 
@@ -125,19 +114,6 @@ def test_it_plays_what_the_challenge_wrapper_plays_from_the_same_seed(red_agent:
             assert (mine == observation).all()
             assert my_reward == reward == info["env_reward"]
             assert info["reward_tenths"].sum() == round(10 * reward)
-
-
-def test_a_seed_names_a_game_and_no_seed_goes_on() -> None:
-    actions = random_actions(40)
-    env, again = cyborg_env(red_agent="meander", seed=5), cyborg_env(red_agent="meander")
-    first, second = game(env, actions, None), game(env, actions, None)
-    assert first != second
-    assert game(again, actions, 5) == first
-    assert game(again, actions, None) == second
-    assert game(env, actions, 5) == first
-    assert game(env, actions, 6) != first
-    unseeded = [game(cyborg_env(red_agent="meander"), actions, None) for _ in range(2)]
-    assert unseeded[0] != unseeded[1]
 
 
 def test_environments_of_a_process_disturb_neither_each_other_nor_anyone_else() -> None:
@@ -195,38 +171,6 @@ def test_against_a_sleeping_red_nothing_differs_from_the_simulator(
         for name, value in expected[-1].items():
             np.testing.assert_array_equal(got[-1][name], value, strict=True)
         expected, got = ours.step(action), theirs.step(action)  # type: ignore[assignment]
-
-
-def test_the_mask_says_which_decoys_cyborg_refuses() -> None:
-    env = cyborg_env(red_agent="bline")
-    mask = env.reset(seed=1)[1]["action_mask"]
-    refused = 0
-    rng = np.random.default_rng(0)
-    for action in rng.choice(np.flatnonzero(ACTION_KIND >= ActionKind.RESTORE), 100):
-        *_, info = env.step(action)
-        success = Success[env.controller.observation["Blue"].data["success"].name]
-        assert (success == Success.TRUE) == mask[action]
-        refused += not mask[action]
-        mask = info["action_mask"]
-    assert 0 < refused < 100
-
-
-@pytest.mark.parametrize("red_agent", ["bline", "meander"])
-def test_red_access_is_that_of_cyborgs_own_true_state(red_agent: str) -> None:
-    env = cyborg_env(red_agent=red_agent)
-    _, info = env.reset(seed=2)
-    seen = set()
-    rng = np.random.default_rng(1)
-    for step in range(100):
-        truth = env.cyborg.get_agent_state("True")
-        for host, name in enumerate(HOST_NAMES):
-            users = [s["Username"] for s in truth[name]["Sessions"] if s["Agent"] == "Red"]
-            privileged = any(user in ("root", "SYSTEM") for user in users)
-            assert info["red_access"][host] == (2 if privileged else int(bool(users)))
-            seen.add(int(info["red_access"][host]))
-        action = FIRST_REMOVE + rng.integers(26) if step % 5 == 4 else 0  # Remove, or a decoy
-        *_, info = env.step(action)
-    assert seen == {0, 1, 2}
 
 
 def test_removable_says_what_a_remove_kills() -> None:

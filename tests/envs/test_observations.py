@@ -27,12 +27,6 @@ def played(name: ObservationName) -> Any:
         batch.step(actions)
 
 
-def test_there_is_one_of_each_name() -> None:
-    assert tuple(sorted(OBSERVATIONS)) == tuple(sorted(NAMES))
-    for name, observation in OBSERVATIONS.items():
-        assert observation.name == name
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_its_entries_cover_it_exactly_once_and_the_table_comes_first(name: ObservationName) -> None:
     observation = OBSERVATIONS[name]

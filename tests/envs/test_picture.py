@@ -1,6 +1,5 @@
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from workflow_rl import Cage2Env
@@ -59,14 +58,3 @@ def test_every_word_of_the_game_can_be_written() -> None:
         assert dots.any(), letter
         assert (dots != unknown).any(), letter
     assert dots_of("ab", 3).shape == (27, 36)
-
-
-def test_gymnasium_collects_an_image_of_every_moment() -> None:
-    env = gymnasium.make("workflow_rl/Cage2-v0", render_mode="rgb_array", episode_length=5)
-    assert env.metadata["render_fps"] == 4  # for those who make a video of them
-    collected = gymnasium.wrappers.RenderCollection(env)
-    collected.reset(seed=0)
-    for _ in range(5):
-        collected.step(0)
-    frames: Any = collected.render()
-    assert [frame.shape for frame in frames] == [(HEIGHT, WIDTH, 3)] * 6  # the start and five steps

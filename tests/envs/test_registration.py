@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from typing import Any
 
 import gymnasium
@@ -62,12 +60,6 @@ def test_wrappers_learn_how_long_an_episode_is(name: str, length: int | None) ->
     assert timed.observation_space.shape == (53,)
 
 
-def test_a_time_limit_of_ones_own_wins() -> None:
-    env = gymnasium.make(ENV_ID, max_episode_steps=7)
-    assert gymnasium.wrappers.TimeAwareObservation(env).max_timesteps == 7
-    assert steps_played(env) == 7
-
-
 def test_an_environment_is_made_again_from_its_spec() -> None:
     assert workflow_rl.Cage2Env().spec is None  # made without a name
     spec = gymnasium.make(ENV_ID, episode_length=30, red_agent="meander").spec
@@ -127,15 +119,3 @@ def test_hosts_and_actions_are_named_by_their_place(name: str) -> None:
     ]
     many = workflow_rl.Cage2VectorEnv
     assert (many.hosts, many.actions) == (env.hosts, env.actions)
-
-
-def test_gymnasium_finds_a_name_that_says_where_it_is_from() -> None:
-    code = (
-        "import gymnasium\n"
-        "env = gymnasium.make('workflow_rl:workflow_rl/Cage2Competition-v0')\n"
-        "print(env.unwrapped.config.rules, env.spec.id)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.split() == ["competition", "workflow_rl/Cage2Competition-v0"]

@@ -23,7 +23,7 @@ def test_a_frame_shows_blues_table_and_the_truth() -> None:
 
 
 def test_a_frame_says_what_happened() -> None:
-    env = Cage2Env(red_agent="bline", render_mode="ansi")
+    env = Cage2Env(red_agent="bline", render_mode="ansi", episode_length=20)
     env.reset(seed=0)
     assert "Blue: nothing yet" in str(env.render())
     assert "Red:  nothing yet" in str(env.render())
@@ -31,12 +31,7 @@ def test_a_frame_says_what_happened() -> None:
     text = str(env.render())
     assert "Blue: DecoySmss Op_Server0 (refused)" in text
     assert "Red:  discover remote systems user subnet: success" in text
-
-
-def test_after_the_last_step_the_final_moment_is_shown() -> None:
-    env = Cage2Env(red_agent="bline", render_mode="ansi", episode_length=20)
-    env.reset(seed=0)
-    for _ in range(20):
+    for _ in range(19):  # and after the last step the final moment is shown
         env.step(0)
     text = str(env.render())
     assert "step 20 of 20" in text

@@ -231,15 +231,6 @@ def test_a_hung_environment_hits_the_timeout_and_is_named() -> None:
         assert gone(pids, 0)  # closing does not wait for it
 
 
-def test_a_slow_environment_can_be_waited_for_after_the_timeout() -> None:
-    with SharedMemoryVectorEnv([Troubled], timeout=0.2) as env:
-        env.reset()
-        env.send(np.array([NAP]))
-        with pytest.raises(EnvironmentTimeoutError, match=r"environment 0 has not finished$"):
-            env.recv()
-        assert env.recv()[0].tolist() == [1]
-
-
 def test_a_step_that_was_interrupted_does_not_block_the_next_reset(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,7 +3,6 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from tests.refused import refused
 from workflow_rl import Cage2VectorEnv
@@ -111,12 +110,7 @@ def test_wrong_actions_are_refused_before_anything_is_played(wrong: Any) -> None
     before = env.batch.state.tobytes()
     refused("0 to 144", env.step, wrong)
     assert env.batch.state.tobytes() == before
-    for dtype in (
-        "i1",
-        "u1",
-        "i4",
-        "u8",
-    ):  # any integers will do
+    for dtype in ("i1", "u1", "i4", "u8"):  # any integers will do
         env.step(np.arange(8, dtype=dtype)[::2])
         assert env.batch.state["blue_action"].tolist() == [0, 2, 4, 6]
     env.step([0, 2, 4, 6])  # type: ignore[arg-type]
@@ -158,14 +152,3 @@ def test_wrong_arguments_of_a_reset_are_refused() -> None:
         refused("one whole number for all environments, not a", env.reset, seed=seeds)
     refused("0 or more", env.reset, seed=-1)
     refused("no options", env.reset, options={"reset_mask": np.ones(2, np.bool_)})
-
-
-def test_gymnasiums_wrappers_work_on_it() -> None:
-    wrapped = RecordEpisodeStatistics(Cage2VectorEnv(5, red_agent="meander"))
-    wrapped.reset(seed=0)
-    total = np.zeros(5)
-    for actions in random_actions(100, 5):
-        _, reward, _, truncated, infos = wrapped.step(actions)
-        total += reward
-    assert truncated.all()
-    np.testing.assert_allclose(infos["episode"]["r"], total)

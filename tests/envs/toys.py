@@ -107,21 +107,3 @@ class Troubled(Zero):
             sys.exit(3)
         elif action == SPEAK:
             print("x" * 1_000_000)
-
-
-class Unpicklable(np.ndarray):
-    """An observation that refuses to be pickled."""
-
-    def __reduce__(self) -> Any:
-        raise TypeError("nothing is pickled on the path of a step")
-
-
-class Discreet(Toy):
-    """Gives nothing that could be pickled."""
-
-    def info(self) -> dict[str, Any]:
-        return {"noise": np.zeros(2).view(Unpicklable), "handle": lambda: None}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, *rest = super().step(action)
-        return observation.view(Unpicklable), *rest

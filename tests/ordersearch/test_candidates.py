@@ -86,15 +86,6 @@ def test_half_of_a_small_budget_is_drawn_and_the_rest_spent_near_the_best() -> N
     assert scores.tolist() == score(found).tolist()
 
 
-def test_of_neighbours_that_are_equally_good_the_first_is_climbed_to() -> None:
-    start = 123_456_789
-    low, *_, high = HOSTS.neighbours(start).tolist()
-    score = Asked({start: 1.0, low: 2.0, high: 2.0})
-    promising(HOSTS, score, [start], [0], most=4_000)
-    assert set(score.calls[1]) <= set(HOSTS.neighbours(start).tolist())
-    assert set(score.calls[2]) <= set(HOSTS.neighbours(low).tolist())
-
-
 def test_what_is_known_is_looked_at_even_beyond_the_budget_and_no_more() -> None:
     score, known = Asked({}), [10, 20, 30, 40, 50, 60, 70]
     found, _ = promising(HOSTS, score, known, [0], most=4)

@@ -161,10 +161,3 @@ def test_exactly_the_level_is_enough() -> None:
     assert alternatives(believed([LEVEL, 1 - LEVEL], [[1.0], [0.0]]), []) == [0]
     below = math.nextafter(LEVEL, 0)
     assert alternatives(believed([below, 1 - below], [[1.0], [0.0]]), []) == []
-
-
-def test_what_is_clear_counts_in_what_is_said_beside_it() -> None:
-    beside = believed([1.0], [[0.985, 0.8, 0.95]])  # one of the two: 99 %, both statements: 97.5 %
-    assert clear_pairs(beside) == [0]
-    assert alternatives(beside, [0]) == []
-    assert alternatives(believed([1.0], [[1.0, 0.8, 0.95]]), [0]) == [2, 1]

@@ -11,9 +11,9 @@ from scipy import stats
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.ordersearch.quick import HOSTS
-from workflow_rl.ordersearch import fitting, kernel
+from workflow_rl.ordersearch import fitting
 from workflow_rl.ordersearch.fitting import Fits, Points, _likelihood, _loss, fitted
-from workflow_rl.ordersearch.kernel import Hyperparameters, log_prior, typical
+from workflow_rl.ordersearch.kernel import Hyperparameters, typical
 from workflow_rl.workflow.orders import TYPES, Orders
 
 ORDERS = [3, 3, 3, 17, 60, 60, 99, 118, 7, 17]
@@ -69,16 +69,6 @@ def test_trials_of_one_order_are_one_point() -> None:
     assert (some.features == alone.features).all()
 
 
-def test_further_trials_count_and_tell_nothing() -> None:
-    points = Points.of(TYPES, ORDERS, values(10)).with_more(TYPES, [60, 5, 41, 5, 3])
-    assert points.indices == (3, 17, 60, 99, 118, 7, 5, 41)
-    assert points.counts.tolist() == [4, 2, 3, 1, 1, 1, 2, 1]
-    before = Points.of(TYPES, ORDERS, values(10))
-    assert points.means.tolist() == [*before.means.tolist(), 0, 0]
-    assert points.scatter.tolist() == [*before.scatter.tolist(), 0, 0]
-    assert (points.features.numpy() == TYPES.precedence(points.indices)).all()
-
-
 def test_points_are_told_apart_by_their_orders_and_by_all_that_was_observed() -> None:
     keys = {
         Points.of(TYPES, orders, np.array(y)).key()
@@ -107,25 +97,6 @@ def test_the_loss_is_the_negative_log_posterior_of_each_trial(orders: Orders) ->
         assert difference == pytest.approx(expected / 18, rel=1e-9)
         likelihood = log_likelihood(at, orders, indices, y)
         assert _likelihood(points, *natural(at))[0] == pytest.approx(likelihood, rel=1e-10)
-
-
-def test_priors_of_any_shape_are_those_of_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "_OUTPUT_SCALE_PRIOR", (3.5, 0.7))
-    monkeypatch.setattr(kernel, "_NOISE_PRIOR", (-1.0, 0.6))
-    output, noise = stats.gamma(3.5, scale=1 / 0.7), stats.lognorm(0.6, scale=math.exp(-1.0))
-
-    def ours(by_output: float, by_noise: float) -> float:
-        return log_prior(np.full(10, 5.0), 2.2 * math.exp(by_output), 0.4 * math.exp(by_noise))[0]
-
-    def theirs(by_output: float, by_noise: float) -> float:
-        return float(
-            output.logpdf(2.2 * math.exp(by_output)) + noise.logpdf(0.4 * math.exp(by_noise))
-        )
-
-    assert ours(1.3, -0.7) - ours(0, 0) == pytest.approx(theirs(1.3, -0.7) - theirs(0, 0))
-    slope = log_prior(np.full(10, 5.0), 2.2, 0.4)[1]
-    assert slope[-2] == pytest.approx((theirs(1e-5, 0) - theirs(-1e-5, 0)) / 2e-5)
-    assert slope[-1] == pytest.approx((theirs(0, 1e-5) - theirs(0, -1e-5)) / 2e-5)
 
 
 @pytest.mark.parametrize("orders", [TYPES, HOSTS])

@@ -74,12 +74,3 @@ def test_a_pick_depends_on_what_was_seen_alone(name: str) -> None:
     strategy = made(name, HOSTS, n_workflows=8)
     for number in range(8):
         assert strategy.pick(seen[:number], []).order == seen[number].order
-
-
-def test_the_search_finds_better_orders_of_hosts_than_a_draw() -> None:
-    ours = [
-        np.mean([value(o.order) for o in trials_by("gp-ucb", HOSTS, 24, s)[4:]]) for s in (0, 1)
-    ]
-    drawn = HOSTS.draw(np.random.default_rng(9), 500)
-    values = HOSTS.precedence(drawn) @ WORTH
-    assert min(ours) > np.quantile(values, 0.97)

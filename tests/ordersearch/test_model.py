@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from tests.ordersearch.quick import EVERY, HOSTS, PAIRS, PRECEDENCE
+from tests.ordersearch.quick import EVERY, PAIRS, PRECEDENCE
 from workflow_rl.ordersearch.fitting import Fits, Points, fitted
 from workflow_rl.ordersearch.kernel import Hyperparameters, typical
 from workflow_rl.ordersearch.model import OrderGP
@@ -123,24 +123,12 @@ def test_pending_orders_shrink_the_deviation_and_leave_the_mean() -> None:
     np.testing.assert_allclose(after.deviation, deviation, rtol=1e-4)
 
 
-def test_looks_with_the_same_pending_orders_share_one_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search where orders cannot be listed looks hundreds of times."""
+def test_what_is_pending_may_change_from_look_to_look() -> None:
     sampled = sample(5, 10, 0.5)
     gp = OrderGP(TYPES, *sampled)
-    for pending in ([], [8], [8, 9], [9, 8], [8, 8], [9], []):  # from look to look
+    for pending in ([], [8], [8, 9], [9, 8], [8, 8], [9], []):
         alone = OrderGP(TYPES, *sampled).posterior([5, 77], pending)
         np.testing.assert_allclose(gp.posterior(EVERY, pending).deviation[[5, 77]], alone.deviation)
-    cholesky, roots = torch.linalg.cholesky, []
-
-    def noted(matrix: torch.Tensor) -> torch.Tensor:
-        roots.append(len(matrix))
-        root: torch.Tensor = cholesky(matrix)
-        return root
-
-    monkeypatch.setattr(torch.linalg, "cholesky", noted)
-    for order in range(5):
-        gp.posterior([order], [8, 9])
-    assert roots == [12]
 
 
 def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
@@ -155,17 +143,3 @@ def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
     torch.random.set_rng_state(draws)
     np.testing.assert_array_equal(first.mean, second.mean)
     np.testing.assert_array_equal(first.deviation, second.deviation)
-
-
-def test_orders_of_twelve_units_are_told_apart_by_the_pairs_that_matter() -> None:
-    rng = np.random.default_rng(0)
-    at = HOSTS.draw(rng, 160)  # so many that a fit is on some of them
-    worth = np.zeros(66)
-    worth[[3, 40]] = 4.0, -2.0
-    values = HOSTS.precedence(at) @ worth
-    noisy = values[:150] + 0.5 * rng.normal(size=150)
-    gp = OrderGP(HOSTS, at[:150].tolist(), noisy.tolist())
-    belief = gp.posterior(at[150:])
-    assert np.corrcoef(belief.mean, values[150:])[0, 1] > 0.95
-    lengthscales = gp.hyperparameters.lengthscales
-    assert set(np.argsort(lengthscales)[:2].tolist()) == {3, 40}

@@ -24,14 +24,6 @@ def test_it_is_the_compliant_tried_order_with_the_highest_believed_value() -> No
     assert len(given.tried) == 1
 
 
-def test_a_lucky_trial_among_bad_neighbours_does_not_win() -> None:
-    good = [(o, -20.0 - 0.1 * i) for i, o in enumerate((0, 1, 2, 6, 24, 30))]
-    bad = [(o, -40.0 + 0.1 * i) for i, o in enumerate((119, 118, 113, 95, 89, 117))]
-    lucky = [(119, -19.0)]
-    given = recommend(TYPES, [complied(o, v) for o, v in good + bad + lucky])
-    assert given.order in {o for o, _ in good}
-
-
 def test_trials_of_an_order_are_taken_together_but_for_those_that_failed() -> None:
     seen = [complied(5, -10.0), complied(5, -12.5), failed(5, 0.4, -1.0), failed(7, 0.4, -1.0)]
     given = recommend(TYPES, [*seen, complied(100, -30.0)])

@@ -1,7 +1,6 @@
 import math
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,19 +16,8 @@ from tests.ordersearch.quick import (
     tried,
 )
 from tests.refused import refusal
-from workflow_rl.ordersearch.effects import PairWeights
-from workflow_rl.ordersearch.finding import Finding, PairEffect
-from workflow_rl.ordersearch.fitting import Points
-from workflow_rl.ordersearch.kernel import Hyperparameters
-from workflow_rl.ordersearch.model import Posterior
-from workflow_rl.ordersearch.recommendation import Recommendation
 from workflow_rl.ordersearch.strategies import (
     Decision,
-    Drawn,
-    Farthest,
-    Halving,
-    Listed,
-    Local,
     Strategy,
     TriedOrder,
     by_merit,
@@ -172,17 +160,6 @@ def test_an_observation_that_cannot_be_is_refused(
 ) -> None:
     refusal(tried, order, value, compliance, True)
     assert complied(HOSTS.total - 1).order == HOSTS.total - 1
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        *(TriedOrder, Decision, Recommendation, Posterior, Hyperparameters, Points),
-        *(PairWeights, PairEffect, Finding, Listed, Drawn, Farthest, Local, Halving),
-    ],
-)
-def test_what_was_seen_found_and_decided_cannot_be_changed_afterwards(kind: Any) -> None:
-    assert kind.__dataclass_params__.frozen
 
 
 def test_the_library_is_only_imported_when_a_model_is_fitted() -> None:
