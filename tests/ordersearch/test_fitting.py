@@ -8,7 +8,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from scipy import stats
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.ordersearch.quick import HOSTS
 from workflow_rl.ordersearch import fitting
@@ -170,23 +169,6 @@ def test_a_fit_that_fails_leaves_what_is_typical(
     monkeypatch.setattr(fitting, "minimize", fails)
     found, expected = fitted(Points.of(TYPES, ORDERS, values(10))), typical(10)
     assert (logs_of(found) == logs_of(expected)).all()
-
-
-def test_a_fit_keeps_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many small matrices: threads would mostly wait for each other."""
-
-    def threads() -> set[int]:
-        return {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
-
-    def notes(*given: object, **options: object) -> None:
-        during.append(threads())
-        raise RuntimeError("enough")
-
-    during: list[set[int]] = []
-    monkeypatch.setattr(fitting, "minimize", notes)
-    with threadpool_limits(2, user_api="blas"):
-        fitted(Points.of(TYPES, ORDERS, values(10)))
-        assert (during, threads()) == ([{1}], {2})
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.ordersearch.quick import (
     EVERY,
@@ -79,22 +78,6 @@ def test_where_orders_cannot_be_listed_one_that_beats_the_best_tried_is_exploite
     assert decision.mean > believed.max()
     assert decision.reason == "exploit"
     assert made(HOSTS, beta=50.0).pick(trials_of(orders, values), []).reason == "explore"
-
-
-@pytest.mark.parametrize(
-    ("tried", "looks"),
-    [(0, 4_000), (500, 4_000), (1_000, 2_000), (2_000, 500), (10_000, 20), (30_000, 4)],
-)
-def test_looks_fall_with_the_square_of_the_orders_tried(tried: int, looks: int) -> None:
-    worth = np.random.default_rng(0).normal(size=66)
-    seen: list[int] = []
-
-    def score(orders: NDArray[np.int64]) -> NDArray[np.float64]:
-        seen.extend(orders.tolist())
-        return np.asarray(HOSTS.precedence(orders) @ worth)
-
-    found, _ = made(HOSTS)._promising(score, [], 0, tried)
-    assert len(found) == len(seen) == looks
 
 
 def test_the_design_comes_first_whatever_is_seen_or_under_way() -> None:
