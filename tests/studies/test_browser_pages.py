@@ -14,7 +14,6 @@ from workflow_rl.studies.comparison_page import comparison_figures, comparison_t
 from workflow_rl.studies.gradient_noise import GradientNoise
 from workflow_rl.studies.landscape_analysis import analyse_landscape, answer_of
 from workflow_rl.studies.landscape_page import landscape_figures, ranking_table
-from workflow_rl.workflow.orders import TYPES
 
 PRESETS: tuple[PresetName, ...] = ("parallel25", "standard")
 
@@ -69,25 +68,6 @@ def test_a_page_opens_with_the_answer_and_a_table_and_every_figure_draws(
     )
     assert lead < min(table, figure)
     assert lead < 300
-
-
-def test_the_orders_of_a_landscape_are_named_without_hovering(landscape: Opened) -> None:
-    ticks = landscape.page.locator("#figure-0 .ytick text").all_text_contents()
-    named = {tick.partition(". ")[2] for tick in ticks}
-    assert len(named) == len(ticks) == 20
-    assert named <= {TYPES[order].short for order in range(120)}
-    table = landscape.page.locator("table").first.inner_text()
-    assert all(TYPES.format(order) in table for order in range(120))
-
-
-def test_every_tick_of_a_comparison_can_be_told_from_the_others(compared: Opened) -> None:
-    axes = compared.page.evaluate(
-        """() => [...document.querySelectorAll("[data-figure]")].map((figure) =>
-          [...figure.querySelectorAll(".xtick text")].map((text) => text.textContent))"""
-    )
-    for ticks in axes:
-        assert len(ticks) >= 2
-        assert len(set(ticks)) == len(ticks), ticks  # no "2 5 1 2 5" of minor ticks
 
 
 @pytest.mark.slow

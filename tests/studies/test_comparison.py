@@ -1,4 +1,3 @@
-import json
 import math
 from typing import Any
 
@@ -6,7 +5,7 @@ import numpy as np
 import pytest
 
 from workflow_rl.config import ComparisonConfig
-from workflow_rl.studies.comparison import Comparison, refusal_of_large_updates, summarise
+from workflow_rl.studies.comparison import Comparison, summarise
 from workflow_rl.studies.gradient_noise import GradientNoise
 from workflow_rl.studies.measured_training import LearningCurve, Measured
 
@@ -97,17 +96,3 @@ def test_fifty_episodes_are_those_of_every_environment_or_all_there_are() -> Non
 def test_a_short_training_is_judged_by_all_of_its_episodes() -> None:
     (short,) = summarise(PLAN, [measured("short", 0, [-30.0, -10.0], rate=1.0)], {}, []).summaries
     assert short.reward.mean == -20
-
-
-def test_updates_that_never_come_are_refused_with_the_reason() -> None:
-    said = refusal_of_large_updates()
-    assert "would never update" in said
-    assert "5000 steps" in said
-    assert "20000" in said
-
-
-def test_it_can_be_written() -> None:
-    data = json.loads(json.dumps([summary.as_json() for summary in two_presets().summaries]))
-    assert data[0]["noise"]["per_transition"] == 1_000
-    assert data[1]["noise"] is None
-    assert data[0]["reach"][0]["transitions"]["mean"] > 0

@@ -45,12 +45,6 @@ def test_the_answer_names_the_best_and_the_quickest() -> None:
     assert "The quickest is quick: " in told
 
 
-def test_one_seed_has_no_spread() -> None:
-    trainings = [measured("alone", 0, [-50.0, -20.0], rate=100.0)]
-    outcome, *_ = rows_of("alone", told(summarise(PLAN, trainings, {}, [-30.0])))
-    assert "±" not in outcome
-
-
 def test_a_comparison_can_be_drawn(tmp_path: Path) -> None:
     trainings = [measured(p, s, RISING, rate=100.0) for s in (0, 1) for p in ("one", "two")]
     nan = float("nan")

@@ -42,21 +42,6 @@ def test_the_noise_is_found_within_its_interval(noise: float, batches: int) -> N
     assert inside >= 9
 
 
-def test_the_noise_does_not_depend_on_the_length_of_gradients_or_their_order() -> None:
-    gradients = drawn(50, 2.0)
-    found = gradient_noise(gradients, 100).noise
-    assert gradient_noise(7 * gradients, 100).noise == pytest.approx(found, rel=1e-4)
-    assert gradient_noise(gradients[::-1], 100).noise == pytest.approx(found, rel=1e-6)
-
-
-def test_averaging_over_independent_batches_divides_the_noise_and_keeps_it_per_transition() -> None:
-    small = drawn(2_000, 20.0)
-    large = small.reshape(200, 10, -1).mean(axis=1)
-    one, ten = gradient_noise(small, 100), gradient_noise(large, 1_000)
-    assert ten.noise == pytest.approx(one.noise / 10, rel=0.1)
-    assert ten.per_transition == pytest.approx(one.per_transition, rel=0.1)
-
-
 def test_equal_gradients_have_no_noise() -> None:
     found = gradient_noise(np.ones((20, 5), np.float32), 10)
     assert found.noise == pytest.approx(0, abs=1e-12)

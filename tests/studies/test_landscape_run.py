@@ -20,7 +20,6 @@ from workflow_rl.studies.landscape_run import (
     LandscapeRun,
     exhaustive,
     open_landscape,
-    write_landscape,
 )
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
@@ -108,16 +107,6 @@ def test_a_finished_landscape_is_read_and_not_trained_again(whole: tuple[Path, L
         assert list(run.events()) == []
         assert run.done == 2 * NUM_ORDERS
         assert (run.table().reward == whole[1].reward).all()
-
-
-def test_what_was_found_is_written_with_what_it_depends_on(whole: tuple[Path, Landscape]) -> None:
-    with resumed(whole[0]) as run:
-        path = write_landscape(run.directory, whole[1].as_json())
-    data = json.loads(path.read_text())
-    assert path == whole[0] / "landscape.json"
-    assert data["packages"]["torch"].startswith("2.")
-    assert ExperimentConfig.from_json(data["config"]) == exhaustive(CONFIG, 7)
-    assert np.array_equal(Landscape.from_json(data).reward, whole[1].reward)
 
 
 @pytest.mark.parametrize(("seeds", "seed"), [(0, 0), (-1, 0), (2, 2**63 - 1)])

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.studies.lands import CLASSES, FLAT, PAIRS, PRECEDENCE, failing, made_up, recorded, truth
+from tests.studies.lands import CLASSES, PAIRS, PRECEDENCE, failing, made_up, recorded, truth
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.order_effects import (
@@ -48,12 +48,6 @@ def test_the_deviation_of_orders_and_seeds_is_not_blown_up_by_noise() -> None:
     assert np.mean([d["seed"] for d in found]) == pytest.approx(1.5, rel=0.35)
 
 
-def test_where_the_order_does_not_matter_chance_is_found_as_often_as_chance_goes() -> None:
-    found = [order_effect(made_up(FLAT, 3, noise=1.0, seed=s).reward).p_value for s in range(20)]
-    assert sum(p < 0.05 for p in found) <= 4
-    assert np.mean(found) == pytest.approx(0.5, abs=0.15)
-
-
 def test_one_seed_tells_nothing_of_noise() -> None:
     effect = order_effect(made_up(truth(2.0), seeds=1, noise=1.0).reward)
     assert math.isnan(effect.share)
@@ -78,13 +72,6 @@ def test_equals_that_are_equal_differ_by_noise_alone() -> None:
         chances.append(found.p_value)
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
     assert sum(p < 0.05 for p in chances) <= 3
-
-
-def test_equals_that_differ_consistently_are_told() -> None:
-    values = BY_CLASS + np.random.default_rng(3).normal(size=120)
-    found = compared(made_up(values, noise=0.5, red_agent="bline"))
-    assert found.ratio > 3
-    assert found.p_value < 0.01
 
 
 def test_equals_of_one_seed_still_tell_of_noise() -> None:
@@ -206,13 +193,6 @@ def test_equals_share_their_shrunk_mean_and_their_ranks() -> None:
         assert len({s.believed for s in part}) == 1
         assert all(s.rank_low >= 20 * k + 1 and s.rank_high <= 20 * k + 20 for s in part)
         assert max(s.rank_high - s.rank_low for s in part) >= 17
-
-
-def test_where_nothing_matters_any_rank_may_be_anyones() -> None:
-    standings = ranked(made_up(FLAT, noise=1.0, seed=4))
-    assert np.median([s.rank_high - s.rank_low for s in standings]) > 90
-    shrunk, _ = shrink_means(made_up(FLAT, seeds=1, noise=1.0, red_agent="bline"))
-    assert np.ptp(shrunk) < 0.5  # equals of one seed tell how large the noise is
 
 
 def test_orders_that_seldom_comply_come_last_whatever_their_reward() -> None:

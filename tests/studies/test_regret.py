@@ -62,29 +62,6 @@ def test_a_replay_depends_on_its_seed_alone() -> None:
     assert (one != other).any()
 
 
-def test_the_best_tried_never_gets_worse() -> None:
-    land = made_up(truth(2.0), noise=1.0)
-    (found,) = regrets(land, CONFIG, replays=5, strategies=["random"], seed=2)
-    assert (np.diff(found.best_tried, axis=1) <= 0).all()
-    assert (found.best_tried <= found.recommended + 1e-12).all()
-
-
-def test_where_the_order_matters_gp_ucb_beats_random_clearly() -> None:
-    told: list[int] = []
-    gp, random = regrets(
-        made_up(truth(3.0, seed=6), noise=1.0),
-        CONFIG,
-        replays=8,
-        strategies=["gp-ucb", "random"],
-        checkpoints=(14,),
-        on_replay=lambda: told.append(1),
-    )
-    assert len(told) == 16
-    for measure in MEASURES:
-        gain = random.mean(measure)[0] - gp.mean(measure)[0]
-        assert gain > np.hypot(random.half_width(measure)[0], gp.half_width(measure)[0])
-
-
 def test_where_nothing_matters_nothing_is_lost_and_one_replay_has_no_interval() -> None:
     land = made_up(FLAT, noise=1.0)
     (found,) = regrets(land, CONFIG, replays=3, strategies=["random"])
