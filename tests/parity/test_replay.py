@@ -96,13 +96,6 @@ def test_a_wrong_value_behind_the_end_of_an_episode_is_not_looked_at() -> None:
         assert result.steps == lengths.sum()
 
 
-def test_a_shorter_episode_ends_before_the_first_mismatch() -> None:
-    wrong = corrupted(BLINE, "reward", (0, 30))
-    cut = replace(wrong, lengths=np.array([30, 31, 100]))
-    assert compare(cut, "main").mismatches == 0
-    assert compare(replace(wrong, lengths=np.array([31, 31, 100])), "main").mismatches == 1
-
-
 def test_the_earliest_of_several_divergences_is_reported() -> None:
     wrong = corrupted(corrupted(BLINE, "obs", (1, 3, 7)), "reward", (1, 2))
     wrong = corrupted(corrupted(wrong, "ot_known", (2, 0)), "reward", (2, 0))
