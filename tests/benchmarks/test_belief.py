@@ -38,15 +38,6 @@ def test_the_interval_takes_a_game_as_one_observation() -> None:
     assert width == pytest.approx([1.96 * 0.05] * 2, rel=1e-3)
 
 
-def test_games_are_put_together() -> None:
-    first, second = forecasts([(0.5, True)]), forecasts([(0.5, False)], [(0.5, True)])
-    whole = Forecasts.together([first, second])
-    assert whole.count == 3
-    assert whole.brier == pytest.approx(0.25)
-    (row,) = whole.rows()
-    assert (row["forecasts"], row["came true"]) == (3, pytest.approx(2 / 3))
-
-
 def test_the_best_forecast_of_a_group_is_its_own_frequency() -> None:
     groups = np.array([0, 0, 0, 0, 2, 2])
     outcome = np.array([True, False, False, False, True, True])

@@ -10,14 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
-from benchmarks.measure import Benchmark, Rounds
+from benchmarks.measure import Rounds
 from benchmarks.scale import Constants, forecast
 from benchmarks.stepping import ContenderProcess, Start
-from benchmarks.train import Stage, flop_per_input
+from benchmarks.train import flop_per_input
 from workflow_rl.errors import WorkerDiedError
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.scenario.actions import NUM_ACTIONS
@@ -97,21 +95,6 @@ def test_a_ratio_is_taken_round_by_round() -> None:
     assert (ratio.median, ratio.as_json()["low"], ratio.as_json()["high"]) == (15.0, 10.0, 20.0)
 
 
-def test_works_take_turns_so_that_a_slow_moment_hits_all() -> None:
-    bench = Benchmark("sim", "")
-    bench.args = bench.parser.parse_args(["--repeats", "2", "--seconds", "0.01"])
-    seen: list[str] = []
-
-    def work(name: str) -> int:
-        if seen[-1:] != [name]:
-            seen.append(name)
-        return 5
-
-    rates = bench.rates({"a": lambda: work("a"), "b": lambda: work("b")})
-    assert seen == ["a", "b", "a", "b"]
-    assert all(len(rate.values) == 2 and rate.median > 0 for rate in rates.values())
-
-
 def test_a_contender_whose_process_dies_is_one_error() -> None:
     def lose_one() -> None:
         with ContenderProcess(Start("zero", "sync", 2, "bline", 1)) as contender:
@@ -127,25 +110,6 @@ def test_the_documented_update_is_11_6_gflop() -> None:
     weights = [77 * 64, 64 * 64, 64 * NUM_ACTIONS, 77 * 64, 64 * 64, 64]
     assert per_input == 6 * sum(weights) - 2 * 2 * 77 * 64
     assert 4 * 20_000 * per_input == pytest.approx(11.6e9, rel=0.01)
-
-
-@pytest.mark.parametrize("name", ["fresh", "settled", "modern"])
-def test_measuring_a_stage_can_be_undone(name: str) -> None:
-    bench = Benchmark("train", "", game_flags=("red_agent", "rules", "observation"))
-    bench.args = bench.parser.parse_args([])
-    bench.args.n_envs = 4
-    stage = Stage(name, bench, updates=2 if name == "settled" else 0)
-    learner = stage.training.learner
-    weights = [tensor.detach().clone() for tensor in learner.network.parameters()]
-    memory = learner.state()
-    assert all(not array.any() for array in memory.values()) == (name != "settled")
-    stage.works()  # does each of them once
-    pairs = list(zip(weights, learner.network.parameters(), strict=True))
-    assert any(not torch.equal(before, after) for before, after in pairs)
-    stage.restore()
-    assert all(torch.equal(before, after) for before, after in pairs)
-    for key, array in learner.state().items():
-        np.testing.assert_array_equal(array, memory[key])
 
 
 def test_a_cluster_is_busy_until_its_driver_is() -> None:
