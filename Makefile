@@ -61,9 +61,10 @@ docs: $(VENV)/.installed-dev
 dist: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.installed_wheel
 
-# The pictures of the documents, of a finished search: make images RUN=logs/exp_... (with Chromium).
+# The pictures of the documents, of a finished search and a landscape (with Chromium):
+# make images RUN=logs/exp_... LANDSCAPE=logs/exp_...
 images: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.pages.screenshots $(RUN)
+	$(BIN)/python -m tests.pages.screenshots $(RUN) $(LANDSCAPE)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

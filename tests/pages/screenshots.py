@@ -1,4 +1,4 @@
-"""Makes the pictures of the documents: `make images RUN=logs/exp_...`, of a finished search."""
+"""Makes the pictures of the documents: `make images RUN=... LANDSCAPE=...`."""
 
 import sys
 import tempfile
@@ -53,7 +53,7 @@ def rendered_step() -> Any:
     raise AssertionError("no decoy met Red")
 
 
-def main(run: Path) -> None:
+def main(run: Path, landscape: Path) -> None:
     Image.fromarray(rendered_step()).save(IMAGES / "rgb_array.png")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder = Path(name)
@@ -66,6 +66,14 @@ def main(run: Path) -> None:
         pictures: tuple[tuple[str, str, tuple[int, int], Scheme, str | None], ...] = (
             ("report.png", report, (1400, 900), "light", None),
             ("matters.png", report, (1400, 900), "light", "#run1-matters-section"),
+            ("does.png", report, (1400, 900), "light", "#run1-does-section"),
+            (
+                "landscape.png",
+                (landscape / "landscape.html").resolve().as_uri(),
+                (1400, 900),
+                "light",
+                None,
+            ),
             ("replay.png", watched, (1400, 900), "dark", None),
             ("report-phone.png", report, (390, 844), "dark", None),
             ("replay-phone.png", watched, (390, 844), "light", None),
@@ -82,4 +90,4 @@ def main(run: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

@@ -1,17 +1,19 @@
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from tests.pages.browser import open_file, screen
 from tests.studies.lands import CLASSES, FLAT, failing, made_up, truth
 from workflow_rl.cli.console import print_table
 from workflow_rl.config import SearchConfig
 from workflow_rl.pages.page import write_page
 from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.landscape_analysis import Analysis, analyse_landscape, answer_of
-from workflow_rl.studies.landscape_page import landscape_figures, landscape_tables
+from workflow_rl.studies.landscape_page import landscape_figures, landscape_tables, ranking_table
 from workflow_rl.workflow.orders import TYPES
 
 LAND = made_up(truth(2.0), noise=0.5)
@@ -87,6 +89,23 @@ def test_every_landscape_can_be_drawn(
     plots = landscape_figures(analysed(made_up(truth(2.0), seeds, noise=0.5), replays))
     assert len(plots) == number
     write_page(tmp_path / "page.html", "Landscape", plots)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_page_opens_with_the_finding_and_a_chart(
+    browser: Any, tmp_path: Path, width: int, height: int
+) -> None:
+    analysis, file = analysed(LAND), tmp_path / "page.html"
+    answer, tables = answer_of(analysis), [ranking_table(analysis)]
+    write_page(file, "Landscape", landscape_figures(analysis), answer=answer, tables=tables)
+    page = open_file(browser, file).page
+    screen(page, width, "light")
+    assert page.locator(".lead").inner_text().startswith("The order matters: ")
+    lead, chart, table = (
+        page.locator(part).first.bounding_box() for part in (".lead", ".plot svg", "table")
+    )
+    assert lead["y"] < chart["y"] < table["y"]
+    assert chart["y"] + chart["height"] <= height
 
 
 def test_the_ranking_shows_every_training_of_every_order() -> None:

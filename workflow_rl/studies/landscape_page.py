@@ -202,12 +202,12 @@ def _ranking(analysis: Analysis) -> Plot:
     traces[-1]["marker"]["symbol"] = symbols
     return Plot(
         "All orders, ranked",
-        f"A point is one of the {land.tries}; orders that did not comply in most of them come last "
+        "A point is an order with one seed. Orders that did not comply with most seeds come last "
         "and are crosses. The table below names them.",
         traces,
         {
             "height": 330,
-            "xaxis": {"title": {"text": "rank"}},
+            "xaxis": {"title": {"text": "rank of the order"}},
             "yaxis": {"title": {"text": "reward"}},
         },
     )
