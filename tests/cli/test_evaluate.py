@@ -30,7 +30,12 @@ def test_the_documented_command_shows_the_cells_and_the_leaderboard(here: Path) 
     found = evaluate("react-restore", rules="competition", episodes=20)
     assert lines[11].startswith(f"score, the sum of the 9 means: {found.total} (95 %); ")
     text = result.stdout
-    for published in ("rules main:", "rules competition:", "-54.57 ± 0.43", "-823.89 ± 1.03"):
+    for published in (
+        "need --rules main:",
+        "\nrules competition:",
+        "-54.57 ± 0.43",
+        "-823.89 ± 1.03",
+    ):
         assert published in text
     assert "1 CardiffUni" in text
     assert "cage-challenge/cage-challenge-2" in text

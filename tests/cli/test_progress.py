@@ -13,17 +13,16 @@ from tests.evaluation.scores import scored
 from tests.runs.test_trials import tried as trial
 from tests.runs.toy import tiny
 from tests.runs.work import job, outcome
-from workflow_rl.cli.console import Bars, make_console
+from workflow_rl.cli.console import Bars, make_console, print_sentence, print_whole, unbroken
 from workflow_rl.cli.progress import (
     SearchProgress,
     notice_of,
     print_outcome,
     print_phases,
     show_task,
-    speed_words,
 )
 from workflow_rl.config import ExperimentConfig
-from workflow_rl.evaluation.selection import Score
+from workflow_rl.evaluation.selection import Games, Score
 from workflow_rl.ordersearch.finding import conclude
 from workflow_rl.ordersearch.recommendation import recommend
 from workflow_rl.ordersearch.strategies import Decision
@@ -68,13 +67,6 @@ def test_only_what_is_out_of_the_ordinary_is_noticed() -> None:
         assert notice_of(event) is None
 
 
-def test_a_slow_training_has_a_speed_too() -> None:
-    rates = (0.4, 412.3, 1_400.0, 10_000.0, 1_234_567.0)
-    assert [speed_words(rate) for rate in rates] == [
-        f"{number} steps/s" for number in ("0", "412", "1,400", "10k", "1,235k")
-    ]
-
-
 @pytest.mark.usefixtures("every_line")
 def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen: Console) -> None:
     earlier = Trial(0, 5, 0, Decision(5, "given"), None, 0.0, 0.0, outcome=outcome(5, -9.0))
@@ -97,6 +89,22 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen:
 
 
 @pytest.mark.usefixtures("every_line")
+def test_choosing_and_scoring_count_games(screen: Console) -> None:
+    with SearchProgress(screen, tiny()) as progress:
+        for purpose, done, total in (
+            ("choosing", 0, 40),
+            ("scoring", 0, 180),
+            ("scoring", 60, 180),
+        ):
+            progress.show(Games(purpose, done, total))
+    assert shown(screen) == [
+        "choosing 0/40: games played",
+        "scoring 0/180: games played",
+        "scoring 60/180: games played",
+    ]
+
+
+@pytest.mark.usefixtures("every_line")
 def test_one_of_many_tasks_is_shown_with_their_number(screen: Console) -> None:
     with Bars(screen) as bars:
         bars.begin("orders", 240)
@@ -109,6 +117,22 @@ def test_one_of_many_tasks_is_shown_with_their_number(screen: Console) -> None:
         "order_7 is done again: it rained",
         "orders 61/240: order_7",
     ]
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_no_path_and_no_command_is_broken_at_a_terminal(width: int) -> None:
+    terminal = make_console(file=io.StringIO(), width=width, force_terminal=True)
+    path = Path("logs/exp_20261118_042905_31352")
+    command = f"workflow-rl search --resume {path}"
+    print_whole(terminal, f"red bline, rules main, seed 0; run directory {unbroken(path)}")
+    print_whole(terminal, f"stopped; go on with: {unbroken(command)}")
+    print_sentence(terminal, f"written, for whoever reads it: {path}/landscape-of-all.json")
+    lines = shown(terminal)
+    assert max(map(len, lines)) <= width
+    for whole in (str(path), command, f"{path}/landscape-of-all.json"):
+        assert sum(whole in line for line in lines) >= 1, lines
+    print_whole(terminal, f"a longer one: {'x' * 90}")
+    assert shown(terminal)[-2:] == ["a longer one:", "x" * 90]
 
 
 def test_without_a_terminal_bars_are_lines_now_and_then(

@@ -113,8 +113,12 @@ def test_the_end_is_a_ranking_a_recommendation_and_paths(
         assert f"{reward(trial):.2f} ± " in line
     assert f"found: {summary['finding']['headline']}." in " ".join(out.split())
     assert f"recommended: {summary['recommended']}" in out
-    assert f"policy: logs/{run.name}/policies/recommended.safetensors" in out
-    assert table[-2:] == [f"{name}: logs/{run.name}/{name}.html" for name in ("report", "replay")]
+    where = f"everything is in logs/{run.name}, the policy in policies/recommended.safetensors"
+    assert where in out
+    *pages, evaluate, playbook, _ = table[-5:]
+    assert pages == [f"{name}: logs/{run.name}/{name}.html" for name in ("report", "replay")]
+    assert evaluate.endswith(f"leaderboard: workflow-rl evaluate logs/{run.name}")
+    assert playbook.endswith(f"(CACAO): workflow-rl playbook logs/{run.name}")
 
 
 def test_resuming_a_finished_run_shows_its_outcome_again(by_command: Made) -> None:
@@ -156,7 +160,7 @@ def test_a_preset_is_searched_into_any_folder(words: str, tmp_path: Path, capsys
     run = the_run(folder)
     assert (run / "policies" / "recommended.safetensors").exists()
     assert out.splitlines()[0].endswith(str(run))  # in one piece and as it is
-    assert out.splitlines()[-1].endswith(f"{run}/replay.html")
+    assert out.splitlines()[-4].endswith(f"{run}/replay.html")
 
 
 def test_a_narrow_terminal_shows_bars_and_whole_workflows(

@@ -20,8 +20,11 @@ def test_one_look_shows_progress_scalars_and_trials(tmp_path: Path, capsys: Capt
         assert main(["watch", str(folder), "--once"]) == 0
     out = capsys.readouterr().out
     assert "under way" in out
-    for text in ("1/20", "trial_001", "2/50", "charts/episodic_return -50", "system/rss_mb 500"):
+    for text in ("1/20", "trial_001", "2/50", "reward -50", "memory, MB 500", "1,000 steps/s"):
         assert text in out
+    assert "reward by update ▁█" in out
+    assert "trial_000 " in out
+    assert "go on with" not in out
     assert "-30.00 best" in out
 
 
@@ -33,6 +36,7 @@ def test_an_interrupted_run_is_shown_once_with_what_is_missing(
     out = capsys.readouterr().out
     assert "interrupted" in out
     assert "no summary.json" in out
+    assert out.endswith(f"\ngo on with: workflow-rl search --resume {folder}\n")
 
 
 def test_markup_in_a_run_is_text(tmp_path: Path, capsys: Capture) -> None:
@@ -83,7 +87,7 @@ def test_a_live_run_is_followed_to_its_end_line_by_line_and_at_a_terminal(tmp_pa
         assert plain.stdout.readline() == f"{folder.name}: under way, 0/2 workflows\n"
         write_log(folder / "training_log.csv", log_rows("base", None, 2))
         assert "base update 2/3, reward -50.00" in plain.stdout.readline()
-        screen.wait_for("charts/episodic_return -50")
+        screen.wait_for("reward -50")
         write_trials(folder, TRIALS[:1])
         assert "1/2 workflows" in plain.stdout.readline()
         screen.wait_for("-30.00 best")

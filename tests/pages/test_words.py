@@ -84,3 +84,16 @@ def test_a_finished_search_is_finished_while_its_process_writes_the_report(tmp_p
 
 def test_numbers_keep_their_signs() -> None:
     assert words.kept_together("3 ± 1, 95 %") == "3 ±\u00a01, 95\u00a0%"
+
+
+def test_a_slow_training_has_a_speed_too() -> None:
+    rates = (0.4, 412.3, 1_400.0, 10_000.0, 1_234_567.0)
+    assert [words.speed(rate) for rate in rates] == [
+        f"{number} steps/s" for number in ("0", "412", "1,400", "10k", "1,235k")
+    ]
+
+
+def test_a_sparkline_rises_with_its_numbers() -> None:
+    assert words.sparkline([-3.0, float("nan"), -1.0, -2.0]) == "▁█▅"
+    assert words.sparkline([1.0, 1.0]) == "▁▁"
+    assert words.sparkline([float("nan")]) == ""

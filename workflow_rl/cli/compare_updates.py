@@ -19,7 +19,14 @@ from workflow_rl.cli.arguments import (
     list_of,
     other_flags,
 )
-from workflow_rl.cli.console import Bars, make_console, print_sentence, print_table, print_whole
+from workflow_rl.cli.console import (
+    Bars,
+    make_console,
+    print_sentence,
+    print_table,
+    print_whole,
+    unbroken,
+)
 from workflow_rl.cli.experiment import (
     add_config,
     add_execution_flags,
@@ -176,7 +183,7 @@ def _tell(console: "Console", comparison: "ComparisonRun", thresholds: Sequence[
     game = comparison.plan.game
     title = f"Update strategies: red {game.red_agent}, rules {game.rules}"
     write_page(page, title, figures, answer=answer, tables=tables)
-    print_whole(console, f"written: {data}, {page}")
+    print_whole(console, f"written: {unbroken(data)}, {unbroken(page)}")
 
 
 def _given(args: argparse.Namespace, otherwise: ComparisonConfig) -> dict[str, Any]:

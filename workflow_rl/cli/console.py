@@ -19,6 +19,7 @@ _PLAIN_WIDTH: Final = 130  # where there is no terminal whose width counts
 _WIDTH: Final = 80  # of sentences
 _MOST_ROWS: Final = 30  # of a table; of one that has more
 _ENDS: Final = 10  # are shown from each end
+_BLANK: Final = "\x1f"  # a blank within a path or a command, until it is printed
 _LINE_EVERY: Final = 5.0  # seconds between lines of progress where there is no terminal
 
 
@@ -44,15 +45,30 @@ def make_console(*, quiet: bool = False, **settings: Any) -> "Console":
     return PlainConsole(**plain, width=_PLAIN_WIDTH, soft_wrap=True)  # lines stay whole
 
 
+def unbroken(what: object) -> str:
+    """Returns a path or a command as one word, which stays on one line when it is printed."""
+    return str(what).replace(" ", _BLANK)
+
+
 def print_sentence(console: "Console", text: str, *, indent: str = "") -> None:
-    """Prints what is read, not copied: no line is longer than 80 columns."""
-    lines = textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
-    console.print(lines)
+    """Prints text to read in lines of at most 80 columns, fewer at a narrow terminal."""
+    _print_words(console, text, min(_WIDTH, console.width), indent)
 
 
 def print_whole(console: "Console", text: str) -> None:
-    """Prints a line with a path in it as it is, however long."""
-    console.print(text, soft_wrap=True)
+    """Prints a line with a path or a command in it; only at a terminal is it wrapped."""
+    if console.is_terminal:
+        _print_words(console, text, console.width)
+    else:
+        console.print(text.replace(_BLANK, " "), soft_wrap=True)
+
+
+def _print_words(console: "Console", text: str, width: int, indent: str = "") -> None:
+    """Prints lines that break no word: a path that is too long has a line of its own."""
+    lines = textwrap.fill(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    console.print(lines.replace(_BLANK, " "), soft_wrap=True)
 
 
 def make_table(

@@ -17,7 +17,14 @@ from workflow_rl.cli.arguments import (
     add_workflow,
     list_of,
 )
-from workflow_rl.cli.console import Bars, make_console, make_table, print_sentence, print_whole
+from workflow_rl.cli.console import (
+    Bars,
+    make_console,
+    make_table,
+    print_sentence,
+    print_whole,
+    unbroken,
+)
 from workflow_rl.config import RED_AGENTS
 
 if TYPE_CHECKING:
@@ -112,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
     print_evaluation(console, evaluation)
     if "actions" in args:
         _print_actions(console, evaluation)
-    print_whole(console, "written: " + ", ".join(map(str, paths)))
+    print_whole(console, "written: " + ", ".join(map(unbroken, paths)))
     return 0
 
 
@@ -154,12 +161,10 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
         f"{evaluation.seconds:.1f} s"
     )
     if evaluation.order is not None:
-        console.print(
-            f"compliance by: {evaluation.order}; in brackets: the repairs a game that it judges",
-            soft_wrap=True,
-        )
+        brackets = "in brackets: the repairs a game that it judges"
+        print_whole(console, f"compliance by: {evaluation.order}; {brackets}")
         if evaluation.order.units.kind != "types":
-            console.print(f"units: {evaluation.order.units}", soft_wrap=True)
+            print_whole(console, f"units: {evaluation.order.units}")
     if evaluation.is_official:
         _print_leaderboard(console, evaluation)
 
@@ -194,7 +199,7 @@ def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:
     if console.width < _WIDE:
         cells = []
     table = make_table(
-        "compared with the published scores; those of different rules are not comparable",
+        "compared with the published scores; those of other rules are not comparable",
         ("\nagent", "\ntotal", *cells),
     )
     table.columns[0].max_width = _AGENT_WIDTH
@@ -203,18 +208,20 @@ def _print_leaderboard(console: "Console", evaluation: "Evaluation") -> None:
         shown = [f"{mean:.2f}" for mean in means] if cells else []
         table.add_row(name, total, *shown, style=style)
 
-    table.add_row(f"rules {evaluation.rules}:")
+    def add_rules(rules: str) -> None:
+        is_ours = rules == evaluation.rules
+        table.add_row(f"rules {rules}:" if is_ours else f"need --rules {rules}:")
+
+    add_rules(evaluation.rules)
     means = [cell.mean for cell in evaluation.cells]
     add(f"   {evaluation.agent}", str(evaluation.total), means, "bold")
     if evaluation.rules != RERUN.rules:
-        table.add_row(f"rules {RERUN.rules}:")
+        add_rules(RERUN.rules)
     add(f"   {RERUN.team}", f"{RERUN.total:.2f}       ", RERUN.cells)
-    table.add_row(f"rules {LEADERBOARD[0].rules}:")
+    add_rules(LEADERBOARD[0].rules)
     for rank, row in enumerate(LEADERBOARD, 1):
         total = f"{row.total:.2f} ± {row.half_width:.2f}"
         add(f"{rank:2} {row.team}: {row.method}", total, row.cells)
     console.print(table)
-    console.print(
-        f"{LEADERBOARD[0].rules}: {LEADERBOARD_SOURCE}; {RERUN.team}: {RERUN.source}",
-        soft_wrap=True,
-    )
+    sources = f"{LEADERBOARD[0].rules}: {LEADERBOARD_SOURCE}; {RERUN.team}: {RERUN.source}"
+    print_whole(console, sources)

@@ -19,7 +19,7 @@ from workflow_rl.cli.arguments import (
     given_settings,
     other_flags,
 )
-from workflow_rl.cli.console import print_whole
+from workflow_rl.cli.console import print_whole, unbroken
 from workflow_rl.config import (
     DEFAULT_PRESET,
     PPO_FORM,
@@ -255,6 +255,11 @@ def refuse_other_settings(args: argparse.Namespace, config: ExperimentConfig) ->
     refuse_flags(sorted(others))
 
 
+def resume_command(command: str, path: Path) -> str:
+    """Returns the command that goes on with a run."""
+    return f"workflow-rl {command} --resume {shlex.quote(str(path))}"
+
+
 @contextmanager
 def resume_hint(console: "Console", command: str, path: Path) -> Iterator[None]:
     """Says, when the block is interrupted or lacks disk or memory, how to go on with a run.
@@ -266,8 +271,8 @@ def resume_hint(console: "Console", command: str, path: Path) -> Iterator[None]:
     except (KeyboardInterrupt, OSError, MemoryError) as error:  # OSError: a full disk, say
         if isinstance(error, OSError) and not path.exists():
             raise OSError(f"the run directory {path} was removed while the run went on") from error
-        again = f"workflow-rl {command} --resume {shlex.quote(str(path))}"
+        again = resume_command(command, path)
         if console.quiet:
             error.add_note(f"go on with: {again}")
-        print_whole(console, f"stopped; go on with: {again}")
+        print_whole(console, f"stopped; go on with: {unbroken(again)}")
         raise

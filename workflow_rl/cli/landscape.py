@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from workflow_rl.cli.arguments import Commands, TakesFlags, add_command, add_flag, given_settings
-from workflow_rl.cli.console import Bars, make_console, print_sentence, print_table, print_whole
+from workflow_rl.cli.console import (
+    Bars,
+    make_console,
+    print_sentence,
+    print_table,
+    print_whole,
+    unbroken,
+)
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     add_resume,
@@ -293,7 +300,7 @@ def _tell(
     title = f"Landscape: red {found.red_agent}, rules {found.rules}{by}"
     figures = landscape_figures(analysis)
     write_page(page, title, figures, answer=answer, tables=[ranking_table(analysis)])
-    print_whole(console, f"written: {data}, {page}")
+    print_whole(console, f"written: {unbroken(data)}, {unbroken(page)}")
     return analysis
 
 

@@ -7,16 +7,19 @@ from typing import Self
 from rich.console import Console
 from rich.table import Table
 
+from workflow_rl.agents.policy import RECOMMENDED_FILE
 from workflow_rl.agents.shipped import UNIVERSAL
-from workflow_rl.cli.console import Bars, make_table, print_sentence, print_whole
+from workflow_rl.cli.console import Bars, make_table, print_sentence, print_whole, unbroken
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.units import ANY
 from workflow_rl.estimates import number_text
 from workflow_rl.evaluation.behaviour import WAITING
 from workflow_rl.evaluation.result import with_fixes
+from workflow_rl.evaluation.selection import Games
 from workflow_rl.pages.snapshot import planned_updates
+from workflow_rl.pages.words import speed
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started
-from workflow_rl.runs.store import BASE, POLISH, RECOMMENDED, TRAINING, RunDirectory
+from workflow_rl.runs.store import BASE, POLISH, TRAINING, RunDirectory
 from workflow_rl.runs.train import TrainingRun, workflow_named
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trials import SearchOutcome, Trial, spread_of, tried_in
@@ -36,7 +39,7 @@ def print_start(console: Console, directory: RunDirectory) -> None:
     print_whole(
         console,
         f"red {config.game.red_agent}, rules {config.game.rules}, seed {config.seed}; "
-        f"run directory {directory.path}",
+        f"run directory {unbroken(directory.path)}",
     )
     if config.train.units != TYPE_UNITS.kind:
         shown = config.train.units if config.train.units == ANY else units_of(config.train.units)
@@ -87,11 +90,6 @@ def notice_of(event: Event) -> str | None:
     return None
 
 
-def speed_words(rate: float) -> str:
-    """Writes steps per second, in thousands where there are many."""
-    return f"{rate / 1000:,.0f}k steps/s" if rate >= 10_000 else f"{rate:,.0f} steps/s"
-
-
 def show_task(bars: Bars, name: str, event: Event, done: int, where: str = "") -> None:
     """Shows an event of one of many tasks, at the bar that counts them.
 
@@ -134,7 +132,7 @@ class SearchProgress(Bars):
             self._finish(trial.order, trial.outcome)
         return self
 
-    def show(self, event: Event) -> None:
+    def show(self, event: Event | Games) -> None:
         """Shows what happened."""
         if isinstance(event, Started):
             self._start(event.task)
@@ -143,8 +141,8 @@ class SearchProgress(Bars):
                 self._update(event.task.name, row)
         elif isinstance(event, Done) and event.task.name not in (BASE, POLISH, TRAINING):
             self._finish(event.task.job.order, event.result)
-        elif isinstance(event, Done) and event.task.name == POLISH:
-            self._follow("scoring", total=1, news="the policy on held-out games")
+        elif isinstance(event, Games):
+            self._count(event)
         elif notice := notice_of(event):
             print_whole(self.console, notice)
 
@@ -171,9 +169,15 @@ class SearchProgress(Bars):
         rate = self._transitions / max(time.perf_counter() - self._since, 1e-9)
         compliance = row[f"compliance_{train.compliance_view}"]
         scores = f"reward {float(row['env_reward']):.1f} compliance {float(compliance):.3f}"
-        news = f"{scores if row['episodes'] else 'no episode ended'} {speed_words(rate)}"
+        news = f"{scores if row['episodes'] else 'no episode ended'} {speed(rate)}"
         if training == self._training:
             self.move(training, int(row["update"]), news)
+
+    def _count(self, games: Games) -> None:
+        """Shows how many games have been played to choose or to score a policy."""
+        if games.purpose != self._training:
+            self._follow(games.purpose, games.total)
+        self.move(games.purpose, games.done, "games played")
 
     def _finish(self, order: int, found: TrainOutcome) -> None:
         """Moves the bar of the search and notes the best so far."""
@@ -212,7 +216,8 @@ def print_training(console: Console, training: TrainingRun) -> None:
     if selected is not None:
         games = f"{selected.result.games} games"
         best = f"the best of those kept, reward {selected.result.reward.mean:.2f} in {games}"
-    print_whole(console, f"best policy: {best}: {training.directory.policy(RECOMMENDED)}")
+    where = f"{RECOMMENDED_FILE} in {unbroken(training.directory.path)}"
+    print_whole(console, f"best policy: {best}: {where}")
 
 
 def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
@@ -238,8 +243,8 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     _print_scores(console, outcome, config)
     print_whole(
         console,
-        f"{outcome.transitions:,} transitions in {outcome.handed_over.seconds:.0f} s; policy: "
-        f"{directory.policy(RECOMMENDED)}; everything: {directory.path}",
+        f"{outcome.transitions:,} transitions in {outcome.handed_over.seconds:.0f} s; everything "
+        f"is in {unbroken(directory.path)}, the policy in {RECOMMENDED_FILE} there",
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workflow_rl.cli.arguments import Commands, add_command, add_flag
-from workflow_rl.cli.console import make_console, print_whole, waiting
+from workflow_rl.cli.console import make_console, print_whole, unbroken, waiting
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     add_resume,
@@ -39,6 +39,7 @@ _START = (
     "--polish documented or another network than that of universal"
 )
 _FORM = "modern; with another warm start the preset's, or tuned"
+_STEPS = 3  # of those that the report names
 
 
 def add_to(commands: Commands) -> None:
@@ -93,6 +94,8 @@ def run_search(
             print_start,
         )
         from workflow_rl.pages.live import LiveReport
+        from workflow_rl.pages.report import next_steps
+        from workflow_rl.pages.rundata import read_run
         from workflow_rl.runs.search import open_search
         from workflow_rl.runs.store import stored_config
     if resume is not None:
@@ -120,5 +123,7 @@ def run_search(
             with waiting(console, "writing report and replay"):
                 files = report.conclude(only_missing=was_finished)
             for file in files:
-                print_whole(console, f"{file.stem}: {file}")
+                print_whole(console, f"{file.stem}: {unbroken(file)}")
+        for what, command in next_steps(read_run(directory.path, curves=False))[:_STEPS]:
+            print_whole(console, f"next: {what[:1].lower()}{what[1:]}: {unbroken(command)}")
     return search.outcome

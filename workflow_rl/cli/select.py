@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
-from workflow_rl.cli.console import make_console, print_whole, waiting
+from workflow_rl.cli.console import Bars, make_console, print_whole, unbroken
 from workflow_rl.config import RED_AGENTS, one_of, whole_number
 from workflow_rl.files import refuse_links_out_of
 
@@ -46,7 +46,7 @@ def add_to(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plays rounds, shows the best and puts the winner into its run."""
     from workflow_rl.agents.policy import load_policy
-    from workflow_rl.evaluation.selection import Ranking, select, snapshots_of
+    from workflow_rl.evaluation.selection import Games, Ranking, select, snapshots_of
 
     console = make_console()
     last = whole_number("last", args.last, 0, 10**9)
@@ -58,8 +58,11 @@ def run(args: argparse.Namespace) -> int:
         refuse_links_out_of(directory)
     paths = [path for directory in args.directories for path in snapshots_of(directory)[-last:]]
     console.print(f"{len(paths)} saved policies")
-    with waiting(console, "playing"):
-        *_, event = select(paths, changes, episodes=args.episodes)
+    with Bars(console) as bars:
+        for event in select(paths, changes, episodes=args.episodes):
+            if isinstance(event, Games):
+                bars.begin(event.purpose, event.total)
+                bars.move(event.purpose, event.done, "games played")
     assert isinstance(event, Ranking)  # the last event
     for place, candidate in enumerate(event.candidates[:_SHOWN], 1):
         result = candidate.result
@@ -75,5 +78,5 @@ def run(args: argparse.Namespace) -> int:
     home = next(d for d in args.directories if d in best.parents)
     chosen = home / "policies" / "selected.safetensors"
     load_policy(best).save(chosen)
-    print_whole(console, f"selected: {chosen}")
+    print_whole(console, f"selected: {unbroken(chosen)}")
     return 0

@@ -15,6 +15,22 @@ if TYPE_CHECKING:
     from workflow_rl.pages.snapshot import Snapshot
 
 _LAST_TRIALS = 8
+_LAST_UPDATES = 40
+_NAMES = {  # of what TensorBoard shows, in plain words
+    "charts/episodic_return": "reward",
+    "charts/compliance_observed": "compliance",
+    "charts/compliance_true": "true compliance",
+    "charts/alignment_weight": "weight of compliance",
+    "charts/SPS": "steps/s",
+    "losses/policy_loss": "policy loss",
+    "losses/value_loss": "value loss",
+    "losses/entropy": "entropy",
+    "losses/approx_kl": "KL divergence",
+    "losses/clipfrac": "clipped share",
+    "losses/explained_variance": "explained variance",
+    "system/cpu_percent": "processor, %",
+    "system/rss_mb": "memory, MB",
+}
 
 
 def add_to(commands: Commands) -> None:
@@ -42,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     """Looks again and again until the run's process has ended."""
     from rich.live import Live
 
-    from workflow_rl.cli.console import make_console
+    from workflow_rl.cli.console import make_console, print_whole, unbroken
+    from workflow_rl.cli.experiment import resume_command
     from workflow_rl.pages.snapshot import take_snapshot
 
     every = positive("--every", args.every)
@@ -60,6 +77,10 @@ def run(args: argparse.Namespace) -> int:
             if (line := one_line(shot)) != before:
                 print(printable(line), flush=True)
                 before = line
+    run = shot.run
+    if run.config is not None and not run.is_live and not run.is_finished:
+        again = resume_command(run.purpose.split()[0], args.path)
+        print_whole(console, f"go on with: {unbroken(again)}")
     return 0
 
 
@@ -75,7 +96,7 @@ def _shots(path: Path, every: float) -> "Iterator[Snapshot]":
 
 def one_line(shot: "Snapshot") -> str:
     """Says in one line how far a run is."""
-    from workflow_rl.pages.words import status_of
+    from workflow_rl.pages.words import speed, status_of
     from workflow_rl.runs.tables import SPEED
 
     parts = [f"{shot.run.name}: {status_of(shot.run)}"]
@@ -83,14 +104,12 @@ def one_line(shot: "Snapshot") -> str:
         parts.append(f"{shot.done}/{shot.planned} workflows")
     if shot.training:
         parts.append(f"{shot.training} update {shot.update}/{shot.updates or '?'}")
-    for name, label, form in (
-        ("charts/episodic_return", "reward", ".2f"),
-        ("charts/compliance_observed", "compliance", ".3f"),
-        (SPEED, "transitions/s", ",.0f"),
-    ):
+    for name, form in (("charts/episodic_return", ".2f"), ("charts/compliance_observed", ".3f")):
         value = shot.scalars.get(name, math.nan)
         if not math.isnan(value):
-            parts.append(f"{label} {value:{form}}")
+            parts.append(f"{_NAMES[name]} {value:{form}}")
+    rate = shot.scalars.get(SPEED, math.nan)
+    parts += [] if math.isnan(rate) else [speed(rate)]
     if shot.best and shot.best.tried:
         parts.append(f"best {shot.best.tried.value:.2f}")
     return ", ".join(parts)
@@ -134,13 +153,21 @@ def _bars(shot: "Snapshot") -> Any:
 
 
 def _scalars(shot: "Snapshot") -> Any:
+    from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
+
+    from workflow_rl.pages.words import sparkline, speed
+    from workflow_rl.runs.tables import SPEED
 
     table = Table.grid(padding=(0, 3))
-    cells = [f"{name} {_shown(value)}" for name, value in shot.scalars.items()]
+    cells = [f"{_NAMES[name]} {_shown(value)}" for name, value in shot.scalars.items()]
+    if not math.isnan(rate := shot.scalars.get(SPEED, math.nan)):
+        cells[list(shot.scalars).index(SPEED)] = speed(rate)
     for row in range(0, len(cells), 2):
         table.add_row(*cells[row : row + 2])
-    return table
+    curve = sparkline(shot.rewards[-_LAST_UPDATES:])
+    return Group(Text(f"reward by update {curve}"), table)
 
 
 def _shown(value: float) -> str:
@@ -166,7 +193,7 @@ def _trials(shot: "Snapshot") -> Any:
     for trial, tried in ended[-_LAST_TRIALS:]:
         is_best = trial is shot.best
         table.add_row(
-            str(trial.number + 1),
+            trial.name,
             shot.run.orders[trial.order].short,
             Text(trial.decision.reason),
             Text(f"{tried.value:.2f}" + (" best" if is_best else "")),

@@ -6,7 +6,7 @@ few, `select` among the many that a training kept) and scored on games that noth
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Self
@@ -30,6 +30,8 @@ SELECTION_SEED: Final = 2**40 + 7
 CHOOSING_SEED: Final = 2**41 + 7
 SCORING_SEED: Final = 2**42 + 7
 FIRST_EPISODES: Final = 200  # of each candidate in the first round of a selection
+CHOOSING: Final = "choosing"  # what games are for
+SCORING: Final = "scoring"
 DRAWN_ORDERS: Final = 20  # that a policy for any order is judged under
 _KEPT: Final = 4  # one in so many goes on to a round of four times the episodes
 
@@ -89,6 +91,11 @@ def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games
     return max(range(len(policies)), key=lambda i: ranks[i])
 
 
+def games_to_score(games: int) -> int:
+    """Returns how many games `score_policy` plays, so many of each kind against each red agent."""
+    return games * len(fields(Score)) * len(RED_AGENTS)
+
+
 def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score]:
     """Yields a policy's score against each red agent, in so many held-out games each."""
     greedy = GreedyAgent(policy.order or DEFAULT_ORDER)
@@ -101,6 +108,15 @@ def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score
             greedy=play_batch(greedy, against, SCORING_SEED, games, policy.order).result,
             behaviour=Behaviour.mean([cell.behaviour for cell in cells if cell.behaviour]),
         )
+
+
+@dataclass(frozen=True)
+class Games:
+    """How many of the games for some purpose have been played."""
+
+    purpose: str  # CHOOSING or SCORING
+    done: int
+    total: int
 
 
 @dataclass(frozen=True)
@@ -138,7 +154,7 @@ def select(
     changes: Mapping[str, Any] = MappingProxyType({}),
     *,
     episodes: int = 6_400,
-) -> Iterator[Candidate | Ranking]:
+) -> Iterator[Candidate | Games | Ranking]:
     """Selects by rounds of ever more episodes, as successive halving, and yields each result.
 
     Each policy plays the game that it was trained on. Each round keeps the best quarter, until one
@@ -151,24 +167,34 @@ def select(
         episodes: of each candidate in the last round, at least.
 
     Yields:
-        Each candidate after each of its rounds; the ranking at the end.
+        Each candidate after each of its rounds, then the games so far; the ranking at the end.
     """
     episodes = whole_number("episodes", episodes, 1, 10**7)
     policies = {path: load_policy(path) for path in paths}
     games = {path: policy.config.game.changed(**changes) for path, policy in policies.items()}
-    left, number = list(paths), min(FIRST_EPISODES, episodes)
-    while True:
+    left, rounds, done = list(paths), _rounds(len(paths), episodes), 0
+    total = sum(size * number for size, number in rounds)
+    for size, number in rounds:
         played = []
-        for path in left:
+        for path in left[:size]:
             cells = _cells(policies[path], games[path], SELECTION_SEED + number, number)
             played.append(Candidate(path, _pooled(cells)))
             yield played[-1]
+            done += number
+            yield Games(CHOOSING, done, total)
         played.sort(key=lambda c: _rank(c.result, policies[c.path]), reverse=True)
-        if number >= episodes:
-            yield Ranking(tuple(played))
-            return
-        left = [c.path for c in played[: max(1, len(played) // _KEPT)]]
-        number = min(4 * number, episodes)
+        left = [candidate.path for candidate in played]
+    yield Ranking(tuple(played))
+
+
+def _rounds(size: int, episodes: int) -> list[tuple[int, int]]:
+    """Returns how many policies play each round of a selection, and how many games each."""
+    number = min(FIRST_EPISODES, episodes)
+    rounds = [(size, number)]
+    while number < episodes:
+        size, number = max(1, size // _KEPT), min(4 * number, episodes)
+        rounds.append((size, number))
+    return rounds
 
 
 def _rank(result: Result, policy: Policy) -> tuple[float, float]:

@@ -206,6 +206,10 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
             f"workflow-rl evaluate {path}",
         ),
         (
+            "Write the order as a runbook for people and as a security playbook (CACAO)",
+            f"workflow-rl playbook {path}",
+        ),
+        (
             "Replay a game against another attacker",
             f"workflow-rl replay {path} --red-agent {other} --seed 7 --output replay_{other}.html",
         ),
@@ -216,10 +220,6 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
         (
             "Train every order with several seeds, to separate effects that a search cannot",
             f"workflow-rl landscape --red-agent {game.red_agent}",
-        ),
-        (
-            "Write the order as a runbook for people and as a security playbook (CACAO)",
-            f"workflow-rl playbook {path}",
         ),
         ("Use the policy in Python", python),
     ]

@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -39,6 +39,7 @@ class Snapshot:
     done: int  # trials
     planned: int  # trials, 0 if that is not known
     best: Trial | None  # the best compliant trial
+    rewards: Sequence[float]  # of that training's last updates
     scalars: Mapping[str, float]  # of the last update, under their names in TensorBoard
     seconds_left: float  # until the last trial is done, NaN if nothing can be said
 
@@ -63,6 +64,9 @@ def take_snapshot(path: Path) -> Snapshot:
         done=len(ended),
         planned=run.config.search.n_workflows if run.config and searches else 0,
         best=max(compliant, key=lambda pair: pair[0])[1] if compliant else None,
+        rewards=[
+            number(row.get("env_reward")) for row in rows if row.get("training", "") == training
+        ],
         scalars=_scalars(rows, run.orders),
         seconds_left=_seconds_left(run, ended),
     )

@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ _DOES: Final = {
 }
 _SMALLEST: Final = 0.005  # share of steps that is named
 _BUSIEST: Final = 3  # hosts that are named
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
 
 def points(value: float) -> str:
@@ -59,6 +60,21 @@ def amount(value: float) -> str:
     if value >= 1e6:
         return f"{value / 1e6:.1f} million"
     return f"{value:,.0f}"
+
+
+def speed(rate: float) -> str:
+    """Writes steps per second, in thousands where there are many."""
+    return f"{rate / 1000:,.0f}k steps/s" if rate >= 10_000 else f"{rate:,.0f} steps/s"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Draws numbers as a line of blocks, the lowest as the lowest block."""
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return ""
+    low, span = min(finite), (max(finite) - min(finite)) or 1.0
+    last = len(_BLOCKS) - 1
+    return "".join(_BLOCKS[round(last * (value - low) / span)] for value in finite)
 
 
 def kept_together(text: str) -> str:

@@ -10,10 +10,18 @@ from typing import Any, Final
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.shipped import UNIVERSAL
-from workflow_rl.config import Execution, ExperimentConfig
+from workflow_rl.config import RED_AGENTS, Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.pair_worth import WORTH_GAMES, PairWorth, pair_worth
-from workflow_rl.evaluation.selection import choose, score_policy
+from workflow_rl.evaluation.selection import (
+    CHOOSING,
+    SCORING,
+    Games,
+    Score,
+    choose,
+    games_to_score,
+    score_policy,
+)
 from workflow_rl.files import write_json
 from workflow_rl.ordersearch.finding import Finding
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
@@ -85,7 +93,7 @@ class Search:
         """The trials that gave a result, by number."""
         return with_status(self.trials, "done")
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[Event | Games]:
         """Runs or resumes the whole search; yields each event after it is recorded.
 
         A finished search is left as it is.
@@ -244,7 +252,7 @@ class Search:
 
     # --- the end
 
-    def _conclude(self) -> Iterator[Event]:
+    def _conclude(self) -> Iterator[Event | Games]:
         """Recommends an order, polishes its policy, and sums everything up."""
         if not self.done:
             failed = with_status(self.trials, "failed")
@@ -262,7 +270,7 @@ class Search:
                 policies = [task.job.policy(task.job.base)]
             if self._polished() is not None:
                 policies.append(self._policy_of(task, last=self.config.polish == UNIVERSAL))
-        self._hand_over(policies, finding)
+        yield from self._hand_over(policies, finding)
         self._rebuild()
         self.outcome = self._outcome()
         summary = summarise(self.config, self.outcome, self.trials)
@@ -296,19 +304,26 @@ class Search:
             return load_policy(folder.snapshot(result.updates))
         return task.job.policy(weights)
 
-    def _hand_over(self, policies: Sequence[Policy], finding: Finding) -> None:
+    def _hand_over(self, policies: Sequence[Policy], finding: Finding) -> Iterator[Games]:
         """Selects a policy on validation games, scores it on held-out games, and saves both.
 
-        The first is the policy before polishing.
+        The first is the policy before polishing. Yields how many games have been played.
         """
         config = self.config
         games, threshold = config.search.score_games, config.train.compliance_threshold
+        yield Games(CHOOSING, 0, games * len(policies))
         chosen = choose(policies, config.game, threshold, games)
         policy = policies[chosen]
         policy.save(self.directory.policy(RECOMMENDED))
-        scores = tuple(score_policy(policy, config.game, games))
+        scores: list[Score] = []
+        total = games_to_score(games)
+        yield Games(SCORING, 0, total)
+        for score in score_policy(policy, config.game, games):
+            scores.append(score)
+            yield Games(SCORING, total * len(scores) // len(RED_AGENTS), total)
         worth = tuple(self._worth(policy, finding))
-        HandedOver(chosen > 0, scores, self._seconds(), worth).save(self.directory.path)
+        noted = HandedOver(chosen > 0, tuple(scores), self._seconds(), worth)
+        noted.save(self.directory.path)
 
     def _worth(self, policy: Policy, finding: Finding) -> Iterator[PairWorth]:
         """Measures what the pairs that matter are worth to the policy that is handed over.

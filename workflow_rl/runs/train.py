@@ -13,7 +13,7 @@ from workflow_rl.config.checks import instance_or_default
 from workflow_rl.config.units import ANY
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.result import Result
-from workflow_rl.evaluation.selection import Candidate, Ranking, select, snapshots_of
+from workflow_rl.evaluation.selection import Candidate, Games, Ranking, select, snapshots_of
 from workflow_rl.files import read_json, write_json
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Rows
@@ -84,7 +84,7 @@ class TrainingRun:
         """Whether there is nothing left to do."""
         return self._sealed
 
-    def events(self) -> Iterator[Event | Candidate | Ranking]:
+    def events(self) -> Iterator[Event | Candidate | Games | Ranking]:
         """Trains one workflow, or all orders at once; yields each event after it is recorded.
 
         Where snapshots were kept, the best of them on validation games is handed over. A finished
@@ -113,7 +113,9 @@ class TrainingRun:
                 if isinstance(event, Failed):
                     raise TrainingFailedError(event.reason)
 
-    def _hand_over(self, task: TrainTask, outcome: TrainOutcome) -> Iterator[Candidate | Ranking]:
+    def _hand_over(
+        self, task: TrainTask, outcome: TrainOutcome
+    ) -> Iterator[Candidate | Games | Ranking]:
         """Saves the best policy of the training, or its best snapshot, and writes the summary."""
         directory, config = self.directory, self.directory.config
         _, best = directory.training(TRAINING).load_result()

@@ -9,6 +9,7 @@ from typing import Any, Final
 from workflow_rl.config import Execution, ExperimentConfig, whole_number
 from workflow_rl.config.checks import instance_or_default
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
+from workflow_rl.evaluation.selection import Games
 from workflow_rl.files import check_manifest, write_json
 from workflow_rl.runs.pool import Event, Pool
 from workflow_rl.runs.search import Search
@@ -58,7 +59,8 @@ class LandscapeRun:
                 search = Search(directory, self._pool, retry_failed=True)
                 for event in search.events():
                     self.done = number * self.orders.count + len(search.done)
-                    yield number, event
+                    if not isinstance(event, Games):
+                        yield number, event
             for trial in self._failed(number):
                 raise TrainingFailedError(
                     f"a landscape needs every order, but {self.orders.format(trial.order)} of seed "
