@@ -1,16 +1,23 @@
 """Playing without a terminal: one action a line, and what is said of mistakes."""
 
 import io
+import re
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from tests.cli.run import COMMAND, Capture, Patch, run
+from workflow_rl.agents.named import make_agent
 from workflow_rl.cli import main
+from workflow_rl.config import GameConfig
+from workflow_rl.pages.replay import play_agent
+from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import HOST_NAMES
 
+WORKFLOW = "op_server,enterprise,op_host,user,defender"
 Play = Callable[..., tuple[int, str, str]]
 
 
@@ -101,3 +108,50 @@ def test_piped_help_and_quitting(play: Play) -> None:
     assert "what Blue believes of the host" in out
     assert "Blue: Monitor" in out
     assert "Restore User1\n" not in out.split("Blue: Monitor")[1]
+
+
+# --- with a policy
+
+
+def test_a_policy_s_advice_is_what_it_plays_when_it_is_taken(play: Play) -> None:
+    game = replace(GameConfig(), episode_length=12)
+    agent = make_agent("universal", WORKFLOW)
+    played = play_agent(agent, game, 3, who="it").episode.moments
+    actions = [ACTION_NAMES[int(moment.state["blue_action"])] for moment in played[1:]]
+    flags = f"--policy universal --workflow {WORKFLOW} --seed 3 --episode-length 12".split()
+    _, out, _ = play("\n".join(actions), *flags)
+    *moments, end, _ = out.split("\n\n")
+    assert len(moments) == len(actions)
+    for moment, action in zip(moments, actions, strict=True):
+        assert re.search(rf"^universal would play {action} \(\d+ %\)", moment, re.MULTILINE)
+        assert re.search(r"^(no fix|compliant|does not count): ", moment, re.MULTILINE)
+    assert "would play" not in end
+
+
+def test_advice_names_the_unit_that_is_first_among_the_marked(play: Play) -> None:
+    flags = f"--policy react-restore --workflow {WORKFLOW} --seed 3".split()
+    _, out, _ = play("Sleep\n" * 3, *flags)
+    start, *_, marked = out.split("\n\n")
+    assert start.endswith("first in the order of those marked: none")
+    (host,) = re.findall(r"^(User\d) .* user ", marked, re.MULTILINE)
+    assert "\nreact-restore would play Restore " in marked
+    assert f"violation: Enterprise1 is not marked in Blue's table, and {host} would have" in marked
+    assert marked.endswith(f"first in the order of those marked: user: {host}\n")
+
+
+def test_blind_shows_neither_red_nor_rewards_before_the_end(play: Play) -> None:
+    _, out, _ = play("Sleep\n" * 3, "--blind", "--episode-length", "3")
+    *moments, end, _ = out.split("\n\n")
+    for moment in moments:
+        for hidden in ("bline", "Red:", "reward", "return", "true access", "malware", "OT service"):
+            assert hidden not in moment
+        assert "Blue sees" in moment
+    assert "true access" in end
+    assert "return so far" in end
+
+
+def test_flags_of_a_policy_need_one(play: Play) -> None:
+    code, _, err = play("", "--workflow", WORKFLOW)
+    assert (code, "go with --policy" in err) == (2, True)
+    code, _, err = play("", "--policy", "nobody")
+    assert (code, "baselines are sleep, random" in err) == (2, True)

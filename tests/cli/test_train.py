@@ -43,7 +43,7 @@ def test_the_documented_command_trains_one_workflow(made: Made) -> None:
     assert f"training: {WORKFLOW}" in lines
     told = " ".join(shown.split())
     assert re.search(rf"{WORKFLOW}: reward of the last episodes -?\d+\.\d+ ± \d+", told)
-    assert lines[-1].endswith(f"logs/{path.name}/policies/recommended.safetensors")
+    assert lines[-1].endswith(f"policies/recommended.safetensors in logs/{path.name}")
     assert "\x1b" not in shown
     policy = load_policy(path)
     assert policy.order == TYPES.read(WORKFLOW)

@@ -18,6 +18,7 @@ from workflow_rl.evaluation.selection import (
     SCORING_SEED,
     SELECTION_SEED,
     Candidate,
+    Games,
     Ranking,
     choose,
     score_policy,
@@ -103,6 +104,8 @@ def test_the_best_is_the_one_an_evaluation_finds_best(tmp_path: Path) -> None:
     assert isinstance(last, Ranking)
     # One in four went on to the second round.
     assert [c.result.games for c in rounds if isinstance(c, Candidate)] == [200] * 6 + [800]
+    counted = [event for event in rounds if isinstance(event, Games)]
+    assert [(games.done, games.total) for games in counted[-2:]] == [(1_200, 2_000), (2_000, 2_000)]
     assert last.candidates == (rounds[-1],)
     (chosen,) = last.candidates
     by_evaluation = {

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from workflow_rl.config import (
     BackendConfig,
@@ -17,6 +17,10 @@ from workflow_rl.config import (
     TrainConfig,
     setting_fields,
 )
+from workflow_rl.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from workflow_rl.workflow.units import Units
 
 GAME: Final = setting_fields(GameConfig)
 BACKEND: Final = setting_fields(BackendConfig)
@@ -299,6 +303,22 @@ def add_workflow(parser: TakesFlags) -> None:
         text="what the workflow names: types, hosts, subnets or a TOML file of groups",
         default="the policy's own, or types",
     )
+
+
+def workflow_units(args: argparse.Namespace) -> "Units | None":
+    """Returns the units that --units gives, if it is given.
+
+    Raises:
+        InvalidInputError: they are none, or no workflow names them.
+    """
+    from workflow_rl.config.units import read_groups
+    from workflow_rl.workflow.units import units_of
+
+    if "units" not in args:
+        return None
+    if "workflow" not in args:
+        raise InvalidInputError("--units says what --workflow names: name the workflow, too")
+    return units_of(read_groups(args.units))
 
 
 def add_output(parser: TakesFlags, default: str, text: str = "where to write it") -> None:

@@ -4,11 +4,22 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from workflow_rl.cli.arguments import GAME, SEED, Commands, add_command, add_setting
+from workflow_rl.cli.arguments import (
+    GAME,
+    SEED,
+    Commands,
+    add_command,
+    add_flag,
+    add_setting,
+    add_workflow,
+    workflow_units,
+)
 from workflow_rl.config import GameConfig, whole_number
-from workflow_rl.envs.episode import Episode
+from workflow_rl.envs.episode import Episode, Moment
+from workflow_rl.envs.render import MAX_WIDTH
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
 
@@ -16,6 +27,7 @@ _GAME = ("red_agent", "rules", "observation", "green_agent", "episode_length")
 _KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | ? help | q quits"
 _NARROW_KEYS = "Left/Right: time | action + Enter, Tab completes | ? help | q quits"
 _MENU_HEIGHT = 5  # leaves the table of a 24-line terminal in sight
+_LEAST = 0.01  # probability that is shown
 _HELP_WORDS = ("?", "help")
 _QUIT_WORDS = ("q", "quit", "exit")
 _AT_THE_END = "nothing was played after this: type an action, such as Sleep, to go on"
@@ -31,6 +43,9 @@ mark           what Blue believes of the host, from what it saw and did: unknown
 true access    what Red really has there; no defender sees that
 malware        a file of Red's is on the host; decoys: fake services that Blue has put there
 
+With --policy the last lines say what that policy would play here, with its probabilities,
+and how the order judges it. --blind hides Red and rewards until the end.
+
 Left and Right, Home and End walk through what was played. An action in the past begins
 another future there: the steps that came after it are dropped.
 
@@ -44,29 +59,96 @@ def add_to(commands: Commands) -> None:
         "play",
         "play an episode in the terminal: type actions, step through time with the arrow keys",
         "workflow-rl play --red-agent meander\n"
+        "workflow-rl play --policy best --blind\n"
         "workflow-rl play --red-agent bline --seed 7 --rules competition\n"
+        "workflow-rl play --policy logs/exp_20260101_120000_4242\n"
         "printf 'DecoyFemitter User2\\nRestore User1\\n' | workflow-rl play",
     )
     for name in _GAME:
         add_setting(parser, GAME[name])
     add_setting(parser, SEED, text="random seed of the game")
+    advice = "show at every step what a policy, or whatever else `evaluate` takes, would do and why"
+    add_flag(parser, "--policy", advice, "none", metavar="POLICY")
+    add_workflow(parser)
+    hidden = "hide what Blue does not know until the end: Red, its access, and rewards"
+    add_flag(parser, "--blind", hidden, action="store_true")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Plays in the terminal, or reads one action a line where there is none."""
     config = GameConfig(**{name: getattr(args, name) for name in _GAME})
-    episode = Episode(config, whole_number("--seed", args.seed, 0, 2**63 - 1))
+    seed = whole_number("--seed", args.seed, 0, 2**63 - 1)
+    advisor = _Advisor(args, seed) if "policy" in args else None
+    if advisor is not None:
+        config = config.changed(observation=advisor.agent.observation)
+    elif "workflow" in args or "units" in args:
+        raise InvalidInputError("--workflow and --units go with --policy")
+    show = partial(_moment_text, advisor=advisor, blind="blind" in args)
+    episode = Episode(config, seed)
     if sys.stdin.isatty() and sys.stdout.isatty():
-        build_screen(episode).run()
+        build_screen(episode, show).run()
     else:
-        play_lines(episode)
+        play_lines(episode, show)
     return 0
 
 
-def play_lines(episode: Episode) -> None:
+def _moment_text(
+    episode: Episode, advisor: "_Advisor | None", *, width: int = MAX_WIDTH, **how: Any
+) -> str:
+    """Returns the moment shown, and what an agent would do there."""
+    text = episode.text(width=width, **how)
+    if advisor is None or episode.has_ended:
+        return text
+    lines = (textwrap.fill(line, width) for line in advisor.lines(episode))
+    return "\n".join([text, *lines])
+
+
+class _Advisor:
+    """What an agent would do at a moment, how probable it finds that, and how that is judged."""
+
+    def __init__(self, args: argparse.Namespace, seed: int) -> None:
+        """Makes the agent that is asked; raises as `make_agent`."""
+        from workflow_rl.agents.agent import TellingAgent
+        from workflow_rl.agents.named import make_agent
+        from workflow_rl.workflow.orders import read_order
+
+        workflow, units = getattr(args, "workflow", None), workflow_units(args)
+        self.agent = make_agent(
+            args.policy, workflow, units=units, rules=args.rules, observation=args.observation
+        )
+        self._order = self.agent.order
+        if self._order is None and workflow is not None:
+            self._order = read_order(workflow, units)
+        if isinstance(self.agent, TellingAgent):
+            self.agent.keeps_chances = True
+        self._seed = seed
+        self._last: tuple[Moment, list[str]] | None = None
+
+    def lines(self, episode: Episode) -> list[str]:
+        """Returns what there is to say at the moment shown, from what the agent saw up to it."""
+        from workflow_rl.pages.replay import ask
+        from workflow_rl.workflow.explain import explain_observed
+
+        if self._last is not None and self._last[0] is episode.moment:
+            return self._last[1]
+        self.agent.begin(1, self._seed)
+        for step, moment in enumerate(episode.moments[: episode.position + 1]):
+            action, choice = ask(self.agent, moment, step)
+        told = {a: f"{ACTION_NAMES[a]} ({100 * p:.0f} %)" for a, p in choice if p >= _LEAST}
+        mine = told.pop(action, ACTION_NAMES[action])
+        lines = [", ".join([f"{self.agent.name} would play {mine}", *told.values()])]
+        if self._order is not None:
+            judged = explain_observed(int(moment.state["table"]), action, self._order)
+            due = f"{judged.due}: {', '.join(judged.due_hosts)}" if judged.due else "none"
+            lines += [f"{judged.word}: {judged.why}", f"first in the order of those marked: {due}"]
+        self._last = episode.moment, lines
+        return lines
+
+
+def play_lines(episode: Episode, show: Callable[..., str] = Episode.text) -> None:
     """Plays the actions given on standard input, one a line, and prints each moment."""
-    print(episode.text(), flush=True)
+    print(show(episode), flush=True)
     try:
         for line in sys.stdin:
             word = line.strip().casefold()
@@ -77,7 +159,7 @@ def play_lines(episode: Episode) -> None:
             if not word or word in _HELP_WORDS:
                 continue
             episode.act(parse_action(line.strip()))
-            print(f"\n{episode.text()}", flush=True)
+            print(f"\n{show(episode)}", flush=True)
             if episode.has_ended:
                 print("\nthe episode has ended")
                 return
@@ -85,14 +167,16 @@ def play_lines(episode: Episode) -> None:
         raise InvalidInputError(f"the actions on standard input are not text: {error}") from error
 
 
-def build_screen(episode: Episode, **application: Any) -> Any:
-    """Returns the full-screen application, ready to run."""
+def build_screen(
+    episode: Episode, show: Callable[..., str] = Episode.text, **application: Any
+) -> Any:
+    """Returns the full-screen application, ready to run; `show` writes a moment of the episode."""
     from prompt_toolkit.application import Application
     from prompt_toolkit.layout import CompletionsMenu, Float, FloatContainer, Layout
 
     line = _Line(episode)
     menu = CompletionsMenu(max_height=_MENU_HEIGHT)
-    root = FloatContainer(_body(episode, line), [Float(menu, xcursor=True, ycursor=True)])
+    root = FloatContainer(_body(episode, line, show), [Float(menu, xcursor=True, ycursor=True)])
     keys = _keys(episode, line)
     return Application(Layout(root), key_bindings=keys, full_screen=True, **application)
 
@@ -194,7 +278,7 @@ def _keys(episode: Episode, line: _Line) -> Any:
     return keys
 
 
-def _body(episode: Episode, line: _Line) -> Any:
+def _body(episode: Episode, line: _Line, show: Callable[..., str]) -> Any:
     """Returns the moment shown, the problem if there is one, the keys and the line, stacked."""
     from prompt_toolkit.application.current import get_app
     from prompt_toolkit.filters import Condition
@@ -211,7 +295,7 @@ def _body(episode: Episode, line: _Line) -> Any:
     def moment_text() -> Any:
         if line.shows_help:
             return _HELP
-        return ANSI(episode.text(colour=True, width=columns()))
+        return ANSI(show(episode, colour=True, width=columns()))
 
     def keys_text() -> str:
         return _KEYS if columns() >= len(_KEYS) else _NARROW_KEYS

@@ -13,13 +13,13 @@ from workflow_rl.cli.arguments import (
     add_output,
     add_setting,
     add_workflow,
+    workflow_units,
 )
 from workflow_rl.config import RULE_SETS, GameConfig, one_of
 from workflow_rl.errors import InvalidInputError, printable
 
 if TYPE_CHECKING:
     from workflow_rl.pages.replay import Replay
-    from workflow_rl.workflow.units import Units
 
 _EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242
 workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
@@ -91,7 +91,8 @@ def _played(args: argparse.Namespace) -> "Replay":
         raise InvalidInputError("--episode goes with a recording; a policy's game is its --seed")
     flags = {"red_agent": "red_agent", "rules": "rules", "steps": "episode_length"}
     changes = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
-    source, workflow, units = Path(args.source), getattr(args, "workflow", None), _units(args)
+    source, workflow = Path(args.source), getattr(args, "workflow", None)
+    units = workflow_units(args)
     rules = one_of("rule set", changes.get("rules", RULE_SETS[0]), RULE_SETS)
     agent = make_agent(args.source, workflow, units=units, sampled=args.sampled, rules=rules)
     game: GameConfig = getattr(agent, "game", None) or GameConfig()
@@ -122,17 +123,6 @@ def _recorded(args: argparse.Namespace) -> "Replay":
     if not source.is_file():
         raise InvalidInputError(f"there is no file {source}")
     rules = one_of("rule set", getattr(args, "rules", "main"), RULE_SETS)
-    units = _units(args)
+    units = workflow_units(args)
     order = read_order(args.workflow, units) if "workflow" in args else None
     return play_trace(load_trace(source), args.episode, rules, order)
-
-
-def _units(args: argparse.Namespace) -> "Units | None":
-    from workflow_rl.config.units import read_groups
-    from workflow_rl.workflow.units import units_of
-
-    if "units" not in args:
-        return None
-    if "workflow" not in args:
-        raise InvalidInputError("--units says what --workflow names: name the workflow, too")
-    return units_of(read_groups(args.units))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from workflow_rl.arrays import numbers
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import make_batch
-from workflow_rl.envs.render import MAX_WIDTH, frame_text
+from workflow_rl.envs.render import frame_text
 from workflow_rl.envs.spaces import checked_action
 from workflow_rl.errors import InvalidInputError
 
@@ -108,7 +108,6 @@ class Episode:
         """Shows the moment after the given number of steps, or the nearest one played."""
         self.position = min(max(0, position), self.length)
 
-    def text(self, *, colour: bool = False, width: int = MAX_WIDTH) -> str:
-        """Returns the moment shown as text."""
-        moment = self.moment
-        return frame_text(moment.state, self.config, moment.total, colour=colour, width=width)
+    def text(self, **how: Any) -> str:
+        """Returns the moment shown as text; for the arguments see `frame_text`."""
+        return frame_text(self.moment.state, self.config, self.moment.total, **how)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # an environment that is not rendered does without it
     from rich.text import Text
 
 MAX_WIDTH: Final = 100
+_HIDDEN: Final = ("true access", "malware")  # from Blue
 _STYLES: Final = {
     "scan": "yellow",
     "exploit": "bold red",
@@ -28,8 +29,10 @@ def _words(name: str) -> str:
     return name.lower().replace("_", " ")
 
 
-def situation(state: Any, config: GameConfig) -> str:
-    """Says which step of which game it is."""
+def situation(state: Any, config: GameConfig, *, blind: bool = False) -> str:
+    """Says which step of which game it is; blind, without what Blue is not told."""
+    if blind:
+        return f"step {state['step']} of {config.episode_length} | rules {config.rules}"
     service = "running" if state["ot_running"] else "DOWN"
     return (
         f"step {state['step']} of {config.episode_length} | red {RED_AGENTS[state['red_agent']]} | "
@@ -94,21 +97,27 @@ def host_view(state: Any, host: int) -> HostView:
     )
 
 
-def _host_row(state: Any, host: int) -> "tuple[str | Text, ...]":
+def _host_row(state: Any, host: int) -> "dict[str, str | Text]":
     view = host_view(state, host)
-    return (
-        HOST_NAMES[host] + (" (Red)" if host == USER0 else ""),  # where Red starts and stays
-        _cell(_words(view.activity.name)),
-        _cell(_words(view.mark.name)),
-        _cell(_words(view.access.name)),
-        "file" if view.malware else "-",
-        " ".join(view.decoys) or "-",
-    )
+    return {
+        "host": HOST_NAMES[host] + (" (Red)" if host == USER0 else ""),  # where Red starts, stays
+        "Blue sees": _cell(_words(view.activity.name)),
+        "mark": _cell(_words(view.mark.name)),
+        "true access": _cell(_words(view.access.name)),
+        "malware": "file" if view.malware else "-",
+        "decoys": " ".join(view.decoys) or "-",
+    }
 
 
 @explain_missing("text of an episode")
 def frame_text(
-    state: Any, config: GameConfig, total: float, *, colour: bool = False, width: int = MAX_WIDTH
+    state: Any,
+    config: GameConfig,
+    total: float,
+    *,
+    colour: bool = False,
+    width: int = MAX_WIDTH,
+    blind: bool = False,
 ) -> str:
     """Returns one moment of an episode as text.
 
@@ -118,6 +127,7 @@ def frame_text(
         total: the return so far.
         colour: whether to use the terminal's colours.
         width: columns of the terminal; longer lines are wrapped.
+        blind: whether to hide Red, its access and rewards until the end of the episode.
 
     Raises:
         MissingDependencyError: rich is not installed.
@@ -135,19 +145,23 @@ def frame_text(
         highlight=False,
     )
     parts = [tenths / 10 for tenths in reward_tenths(state)]
-    console.print(situation(state, config))
+    blind = blind and state["step"] < config.episode_length
+    console.print(situation(state, config, blind=blind))
     console.print(f"Blue: {blue_sentence(state)}")
-    console.print(f"Red:  {red_sentence(state)}")
-    console.print(
-        f"reward {sum(parts):.1f} (confidentiality {parts[0]:.1f}, availability {parts[1]:.1f}, "
-        f"action {parts[2]:.1f})"
-    )
-    console.print(f"return so far {total:.1f}")
+    if not blind:
+        console.print(f"Red:  {red_sentence(state)}")
+        console.print(
+            f"reward {sum(parts):.1f} (confidentiality {parts[0]:.1f}, availability "
+            f"{parts[1]:.1f}, action {parts[2]:.1f})"
+        )
+        console.print(f"return so far {total:.1f}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
-    for heading in ("host", "Blue sees", "mark", "true access", "malware", "decoys"):
+    rows = [_host_row(state, host) for host in range(len(HOST_NAMES))]
+    headings = [heading for heading in rows[0] if not (blind and heading in _HIDDEN)]
+    for heading in headings:
         table.add_column(heading, no_wrap=heading != "decoys")
-    for host in range(len(HOST_NAMES)):
-        table.add_row(*_host_row(state, host))
+    for row in rows:
+        table.add_row(*(row[heading] for heading in headings))
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())

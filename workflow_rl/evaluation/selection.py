@@ -167,7 +167,7 @@ def select(
         episodes: of each candidate in the last round, at least.
 
     Yields:
-        Each candidate after each of its rounds, then the games so far; the ranking at the end.
+        The games so far and each candidate after each of its rounds; the ranking at the end.
     """
     episodes = whole_number("episodes", episodes, 1, 10**7)
     policies = {path: load_policy(path) for path in paths}
@@ -179,9 +179,9 @@ def select(
         for path in left[:size]:
             cells = _cells(policies[path], games[path], SELECTION_SEED + number, number)
             played.append(Candidate(path, _pooled(cells)))
-            yield played[-1]
             done += number
             yield Games(CHOOSING, done, total)
+            yield played[-1]
         played.sort(key=lambda c: _rank(c.result, policies[c.path]), reverse=True)
         left = [candidate.path for candidate in played]
     yield Ranking(tuple(played))

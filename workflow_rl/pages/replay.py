@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from workflow_rl.agents.agent import BlueAgent, TellingAgent
 from workflow_rl.belief.belief import Belief
 from workflow_rl.config import RED_AGENTS, GameConfig, RuleSetName, whole_number
-from workflow_rl.envs.episode import Episode
+from workflow_rl.envs.episode import Episode, Moment
 from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
@@ -109,13 +109,19 @@ def _play(agent: BlueAgent, episode: Episode, seed: int) -> tuple[Choice, ...] |
     agent.begin(1, seed)
     choices = []
     while not episode.has_ended:
-        now = episode.moment
-        chosen = agent.act(now.observation[None], now.action_mask[None], episode.position)
-        (action,) = checked_actions(chosen, (1,), f"the actions of {agent.name}")
-        if isinstance(agent, TellingAgent) and agent.chances is not None:
-            choices.append(_most_probable(agent.chances[0], int(action)))
-        episode.act(int(action))
+        action, choice = ask(agent, episode.moment, episode.position)
+        choices += [choice] if choice else []
+        episode.act(action)
     return tuple(choices) or None
+
+
+def ask(agent: BlueAgent, moment: Moment, step: int) -> tuple[int, Choice]:
+    """Returns an agent's action at a moment, and what it found most probable, if it tells."""
+    chosen = agent.act(moment.observation[None], moment.action_mask[None], step)
+    (action,) = checked_actions(chosen, (1,), f"the actions of {agent.name}")
+    if isinstance(agent, TellingAgent) and agent.chances is not None:
+        return int(action), _most_probable(agent.chances[0], int(action))
+    return int(action), ()
 
 
 def _most_probable(chances: NDArray[np.float64], played: int) -> Choice:

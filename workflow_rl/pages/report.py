@@ -210,6 +210,10 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
             f"workflow-rl playbook {path}",
         ),
         (
+            "Step through a game and see what the policy would do, and why",
+            f"workflow-rl play --policy {path} --red-agent {other}",
+        ),
+        (
             "Replay a game against another attacker",
             f"workflow-rl replay {path} --red-agent {other} --seed 7 --output replay_{other}.html",
         ),
