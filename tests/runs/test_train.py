@@ -13,6 +13,7 @@ from workflow_rl.evaluation.selection import (
     DRAWN_ORDERS,
     SELECTION_SEED,
     Candidate,
+    Games,
     Ranking,
     orders_played,
 )
@@ -22,7 +23,7 @@ from workflow_rl.runs.train import TrainingRun, open_training, train_workflow, w
 from workflow_rl.workflow.orders import TYPES
 
 CONFIG = tiny()
-Trained = tuple[Path, list[Event | Candidate | Ranking]]
+Trained = tuple[Path, list[Event | Candidate | Games | Ranking]]
 
 
 def trained(folder: Path, config: ExperimentConfig = CONFIG, order: int | None = 7) -> Trained:

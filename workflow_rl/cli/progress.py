@@ -80,7 +80,7 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
 # --- events
 
 
-def notice_of(event: Event) -> str | None:
+def notice_of(event: Event | Games) -> str | None:
     """Returns what is out of the ordinary about an event, in words."""
     if isinstance(event, Retried):
         return f"{event.task.name} is done again: {event.reason}"
