@@ -66,7 +66,9 @@ class Policy:
             if config.train.conditioned
             else None
         )
-        self.order: Order | None = None if config.order is None else self.read_order(config.order)
+        self.order: Order | None = (  # by which it is judged, even where it is not shown it
+            None if config.order is None else read_order(config.order, self.units)
+        )
         self.is_masked = config.ppo.mask_actions  # it was trained with masks
         self.is_shielded = config.train.follow == "shielded"
         self.actor = read_mlp(weights, "actor", config.ppo.activation)
