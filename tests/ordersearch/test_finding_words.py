@@ -31,9 +31,9 @@ def finding(
     equals: int = 1_260,
     unmet: tuple[UnmetPair, ...] = (),
 ) -> Finding:
-    shown = tuple(range(equals))
+    listed, shown = tuple(range(best)), tuple(range(equals))
     return Finding(
-        24, compliant, idle, shown, best, shown, 123, effects, either, explained=0.8, unmet=unmet
+        24, compliant, idle, listed, best, shown, 123, effects, either, explained=0.8, unmet=unmet
     )
 
 

@@ -62,7 +62,11 @@ def test_the_finding_has_the_same_words(summary: dict[str, Any], terminal: str, 
     for sentence in finding["details"]:
         assert sentence in terminal
         assert sentence in page
-    assert order in terminal  # as an example of it
+    assert order in terminal
+    reason = summary["recommendation"]["reason"]
+    assert " by hand (" in reason
+    assert f"why this one: {reason}" in terminal
+    assert f"Why this one: {reason}." in page
     assert " ".join(f"{k} {unit}" for k, unit in enumerate(order.split(" > "), 1)) in page
 
 

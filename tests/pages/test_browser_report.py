@@ -79,8 +79,8 @@ def test_the_table_sorts_by_every_column_both_ways(report: Opened) -> None:
     page = report.page
     screen(page, 1280, "light")
     headings = page.locator("#run1-orders-table th button")
-    assert headings.count() == 7
-    for number in (0, 2, 3, 4, 5):  # rank, predicted, trials, observed, compliance
+    assert headings.count() == 8
+    for number in (0, 2, 3, 4, 5, 6):  # rank, predicted, by hand, trials, observed, compliance
         for direction, reverse in (("ascending", False), ("descending", True)):
             headings.nth(number).click()
             heading = page.locator("#run1-orders-table th").nth(number)
@@ -169,7 +169,7 @@ def test_the_theme_can_be_chosen_and_figures_follow(report: Opened) -> None:
 def test_the_command_is_copied_or_selected(report: Opened) -> None:
     page = report.page
     command = page.locator("#run1-command")
-    assert command.text_content() == "workflow-rl search --n-workflows 6"
+    assert command.text_content() == "workflow-rl search --warm-start common --n-workflows 6"
     for number in (0, page.locator("[data-copy]").count() - 1):  # the first step, the command
         button = page.locator("[data-copy]").nth(number)
         button.click()

@@ -158,7 +158,9 @@ def test_a_run_with_other_attackers_than_there_are_is_refused(tmp_path: Path) ->
 def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Path) -> None:
     matters = section(finished(tmp_path / "exp"), "Which part of the order matters")
     found, _, first, rest = matters.split("\n", 3)
-    assert found.startswith("Enterprise before user; the 60 best orders are equal")
+    assert found.startswith(
+        "For trained policies: enterprise before user; the 60 best orders are equal"
+    )
     assert first.startswith("- enterprise before user: worth 10.1 (9.9 to 10.3) points an episode")
     assert "The place of op_host and of defender makes no difference" in rest
     assert "bline leaves no mark there" in rest

@@ -11,12 +11,15 @@ from tests.pages.runs import pairwise
 from tests.refused import refused
 from tests.runs.toy import tiny
 from workflow_rl.agents.greedy import GreedyAgent
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ATTACKERS, RED_AGENTS, ExperimentConfig
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import CHOOSING_SEED
 from workflow_rl.ordersearch.strategies import TriedOrder
+from workflow_rl.pages.findings import answer_in
+from workflow_rl.pages.rundata import read_run
 from workflow_rl.runs.answer import ByHand, answer_of, score_by_hand
 from workflow_rl.workflow.orders import ORDERS, TYPES
 
@@ -96,3 +99,17 @@ def test_an_order_that_failed_to_comply_is_not_recommended_however_good_by_hand(
     seen: list[TriedOrder] = [*SEEN, failed(bad)]
     values = dict.fromkeys(range(120), -50.0) | {bad: -1.0}
     assert answer_of(ExperimentConfig(), TYPES, seen, by_hand(values))[1].order != bad
+
+
+def test_a_search_hands_over_the_policy_of_the_order_that_is_best_by_hand(real_run: Path) -> None:
+    run = read_run(real_run, curves=False)
+    assert set(run.by_hand.results) == set(range(120))
+    finding, chosen = answer_in(run)
+    failed = {t.order for t in run.trials} - {t.order for t in run.tried if t.is_compliant}
+    able = set(finding.best) - failed
+    assert chosen is not None
+    highest = max(run.by_hand.reward(order).mean for order in able)
+    assert chosen.order in able
+    assert run.by_hand.reward(chosen.order).mean == highest
+    assert load_policy(real_run).order == ORDERS[chosen.order]
+    assert "by_hand.json" in (real_run / "manifest.json").read_text()

@@ -118,7 +118,7 @@ class Finding:
             return f"the {best:,} {orders} are {within}"
         trials = f"{self.compliant} trials cannot tell"
         more = f"about {_rounded(self.more_trials):,} more would"
-        if equal < 2:
+        if equal < 2 or len(self.best) < best:  # not all could be listed and compared
             return f"{trials} the {best:,} {orders} apart: {more}"
         shown = f"{equal:,} of the {best:,} {orders} are {within}"
         if not self.more_trials:
