@@ -16,9 +16,8 @@ from workflow_rl.agents.greedy import DEFAULT_ORDER
 from workflow_rl.agents.named import make_agent
 from workflow_rl.config import OBSERVATIONS, GameConfig
 from workflow_rl.envs.episode import Episode
-from workflow_rl.envs.observations import make_batch, make_tracker
+from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.world import SimulatorWorld
-from workflow_rl.sim.memory import BEGIN
 
 ENVS = 3
 WAYS: dict[str, Callable[[Any], Any]] = {
@@ -95,25 +94,19 @@ def test_a_copy_of_an_environment(
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("observation", ["memory", "belief"])
-def test_a_copy_of_what_tracks_an_episode_and_of_a_belief(observation: Any, way: str) -> None:
-    game = GameConfig(red_agent="mixed", observation=observation)
-    env, tracker, belief = Cage2VectorEnv(ENVS, game=game), make_tracker(ENVS, game), Belief(ENVS)
-    tables, _ = env.reset(seed=3)
-    tracker.update(tables[:, :52].copy(), np.full(ENVS, BEGIN))
-    actions = np.random.default_rng(0).integers(0, 145, (40, ENVS))
-    twins: tuple[Any, Any] = (None, None)
-    for step, row in enumerate(actions):
+def test_a_copy_of_a_belief(way: str) -> None:
+    env, belief = Cage2VectorEnv(ENVS, red_agent="mixed"), Belief(ENVS)
+    env.reset(seed=3)
+    twin = belief
+    for step, row in enumerate(np.random.default_rng(0).integers(0, 145, (40, ENVS))):
         if step == 20:
-            twins = WAYS[way](tracker), WAYS[way](belief)
+            twin = WAYS[way](belief)
         shown = env.step(row)[0]
-        rows = tracker.update(shown[:, :52].copy(), row)
-        belief.update(shown[:, :52], row)
-        if twins[0] is not None:
-            assert_same(rows, twins[0].update(shown[:, :52].copy(), row))
-            twins[1].update(shown[:, :52], row)
-            assert_same(tuple(belief.marginals), tuple(twins[1].marginals))
-            assert twins[1].access is twins[1].marginals.access
+        belief.update(shown, row)
+        if twin is not belief:
+            twin.update(shown, row)
+            assert_same(tuple(belief.marginals), tuple(twin.marginals))
+            assert twin.access is twin.marginals.access
 
 
 @pytest.mark.parametrize("way", WAYS)

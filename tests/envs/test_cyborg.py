@@ -23,9 +23,7 @@ from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import NotResetError
 from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.scenario.actions import (
-    ACTION_HOST,
     ACTION_KIND,
-    ACTION_NAMES,
     FIRST_REMOVE,
     FIRST_RESTORE,
     NUM_ACTIONS,
@@ -205,36 +203,6 @@ def test_the_reward_is_taken_apart() -> None:
     assert min(confidentiality) < 0 == max(confidentiality)
     assert set(availability) == {0, -100}
     assert set(cost) == {0, -10}
-
-
-@pytest.mark.parametrize(("green", "least", "most"), [("active", 16, 44), ("sleep", 0, 0)])
-def test_the_active_green_scans_and_the_sleeping_one_does_not(
-    green: str, least: int, most: int
-) -> None:
-    env = cyborg_env(red_agent="sleep", green_agent=green)
-    env.reset(seed=0)
-    assert least <= sum(env.step(0)[0].any() for _ in range(60)) <= most
-
-
-def test_the_cardiff_observation_shows_a_scan_that_a_new_decoy_hides() -> None:
-    decoy, restore = ACTION_NAMES.index("DecoyApache Enterprise0"), FIRST_RESTORE + 1
-    envs = [
-        cyborg_env(red_agent="sleep", green_agent="active", observation=observation)
-        for observation in ("challenge", "cardiff")
-    ]
-    hidden = 0
-    for env in envs:
-        env.reset(seed=0)
-    for step in range(100):
-        action = restore if step % 2 else decoy
-        official, cardiff = (env.step(action)[0] for env in envs)
-        differs = np.flatnonzero(official != cardiff[:52])
-        assert all(env.hides_scan(action) == (len(differs) == 1) for env in envs)
-        if len(differs):
-            assert differs[0] == 4 * ACTION_HOST[action]
-            assert cardiff[differs[0]] == 1
-            hidden += 1
-    assert hidden
 
 
 @pytest.mark.parametrize("observation", ["memory", "belief"])

@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 
 from workflow_rl import Cage2Env
-from workflow_rl.envs.picture import HEIGHT, WIDTH, dots_of
-from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
+from workflow_rl.envs.picture import HEIGHT, WIDTH
+from workflow_rl.scenario.actions import parse_action
 
 
 def played(*actions: str, seed: int = 1) -> Cage2Env:
@@ -48,13 +48,3 @@ def test_a_host_that_red_takes_turns_red() -> None:
     while not (env.batch.out.red_access[0] == 2).sum() > 1:
         env.step(0)
     assert red_pixels() > 1.8 * start
-
-
-def test_every_word_of_the_game_can_be_written() -> None:
-    unknown = dots_of("\N{SNOWMAN}")
-    assert (unknown == dots_of("?")).all()
-    for letter in {*"".join(ACTION_NAMES), *"|:,.()-'/"} - {"?", " "}:
-        dots = dots_of(letter)
-        assert dots.any(), letter
-        assert (dots != unknown).any(), letter
-    assert dots_of("ab", 3).shape == (27, 36)

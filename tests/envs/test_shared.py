@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from tests.envs.toys import PLAIN, Toy, Zero
 from tests.forked import holds_in_a_fork
 from tests.refused import refused
-from workflow_rl import Cage2Env
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
 from workflow_rl.envs.spaces import env_seeds
 from workflow_rl.errors import NotResetError
@@ -87,59 +86,6 @@ def test_trajectories_are_those_of_gymnasiums_own_vector_environment(
                 )
 
 
-def played(env: SharedMemoryVectorEnv, how: str, actions: Any) -> list[list[bytes]]:
-    """Plays every environment through its column of actions; returns each one's trajectory."""
-    steps, n = actions.shape
-    observation, _ = env.reset(seed=11)
-    seen = [[row.tobytes()] for row in observation]
-    clocks = np.zeros(n, np.int64)
-
-    def note(ids: Any, given: Any) -> None:
-        *arrays, infos = given
-        rows = arrays + [
-            infos[name] for name in ("noise", "red_access", "action_mask") if name in infos
-        ]
-        for j, k in enumerate(ids):
-            seen[k].append(b"".join(array[j].tobytes() for array in rows))
-            if infos.get("_final_obs", np.zeros(n, np.bool_))[j]:
-                seen[k].append(infos["final_obs"][j].tobytes())
-
-    if how == "sync":
-        for row in actions:
-            note(range(n), env.step(row))
-        return seen
-    env.send(actions[0])
-    while clocks.sum() < n * steps:
-        given = env.recv(min(3, int((clocks < steps).sum())))
-        ids = given[-1]["env_ids"]
-        note(ids, given)
-        clocks[ids] += 1
-        again = ids[clocks[ids] < steps][::-1]  # in another order than they came in
-        if len(again):
-            env.send(actions[clocks[again], again], again)
-    return seen
-
-
-def game() -> Cage2Env:
-    return Cage2Env(red_agent="meander", episode_length=25)
-
-
-@pytest.mark.parametrize(
-    ("start_method", "env_fn"), [("fork", game), ("spawn", lambda: Toy()), ("forkserver", Toy)]
-)
-def test_synchronous_and_asynchronous_stepping_give_the_same_trajectories(
-    start_method: str, env_fn: Any
-) -> None:
-    actions = np.random.default_rng(0).integers(0, 145 if env_fn is game else 3, (60, 8))
-    with SharedMemoryVectorEnv([env_fn] * 8, 3, start_method=start_method) as env:
-        expected = played(env, "sync", actions)
-        assert all(len(one) > 1 + 60 for one in expected)
-        assert len({b"".join(one) for one in expected}) == 8
-        assert played(env, "async", actions) == expected
-    with SharedMemoryVectorEnv([env_fn] * 8, 1) as env:
-        assert played(env, "async", actions) == expected
-
-
 def test_what_is_under_way_must_be_taken_first() -> None:
     with SharedMemoryVectorEnv([Zero] * 4, 2) as env:
         env.reset()
@@ -184,7 +130,7 @@ def test_options_reach_every_environment_of_that_reset_alone() -> None:
         def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
             return np.int64((options or {}).get("level", 0)), {}
 
-    with SharedMemoryVectorEnv([Levelled] * 4, 2) as env:
+    with SharedMemoryVectorEnv([Levelled] * 4, 2, start_method="spawn") as env:
         assert env.reset(options={"level": 3})[0].tolist() == [3, 3, 3, 3]
         assert env.reset()[0].tolist() == [0, 0, 0, 0]
         refused("reset_mask", env.reset, options={"reset_mask": np.ones(4, np.bool_)})

@@ -75,26 +75,6 @@ def test_the_simulator_shows_what_a_single_environment_shows() -> None:
     assert world.lost is None
 
 
-@pytest.mark.parametrize("observation", ["challenge", "cardiff", "memory", "belief"])
-def test_the_simulator_goes_on_exactly_from_a_kept_state(observation: str) -> None:
-    world, other = (simulator(observation=observation) for _ in range(2))
-    world.reset(1)
-    for actions in random_actions(30):
-        world.step(actions)
-    kept = world.state()
-    for _ in range(3):  # which does not change it
-        world.step(np.arange(ENVS))
-    other.reset(1)
-    for one in (world, other):
-        one.load_state(kept)
-    for actions in random_actions(30):
-        for one in (world, other):
-            one.step(actions)
-        for k in range(ENVS):
-            assert_same(world, k, other, k)
-    world.close()
-
-
 # --- Python environments
 
 

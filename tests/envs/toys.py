@@ -63,7 +63,7 @@ class Zero(Toy):
         """Does what the action says, where there are actions."""
 
 
-KILL, RAISE, SLEEP, HOLD, QUIT, SPEAK, END, NAP, EXIT = range(9, 18)
+KILL, RAISE, SLEEP, HOLD, QUIT, END, NAP, EXIT = range(9, 17)
 
 
 class Troubled(Zero):
@@ -105,5 +105,3 @@ class Troubled(Zero):
             ctypes.PyDLL(None).sleep(1_000)  # and no other thread runs meanwhile
         elif action == QUIT:
             sys.exit(3)
-        elif action == SPEAK:
-            print("x" * 1_000_000)
