@@ -98,13 +98,6 @@ def test_sets_are_weighed_by_the_density_of_the_values(trials: int, pairs: int, 
     assert weights.probability == pytest.approx(probability, rel=1e-6)
 
 
-def test_pairs_without_any_connection_to_the_values_explain_nothing() -> None:
-    features = np.array([[0.5, 0.5], [0.5, -0.5], [-0.5, 0.5], [-0.5, -0.5]])
-    weights = weigh_pairs(features, np.array([1.0, -1.0, -1.0, 1.0]))
-    assert weights.explained == 0.0
-    assert weights.worth.tolist() == [0.0, 0.0]
-
-
 def sets_looked_at(pairs: int) -> NDArray[np.int64]:
     """How many sets of each size."""
     features = np.random.default_rng(0).choice([-0.5, 0.5], size=(6, pairs))

@@ -68,18 +68,6 @@ def test_where_orders_cannot_be_listed_it_climbs_from_the_best_tried(seed: int) 
     assert decision.score >= (near.mean + 0.3 * near.deviation).max() - believed.max() - 1e-9
 
 
-def test_where_orders_cannot_be_listed_one_that_beats_the_best_tried_is_exploited() -> None:
-    """Whether others are believed to be even better, nobody can look up."""
-    rng = np.random.default_rng(9)
-    orders = HOSTS.draw(rng, 6).tolist()
-    values = HOSTS.precedence(orders) @ rng.normal(size=66)
-    decision = made(HOSTS, beta=0.5).pick(trials_of(orders, values), [])
-    believed = OrderGP(HOSTS, orders, values.tolist()).posterior(orders).mean
-    assert decision.mean > believed.max()
-    assert decision.reason == "exploit"
-    assert made(HOSTS, beta=50.0).pick(trials_of(orders, values), []).reason == "explore"
-
-
 def test_the_design_comes_first_whatever_is_seen_or_under_way() -> None:
     design = spread_out(TYPES, 4, 0)
     strategy = made(design=4)

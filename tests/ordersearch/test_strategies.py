@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -160,14 +158,3 @@ def test_an_observation_that_cannot_be_is_refused(
 ) -> None:
     refusal(tried, order, value, compliance, True)
     assert complied(HOSTS.total - 1).order == HOSTS.total - 1
-
-
-def test_the_library_is_only_imported_when_a_model_is_fitted() -> None:
-    code = (
-        "import sys, workflow_rl.ordersearch.finding, workflow_rl.ordersearch.strategies\n"
-        "print([name for name in ('torch', 'scipy') if name in sys.modules])"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout == "[]\n"
