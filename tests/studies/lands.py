@@ -41,17 +41,7 @@ def made_up(
     seed: int = 0,
     compliance: NDArray[np.float64] | float = 0.97,
 ) -> Landscape:
-    """A landscape of given true values.
-
-    Args:
-        values: (120,).
-        seeds: trainings of each order.
-        noise: standard deviation of a training.
-        level: standard deviation of what a seed adds to all orders.
-        red_agent: decides which orders are equal.
-        seed: of chance.
-        compliance: of each order; from 0.95 on they comply.
-    """
+    """A landscape of given true values; `noise` is a training's deviation, `level` a seed's."""
     rng = np.random.default_rng([seed, 2])
     shape = (seeds, NUM_ORDERS)
     reward = values + level * rng.normal(size=(seeds, 1)) + noise * rng.normal(size=shape)

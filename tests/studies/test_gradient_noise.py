@@ -1,16 +1,13 @@
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.config import PPO_FORMS, ComparisonConfig, GameConfig, TrainConfig
-from workflow_rl.runs.pool import Returned
+from workflow_rl.config import PPO_FORMS, GameConfig, TrainConfig
 from workflow_rl.studies.gradient_noise import (
     GradientNoise,
-    NoiseTask,
     first_gradients,
     gradient_noise,
 )
@@ -85,32 +82,3 @@ def test_gradients_are_of_the_first_step_of_one_policy_that_does_not_learn(
     assert np.allclose(found[-1], torch.cat(last).numpy())
     assert np.abs(found).max() > 0
     assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
-
-
-def test_presets_that_play_alike_are_measured_once(
-    snapshot: Training, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    played: list[int] = []
-
-    def gradients(by: Training, train: TrainConfig, *more: Any) -> NDArray[np.float32]:
-        assert by is snapshot
-        played.append(train.n_envs * train.rollout_steps(length))
-        return drawn(2, 1.0)
-
-    monkeypatch.setattr("workflow_rl.studies.gradient_noise._snapshot", lambda plan: snapshot)
-    monkeypatch.setattr("workflow_rl.studies.gradient_noise.first_gradients", gradients)
-    for length, expected in ((100, [20_000]), (10, [2_000, 20_000])):
-        plan = ComparisonConfig(
-            game=GameConfig(episode_length=length),
-            transitions=40_000,
-            presets=("parallel200", "original"),
-            seeds=(2,),
-        )
-        played.clear()
-        *told, last = NoiseTask(plan).run()
-        assert told == [{"preset": "parallel200"}, {"preset": "original"}]
-        assert isinstance(last, Returned)
-        found: dict[str, GradientNoise] = last.value
-        assert found["parallel200"].samples == 200 * length
-        assert found["original"].samples == 20_000  # of so few steps, several episodes
-        assert played == expected

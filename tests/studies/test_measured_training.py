@@ -97,14 +97,6 @@ def test_updates_are_gathered_into_points() -> None:
     assert found.total == 8
 
 
-def test_without_updates_the_curve_is_empty() -> None:
-    empty = LearningCurve.of_updates([])
-    assert empty.total == 0
-    assert math.isnan(empty.at("transitions", math.inf, 1)[0])
-    assert math.isnan(empty.first_reach(-1, 1)[0])
-    assert math.isnan(empty.unrest(10, 10))
-
-
 # --- a training
 
 

@@ -96,17 +96,6 @@ def test_what_each_pair_is_worth_is_found_the_better_way_round() -> None:
     assert all(e.worth.half_width == pytest.approx(0, abs=1e-9) for e in found)
 
 
-def test_the_interval_of_a_pair_holds_over_seeds_that_disagree() -> None:
-    inside = []
-    for seed in range(20):
-        for e in pair_effects_over_seeds(made_up(VALUES, noise=2.0, seed=seed)):
-            pair = (UNITS.index(e.first), UNITS.index(e.second))
-            true = WORTH[PAIRS.index(pair)] if pair in PAIRS else -WORTH[PAIRS.index(pair[::-1])]
-            inside.append(e.worth.low <= true <= e.worth.high)
-            assert np.mean(e.of_seeds) == pytest.approx(e.worth.mean)
-    assert np.mean(inside) == pytest.approx(0.95, abs=0.05)
-
-
 def test_pairs_of_orders_that_do_not_comply_are_left_out() -> None:
     land = failing(made_up(VALUES), (slice(None), slice(30)), reward=500.0)
     assert pair_effects_over_seeds(land)[0].worth.mean == pytest.approx(3.0)
