@@ -3,7 +3,7 @@
 A mean is called equivalent when its difference from the reference's lies within a margin with
 95 % confidence on each side: |difference| + 1.645 standard errors < margin. The reference has 400
 episodes a cell, we play 4,000. Margins: a quarter of the standard deviation of an episode for
-returns and the first-impact step, 0.3 of it for each of the many counts of Red's choices.
+returns, 0.3 of it for each of the many counts of Red's choices.
 """
 
 from typing import Any
@@ -62,23 +62,6 @@ def test_quantiles_of_the_return_agree_within_8_percentage_points(cell: str) -> 
         below = float(np.mean(returns < quantile - 1e-6))
         up_to = float(np.mean(returns <= quantile + 1e-6))
         assert below - 0.08 < share < up_to + 0.08
-
-
-@pytest.mark.parametrize("cell", ACTIVE)
-def test_first_impact_step_is_equivalent(cell: str) -> None:
-    reference = REFERENCE[cell]["first_ot_down_step_histogram"]
-    steps = np.repeat([int(s) for s in reference], list(reference.values()))
-    down = ~play(cell, EPISODES).ot_running
-    ever = np.asarray(down.any(axis=1))
-    share = float(np.mean(steps > 0))
-    deviation = float(np.sqrt(share * (1 - share)))
-    assert_equivalent("ever down", ever, share, len(steps), deviation, RETURN_MARGIN)
-    if share:
-        known = steps[steps > 0]
-        first = down.argmax(axis=1)[ever] + 1
-        assert_equivalent(
-            "first", first, known.mean(), len(known), known.std(ddof=1), RETURN_MARGIN
-        )
 
 
 @pytest.mark.parametrize("cell", ACTIVE)
