@@ -13,7 +13,15 @@ from tests.evaluation.scores import scored
 from tests.runs.test_trials import tried as trial
 from tests.runs.toy import tiny
 from tests.runs.work import job, outcome
-from workflow_rl.cli.console import Bars, make_console, print_sentence, print_whole, unbroken
+from workflow_rl.cli.console import (
+    Bars,
+    make_console,
+    make_table,
+    print_fitting,
+    print_sentence,
+    print_whole,
+    unbroken,
+)
 from workflow_rl.cli.progress import (
     SearchProgress,
     notice_of,
@@ -117,6 +125,19 @@ def test_one_of_many_tasks_is_shown_with_their_number(screen: Console) -> None:
         "order_7 is done again: it rained",
         "orders 61/240: order_7",
     ]
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_a_narrow_screen_shows_fewer_columns_and_no_half_ones(width: int) -> None:
+    table = make_table("a title", ("name", "least", "more"))
+    table.add_row("x" * 40, "y" * 20, "z" * 10)
+    screen = make_console(file=io.StringIO(), width=width, force_terminal=True)
+    print_fitting(screen, table, "least", "more")
+    text = "\n".join(shown(screen))
+    assert ("y" * 20 in text) == (width == 80)
+    assert "x" * 40 in text
+    assert "z" * 10 in text
+    assert "…" not in text
 
 
 @pytest.mark.parametrize("width", [80, 60])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # `--help` does without it
 
 _PLAIN_WIDTH: Final = 130  # where there is no terminal whose width counts
 _WIDTH: Final = 80  # of sentences
+_ANY_WIDTH: Final = 10_000
 _MOST_ROWS: Final = 30  # of a table; of one that has more
 _ENDS: Final = 10  # are shown from each end
 _BLANK: Final = "\x1f"  # a blank within a path or a command, until it is printed
@@ -90,6 +91,24 @@ def make_table(
         justify: Literal["left", "right"] = "left" if heading in words else "right"
         table.add_column(heading, justify=justify, no_wrap=True)
     return table
+
+
+def print_fitting(console: "Console", table: "Table", *least: str) -> None:
+    """Prints a table; where it is too wide, without the columns named, as many as needed."""
+    from rich.measure import Measurement
+    from rich.table import Table
+
+    for heading in least:
+        options = console.options.update(max_width=_ANY_WIDTH)
+        if Measurement.get(console, options, table).maximum <= console.width:
+            break
+        kept = [column for column in table.columns if column.header != heading]
+        table = Table(title=table.title, title_justify="left", box=None, padding=table.padding)
+        for column in kept:
+            table.add_column(column.header, justify=column.justify, no_wrap=True)
+        for row in zip(*(column.cells for column in kept), strict=True):
+            table.add_row(*row)
+    console.print(table)
 
 
 def print_table(console: "Console", table: "PageTable") -> None:

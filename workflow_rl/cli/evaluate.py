@@ -21,6 +21,7 @@ from workflow_rl.cli.console import (
     Bars,
     make_console,
     make_table,
+    print_fitting,
     print_sentence,
     print_whole,
     unbroken,
@@ -154,7 +155,7 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
             f"{reward.low:.2f} to {reward.high:.2f}",
             *judged,
         )
-    console.print(table)
+    print_fitting(console, table, "sd", "compliance, true", "95 % interval")
     what = "score, the sum" if evaluation.is_official else "sum"
     console.print(
         f"{what} of the {len(evaluation.cells)} means: {evaluation.total} (95 %); "

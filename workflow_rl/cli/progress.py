@@ -9,7 +9,14 @@ from rich.table import Table
 
 from workflow_rl.agents.policy import RECOMMENDED_FILE
 from workflow_rl.agents.shipped import UNIVERSAL
-from workflow_rl.cli.console import Bars, make_table, print_sentence, print_whole, unbroken
+from workflow_rl.cli.console import (
+    Bars,
+    make_table,
+    print_fitting,
+    print_sentence,
+    print_whole,
+    unbroken,
+)
 from workflow_rl.config import ExperimentConfig
 from workflow_rl.config.units import ANY
 from workflow_rl.estimates import number_text
@@ -225,9 +232,10 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     config = directory.config
     game, orders = config.game, orders_of(config.train)
     short = orders.units.legend
-    console.print(
-        _ranking(outcome, orders, f"workflows tried: red {game.red_agent}, rules {game.rules}")
+    ranking = _ranking(
+        outcome, orders, f"workflows tried: red {game.red_agent}, rules {game.rules}"
     )
+    print_fitting(console, ranking, "ended", "ep.", "true")
     print_sentence(
         console,
         f"{short and f'{short}; '}reward of each environment's last 3 training episodes; "
@@ -313,7 +321,7 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
         f"{config.game.episode_length} steps",
     )
     headings = ("against", "reward, 95 %", "stochastic", "compliance", "true", "by hand")
-    table = make_table("", headings)
+    table = make_table("", headings, space=1)
     unfit: list[str] = []
     for score in outcome.handed_over.scores:
         played, by_hand = score.deterministic, score.greedy.reward
@@ -330,7 +338,7 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
                 f"unfit for {score.red_agent}: {played.reward.mean:.1f}, where "
                 f"following the order by hand gets {by_hand.mean:.1f}"
             )
-    console.print(table)
+    print_fitting(console, table, "stochastic", "true")
     sampled = "stochastic: actions are sampled, as in training; by hand: standing orders that a"
     told = (
         f"{sampled} person can follow, under this order, without the policy (see the playbook).",

@@ -6,7 +6,7 @@ few, `select` among the many that a training kept) and scored on games that noth
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Self
@@ -30,6 +30,7 @@ SELECTION_SEED: Final = 2**40 + 7
 CHOOSING_SEED: Final = 2**41 + 7
 SCORING_SEED: Final = 2**42 + 7
 FIRST_EPISODES: Final = 200  # of each candidate in the first round of a selection
+_SCORED: Final = 3  # who plays for a score: deterministic, stochastic, greedy
 CHOOSING: Final = "choosing"  # what games are for
 SCORING: Final = "scoring"
 DRAWN_ORDERS: Final = 20  # that a policy for any order is judged under
@@ -93,7 +94,7 @@ def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games
 
 def games_to_score(games: int) -> int:
     """Returns how many games `score_policy` plays, so many of each kind against each red agent."""
-    return games * len(fields(Score)) * len(RED_AGENTS)
+    return games * _SCORED * len(RED_AGENTS)
 
 
 def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score]:

@@ -211,7 +211,7 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
         ),
         (
             "Step through a game and see what the policy would do, and why",
-            f"workflow-rl play --policy {path} --red-agent {other}",
+            f"workflow-rl play --policy {path}",
         ),
         (
             "Replay a game against another attacker",
