@@ -52,7 +52,7 @@ def test_all_120_orders_are_played_once_by_greedy_against_every_attacker(tmp_pat
     for red, mine in zip(ATTACKERS, found.results[37], strict=True):
         game = TOY.game.changed(red_agent=red)
         games = TOY.search.score_games
-        cell = play_batch(GreedyAgent(ORDERS[37]), game, CHOOSING_SEED, games, ORDERS[37])
+        cell = play_batch(GreedyAgent(ORDERS[37]), game, CHOOSING_SEED, games)
         assert mine == cell.result
     file = tmp_path / "by_hand.json"
     assert ByHand.load(tmp_path, TYPES) == found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+from workflow_rl.config import ATTACKERS
 from workflow_rl.evaluation.behaviour import KINDS as KINDS
 from workflow_rl.evaluation.behaviour import WAITING as WAITING
 from workflow_rl.evaluation.behaviour import Behaviour
@@ -127,6 +128,12 @@ def about_behaviour(does: Behaviour) -> str:
     told = f"It {listed(parts)}. In steps {does.phases[0]} it mostly {_DOES[most]}"
     told += f" ({100 * first[most]:.0f} %)."
     return f"{told} Most of its actions are on {listed(hosts)}." if hosts else told
+
+
+def by_hand(scores: Sequence[Score]) -> str:
+    """Says what a person gets who follows the order without the policy, against each attacker."""
+    told = [f"{s.greedy.reward} against {s.red_agent}" for s in scores if s.red_agent in ATTACKERS]
+    return f"{listed(told)}, by a person who follows the playbook, without the policy."
 
 
 def unfit_for(score: Score) -> str:
