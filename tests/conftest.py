@@ -1,6 +1,7 @@
 """What every test relies on."""
 
 import os
+import platform
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ if INTERPRETED:  # before any rule is defined
 
 from workflow_rl.envs.cyborg_import import load_cyborg  # noqa: E402
 from workflow_rl.errors import InvalidInputError  # noqa: E402
+from workflow_rl.provenance import package_versions  # noqa: E402
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: the tests that
 # interrupt a command would then wait for ever.
@@ -56,11 +58,18 @@ HOW_TO_RUN = {
     "stable_baselines3": "pip install '.[sb3]'",
     "sb3_contrib": "pip install '.[sb3]'",
     "mkdocs": "pip install '.[docs]'",
+    "RLlib": "pip install 'ray[rllib]'",
 }
 
 
 def _out_of_time(signum: int, frame: object) -> None:
     raise TimeoutError(f"interpreted, a test took more than {CPU_SECONDS:.0f} s of processor time")
+
+
+def pytest_report_header() -> str:
+    """Says in one line what the tests run on."""
+    versions = {"Python": platform.python_version(), **package_versions()}
+    return f"on {platform.platform()}: {', '.join(f'{k} {v}' for k, v in versions.items())}"
 
 
 @pytest.hookimpl(wrapper=True)

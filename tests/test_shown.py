@@ -63,7 +63,7 @@ def run_python(document: Path, folder: Path, kind: str = "python") -> None:
 
 
 def test_rllib_trains_as_its_tutorial_tells(tmp_path: Path) -> None:
-    pytest.importorskip("ray.rllib", reason="needs ray[rllib]", exc_type=ImportError)
+    pytest.importorskip("ray.rllib", reason="needs RLlib", exc_type=ImportError)
     run_python(TUTORIALS / "libraries.md", tmp_path, "py")
 
 
