@@ -105,7 +105,7 @@ def refused() -> dict[str, str]:
     return {
         "search": raised(lambda: workflow_rl.search),
         "train_workflow": raised(lambda: workflow_rl.train_workflow),
-        "load_policy": raised(lambda: workflow_rl.load_policy("p.safetensors")),
+        "load_policy": raised(lambda: workflow_rl.load_policy(__file__)),
         "export_policy": raised(lambda: workflow_rl.export_policy(new_policy())),
         "render": raised(env.render),
         "sb3": raised(lambda: __import__("workflow_rl.envs.sb3")),

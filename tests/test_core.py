@@ -110,7 +110,7 @@ def test_a_command_names_the_extra_it_needs(alone: Alone, command: str) -> None:
     [
         ("search", "workflow_rl.search", "search"),
         ("train_workflow", "workflow_rl.train_workflow", "search"),
-        ("load_policy", "p.safetensors", "search"),
+        ("load_policy", str(Path(__file__).parent / "core_alone.py"), "search"),
         ("render", "text of an episode", "search"),
         ("export_policy", "exporting a policy", "export"),
         ("sb3", "workflow_rl.envs.sb3", "sb3"),
