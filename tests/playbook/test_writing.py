@@ -216,7 +216,7 @@ def test_units_of_several_prices_and_a_policy_below_the_threshold_are_told(tmp_p
     config = ExperimentConfig(train=TrainConfig(units=units))
     policy = HandedOver(False, tuple(SCORES), 1.0)
     run = write_run(tmp_path / "exp", [trial(0, 0, -20.0)], policy=policy, config=config)
-    assert "**Take it with care**" in runbook(handout_of(run))
+    assert "**Use it with care**" in runbook(handout_of(run))
     costs = section(run, "What each step costs")
     assert "| jewels | 1.0 Op_Server0; 0.1 User1 | does not help | 1.0 |" in costs
     assert "| users | 0.1 a host | 0 | 1.0 |" in costs

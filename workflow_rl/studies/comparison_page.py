@@ -58,9 +58,9 @@ def comparison_tables(comparison: Comparison) -> list[PageTable]:
             )
             for s in summaries
         ],
-        "Noise: the covariance's trace over the squared mean of a step's gradient at one "
-        "common policy; MB: the most memory, and what of it training added.",
-        "What a step knows, and what training costs (one core)",
+        "Noise: trace of the covariance of a gradient step over its squared mean, at one common "
+        "policy; MB: peak memory, and the part of it that training added.",
+        "Gradient noise and cost of training (one core)",
     )
     at_time = PageTable(
         ("preset", f"reward at {comparison.seconds:.1f} s", "compliance then"),
@@ -83,7 +83,7 @@ def comparison_tables(comparison: Comparison) -> list[PageTable]:
             for s in summaries
             for reach in s.reach
         ],
-        heading="How soon a reward is reached first",
+        heading="Time until a reward is first reached",
     )
     steadiness = PageTable(
         (
@@ -105,7 +105,7 @@ def comparison_tables(comparison: Comparison) -> list[PageTable]:
             )
             for s in summaries
         ],
-        heading=f"Steadiness, and what {EPISODES} episodes bring",
+        heading=f"Stability, and the result after {EPISODES} episodes",
     )
     return [outcome, costs, at_time, reached, steadiness]
 
@@ -128,7 +128,7 @@ def comparison_figures(comparison: Comparison) -> list[Plot]:
         summaries,
         "Gradient noise of a step",
         "Trace of the gradient's covariance over its squared mean, at one common policy; "
-        "from 1 on, a step points mostly in a direction of chance.",
+        "above 1, noise dominates the step.",
         [s.noise.noise if s.noise else math.nan for s in summaries],
         [_error_bar(s.noise) for s in summaries],
         log=True,
@@ -143,7 +143,7 @@ def comparison_figures(comparison: Comparison) -> list[Plot]:
     memory = _dots(
         summaries,
         "Memory that training adds, MB",
-        "Beyond what Python and the libraries hold with nothing trained.",
+        "Beyond the memory of Python and the libraries before any training.",
         [s.added_mb for s in summaries],
     )
     return [
