@@ -17,7 +17,6 @@ from gymnasium.utils.env_checker import check_env
 from tests.envs.installed import cyborg_env, installed_rules
 from tests.refused import refused
 from workflow_rl import Cage2Env, CyborgEnv
-from workflow_rl.belief.observation import BlueBelief
 from workflow_rl.config import RED_AGENTS, RULE_SETS, ObservationName
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import NotResetError
@@ -30,7 +29,6 @@ from workflow_rl.scenario.actions import (
     ActionKind,
 )
 from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
-from workflow_rl.sim.memory import BEGIN, BlueMemory
 
 pytestmark = pytest.mark.cyborg
 
@@ -203,22 +201,6 @@ def test_the_reward_is_taken_apart() -> None:
     assert min(confidentiality) < 0 == max(confidentiality)
     assert set(availability) == {0, -100}
     assert set(cost) == {0, -10}
-
-
-@pytest.mark.parametrize("observation", ["memory", "belief"])
-def test_memory_and_belief_are_what_the_shown_tables_and_the_actions_say(observation: str) -> None:
-    env = cyborg_env(red_agent="mixed", observation=observation)
-    memory = BlueMemory(1)
-    known = memory if observation == "memory" else BlueBelief(1, env.config)
-    rng = np.random.default_rng(0)
-    for seed in (0, 1, 2):
-        seen, info = env.reset(seed=seed)
-        assert (seen == known.update(seen[None, :52].copy(), np.array([BEGIN]))).all()
-        for _ in range(100):
-            assert known is not memory or (info["action_mask"] == memory.action_mask).all()
-            action = int(rng.integers(0, 145))
-            seen, *_, info = env.step(action)
-            assert (seen == known.update(seen[None, :52].copy(), np.array([action]))).all()
 
 
 def test_what_only_the_simulator_knows_is_refused() -> None:

@@ -11,7 +11,6 @@ from workflow_rl import Cage2Env, Cage2VectorEnv
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecMonitor
 
 from workflow_rl.envs.sb3 import Sb3VecEnv
@@ -76,11 +75,3 @@ def test_maskable_ppo_finds_the_masks_and_takes_no_refused_action() -> None:
     assert not masks.all()
     taken = model.rollout_buffer.actions.reshape(-1).astype(int)
     assert masks[np.arange(512), taken].all()
-
-
-@pytest.mark.parametrize("algorithm", ["PPO", "MaskablePPO"])
-def test_an_algorithm_makes_its_environment_by_our_id(algorithm: str) -> None:
-    make_model = PPO if algorithm == "PPO" else pytest.importorskip("sb3_contrib").MaskablePPO
-    made = make_model("MlpPolicy", "workflow_rl/Cage2-v0", n_steps=32, batch_size=32, device="cpu")
-    made.learn(32)
-    assert made.get_env().render().shape == (640, 960, 3)

@@ -20,7 +20,6 @@ from workflow_rl.envs.world import (
     make_vector,
 )
 from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.scenario.tables import NUM_HOSTS
 
 ENVS = 5
 GAME: dict[str, Any] = {
@@ -50,29 +49,6 @@ def assert_same(world: Any, k: int, other: Any, j: int, names: tuple[str, ...] =
 
 def random_actions(steps: int) -> Any:
     return np.random.default_rng(0).integers(0, NUM_ACTIONS, (steps, ENVS))
-
-
-# --- the simulator
-
-
-def test_the_simulator_shows_what_a_single_environment_shows() -> None:
-    world, env = simulator(), Cage2Env(**GAME)
-    world.reset(3)
-    observation, info = env.reset(seed=3)
-    for step, actions in enumerate(random_actions(20)):
-        np.testing.assert_array_equal(world.observation[0], observation)
-        np.testing.assert_array_equal(world.action_mask[0], info["action_mask"])
-        bits = (int(world.table[0]) >> np.arange(4 * NUM_HOSTS)) & 1
-        np.testing.assert_array_equal(bits, observation[: 4 * NUM_HOSTS])
-        held = (int(world.held[0]) >> np.arange(NUM_HOSTS)) & 1
-        np.testing.assert_array_equal(held, info["red_access"] > 0)
-        assert int(world.removable[0]) & ~int(world.held[0]) == 0
-        ended = world.step(actions)
-        observation, reward, _, truncated, info = env.step(actions[0])
-        assert world.reward[0] == reward
-        assert world.ended[0] == truncated == (step == 19)
-        assert ended == (ENVS if truncated else 0)
-    assert world.lost is None
 
 
 # --- Python environments
@@ -170,6 +146,3 @@ def test_environments_without_the_infos_and_other_asynchronous_vectors_are_refus
         refused("removable", world.reset, 0)
         refused(f"choose one of {', '.join(VECTORS)}", make_vector, [Cage2Env], "threads")
         refused("shared memory", PythonWorld, vector, asynchronous=True)
-
-
-# --- how they are made
