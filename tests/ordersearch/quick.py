@@ -68,14 +68,7 @@ def searched(
 def quick_search(
     truth: Floats, noise: Floats | float, seed: int, trials: int = 20
 ) -> list[TriedOrder]:
-    """The trials of a search that is drawn to what looks good.
-
-    Args:
-        truth: (120,) the value of every order.
-        noise: standard deviation of a trial, of every order or of all.
-        seed: of the design and of chance.
-        trials: how many.
-    """
+    """The trials of a search that is drawn to what looks good; `noise` is a trial's deviation."""
     rng = np.random.default_rng([seed, 7])
     spread = np.broadcast_to(noise, NUM_ORDERS)
     orders: list[int] = []

@@ -68,6 +68,12 @@ def test_where_orders_cannot_be_listed_it_climbs_from_the_best_tried(seed: int) 
     assert decision.score >= (near.mean + 0.3 * near.deviation).max() - believed.max() - 1e-9
 
 
+@pytest.mark.parametrize(("tried", "looks"), [(500, 4_000), (1_000, 2_000), (30_000, 4)])
+def test_looks_fall_with_the_square_of_the_orders_tried(tried: int, looks: int) -> None:
+    found, _ = made(HOSTS)._promising(lambda orders: orders.astype(np.float64), [], 0, tried)
+    assert len(found) == looks
+
+
 def test_the_design_comes_first_whatever_is_seen_or_under_way() -> None:
     design = spread_out(TYPES, 4, 0)
     strategy = made(design=4)

@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -129,17 +128,3 @@ def test_what_is_pending_may_change_from_look_to_look() -> None:
     for pending in ([], [8], [8, 9], [9, 8], [8, 8], [9], []):
         alone = OrderGP(TYPES, *sampled).posterior([5, 77], pending)
         np.testing.assert_allclose(gp.posterior(EVERY, pending).deviation[[5, 77]], alone.deviation)
-
-
-def test_the_fit_is_deterministic_and_leaves_torch_as_it_was() -> None:
-    orders, values = sample(7, 15, 0.5)
-    threads, draws = torch.get_num_threads(), torch.random.get_rng_state()
-    first = OrderGP(TYPES, orders, values).posterior(EVERY)
-    torch.set_num_threads(threads + 1)
-    torch.manual_seed(99)
-    second = OrderGP(TYPES, orders, values).posterior(EVERY)
-    assert torch.get_num_threads() == threads + 1
-    torch.set_num_threads(threads)
-    torch.random.set_rng_state(draws)
-    np.testing.assert_array_equal(first.mean, second.mean)
-    np.testing.assert_array_equal(first.deviation, second.deviation)
