@@ -91,8 +91,3 @@ def test_fifty_episodes_are_those_of_every_environment_or_all_there_are() -> Non
     assert many.episodes_per_env == 10
     assert many.reward_at_episodes.mean == -20
     assert math.isnan(many.reward.deviation)
-
-
-def test_a_short_training_is_judged_by_all_of_its_episodes() -> None:
-    (short,) = summarise(PLAN, [measured("short", 0, [-30.0, -10.0], rate=1.0)], {}, []).summaries
-    assert short.reward.mean == -20

@@ -51,14 +51,10 @@ def test_a_comparison_can_be_drawn(tmp_path: Path) -> None:
     noise = {"one": GradientNoise(5, 20, 2.0, 1.5, 2.6), "two": GradientNoise(5, 20, nan, nan, nan)}
     plots = comparison_figures(summarise(PLAN, trainings, noise, [-100.0]))
     write_page(tmp_path / "page.html", "Comparison", plots)
-    reward = plots[0]
-    assert [trace["name"] for trace in reward.traces] == ["one", "one", "two", "two"]
-    assert [trace["showlegend"] for trace in reward.traces] == [True, False, True, False]
-    assert reward.traces[0]["x"][-1] == 10_000
-    assert reward.traces[0]["y"][-1] == -20
-    noise_plot = plots[3]
-    assert noise_plot.traces[0]["x"] == [2.0, None]
-    assert noise_plot.layout["yaxis"]["ticktext"] == ["one", "two"]
+    traces = plots[0].traces
+    assert [trace["showlegend"] for trace in traces] == [True, False, True, False]
+    assert (traces[0]["name"], traces[0]["x"][-1], traces[0]["y"][-1]) == ("one", 10_000, -20)
+    assert plots[3].traces[0]["x"] == [2.0, None]
 
 
 def test_ticks_of_a_log_axis_can_be_read_and_nothing_is_cut() -> None:

@@ -39,11 +39,6 @@ def test_the_noise_is_found_within_its_interval(noise: float, batches: int) -> N
     assert inside >= 9
 
 
-def test_equal_gradients_have_no_noise() -> None:
-    found = gradient_noise(np.ones((20, 5), np.float32), 10)
-    assert found.noise == pytest.approx(0, abs=1e-12)
-
-
 def test_a_mean_that_drowns_in_noise_is_not_made_up() -> None:
     opposite = np.array([[1.0, 0.0], [-1.0, 0.0]] * 10, np.float32)
     assert math.isnan(gradient_noise(opposite, 10).noise)

@@ -14,7 +14,6 @@ from workflow_rl.pages.page import write_page
 from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.landscape_analysis import Analysis, analyse_landscape, answer_of
 from workflow_rl.studies.landscape_page import landscape_figures, landscape_tables, ranking_table
-from workflow_rl.workflow.orders import TYPES
 
 LAND = made_up(truth(2.0), noise=0.5)
 
@@ -106,15 +105,3 @@ def test_the_page_opens_with_the_finding_and_a_chart(
     )
     assert lead["y"] < chart["y"] < table["y"]
     assert chart["y"] + chart["height"] <= height
-
-
-def test_the_ranking_shows_every_training_of_every_order() -> None:
-    analysis = analysed(LAND)
-    ranking, ends, *_ = landscape_figures(analysis)
-    best = TYPES[analysis.standings[0].order].short
-    assert ends.layout["yaxis"]["ticktext"][0] == f"1. {best}"
-    *seeds, means = ranking.traces
-    assert [trace["name"] for trace in seeds] == ["seed 0", "seed 1", "seed 2"]
-    assert all(len(trace["x"]) == len(trace["y"]) == 120 for trace in ranking.traces)
-    assert sorted(seeds[1]["y"]) == sorted(LAND.reward[1].tolist())
-    assert means["y"] == sorted(means["y"], reverse=True)

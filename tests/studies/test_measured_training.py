@@ -1,4 +1,3 @@
-import json
 import math
 
 import numpy as np
@@ -128,9 +127,3 @@ def test_it_is_the_training_that_the_preset_asks_for(measured: Measured) -> None
     if last == 3 * measured.n_envs:
         reward, _ = measured.curve.at("transitions", np.inf, last)
         assert reward == pytest.approx(result.objective.reward.mean, rel=1e-5)
-
-
-def test_it_survives_json(measured: Measured) -> None:
-    again = Measured.from_json(json.loads(json.dumps(measured.as_json())))
-    assert again.as_json() == measured.as_json()
-    assert all((getattr(again.curve, k) == v).all() for k, v in vars(measured.curve).items())

@@ -16,13 +16,12 @@ from workflow_rl.studies.played_landscape import (
     OrderPlayer,
     PlayedPlan,
     PlayedRun,
-    PlayedSample,
     Searches,
     is_played,
     open_played,
     sampled_orders,
 )
-from workflow_rl.workflow.orders import Orders, orders_of
+from workflow_rl.workflow.orders import Orders
 from workflow_rl.workflow.units import units_of
 
 HOSTS = Orders(units_of("hosts"))
@@ -58,17 +57,6 @@ def test_a_sample_is_of_so_many_different_orders_that_are_allowed(
     assert drawn == sampled_orders(orders, number, seed=3)
     if number < orders.count:
         assert drawn != sampled_orders(orders, number, seed=4)
-
-
-def test_a_sample_tells_together_what_its_orders_gave(universal: Policy) -> None:
-    playing = player(universal, steps=10, train=TrainConfig(require=FEW))
-    played = [playing.play(order, 0, 2) for order in sampled_orders(playing.orders, 3, 0)]
-    data = PlayedSample(playing, played).as_json()
-    assert [row["workflow"] for row in data["orders"]] == [
-        playing.orders.format(one.order) for one in played
-    ]
-    assert data["required"] == orders_of(TrainConfig(require=FEW)).required.texts
-    assert data["searches"] == {}
 
 
 def test_a_search_by_playing_is_asked_on_its_way(universal: Policy) -> None:
