@@ -5,12 +5,11 @@ counted here; the digests hold the files, and with them the rest of the list.
 """
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.parity.fixtures import FILES, TRACES, file_id
+from tests.parity.fixtures import FILES, TRACES
 from workflow_rl.parity.trace import load_trace
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
@@ -47,14 +46,3 @@ def test_the_files_are_those_that_were_chosen() -> None:
         path.relative_to(TRACES).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         for _, path in FILES
     } == DIGESTS
-
-
-@pytest.mark.parametrize(("rules", "path"), FILES, ids=file_id)
-def test_a_file_says_what_it_is(rules: str, path: Path) -> None:
-    trace = load_trace(path)
-    green, _, red = path.stem.rpartition("_")
-    assert trace.red_agent == red
-    assert str(trace.arrays["meta_policy"]) == "selection"
-    assert trace.arrays["meta_T"] == trace.steps == trace.lengths.max()
-    assert trace.arrays["meta_green"] == bool(green) == trace.arrays["green_type"].any()
-    assert np.unique(trace.arrays["seed"]).size > trace.episodes / 2

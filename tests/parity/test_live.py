@@ -39,14 +39,6 @@ def test_the_simulator_repeats_cyborg_with_the_active_green() -> None:
     assert found.mismatches == 0
 
 
-@pytest.mark.cyborg
-@pytest.mark.slow
-@pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
-@pytest.mark.parametrize("red_agent", ["bline", "meander"])
-def test_the_simulator_repeats_cyborg_for_long(red_agent: RedAgentName, blue: Blue) -> None:
-    assert last(red_agent, blue, 100, 50).mismatches == 0
-
-
 def test_the_busy_blue_acts_where_something_is_seen() -> None:
     busy = BUILT_IN_BLUES[1]
     act = busy.begin(0)
