@@ -12,13 +12,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.measure import Rounds
 from benchmarks.scale import Constants, forecast
 from benchmarks.stepping import ContenderProcess, Start
-from benchmarks.train import flop_per_input
 from workflow_rl.errors import WorkerDiedError
-from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.scenario.actions import NUM_ACTIONS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHORT = "--repeats 2 --seconds 0.01"
@@ -89,12 +85,6 @@ def test_a_wrong_flag_is_one_sentence(command: str, sentence: str) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_a_ratio_is_taken_round_by_round() -> None:
-    ratio = Rounds((10.0, 30.0, 80.0)) / Rounds((1.0, 2.0, 4.0))
-    assert (ratio / 2).values == (5.0, 7.5, 10.0)
-    assert (ratio.median, ratio.as_json()["low"], ratio.as_json()["high"]) == (15.0, 10.0, 20.0)
-
-
 def test_a_contender_whose_process_dies_is_one_error() -> None:
     def lose_one() -> None:
         with ContenderProcess(Start("zero", "sync", 2, "bline", 1)) as contender:
@@ -103,13 +93,6 @@ def test_a_contender_whose_process_dies_is_one_error() -> None:
 
     with pytest.raises(WorkerDiedError, match="the process of sync, 2 envs of zero died"):
         lose_one()
-
-
-def test_the_documented_update_is_11_6_gflop() -> None:
-    per_input = flop_per_input(ActorCritic(77, NUM_ACTIONS))
-    weights = [77 * 64, 64 * 64, 64 * NUM_ACTIONS, 77 * 64, 64 * 64, 64]
-    assert per_input == 6 * sum(weights) - 2 * 2 * 77 * 64
-    assert 4 * 20_000 * per_input == pytest.approx(11.6e9, rel=0.01)
 
 
 def test_a_cluster_is_busy_until_its_driver_is() -> None:
