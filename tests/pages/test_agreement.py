@@ -92,7 +92,7 @@ def test_scores_by_red_agent_are_the_same(
         rewards = f"{score.red_agent} {mine.reward} {score.sampled.reward}"
         of, of_true = f"({mine.fixes:.1f})", f"({mine.fixes_true:.1f})"
         by_hand = score.greedy.reward
-        assert f"{by_hand} against {score.red_agent}" in page or score.red_agent == "sleep"
+        assert f"{by_hand.mean:.1f} against {score.red_agent}" in page or score.red_agent == "sleep"
         assert f"{rewards} {seen:.3f} {of} {true:.3f} {of_true} {by_hand}" in terminal
         assert f"{rewards} {percent(seen)} {of} {percent(true)} {of_true} {by_hand}" in page
         assert (f"unfit for {score.red_agent}" in terminal) == score.is_unfit

@@ -187,7 +187,7 @@ def test_the_first_screen_is_the_answer(report: Opened, width: int, height: int)
     assert "orders" in page.locator(".lead").inner_text()
     answers = page.locator(".facts-in-words > div")
     named = [text.split("\n")[0] for text in answers.locator("dt").all_inner_texts()]
-    assert named == ["Score", "Compliance", "What it does", "Next"]
+    assert named == ["Score", "By hand", "Compliance", "What it does", "Next"]
     box = answers.last.bounding_box()
     assert box["y"] + box["height"] <= height
 

@@ -132,8 +132,9 @@ def about_behaviour(does: Behaviour) -> str:
 
 def by_hand(scores: Sequence[Score]) -> str:
     """Says what a person gets who follows the order without the policy, against each attacker."""
-    told = [f"{s.greedy.reward} against {s.red_agent}" for s in scores if s.red_agent in ATTACKERS]
-    return f"{listed(told)}, by a person who follows the playbook, without the policy."
+    mine = [(s.red_agent, s.greedy.reward.mean) for s in scores if s.red_agent in ATTACKERS]
+    told = [f"{reward:.1f} against {red}" for red, reward in mine]
+    return f"{listed(told)}, without the policy."
 
 
 def unfit_for(score: Score) -> str:
