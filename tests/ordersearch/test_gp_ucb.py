@@ -158,6 +158,8 @@ def test_while_everything_fails_it_goes_on_with_untried_orders() -> None:
     chances = [chance for _, chance in decision.top]
     assert chances == sorted(chances, reverse=True)
     assert len(chances) == 3
+    first = made().pick([], []).order  # where nothing is known the picks spread out
+    assert TYPES.distance(first, made().pick([], [first]).order) == TYPES.distance(0, 119)
 
 
 def test_far_from_compliance_it_still_knows_which_way_is_up() -> None:

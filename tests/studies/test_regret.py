@@ -66,5 +66,7 @@ def test_where_nothing_matters_nothing_is_lost_and_one_replay_has_no_interval() 
     land = made_up(FLAT, noise=1.0)
     (found,) = regrets(land, CONFIG, replays=3, strategies=["random"])
     assert found.mean("recommended").max() < 0.5
-    (one,) = regrets(land, CONFIG, replays=1, strategies=["random"])
+    waiting = [1]  # until a replay is told
+    (one,) = regrets(land, CONFIG, replays=1, strategies=["random"], on_replay=waiting.clear)
+    assert not waiting
     assert np.isnan(one.half_width("recommended")).all()
