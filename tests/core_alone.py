@@ -69,30 +69,12 @@ def used() -> dict[str, Any]:
         "single": float(single.step(0)[1]),
         "picture": np.asarray(single.render()).shape,
         "red_agent": belief.red_agent[0].tolist(),
-        "playbook": playbook_read_back(),
         "mismatches": compare(load_trace(TRACES / "sleep.npz"), "main").mismatches,
         "totals": {
             name: workflow_rl.evaluate(name, episodes=2, steps=[9], red_agents=["bline"]).total.mean
             for name in REFERENCE_AGENTS
         },
     }
-
-
-def playbook_read_back() -> str:
-    """Returns the order of a playbook, written and read."""
-    import tempfile
-    from datetime import UTC, datetime
-
-    import workflow_rl
-    from workflow_rl.playbook.cacao import playbook_of
-    from workflow_rl.playbook.plan import formatted, plan_of
-    from workflow_rl.workflow.orders import ORDERS
-
-    written = playbook_of(plan_of(ORDERS[-1]), "for a test", {}, datetime(2026, 1, 1, tzinfo=UTC))
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "playbook.json")
-        file.write_text(json.dumps(written), encoding="utf-8")
-        return formatted(workflow_rl.read_playbook(file))
 
 
 def refused() -> dict[str, str]:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import workflow_rl
-
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules.md"
 DIFFERENCES = ROOT / "docs" / "differences.md"
@@ -80,9 +78,3 @@ def test_a_document_is_whole_and_its_links_lead_somewhere(document: Path) -> Non
     links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
     files = [link for link in links if link and "://" not in link]
     assert [link for link in files if not (document.parent / link).exists()] == []
-
-
-def test_the_citation_names_the_version_and_nobody_by_a_name_of_their_own() -> None:
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {workflow_rl.__version__}\n" in citation
-    assert "authors:\n  - name: The workflow-rl authors\n" in citation

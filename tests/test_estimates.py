@@ -8,10 +8,8 @@ from scipy import stats
 
 from workflow_rl.estimates import (
     Estimate,
-    MeanAndDeviation,
     analyse_variance,
     between_and_within,
-    deviation_of,
     f_interval,
     half_widths,
     permutation_p_value,
@@ -46,12 +44,6 @@ def test_half_widths_are_those_of_each_column() -> None:
     values = np.array([[1.0, 10.0], [2.0, 10.0], [6.0, 10.0]])
     assert half_widths(values) == pytest.approx([Estimate.of_many(values[:, 0]).half_width, 0.0])
     assert np.isnan(half_widths(values[:1])).tolist() == [True, True]
-
-
-def test_mean_and_deviation_of_nothing_are_unknown() -> None:
-    assert math.isnan(MeanAndDeviation.of([]).mean)
-    assert math.isnan(MeanAndDeviation.of([1.0]).deviation)
-    assert MeanAndDeviation.of([1.0, 3.0]).deviation == pytest.approx(math.sqrt(2))
 
 
 def test_groups_differ_between_and_within() -> None:
@@ -107,12 +99,6 @@ def test_shuffling_stays_inside_groups() -> None:
     values = np.random.default_rng(2).normal(size=(4, 20)) + 50.0 * groups
     assert permutation_p_value(values, groups, seed=0) > 0.05
     assert permutation_p_value(values, np.arange(20), seed=0) == 1.0  # nothing can be shuffled
-
-
-def test_a_variance_below_zero_is_no_deviation() -> None:
-    assert deviation_of(4.0) == 2.0
-    assert deviation_of(-0.1) == 0.0
-    assert math.isnan(deviation_of(math.nan))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=30))

@@ -12,7 +12,6 @@ import pytest
 
 from tests.cli.run import TOY_SEARCH, TOY_TRAIN, run_here
 from tests.runs.toy import the_run
-from workflow_rl.cli import build_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,13 +83,6 @@ def test_python_runs_and_prints_what_is_shown(document: Path, tmp_path: Path) ->
     run_python(document, tmp_path)
 
 
-def test_the_readme_and_every_tutorial_show_python() -> None:
-    tutorials = [path for path in DOCUMENTS if path.parent.name == "tutorials"]
-    assert len(tutorials) > 5
-    for document in [ROOT / "README.md", *tutorials]:
-        assert blocks(document, "python") or document.name == "index.md", document
-
-
 def follow(document: Path, folder: Path) -> dict[str, str]:
     """Runs a tutorial's commands, made small, then its Python; returns what each command printed.
 
@@ -119,10 +111,3 @@ def test_one_s_own_units_are_searched_as_their_tutorial_tells(tmp_path: Path) ->
     [shown] = blocks(UNITS, "console")
     assert set(shown.splitlines()) <= set(printed["search"].splitlines())
     assert "playbook.md" in printed["playbook"]
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_commands_have_the_flags_that_are_shown(document: Path) -> None:
-    parser = build_parser()
-    for words in commands(document):
-        parser.parse_args(words)  # exits with a message where there is no such flag

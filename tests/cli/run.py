@@ -5,7 +5,6 @@ import io
 import os
 import pty
 import select
-import signal
 import subprocess
 import sys
 import termios
@@ -100,10 +99,6 @@ class Terminal:
 
     def type(self, keys: str) -> None:
         os.write(self._descriptor, keys.encode())
-
-    def interrupt(self) -> None:
-        """Does what Ctrl-C does at a terminal: it reaches the process and its children."""
-        os.killpg(self.process.pid, signal.SIGINT)
 
     def wait_for(self, text: str, seconds: float = 60) -> None:
         """Reads on until the text was shown; an empty text waits for the end."""

@@ -10,7 +10,6 @@ import pytest
 import workflow_rl
 from tests.cli.run import Capture, Patch
 from workflow_rl.cli import build_parser, main
-from workflow_rl.cli.arguments import is_basic
 
 ROOT = Path(workflow_rl.__file__).parent.parent
 COMMANDS = build_parser().commands
@@ -75,15 +74,6 @@ def test_examples_are_commands(name: str) -> None:
         assert build_parser().parse_args(words[1:]).command == name
 
 
-def test_basic_flags_are_some_of_them_and_said_once_at_the_setting() -> None:
-    search, landscape = PARSERS["search"], PARSERS["landscape"]
-    basic = {a.option_strings[0] for a in search.flags if is_basic(a)}
-    assert {"--red-agent", "--n-workflows", "--resume"} <= basic
-    assert not {"--gamma", "--vector", "--no-report"} & basic
-    assert "--min-updates" in basic
-    assert "--min-updates" not in flags_in(landscape.format_help())  # this command's own choice
-
-
 def test_every_flag_in_the_documents_is_a_flag_of_its_command() -> None:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "Makefile"]
     found = 0
@@ -101,11 +91,3 @@ def test_every_flag_in_the_documents_is_a_flag_of_its_command() -> None:
                 found += 1
                 assert flag in known._option_string_actions, f"{page.name}: {command} {flag}"
     assert found > 100
-
-
-def test_the_overview_names_every_command_and_the_exit_codes() -> None:
-    shown = " ".join(PARSERS[""].format_help().split())
-    for name in COMMANDS:
-        assert f" {name} " in shown
-    for code in ("0 done", "1 the work failed", "2 the request was wrong", "130 interrupted"):
-        assert code in shown

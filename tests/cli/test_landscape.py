@@ -27,16 +27,12 @@ def landscape(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return the_run(folder / "logs"), shown
 
 
-def test_the_command_trains_all_orders_and_tells(
-    landscape: Made,
-) -> None:
+def test_the_command_trains_all_orders_and_tells(landscape: Made) -> None:
     path, shown = landscape
     lines = shown.splitlines()
     assert lines[0].endswith(f"seeds 3, trainings end at budget; directory logs/{path.name}")
     assert "120 of 120 orders complied for every seed." in lines
-    assert shown.count(" before ") >= 10  # the pairs
     assert "All orders, ranked: red bline, rules main" in shown
-    assert any(line.startswith("enterprise > op_server > user ") for line in lines)  # a class
     data = json.loads((path / "landscape.json").read_text())
     assert len(data["orders"]) == 120
     assert data["config"]["train"]["stop_at"] == "budget"
@@ -77,9 +73,7 @@ def found(path: Path) -> dict[str, Any]:
     return data
 
 
-def test_an_interrupted_landscape_by_playing_plays_nothing_twice(
-    tmp_path: Path,
-) -> None:
+def test_an_interrupted_landscape_by_playing_plays_nothing_twice(tmp_path: Path) -> None:
     words = flags("--policy universal --games 10 --max-steps 20 --seeds 2")
     whole, ours = tmp_path / "whole", tmp_path / "ours"
     assert main(["landscape", *words, "--checkpoint-dir", str(whole)]) == 0
@@ -127,14 +121,11 @@ def test_a_policy_that_follows_any_order_compares_all_without_training_any(tmp_p
     more = ("--seeds", "2", "--seed", "7", "--beside", BESIDE)
     shown = run_here("landscape", *PLAYED, *more, cwd=tmp_path)
     assert "played by universal, 4 games of each order and seed" in shown
-    assert "All orders, ranked: red bline, rules main" in shown
-    assert "least compliance of an order: " in shown
     assert "rank correlation (Spearman) with the orders trained, red bline" in shown
     run = the_run(tmp_path / "logs")
     data = json.loads((run / "landscape.json").read_text())
     assert (data["policy"], len(data["orders"]), data["seeds"]) == ("universal", 120, [7, 8])
     assert not (run / "trainings").exists()
-    assert (run / "landscape.html").exists()
 
 
 def test_of_more_orders_than_can_be_listed_a_sample_is_played_and_searched(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 import io
 import re
-import signal
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from tests.cli.run import COMMAND, Capture, Patch, run
+from tests.cli.run import Capture, Patch, run
 from workflow_rl.agents.named import make_agent
 from workflow_rl.cli import main
 from workflow_rl.config import GameConfig
@@ -50,9 +48,7 @@ def test_piped_actions_are_played_and_shown() -> None:
     assert "\x1b" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    "action", ["fly", "Restore", "Restore User9", "145", "-1", "9" * 30, "\x1b[C", "ü"]
-)
+@pytest.mark.parametrize("action", ["Restore", "Restore User9", "145", "-1", "9" * 30, "\x1b[C"])
 def test_an_unknown_action_is_answered_with_the_known_ones(action: str, play: Play) -> None:
     code, out, err = play(f"Sleep\n{action}\nSleep\n")
     assert code == 2
@@ -83,23 +79,6 @@ def test_flags_reach_the_game(play: Play) -> None:
     code, out, _ = play("Sleep\n" * 2, *game.split())
     assert code == 0
     assert "step 2 of 30 | red meander | rules competition" in out
-
-
-def test_ctrl_c_while_it_waits_for_an_action() -> None:
-    with subprocess.Popen(
-        [*COMMAND, "play"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdout
-        assert process.stderr
-        assert process.stdout.readline().startswith(b"step 0 of 100")
-        process.send_signal(signal.SIGINT)
-        errors = process.stderr.read().decode()
-    assert process.returncode == 130
-    assert "interrupted" in errors
-    assert "Traceback" not in errors
 
 
 def test_piped_help_and_quitting(play: Play) -> None:

@@ -17,13 +17,6 @@ def test_a_run_s_playbook_is_written_and_its_order_read_back(tmp_path: Path) -> 
     assert run_here("playbook", "--from", "exp/playbook.json", cwd=tmp_path) == f"{ORDER}\n"
 
 
-def test_one_format_goes_where_it_is_said(tmp_path: Path) -> None:
-    finished(tmp_path / "exp")
-    args = ("playbook", "exp", "--format", "markdown", "--output", "new/order.txt")
-    assert run_here(*args, cwd=tmp_path) == "playbook: new/order.txt\n"
-    assert (tmp_path / "new" / "order.txt").read_text().startswith(f"# Repair order: {ORDER}\n")
-
-
 def test_units_that_are_not_the_five_types_are_shown_with_their_hosts(tmp_path: Path) -> None:
     plan = (Unit("crown-jewels", FIXABLE[:7]), Unit("the-rest", FIXABLE[7:]))
     write_json(tmp_path / "p.json", written(plan))

@@ -26,10 +26,8 @@ from workflow_rl.cli.progress import (
     SearchProgress,
     notice_of,
     print_outcome,
-    print_phases,
     show_task,
 )
-from workflow_rl.config import ExperimentConfig
 from workflow_rl.evaluation.selection import Games, Score
 from workflow_rl.ordersearch.finding import conclude
 from workflow_rl.ordersearch.recommendation import recommend
@@ -38,7 +36,7 @@ from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial, tried_in
-from workflow_rl.workflow.orders import ORDERS, TYPES
+from workflow_rl.workflow.orders import TYPES
 
 TRIAL = TrainTask("order_7", job(7), Path("nowhere"))
 ROW: dict[str, Any] = {
@@ -201,18 +199,6 @@ def joined(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_compliant_are_ranked_first_and_then_by_reward(tmp_path: Path) -> None:
-    # Only the one that did not comply has op_server before enterprise and before user.
-    below, second, first = trial(7, -1.0, good=False), trial(3, -20.0), trial(90, -10.0)
-    shown = told([below, second, first], tmp_path)
-    places = [shown.index(TYPES[t.order].short) for t in (first, second, below)]
-    assert places == sorted(places)
-    assert "2 of 3 workflows compliant." in shown
-    assert "found: Only 2 trials complied: too few to tell orders apart." in shown
-    assert f"recommended: {TYPES.format(90)} (one of 40)" in shown
-    assert "3,456 transitions in 12 s" in shown
-
-
 @pytest.mark.parametrize(
     ("further", "how"),
     [(True, "trained further for it against all"), (False, "as it comes with the package")],
@@ -232,38 +218,3 @@ def test_where_nothing_complied_the_answer_says_so_first(tmp_path: Path) -> None
     _, answer = shown.split("\n\n")
     assert answer.startswith("found: No workflow complied: none of the 5 tried reached")
     assert f"recommended: none; closest: {TYPES.format(0)}" in answer
-
-
-def test_what_was_found_is_told_before_the_order_that_is_an_example_of_it(tmp_path: Path) -> None:
-    before = [o for o in range(120) if ORDERS[o].index("enterprise") < ORDERS[o].index("user")]
-    after = [o for o in range(120) if o not in before]
-    trials = [trial(o, -10.0 - 0.01 * k) for k, o in enumerate(before[::4])]
-    trials += [trial(o, -20.0 - 0.01 * k) for k, o in enumerate(after[::4])]
-    shown = joined(told(trials, tmp_path))
-    found = "found: enterprise before user; the 60 best orders are equal within 1 point"
-    assert 0 < shown.index(found) < shown.index("recommended: ")
-    example = shown.split("recommended: ")[1].split(" (one of 60)")[0]
-    assert ORDERS[before[0]] == TYPES.read(example)
-
-
-def test_the_phases_and_what_each_is_for_are_told_at_the_start() -> None:
-    out = io.StringIO()
-    print_phases(make_console(file=out, width=80), ExperimentConfig())
-    lines = out.getvalue().splitlines()
-    phases = [line.split(":")[0] for line in lines if line[:1].isdigit()]
-    assert phases == ["1. base", "2. trials", "3. polish", "4. score"]
-    assert max(map(len, lines)) <= 80
-    assert lines[-1] == f"short: {TYPES.units.legend}"
-
-
-def test_with_equals_among_the_trials_the_order_is_told_from_noise(tmp_path: Path) -> None:
-    classes = TYPES.classes_of_equals("bline")
-    one, same = [order for order in range(120) if classes[order] == classes[0]][:2]
-    other = next(order for order in range(120) if classes[order] != classes[0])
-    trials = [trial(one, -10.0), trial(same, -12.0), trial(other, -21.0)]
-    said = (
-        "rewards differ by 7.07 (standard deviation) between 2 different orders, by 1.41 between "
-        "equal ones, which is noise"
-    )
-    assert said in joined(told(trials, tmp_path / "three"))
-    assert "how much the order matters" not in told(trials[::2], tmp_path / "two")

@@ -36,16 +36,6 @@ def test_a_search_is_replayed_against_its_own_attacker(made: Path) -> None:
         assert " against B_line" in (made / "replay.html").read_text()
 
 
-def test_a_policy_file_is_replayed_here(made: Path, monkeypatch: Patch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    policy = str(made / "policies" / "trial_000.safetensors")
-    assert main(["replay", policy, "--sampled"]) == 0
-    assert "actions sampled" in (tmp_path / "replay.html").read_text()
-    base = str(made / "policies" / "base.safetensors")
-    assert main(["replay", base, "--workflow", WORKFLOW, "--output", "base.html"]) == 0
-    assert (tmp_path / "base.html").exists()
-
-
 def test_36_outputs_and_every_name_are_replayed(
     monkeypatch: Patch, tmp_path: Path, capsys: Capture
 ) -> None:

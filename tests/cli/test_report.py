@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import Capture, Patch
+from tests.cli.run import Patch
 from tests.pages.runs import log_rows, trial, write_run
 from workflow_rl.cli import main
 
@@ -13,12 +13,6 @@ def made(tmp_path: Path) -> Path:
     return write_run(tmp_path / "exp", trials, log_rows("base", None, 3))
 
 
-def test_a_run_s_report_is_written_into_it(made: Path, capsys: Capture) -> None:
-    assert main(["report", str(made)]) == 0
-    assert capsys.readouterr().out == f"report: {made}/report.html\n"
-    assert (made / "report.html").read_text().startswith("<!doctype html>")
-
-
 def test_several_runs_go_into_one_file(made: Path, monkeypatch: Patch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["report", str(made), str(made)]) == 0
@@ -26,10 +20,3 @@ def test_several_runs_go_into_one_file(made: Path, monkeypatch: Patch, tmp_path:
     assert main(["report", str(made), "--output", "new/folder/one.html"]) == 0
     assert (tmp_path / "new" / "folder" / "one.html").exists()
     assert not (made / "report.html").exists()
-
-
-def test_a_run_that_has_only_begun_has_a_report_too(tmp_path: Path) -> None:
-    folder = tmp_path / "begun"
-    (folder / "trainings").mkdir(parents=True)
-    assert main(["report", str(folder)]) == 0
-    assert "What is missing" in (folder / "report.html").read_text()

@@ -56,6 +56,8 @@ def test_the_script_is_the_command_on_any_threads(
     by_script: tuple[Path, str, str], by_command: Made
 ) -> None:
     assert_same(by_script[0], by_command[0])
+    assert not {"\x1b", "\r"} & set(by_script[1])
+    assert said(by_script[2]) == ""
     noted = json.loads((by_script[0] / "experiment_config.json").read_text())
     assert noted["command"] == [str(SCRIPT), *TOY]
     assert noted["version"] == workflow_rl.__version__
@@ -83,22 +85,7 @@ def test_the_script_trains_a_base_policy_by_default_and_the_command_none(
     assert last.startswith("stopped; go on with: workflow-rl search --resume logs/")
 
 
-def test_away_from_a_terminal_progress_is_plain_lines(by_script: tuple[Path, str, str]) -> None:
-    run, out, err = by_script
-    assert not {"\x1b", "\r"} & set(out)
-    assert said(err) == ""
-    lines = out.splitlines()
-    assert lines[0].endswith(f"run directory logs/{run.name}")
-    trials = json.loads((run / "summary.json").read_text())["trials"]
-    for number, trial in enumerate(trials):
-        short = TYPES.read(trial["workflow"]).short
-        assert f"trial_{number:03d}: {short}" in lines
-        assert any(line.startswith(f"{number + 1}/3 {short}: -") for line in lines)
-
-
-def test_the_end_is_a_ranking_a_recommendation_and_paths(
-    by_command: Made,
-) -> None:
+def test_the_end_is_a_ranking_a_recommendation_and_paths(by_command: Made) -> None:
     run, out = by_command
     summary = json.loads((run / "summary.json").read_text())
     table = out[out.index("workflows tried:") :].splitlines()

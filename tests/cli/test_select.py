@@ -1,8 +1,7 @@
 from pathlib import Path
 
-import pytest
-
 from tests.cli.run import Capture
+from tests.runs.toy import the_run
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli import main
 
@@ -10,26 +9,16 @@ TRAIN = ["train", "--preset", "original", "--n-envs", "4", "--update-steps", "80
 TRAIN += ["--max-steps", "20", "--max-episodes", "6", "--hidden", "8"]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("original")
-    assert main([*TRAIN, "--checkpoint-dir", str(folder)]) == 0
-    (run,) = folder.iterdir()
-    return run
-
-
-def test_the_original_trainer_keeps_a_policy_of_36_outputs_at_every_update(trained: Path) -> None:
+def test_the_selected_policy_is_one_of_the_last(tmp_path: Path, capsys: Capture) -> None:
+    assert main([*TRAIN, "--checkpoint-dir", str(tmp_path)]) == 0
+    trained = the_run(tmp_path)
+    capsys.readouterr()
     paths = sorted(trained.glob("**/snapshots/*.safetensors"))
     assert [path.stem for path in paths] == [f"update_{k:06d}" for k in range(1, 7)]
     for path in paths:
         policy = load_policy(path)
         assert (policy.action_space.name, policy.observation.name) == ("cardiff", "cardiff")
         assert not policy.is_conditioned
-        assert path.with_suffix(".json").exists()
-    assert load_policy(paths[-1]).facts == {"update": 6}
-
-
-def test_the_selected_policy_is_one_of_the_last(trained: Path, capsys: Capture) -> None:
     assert main(["select", str(trained), "--steps", "20", "--episodes", "100", "--last", "5"]) == 0
     out, err = capsys.readouterr()
     assert err == ""

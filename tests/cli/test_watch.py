@@ -1,14 +1,13 @@
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.cli.run import COMMAND, WIDE, Capture, terminal
-from tests.pages.runs import HOSTILE, log_rows, trial, write_log, write_run, write_trials
+from tests.pages.runs import log_rows, trial, write_log, write_run, write_trials
 from tests.runs.test_store import holder
 from tests.runs.toy import tiny
 from workflow_rl.cli import main
 from workflow_rl.files import write_json
-from workflow_rl.runs.store import RunDirectory, is_held
+from workflow_rl.runs.store import RunDirectory
 
 ROWS = log_rows("base", None, 3) + log_rows("trial_001", 60, 2)
 TRIALS = [trial(0, 5, -30.0), trial(1, 60, None)]
@@ -39,16 +38,6 @@ def test_an_interrupted_run_is_shown_once_with_what_is_missing(
     assert out.endswith(f"\ngo on with: workflow-rl search --resume {folder}\n")
 
 
-def test_markup_in_a_run_is_text(tmp_path: Path, capsys: Capture) -> None:
-    name = "[bold]x[/nothing]"
-    trials = [trial(0, 5, -30.0, reason=name)]
-    folder = write_run(tmp_path / name.replace("/", "\\"), trials, log_rows(name, 5, 2))
-    assert main(["watch", str(folder)]) == 0
-    assert capsys.readouterr().out.count(name) >= 2
-    folder = write_run(tmp_path / HOSTILE, trials)
-    assert main(["watch", str(folder)]) == 0
-
-
 def test_no_terminal_obeys_a_run(tmp_path: Path, capsys: Capture) -> None:
     name = "\x1b[31mred\x9b2J\u202e\ud800"
     trials = [trial(0, 5, -30.0, reason=f"{name}\n:smile:")]
@@ -61,19 +50,6 @@ def test_no_terminal_obeys_a_run(tmp_path: Path, capsys: Capture) -> None:
     assert out.replace("\n", "").isprintable()
     assert main(["report", str(folder / "\x1b[2J\nx")]) == 2
     assert capsys.readouterr().err.endswith("red/?[2J?x\n")
-
-
-def test_an_empty_run_is_shown_too(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["watch", str(tmp_path)]) == 0
-    assert "experiment_config.json" in capsys.readouterr().out
-
-
-def test_watching_does_not_wait_for_the_networks() -> None:
-    code = (
-        "import sys; from workflow_rl.cli import main; main(['watch', '.', '--once'])\n"
-        "assert not {'torch', 'plotly', 'jinja2'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def test_a_live_run_is_followed_to_its_end_line_by_line_and_at_a_terminal(tmp_path: Path) -> None:
@@ -98,14 +74,3 @@ def test_a_live_run_is_followed_to_its_end_line_by_line_and_at_a_terminal(tmp_pa
     last = plain.communicate(timeout=60)[0].splitlines()[-1]
     assert plain.returncode == 0
     assert ": finished, 1/2 workflows" in last
-
-
-def test_ctrl_c_ends_watching_and_not_the_run(tmp_path: Path) -> None:
-    directory = RunDirectory.create(tmp_path, tiny(), [])
-    with terminal("watch", str(directory.path), "--every", "0.05") as screen:
-        screen.wait_for("under way")
-        screen.interrupt()
-        assert screen.code() == 130
-        assert "Traceback" not in screen.shown
-    assert is_held(directory.path)
-    directory.close()

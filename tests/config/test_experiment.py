@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.config.test_setting import experiments
 from workflow_rl.config import (
-    PRESETS,
     ComparisonConfig,
     ConfigFile,
     ExperimentConfig,
     GameConfig,
-    PresetName,
 )
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.store import CONFIG_FILE
@@ -40,20 +37,6 @@ def test_data_that_is_no_configuration_is_refused(data: Any, why: str) -> None:
         ExperimentConfig.from_json(data)
     assert str(caught.value).startswith(f"not a configuration of this version ({why}")
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("part", "said"),
-    [
-        ({"game": {"rules": "house"}}, "unknown rule set 'house'"),
-        ({"train": {"n_envs": "5"}}, "n_envs must be a whole number"),
-        ({"train": {"max_episodes": 1, "update_episodes": 2}}, "this would never update"),
-        ({"game": None}, "game must be a GameConfig, not None"),
-    ],
-)
-def test_a_stored_value_that_is_not_allowed_is_named(part: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidInputError, match=said):
-        ExperimentConfig.from_json(AS_JSON | part)
 
 
 # --- files
@@ -90,36 +73,6 @@ def test_any_configuration_comes_back_from_any_file(
     assert ExperimentConfig.from_file(written(tmp_path / "mine.toml", text)) == config
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_file_may_name_a_preset_and_differ_from_it(preset: PresetName, tmp_path: Path) -> None:
-    text = f"""
-    preset = "{preset}"
-    form = "modern"
-    seed = 3
-    [train]
-    max_episodes = 40
-    min_episodes = 2  # as the flag is called, too
-    [game.red_probabilities]
-    bline = 3
-    meander = 1
-    [game]
-    red_agent = "mixed"
-    """
-    assert ExperimentConfig.from_file(written(tmp_path / "a.toml", text)) == (
-        ExperimentConfig.preset(
-            preset,
-            form="modern",
-            seed=3,
-            train={"max_episodes": 40, "min_updates": 2},
-            game={"red_agent": "mixed", "red_probabilities": {"bline": 3, "meander": 1}},
-        )
-    )
-
-
-def test_an_empty_file_is_the_default(tmp_path: Path) -> None:
-    assert ExperimentConfig.from_file(written(tmp_path / "a.toml", "")) == ExperimentConfig()
-
-
 RUN = '{"config": {"train": {"n_env'
 WRONG: list[tuple[str, str, str]] = [  # the file, what stands in it, what is said after its name
     ("a.toml", "= 3", " is not TOML: "),
@@ -129,9 +82,7 @@ WRONG: list[tuple[str, str, str]] = [  # the file, what stands in it, what is sa
     ("a.toml", "train = 3", ": train must be a table, not 3"),
     ("a.toml", "[train]\nn_envs = 'x'", ": train.n_envs: n_envs must be a whole number"),
     ("a.toml", "[ppo]\nanneal = 1", ": ppo.anneal: anneal must be True or False, not 1"),
-    ("a.toml", "[train]\nhidden = 8", ": train.hidden: hidden must be a list"),
     ("a.toml", "[game]\nrules = 'x'", ": game.rules: unknown rule set 'x': choose"),
-    ("a.toml", "seed = 2026-01-01", ": seed: seed must be a whole number from 0"),
     ("a.toml", f"seed = {2**63}", ": seed: seed must be a whole number from 0"),
     ("a.toml", "preset = 'fast'", ": preset: unknown preset 'fast'"),
     ("a.toml", "form = 'best'", ": form: unknown form of PPO 'best'"),
@@ -141,7 +92,6 @@ WRONG: list[tuple[str, str, str]] = [  # the file, what stands in it, what is sa
     ("a.json", "[" * 100_000, " is not JSON"),
     ("a.json", "[]", " is not a table of settings"),
     ("a.json", "{}", " is no configuration of a run"),
-    ("a.json", f'{RUN}": 3}}}}}}', ": train has no setting 'n_env'"),
     ("a.json", f'{RUN}s": null}}}}}}', ": train.n_envs: n_envs must be"),
     ("a.json", '{"config": {}, "plan": 3}', ": plan must be a table, not 3"),
 ]
@@ -157,12 +107,6 @@ def test_a_mistake_in_a_file_is_one_sentence(
         ExperimentConfig.from_file(file)
     assert str(caught.value).startswith(f"{file}{said}")
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["nowhere.toml", ".", "/dev/zero"])
-def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=f"there is no file {tmp_path / name}"):
-        ExperimentConfig.from_file(tmp_path / name)
 
 
 # --- comparisons
@@ -201,34 +145,3 @@ def test_what_a_comparison_cannot_take_is_named(text: str, said: str, tmp_path: 
     with pytest.raises(InvalidInputError) as caught:
         ComparisonConfig.from_file(file)
     assert str(caught.value).startswith(f"{file}: {said}")
-
-
-# --- whatever stands in a file
-
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
-PLAIN = st.recursive(
-    st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | TEXT,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
-    max_leaves=3,
-)
-
-
-@ONE_FOLDER
-@given(
-    data=st.dictionaries(
-        st.sampled_from(["game", "train", "ppo", "seed", "preset", "plan"]) | TEXT,
-        PLAIN | st.dictionaries(st.sampled_from(["n_envs", "hidden", "units", "rules"]), PLAIN),
-        max_size=3,
-    )
-)
-def test_any_table_is_a_configuration_or_a_sentence(data: dict[str, Any], tmp_path: Path) -> None:
-    lines = (f"{toml(name)} = {toml(value)}" for name, value in data.items())
-    file = written(tmp_path / "a.toml", "\n".join(lines))
-    said = str(file)
-    try:
-        ExperimentConfig.from_file(file)
-    except InvalidInputError as error:
-        said = str(error)
-    assert str(file) in said
-    assert "\n" not in said

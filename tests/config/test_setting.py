@@ -1,7 +1,7 @@
 """What is derived from a setting's description: checks, sentences, and the stored form."""
 
 import pickle
-from dataclasses import FrozenInstanceError, asdict, fields, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,14 +125,9 @@ def test_a_field_without_a_description_is_a_mistake_of_ours() -> None:
 def test_a_configuration_is_a_value() -> None:
     config = ExperimentConfig()
     changed = replace(config, train=replace(config.train, n_envs=50))
-    assert changed.train.n_envs == 50
-    assert changed != config
-    assert replace(changed, train=config.train) == config
     assert hash(ExperimentConfig()) == hash(config)
-    assert pickle.loads(pickle.dumps(changed)) == changed
-    assert [f.name for f in fields(config)] == list(asdict(config))
+    assert pickle.loads(pickle.dumps(changed)) == changed != config
     assert GameConfig("meander", 30) == GameConfig(red_agent="meander", episode_length=30)
-    assert GameConfig.episode_length == 100
     with pytest.raises(FrozenInstanceError):
         config.seed = 3  # type: ignore[misc]
 
@@ -140,15 +135,10 @@ def test_a_configuration_is_a_value() -> None:
 # --- checks
 
 
-@pytest.mark.parametrize("number", [np.int64(7), np.uint8(7), np.array(7)], ids=type)
-def test_a_whole_number_of_any_kind_becomes_an_int(number: Any) -> None:
-    made = TrainConfig(n_envs=number)
-    assert type(made.n_envs) is int
-    assert made == TrainConfig(n_envs=7)
-
-
-def test_lists_may_be_of_any_kind_and_paths_are_text() -> None:
-    for units in ([8, 4], np.array([8, 4]), (n for n in (8, 4))):
+def test_numbers_lists_and_paths_of_any_kind_become_plain() -> None:
+    for number in (np.uint8(7), np.array(7)):
+        assert type(TrainConfig(n_envs=number).n_envs) is int  # type: ignore[arg-type]
+    for units in (np.array([8, 4]), (n for n in (8, 4))):
         assert TrainConfig(hidden=units).hidden == (8, 4)  # type: ignore[arg-type]
     assert BackendConfig(cyborg_path=Path("a")).cyborg_path == "a"  # type: ignore[arg-type]
 
@@ -175,21 +165,11 @@ ENVS = "n_envs must be a whole number from 1 to 10000000, not"
         ),
         (
             TrainConfig,
-            {"hidden": (8, 0)},
-            "the size of a hidden layer must be a whole number from 1 to 65536, not 0",
-        ),
-        (
-            TrainConfig,
             {"hidden": "64"},
             "hidden must be a list, each part a whole number from 1 to 65536, not '64'",
         ),
         (BackendConfig, {"cyborg_path": 3}, "cyborg_path must be text, not 3"),
         (ExperimentConfig, {"game": 3}, "game must be a GameConfig, not 3"),
-        (
-            Execution,
-            {"speed": 3},
-            "Execution has no setting 'speed': there are executor, ray_address, time_limit",
-        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence(cls: Any, wrong: dict[str, Any], sentence: str) -> None:
@@ -200,12 +180,6 @@ def test_what_is_wrong_is_one_sentence(cls: Any, wrong: dict[str, Any], sentence
         with pytest.raises(InvalidInputError) as caught:
             cls(wrong[first])
         assert str(caught.value) == sentence
-
-
-@given(field=st.sampled_from(EVERY), data=st.data())
-def test_a_setting_takes_what_its_description_allows(field: Setting, data: st.DataObject) -> None:
-    wanted = data.draw(value(field))
-    assert field.check(wanted) == wanted
 
 
 @given(field=st.sampled_from([f for f in EVERY if f.part_type in (int, float)]), data=st.data())

@@ -14,10 +14,6 @@ def test_updates_of_whole_episodes(preset: PresetName, envs: int, transitions: i
     assert config.n_envs * config.rollout_steps(episode_length=30) == transitions
 
 
-def test_transitions_given_win_over_episodes() -> None:
-    assert TrainConfig(n_envs=2, update_steps=70, update_episodes=5).rollout_steps(30) == 35
-
-
 def test_a_budget_that_ends_before_the_first_update_is_refused_with_the_sums() -> None:
     config = TrainConfig(n_envs=1, max_episodes=50, update_steps=20_000)
     with pytest.raises(InvalidInputError, match="never update: 50 episodes of 100 steps are 5000"):

@@ -57,6 +57,18 @@ def zeros(*shape: int, dtype: Any = np.int64) -> NDArray[Any]:
     return np.zeros(shape, dtype)
 
 
+def truths(*shape: int) -> NDArray[Any]:
+    return zeros(*shape, dtype=np.bool_)
+
+
+def floats(*shape: int) -> NDArray[Any]:
+    return zeros(*shape, dtype=np.float32)
+
+
+TABLES: Final = zeros(N, 52, dtype=np.int8)
+MASKS: Final = np.ones((N, 145), np.bool_)
+
+
 def with_last(call: Callable[..., Any], *last: Any) -> Callable[..., Any]:
     """A function that is given its last arguments, which are right."""
     return lambda *given: call(*given, *last)
@@ -77,11 +89,6 @@ def judged(chosen: Any, **settings: Any) -> None:
     agent = Stubborn()
     agent.chosen = chosen
     evaluate(agent, episodes=N, steps=[2], red_agents=["bline"], **settings)
-
-
-def judged_elsewhere(chosen: Any) -> None:
-    """Evaluates it on an environment that is not the simulator's batch."""
-    judged(chosen, make_env=Cage2Env)
 
 
 def shown_elsewhere(observation: Any, mask: Any) -> None:
@@ -114,10 +121,7 @@ def games() -> dict[str, Door]:
 
         doors[f"Batch.load, {observation}"] = load, tuple(kept.values())
         tracker = make_tracker(N, game)
-        doors[f"Tracker.update, {observation}"] = (
-            tracker.update,
-            (zeros(N, 52, dtype=np.int8), np.full(N, -1)),
-        )
+        doors[f"Tracker.update, {observation}"] = tracker.update, (TABLES, np.full(N, -1))
     vector = Cage2VectorEnv(N, seed=0)
     vector.reset()
     doors["Cage2VectorEnv.step"] = vector.step, (zeros(N),)
@@ -127,14 +131,13 @@ def games() -> dict[str, Door]:
     episode = Episode(GameConfig(episode_length=10**6), 0)
     doors["Episode.act"] = episode.act, (0, zeros(4))
     belief, alone = Belief(N), Belief(1)
-    rows = zeros(N, 52, dtype=np.int8)
-    doors["Belief.update"] = belief.update, (rows, zeros(N))
-    doors["Belief.update, one"] = alone.update, (rows[0], 0)
+    doors["Belief.update"] = belief.update, (TABLES, zeros(N))
+    doors["Belief.update, one"] = alone.update, (TABLES[0], 0)
     doors["Belief.update, ended"] = (
         lambda *given: belief.update(*given[:2], ended=given[2]),
-        (rows, zeros(N), zeros(N, dtype=np.bool_)),
+        (TABLES, zeros(N), truths(N)),
     )
-    doors["Belief.restart"] = belief.restart, (zeros(N, dtype=np.bool_),)
+    doors["Belief.restart"] = belief.restart, (truths(N),)
     doors["Belief.load"] = (
         lambda *given: belief.load(dict(zip(("tables", "actions", "steps"), given, strict=True))),
         (zeros(N, 2), zeros(N, 2, dtype=np.int16), np.array([2, 1, 0])),
@@ -145,69 +148,54 @@ def games() -> dict[str, Door]:
 def verdicts() -> dict[str, Door]:
     """Compliance, and how an order is shown."""
     ranks = TYPES.host_ranks([0, 1, 2])
-    tables, actions, hosts = zeros(N), zeros(N), zeros(N, dtype=np.int16)
-    steps, truths = (STEPS, N), zeros(STEPS, N, dtype=np.bool_)
+    each, hosts = zeros(N), zeros(N, dtype=np.int16)
+    values, ended = floats(STEPS, N), truths(STEPS, N)
+    verdicts = zeros(STEPS, N, dtype=np.int8)
     doors: dict[str, Door] = {
-        "packed_tables": (packed_tables, (zeros(N, 52, dtype=np.int8),)),
-        "judge_observed": (judge_observed, (tables, actions, ranks)),
-        "judge_true": (judge_true, (hosts, hosts, actions, ranks)),
-        "without_violations": (
-            without_violations,
-            (zeros(N, 145, dtype=np.bool_), tables, ranks),
-        ),
+        "packed_tables": (packed_tables, (TABLES,)),
+        "judge_observed": (judge_observed, (each, each, ranks)),
+        "judge_true": (judge_true, (hosts, hosts, each, ranks)),
+        "without_violations": (without_violations, (truths(N, 145), each, ranks)),
         "compliance_shares": (
             with_last(compliance_shares, Tally.zeros(N)),
-            (zeros(*steps, dtype=np.int8), truths, truths),
+            (verdicts, ended, ended),
         ),
         "compliance_shares of a tally": (
-            lambda *tally: compliance_shares(
-                zeros(*steps, dtype=np.int8), truths, truths, Tally(*tally)
-            ),
+            lambda *tally: compliance_shares(verdicts, ended, ended, Tally(*tally)),
             tuple(Tally.zeros(N)),
         ),
         "explain_observed": (with_last(explain_observed, TYPES[0]), (0, 20)),
         "explain_true": (with_last(explain_true, TYPES[0]), (0, 0, 20)),
-        "discounted_returns": (
-            with_last(discounted_returns, 0.9),
-            (zeros(*steps, dtype=np.float32), truths),
-        ),
+        "discounted_returns": (with_last(discounted_returns, 0.9), (values, ended)),
         "generalised_advantages": (
             with_last(generalised_advantages, 0.9, 0.9),
-            (*(zeros(*size, dtype=np.float32) for size in (steps, steps, (N,))), truths),
+            (values, values, floats(N), ended),
         ),
         "Expectation": (
             lambda *given: Expectation(*given).at(*given[1:]),
-            (
-                zeros(*steps, dtype=np.float32),
-                zeros(*steps, dtype=np.int32),
-                zeros(*steps, dtype=np.float32),
-            ),
+            (values, zeros(STEPS, N, dtype=np.int32), values),
         ),
-        "episode_sums": (episode_sums, (zeros(*steps, dtype=np.float32), truths, np.zeros(N))),
+        "episode_sums": (episode_sums, (values, ended, np.zeros(N))),
     }
     for name in ("onehot", "ranks", "precedence", "due", "ranks+due"):
         encoding = OrderEncoding(name, TYPES.units)
         doors[f"OrderEncoding.order_bits, {name}"] = encoding.order_bits, (ranks,)
-        doors[f"OrderEncoding.step_bits, {name}"] = encoding.step_bits, (tables, ranks)
+        doors[f"OrderEncoding.step_bits, {name}"] = encoding.step_bits, (each, ranks)
     return doors
 
 
 def policy_doors(name: str, policy: Policy) -> dict[str, Door]:
     """A policy, and the agent that plays by it."""
     rows = zeros(N, policy.observation.size, dtype=np.int8)
-    masks = np.ones((N, 145), np.bool_)
     agents = [PolicyAgent(policy, name, sampled=sampled) for sampled in (False, True)]
     for agent in agents:
         agent.begin(N, 0)
         if not policy.action_space.is_direct:  # beyond the fixed start
             for step in range(4):
-                agent.act(rows, masks, step)
+                agent.act(rows, MASKS, step)
     doors: dict[str, Door] = {
-        f"PolicyAgent.act, {name}": (with_last(agents[0].act, 9), (rows, masks)),
-        f"PolicyAgent.act, sampled, {name}": (
-            with_last(agents[1].act, 9),
-            (rows, masks),
-        ),
+        f"PolicyAgent.act, {name}": (with_last(agents[0].act, 9), (rows, MASKS)),
+        f"PolicyAgent.act, sampled, {name}": (with_last(agents[1].act, 9), (rows, MASKS)),
         f"Policy.logits, {name}": (policy.logits, (rows,)),
         f"Policy.probabilities, {name}": (policy.probabilities, (rows[0],)),
         f"Policy.get_action, {name}": (policy.get_action, (rows[0],)),
@@ -215,16 +203,15 @@ def policy_doors(name: str, policy: Policy) -> dict[str, Door]:
     if policy.action_space.is_direct:
         doors[f"Policy.act, {name}"] = (
             lambda rows, mask: policy.act(rows, action_mask=mask, deterministic=False),
-            (rows, masks),
+            (rows, MASKS),
         )
     if policy.order is not None:
-        doors[f"Policy.shield, {name}"] = policy.shield, (masks, rows)
+        doors[f"Policy.shield, {name}"] = policy.shield, (MASKS, rows)
     return doors
 
 
 def agents() -> dict[str, Door]:
     """Agents, policies, and what they are made of."""
-    rows, masks = zeros(N, 52, dtype=np.int8), np.ones((N, 145), np.bool_)
     greedy = GreedyAgent()
     greedy.begin(N, 0)
     both = FingerprintAgent(SleepAgent(), GreedyAgent())
@@ -235,40 +222,34 @@ def agents() -> dict[str, Door]:
 
     def odd_pair(chosen: Any) -> None:
         odd.chosen = chosen
-        with_odd.act(rows, masks, 0)
+        with_odd.act(TABLES, MASKS, 0)
 
     policy = new_policy(conditioned=True, order=0)
     mlp = read_mlp(policy.weights, "actor", "tanh")
     doors: dict[str, Door] = {
         "evaluate": (judged, (zeros(N),)),
-        "evaluate with make_env": (judged_elsewhere, (zeros(1),)),
-        "evaluate on an odd environment": (shown_elsewhere, (rows[0], masks[0])),
-        "GreedyAgent.act": (with_last(greedy.act, 0), (rows, masks)),
-        "FingerprintAgent.act": (with_last(both.act, 3), (rows, masks)),
+        "evaluate with make_env": (lambda chosen: judged(chosen, make_env=Cage2Env), (zeros(1),)),
+        "evaluate on an odd environment": (shown_elsewhere, (TABLES[0], MASKS[0])),
+        "GreedyAgent.act": (with_last(greedy.act, 0), (TABLES, MASKS)),
+        "FingerprintAgent.act": (with_last(both.act, 3), (TABLES, MASKS)),
         "FingerprintAgent.act of an odd agent": (odd_pair, (zeros(N),)),
-        "DistinctRows.number": (DistinctRows(52).number, (rows,)),
-        "Mlp.forward": (mlp.forward, (zeros(N, mlp.inputs, dtype=np.float32),)),
+        "DistinctRows.number": (DistinctRows(52).number, (TABLES,)),
+        "Mlp.forward": (mlp.forward, (floats(N, mlp.inputs),)),
     }
     for name, space in ACTION_SPACES.items():
         acting = space.begin(N)
         scores = np.random.default_rng(0).random((N, space.size))
-        doors[f"Acting.allowed, {name}"] = acting.allowed, (masks,)
+        doors[f"Acting.allowed, {name}"] = acting.allowed, (MASKS,)
         if space.is_direct:
             continue
         doors[f"Acting.actions, {name}"] = acting.actions, (zeros(N),)
-        doors[f"Acting.best_actions, {name}"] = (
-            acting.best_actions,
-            (zeros(N), scores, np.arange(N)),
-        )
-        doors[f"Acting.end, {name}"] = acting.end, (zeros(N, dtype=np.bool_),)
+        right = (zeros(N), scores, np.arange(N))
+        doors[f"Acting.best_actions, {name}"] = acting.best_actions, right
+        doors[f"Acting.end, {name}"] = acting.end, (truths(N),)
+    ordered: dict[str, Any] = {"conditioned": True, "order": 0}
     settings: dict[str, dict[str, Any]] = {
-        "conditioned": {"conditioned": True, "order": 0},
-        "shielded": {
-            "conditioned": True,
-            "order": 0,
-            "follow": "shielded",
-            "mask_actions": True,
-        },
+        "conditioned": ordered,
+        "shielded": ordered | {"follow": "shielded", "mask_actions": True},
         "memory": {"observation": "memory", "action_space": "useful", "mask_actions": True},
         "belief": {"observation": "belief"},
         "cardiff": {"observation": "cardiff", "action_space": "cardiff"},
@@ -306,12 +287,7 @@ class Unwilling:
 OTHERS: Final[tuple[Any, ...]] = (
     *(None, 0, 145, -1, 10**30, 1.5, float("nan"), "Sleep", b"0", [], {}, (), [[0], [0, 0]], True),
     *([[[]]], range(3), {"a": 1}, [None] * 3, [10**30] * 3, object(), Unwilling(), np.int8(3)),
-    *(
-        np.ma.MaskedArray(np.zeros(3, np.int64), True),
-        np.matrix([[0, 1, 2]]),
-        np.float64("nan"),
-        iter([0, 0, 0]),
-    ),
+    *(np.ma.MaskedArray(np.zeros(3, np.int64), True), np.matrix([[0, 1, 2]]), iter([0, 0, 0])),
 )
 
 
@@ -324,24 +300,14 @@ def unaligned(array: NDArray[Any]) -> NDArray[Any]:
 
 
 FORMS: Final[tuple[Callable[[NDArray[Any]], Any], ...]] = (
-    lambda a: a[:-1],
-    lambda a: a[:0],
-    lambda a: np.concatenate([a, a]),
-    lambda a: a[None],
-    lambda a: a[..., None],
-    lambda a: a.ravel(),
-    lambda a: a.T,
-    lambda a: a[..., :-1],
-    lambda a: a[..., :0],
-    lambda a: np.concatenate([a, a], axis=-1),
+    *(lambda a: a[:-1], lambda a: a[:0], lambda a: a[..., :-1], lambda a: a[..., :0]),
+    *(lambda a: a[None], lambda a: a[..., None], lambda a: a.ravel(), lambda a: a.T),
+    *(lambda a: a[::-1], lambda a: a.tolist(), lambda a: list(a), np.asfortranarray),
+    *(lambda a: np.concatenate([a, a]), lambda a: np.concatenate([a, a], axis=-1)),
     lambda a: np.repeat(a, 2, axis=0)[::2],
     lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
-    lambda a: a[::-1],
-    lambda a: np.asfortranarray(a),
     lambda a: np.broadcast_to(a[:1], a.shape),
     lambda a: np.broadcast_to(a[:1], (1000, *a.shape[1:])),
-    lambda a: a.tolist(),
-    lambda a: list(a),
     lambda a: a.view(np.matrix) if a.ndim == 2 else a.view(np.ma.MaskedArray),
     unaligned,
 )

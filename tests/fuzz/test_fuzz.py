@@ -49,8 +49,8 @@ FUZZED = settings(
 NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 2**63, 1e308, -0.0])
 PLAIN = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    lambda part: (
+        st.lists(part, max_size=3) | st.dictionaries(st.text(max_size=5), part, max_size=3)
     ),
     max_leaves=5,
 )
@@ -77,14 +77,6 @@ COMMANDS = (
 TRAINING = ("search", "train", "landscape")
 
 
-def flags_of(command: str) -> list[str]:
-    """Every flag of a command."""
-    parser = build_parser()
-    (commands,) = (action for action in parser._actions if isinstance(action.choices, dict))
-    assert isinstance(commands.choices, dict)
-    return [flag for action in commands.choices[command]._actions for flag in action.option_strings]
-
-
 ODD = ["", ",", "0", "-1", "1e999", "nan", "64,64", "user", "bline", "all", "x" * 300, "é", "1,,2"]
 VALUES = st.sampled_from([*ODD, "/"]) | st.text(
     st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6
@@ -95,7 +87,8 @@ VALUES = st.sampled_from([*ODD, "/"]) | st.text(
 @given(data=st.data())
 def test_flags_make_a_configuration_or_a_sentence(data: st.DataObject) -> None:
     command = data.draw(st.sampled_from(TRAINING))
-    names = [flag for flag in flags_of(command) if flag not in ("-h", "--help")]
+    actions = build_parser().commands[command].flags
+    names = [name for action in actions for name in action.option_strings]
     words = [command]
     for flag in data.draw(st.lists(st.sampled_from(names), max_size=4)):
         words += [flag, data.draw(VALUES)] if data.draw(st.booleans()) else [flag]
@@ -178,9 +171,8 @@ def mutated(content: bytes, data: st.DataObject) -> bytes:
     if how == "cut":
         return content[:at]
     if how == "flip":
-        return (
-            content[:at] + bytes([content[at] ^ data.draw(st.integers(1, 255))]) + content[at + 1 :]
-        )
+        flipped = bytes([content[at] ^ data.draw(st.integers(1, 255))])
+        return content[:at] + flipped + content[at + 1 :]
     if how == "insert":
         return content[:at] + data.draw(st.binary(max_size=20)) + content[at:]
     return data.draw(st.binary(max_size=200))
@@ -212,9 +204,8 @@ def test_a_policy_plays_or_is_refused(data: st.DataObject, policy_path: Path) ->
         agent = PolicyAgent(load_policy(policy_path), "fuzzed")
         agent.keeps_chances = True
         agent.begin(2, seed=0)
-        agent.act(
-            np.zeros((2, agent.policy.observation.size), np.int8), np.ones((2, 145), np.bool_), 0
-        )
+        rows = np.zeros((2, agent.policy.observation.size), np.int8)
+        agent.act(rows, np.ones((2, 145), np.bool_), 0)
         assert agent.chances is not None
         assert np.isfinite(agent.chances).all()
 
@@ -274,7 +265,7 @@ def test_a_run_is_read_and_gone_on_with_or_refused(data: st.DataObject, whole: P
 NASTY = st.sampled_from(
     [
         *("<script>x</script>", "<img src=x onerror=x>", "[x](javascript:x)", "`</code><script>`"),
-        *("\x1b[31m\x9b2J", "\ud800", "a\n# b", "=1+1", "{{ 7 * 7 }}", "%{x}<b>"),
+        *("\x1b[31m\x9b2J", "\ud800", "a\n# b", "=1+1", "{{ 7 * 7 }}", "%{x}<b>", "[bold]x[/no]"),
     ]
 )
 DEEP_LIST = st.sampled_from([60, 400, 900]).map(lambda n: json.loads("[" * n + "]" * n))

@@ -61,24 +61,6 @@ def test_the_network_is_in_sight_with_the_controls(replay: Opened, width: int, h
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_every_step_tells_why(replay: Opened) -> None:
-    page = replay.page
-    for step in (1, 12, 30):
-        page.locator("#scrub").fill(str(step))
-        now = frame(page, step)
-        rows = page.locator("#now-choices li:visible")
-        shown = [
-            [row.locator(".choice-name").inner_text(), row.locator(".choice-chance").inner_text()]
-            for row in rows.all()
-        ]
-        assert [name for name, _ in shown] == [name for name, _, _ in now["choices"]]
-        for (_, text), (_, chance, _) in zip(shown, now["choices"], strict=True):
-            assert float(text.split("\xa0")[0]) == pytest.approx(100 * chance, abs=0.051)
-        due = page.locator("#now-due").inner_text()
-        assert (now["due"] or "no fix") in due
-        assert all(host in due for host in now["dueHosts"])
-
-
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_chart_has_its_legend(replay: Opened, width: int) -> None:
     screen(replay.page, width, "light")
@@ -114,19 +96,13 @@ def test_keys_step_jump_play_and_pause(replay: Opened) -> None:
     stopped = at(page)
     page.wait_for_timeout(300)
     assert at(page) == stopped
-
-
-@pytest.mark.slow
-def test_playing_ends_with_the_episode_and_starts_again(replay: Opened) -> None:
-    page = replay.page
-    last = len(page.evaluate("pageData.frames")) - 1
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     page.locator("#play").click()
     wait_until(lambda: page.locator("#play").text_content() == "Play")
-    assert at(page) == last
+    assert at(page) == last  # playing ends with the episode
     page.locator("#play").click()
-    wait_until(lambda: at(page) < 20)
+    wait_until(lambda: at(page) < 20)  # and starts again
     page.locator("#play").click()
 
 
@@ -189,6 +165,13 @@ def test_every_step_shows_what_happened_and_the_whole_network(replay: Opened) ->
         if verdict.is_visible():
             assert verdict.text_content() == f"{now['verdict']}: {now['why']}."
             judged += 1
+        names = page.locator("#now-choices li:visible .choice-name").all_inner_texts()
+        chances = page.locator("#now-choices li:visible .choice-chance").all_inner_texts()
+        assert names == [name for name, _, _ in now["choices"]]
+        shares = [float(text.split("\xa0")[0]) for text in chances]
+        assert shares == pytest.approx([100 * chance for _, chance, _ in now["choices"]], abs=0.051)
+        due = page.locator("#now-due").inner_text()
+        assert all(part in due for part in (now["due"] or "no fix", *now["dueHosts"]))
         marked = page.eval_on_selector_all(".host.by-blue", HOSTS)
         assert marked == ([now["blueHost"]] if now["blueHost"] >= 0 else [])
     assert judged > 0

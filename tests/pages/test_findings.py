@@ -6,15 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.run import TOY_TRAIN
-from tests.ordersearch.quick import tried
-from tests.pages.runs import log_rows, pairwise, trial, write_run
-from workflow_rl.agents.shipped import WITHOUT_ORDER
-from workflow_rl.cli import main
-from workflow_rl.config import ExperimentConfig, GameConfig
-from workflow_rl.evaluation.result import Result
-from workflow_rl.files import read_json, write_json
-from workflow_rl.pages.findings import Findings, cost_of, find, fit_orders, reason_of, search_path
+from tests.pages.runs import log_rows, trial, write_run
+from workflow_rl.pages.findings import Findings, cost_of, find, reason_of, search_path
 from workflow_rl.pages.rundata import read_run
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
@@ -30,17 +23,6 @@ def found(folder: Path, *trials: Any, **run: Any) -> Findings:
 # --- the answer
 
 
-def test_the_recommendation_is_the_run_s_own(real_run: Path) -> None:
-    told, summary = find(read_run(real_run)), read_json(real_run / "summary.json")
-    mine = told.recommended
-    assert mine is not None
-    assert TYPES.format(mine.order) == summary["recommended"]
-    assert mine.result.reward.mean == summary["policy_env_reward"]
-    assert [score.as_json() for score in mine.scores] == summary["policy_scores"]
-    assert told.beliefs is not None
-    assert told.beliefs.of(mine.order).mean == pytest.approx(summary["recommendation"]["mean"])
-
-
 def test_a_search_under_way_has_a_recommendation_so_far(tmp_path: Path) -> None:
     failed = trial(3, 80, None) | {"failed": "it diverged"}
     told = found(tmp_path, trial(0, 5, -30.0), trial(1, 60, -20.0), trial(2, 70, None), failed)
@@ -51,31 +33,6 @@ def test_a_search_under_way_has_a_recommendation_so_far(tmp_path: Path) -> None:
     assert [status[k] for k in (5, 70, 71, 80)] == ["compliant", "interrupted", "untried", "failed"]
     live = find(replace(told.run, is_live=True))
     assert {row.order: row.status for row in live.orders}[70] == "under way"
-
-
-def test_a_training_of_one_workflow_is_found_too(tmp_path: Path) -> None:
-    workflow = "user > enterprise > op_server > op_host > defender"
-    folder = ["--checkpoint-dir", str(tmp_path)]
-    assert main(["train", "--workflow", workflow, *TOY_TRAIN, *folder]) == 0
-    (run,) = tmp_path.iterdir()
-    told = find(read_run(run))
-    assert told.run.problems == ()
-    mine = told.recommended
-    assert mine is not None
-    assert TYPES.format(mine.order) == workflow
-    noted = Result.from_json(read_json(run / "summary.json")["objective"])
-    assert repr(mine.result) == repr(noted)  # NaN equals itself in this way
-    assert told.beliefs is None
-    assert told.cost is not None
-
-
-@pytest.mark.parametrize(("length", "published"), [(100, True), (30, True), (70, False)])
-def test_scores_are_of_the_run_s_own_game(tmp_path: Path, length: int, published: bool) -> None:
-    config = ExperimentConfig(game=GameConfig(episode_length=length))
-    scores = found(tmp_path, config=config).scores
-    assert {(score.result.red_agent, score.steps) for score in scores} == {("bline", length)}
-    assert {score.rules for score in scores} == ({"main", "competition"} if published else {"main"})
-    assert {score.who for score in scores} >= set(WITHOUT_ORDER)  # which play any game
 
 
 # --- all orders
@@ -93,17 +50,6 @@ def test_every_order_has_a_row_and_tried_ones_what_they_gave(real_run: Path) -> 
         assert row.rewards == tuple(o.value for o in seen)
         assert (row.status == "untried") == (not seen)
         assert math.isnan(row.compliance) == (not seen)
-
-
-def test_only_compliant_trials_count_while_there_are_two() -> None:
-    good = [tried(0, -10.0, 0.97, True), tried(50, -12.0, 0.96, True)]
-    bad = [tried(100, -90.0, 0.2, False)]
-    for seen, only_compliant in ((good + bad, True), (good[:1] + bad, False)):
-        beliefs = fit_orders(TYPES, seen)
-        assert beliefs is not None
-        assert (beliefs.only_compliant, beliefs.trials) == (only_compliant, 2)
-        assert (beliefs.posterior.mean.min() > -20) == only_compliant
-    assert fit_orders(TYPES, []) is None
 
 
 def test_places_that_no_clear_effect_concerns_are_worth_nothing(tmp_path: Path) -> None:
@@ -138,14 +84,6 @@ def test_the_best_so_far_is_that_of_compliant_trials_only(tmp_path: Path) -> Non
     assert all(math.isnan(step.regret) for step in steps)
     (alone,) = search_path(read_run(write_run(tmp_path / "other", TRIALS[1:2])))
     assert math.isnan(alone.best)  # before anything complied
-
-
-def test_regret_is_what_the_best_of_all_orders_is_truly_better(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", TRIALS)
-    values = pairwise([1.0] * 10)
-    write_json(run / "landscape.json", {TYPES.format(o): v for o, v in enumerate(values.tolist())})
-    expected = [float(np.max(values)) - values[o] for o in (5, 5, 119, 119, 119, 119)]
-    assert [step.regret for step in search_path(read_run(run))] == pytest.approx(expected)
 
 
 def test_every_decision_is_given_in_words(tmp_path: Path) -> None:

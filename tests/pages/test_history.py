@@ -13,11 +13,10 @@ def test_thinning_keeps_short_series_and_bounds(values: list[float], most: int) 
     assert len(thin) == min(len(series), most)
     assert thin.min() >= series.min() - 1e-9
     assert thin.max() <= series.max() + 1e-9
+    with_gap = thinned(
+        np.append(series, [np.nan] * len(series)), 2
+    )  # what is not known: passed over
+    assert with_gap[0] == pytest.approx(series.mean(), abs=1e-9)
+    assert np.isnan(with_gap[1])
     if len(series) % most == 0:
         assert thin.mean() == pytest.approx(series.mean(), abs=1e-9)
-
-
-def test_thinning_passes_over_what_is_not_known() -> None:
-    thin = thinned(np.array([1.0, np.nan, 3.0, 5.0, np.nan, np.nan]), 3)
-    assert thin[:2] == pytest.approx([1.0, 4.0])
-    assert np.isnan(thin[2])

@@ -1,5 +1,3 @@
-import shutil
-import warnings
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,6 @@ from tests.runs.toy import tiny
 from workflow_rl import search
 from workflow_rl.pages import live
 from workflow_rl.pages.live import LiveReport, recommended_replay
-from workflow_rl.runs.trials import SearchOutcome
 
 SHORT = tiny(n_workflows=1, n_envs=2, max_episodes=1, base_updates=1, polish_updates=1)
 
@@ -40,19 +37,6 @@ def test_the_report_is_written_at_most_every_so_often(run: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def test_a_slow_report_is_written_less_often(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told, written = Told(run), []
-
-    def slow(runs: list[Path], output: Path) -> None:
-        told.now += 10  # on some disk far away
-        written.append(told.now)
-
-    monkeypatch.setattr(live, "write_report", slow)
-    for _ in range(3_000):
-        told.after(1)
-    assert 10 * len(written) <= 0.025 * 3_000 + 10
-
-
 def test_a_report_that_cannot_be_written_is_told_once_and_stops_nothing(run: Path) -> None:
     (run / "report.html").mkdir()  # a folder in the way
     (run / "report.html" / "file").touch()
@@ -68,20 +52,6 @@ def test_a_report_that_cannot_be_written_is_told_once_and_stops_nothing(run: Pat
     assert list(run.glob(".*.tmp")) == []
 
 
-@pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> SearchOutcome:
-    """A search from Python."""
-    return search(SHORT, checkpoint_dir=tmp_path_factory.mktemp("logs"))
-
-
-def test_a_search_from_python_leaves_its_report_and_a_replay(outcome: SearchOutcome) -> None:
-    report = (outcome.path / "report.html").read_text(encoding="utf-8")
-    assert 'class="status status-finished"' in report
-    assert "What is missing" not in report
-    assert 'href="replay.html"' in report
-    assert " against B_line, under " in (outcome.path / "replay.html").read_text()
-
-
 def test_a_search_whose_report_fails_has_searched_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,20 +63,5 @@ def test_a_search_whose_report_fails_has_searched_all_the_same(
         outcome = search(SHORT, checkpoint_dir=tmp_path)
     assert (outcome.path / "summary.json").exists()
     assert not (outcome.path / "report.html").exists()
-
-
-def test_however_long_the_episodes_a_replay_is_not(
-    outcome: SearchOutcome, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live, "MOST_STEPS", 7)
+    monkeypatch.setattr(live, "MOST_STEPS", 7)  # however long the episodes
     assert recommended_replay(outcome.path).episode.length == 7 < SHORT.game.episode_length
-
-
-def test_a_resumed_run_renews_its_report(outcome: SearchOutcome, tmp_path: Path) -> None:
-    run = Path(shutil.copytree(outcome.path, tmp_path / "run"))
-    (run / "report.html").write_text("old")
-    (run / "summary.json").unlink()  # it had not come to its end
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        search(resume=run)
-    assert "What the search found" in (run / "report.html").read_text()

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from workflow_rl.config import UPDATE_STRATEGIES
 from workflow_rl.pages.page import PageTable, Plot, render, write_page
-from workflow_rl.pages.style import trace_colour
 
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 NASTY = "</script><script>alert(1)</script><!-- & \u2028 \"'"
@@ -94,9 +92,3 @@ def test_a_figure_that_plotly_does_not_know_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="bars"):
         written(tmp_path, Plot("One", "", [{"type": "bars", "y": [1]}], {}))
     assert not (tmp_path / "page.html").exists()
-
-
-def test_there_are_colours_for_all_presets() -> None:
-    presets = len(UPDATE_STRATEGIES)
-    assert len({trace_colour(number) for number in range(presets)}) == presets == 7
-    assert trace_colour(7) == trace_colour(0)

@@ -30,16 +30,6 @@ def policy(real_run: Path) -> Policy:
     return load_policy(next(real_run.glob("policies/trial_*.safetensors")))
 
 
-def test_a_policy_plays_the_game_it_was_trained_on_unless_told_otherwise(policy: Policy) -> None:
-    replay = replayed(policy)
-    assert (replay.config.red_agent, replay.config.episode_length) == ("bline", 30)
-    assert replay.episode.length == 30
-    assert str(replay.order) == " > ".join(policy.order or ())
-    other = replayed(policy, red_agent="meander", episode_length=12, rules="competition")
-    assert (other.config.red_agent, other.config.rules) == ("meander", "competition")
-    assert len(frames_of(other)) == 13
-
-
 def test_rewards_are_the_sum_of_their_parts_and_hosts_of_theirs(policy: Policy) -> None:
     total = 0.0
     for frame in frames_of(replayed(policy, sampled=True)):
@@ -77,7 +67,10 @@ def test_it_is_replayed_as_it_is_evaluated(tmp_path: Path, kind: str, red: str) 
     moments = replay.episode.moments
     assert [int(m.state["blue_action"]) for m in moments[1:]] == cell.log.blue[:, 0].tolist()
     assert moments[-1].total == pytest.approx(cell.returns[0])
-    assert len(frames_of(replay)) == 41
+    frames = frames_of(replay)
+    assert len(frames) == 41
+    if kind == "36 outputs":  # its start is fixed
+        assert frames[1]["choices"] == [[frames[1]["blue"], 1.0, True]]
     assert (replay.choices is None) == (kind in ("greedy", "react-restore"))
     for choices, after in zip(replay.choices or (), moments[1:], strict=False):
         assert int(after.state["blue_action"]) in [action for action, _ in choices]
@@ -99,19 +92,6 @@ def test_the_five_most_probable_actions_are_the_policy_s(policy: Policy) -> None
         assert taken == (True, False, False, False, False)  # the most probable one is played
 
 
-def test_in_the_fixed_start_of_the_winner_s_outputs_there_is_one_choice(tmp_path: Path) -> None:
-    frames = frames_of(replayed(whatever(tmp_path, "36 outputs"), seed=0))
-    for frame in frames[1:4]:
-        assert frame["choices"] == [[frame["blue"], 1.0, True]]
-    assert len(frames[4]["choices"]) > 1
-
-
-def test_a_drawn_action_is_shown_with_its_probability_however_small(policy: Policy) -> None:
-    frames = frames_of(replayed(policy, sampled=True))[1:]
-    assert all(sum(taken for _, _, taken in frame["choices"]) == 1 for frame in frames)
-    assert any(len(frame["choices"]) == 6 for frame in frames)
-
-
 def test_the_fix_that_the_order_asks_for_is_told_with_its_hosts(policy: Policy) -> None:
     frames = frames_of(replayed(policy))
     asked = 0
@@ -124,26 +104,6 @@ def test_the_fix_that_the_order_asks_for_is_told_with_its_hosts(policy: Policy) 
         assert frame["dueHosts"] == [name for name in expected if name != "User0"]
         asked += due is not None
     assert asked > 0
-
-
-def test_two_policies_play_the_game_that_both_were_trained_on(tmp_path: Path) -> None:
-    both: dict[str, Any] = {"rules": "competition", "episode_length": 12}
-    both |= {"observation": "cardiff", "action_space": "cardiff"}
-    pair = ",".join(
-        f"{red}={policy_file(tmp_path / red, new_policy(red_agent=red, **both))}"
-        for red in ("bline", "meander")
-    )
-    config = replayed(pair).config
-    assert (config.rules, config.episode_length, config.red_agent) == ("competition", 12, "bline")
-    assert config.observation == "cardiff"
-
-
-@pytest.mark.parametrize("sampled", [False, True])
-def test_an_episode_depends_on_the_seed_alone(policy: Policy, sampled: bool) -> None:
-    one, same, other = (
-        frames_of(replayed(policy, seed=seed, sampled=sampled)) for seed in (1, 1, 2)
-    )
-    assert one == same != other
 
 
 def test_beside_the_truth_stands_what_blue_could_have_known() -> None:
@@ -210,11 +170,7 @@ def test_the_page_names_who_plays_every_host_and_every_step(policy: Policy) -> N
     text = replay_html(replay)
     assert "<b>bold" not in text
     assert f"<title>{html.escape(replay.title)}" in text
-    assert text.count('class="host"') == 13
-    assert text.count('class="subnet"') == 3
-    assert text.count("OT service running") >= 1
     table = text[text.index("Every step as text") : text.index("</table>")]
     assert table.count("<tr>") == 1 + 30
-    assert len(text.encode()) < 8 * 1024 * 1024
     greedy = replayed("react-restore", "react-restore", red_agent="bline")
     assert greedy.title == "react-restore against B_line"

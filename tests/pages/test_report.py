@@ -2,7 +2,6 @@ import html
 import json
 import re
 import shlex
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,15 +61,6 @@ def test_a_real_run_has_every_section_with_its_figure(real_run: Path, tmp_path: 
     assert re.findall(r'\b(?:src|href|action|poster)="(?!#|data:)[^"]*"', markup) == []
     style = " ".join(re.findall(r"<style>(.*?)</style>", text, flags=re.DOTALL))
     assert not re.search(r"url\(|@import", style)
-
-
-def test_the_replay_is_linked_where_it_is(real_run: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(real_run, tmp_path / "logs" / "run")
-    assert "Watch the recommended policy" not in report(run, output=run / "report.html")
-    (run / "replay.html").write_text("a replay")
-    assert 'href="replay.html"' in report(run, output=run / "report.html")
-    elsewhere = tmp_path / "reports" / "one.html"
-    assert 'href="../logs/run/replay.html"' in report(run, output=elsewhere)
 
 
 # --- what the page says
@@ -193,22 +183,6 @@ def test_a_run_that_has_only_begun_says_what_is_missing(tmp_path: Path) -> None:
     for section in SECTIONS:
         assert f'id="run1-{section}-section"' in text
     assert drawn(text) == set()
-
-
-@pytest.mark.parametrize(
-    "name", ["experiment_config.json", "trials.json", "training_log.csv", "scores.json"]
-)
-def test_a_run_without_a_file_shows_the_rest(real_run: Path, tmp_path: Path, name: str) -> None:
-    run = shutil.copytree(real_run, tmp_path / "run")
-    for unneeded in ("manifest.json", "episodes.parquet"):  # as before the end of a run
-        (run / unneeded).unlink()
-    assert "What is missing" not in report(run)
-    (run / name).write_bytes((run / name).read_bytes()[:200])
-    text = report(run)
-    assert "What is missing" in text
-    kept = drawn(text)
-    assert ("run1-orders" in kept) == (name != "trials.json")
-    assert {"run1-cost", "run1-curves"} <= kept
 
 
 # --- data with markup in it

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from workflow_rl.config import GREEN_AGENTS, GameConfig, red_agent_name
+from workflow_rl.config import GameConfig, red_agent_name
 from workflow_rl.estimates import Estimate
-from workflow_rl.pages.scores import evaluated_scores, known_scores, shipped_scores
+from workflow_rl.pages.scores import evaluated_scores, known_scores
 
 REFERENCE = json.loads(
     (Path(__file__).parent.parent / "parity" / "reference_returns.json").read_text()
@@ -75,11 +75,3 @@ def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: 
     assert other.result.reward.mean == -5.0
     assert evaluated_scores(tmp_path, GameConfig(green_agent="active")) == []
     assert evaluated_scores(tmp_path / "nowhere", GameConfig()) == []
-
-
-def test_shipped_agents_play_the_whole_game() -> None:
-    asleep, active = (
-        shipped_scores(GameConfig(episode_length=30, green_agent=green)) for green in GREEN_AGENTS
-    )
-    assert [s.who for s in asleep] == [s.who for s in active]
-    assert all(a.result.reward != b.result.reward for a, b in zip(asleep, active, strict=True))

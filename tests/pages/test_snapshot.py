@@ -6,23 +6,10 @@ from hypothesis import strategies as st
 
 from tests.pages.runs import log_rows, trial, write_log, write_run
 from tests.runs.test_store import holder
-from tests.runs.toy import board_of, tiny
+from tests.runs.toy import board_of
 from workflow_rl.pages import snapshot
-from workflow_rl.pages.snapshot import last_rows, planned_updates, take_snapshot
+from workflow_rl.pages.snapshot import last_rows, take_snapshot
 from workflow_rl.runs.folder import CsvLog
-from workflow_rl.runs.store import BASE, POLISH
-
-
-def test_a_finished_run_is_seen_as_one(real_run: Path) -> None:
-    shot = take_snapshot(real_run)
-    assert shot.run.is_finished
-    assert not shot.run.is_live
-    assert (shot.done, shot.planned) == (6, 6)
-    assert (shot.training, shot.update, shot.updates) == ("polish", 4, 4)
-    assert shot.best is not None
-    rewards = [o.value for o in shot.run.tried if o.is_compliant]
-    assert shot.best.tried is not None
-    assert shot.best.tried.value == max(rewards)
 
 
 def test_the_scalars_are_those_of_tensorboard(real_run: Path) -> None:
@@ -65,10 +52,3 @@ def test_the_end_of_a_log_is_read_without_the_rest(
     assert len(few) < 7
     assert few == whole[len(whole) - len(few) :]
     assert few or not whole or number > 1
-
-
-def test_a_training_is_planned_as_the_configuration_says() -> None:
-    config = tiny(base_updates=11, polish_updates=5, max_episodes=3)
-    assert planned_updates(config, BASE) == 11
-    assert planned_updates(config, POLISH) == 5
-    assert planned_updates(config, "trial_003") == 3

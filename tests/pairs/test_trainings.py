@@ -17,6 +17,8 @@ from workflow_rl.runs.train import order_to_train
 from workflow_rl.runs.training import job_of
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
+from workflow_rl.workflow.episode_orders import episode_orders_of
+from workflow_rl.workflow.orders import Orders
 
 
 def job(row: Row) -> TrainJob:
@@ -25,9 +27,6 @@ def job(row: Row) -> TrainJob:
 
 
 def _workflow(config: ExperimentConfig) -> list[str] | None:
-    from workflow_rl.workflow.episode_orders import episode_orders_of
-    from workflow_rl.workflow.orders import Orders
-
     orders = episode_orders_of(config.train)
     if not isinstance(orders, Orders) or not config.train.conditioned:
         return None

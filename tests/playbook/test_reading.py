@@ -147,13 +147,3 @@ def test_any_change_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> N
     except InvalidInputError:
         return
     assert sorted(plan, key=lambda unit: unit.name) == sorted(TYPES, key=lambda u: u.name)
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000])
-def test_files_that_are_no_playbook_are_refused(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "p.json"
-    file.write_bytes(content)
-    with pytest.raises(InvalidInputError, match=r"p\.json is (damaged|not a CACAO playbook)"):
-        read_playbook(file)
-    with pytest.raises(InvalidInputError, match="there is no file"):
-        read_playbook(tmp_path / "nowhere.json")

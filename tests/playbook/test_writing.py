@@ -46,11 +46,7 @@ def test_the_evidence_goes_with_the_playbook(tmp_path: Path) -> None:
     assert kept["run"]["rules"] == "main"
     evidence = kept["evidence"]
     assert evidence["result"]["reward"] == {"mean": -15.4, "half_width": 0.2}
-    assert [score["red_agent"] for score in evidence["by_attacker"]] == [
-        "bline",
-        "meander",
-        "sleep",
-    ]
+    assert [score["red_agent"] for score in evidence["by_attacker"]] == list(RED_AGENTS)
     clear = [pair for pair in evidence["pairs"] if pair["is_clear"]]
     assert [(pair["first"], pair["second"]) for pair in clear] == [("enterprise", "user")]
 
@@ -110,13 +106,9 @@ def test_it_says_what_to_fix_first_and_what_that_costs(tmp_path: Path) -> None:
     text = runbook(handout_of(run))
     assert text.startswith(f"# Repair order: {ORDER}\n\nWhich compromised machines to fix first")
     assert "the run `a'b?# c` of 2026-01-01" in text
-    assert section(run, "What to fix first").splitlines() == [
-        "1. **enterprise**: Enterprise0, Enterprise1, Enterprise2",
-        "2. **op_server**: Op_Server0",
-        "3. **user**: User1, User2, User3, User4",
-        "4. **op_host**: Op_Host0, Op_Host1, Op_Host2",
-        "5. **defender**: Defender",
-    ]
+    first, *_, last = section(run, "What to fix first").splitlines()
+    assert first == "1. **enterprise**: Enterprise0, Enterprise1, Enterprise2"
+    assert last == "5. **defender**: Defender"
     costs = section(run, "What each step costs")
     assert "| enterprise | 1.0 a host | 0, on Enterprise1, Enterprise2 only | 1.0 |" in costs
     assert "| op_host | 0.1 a host | does not help | 1.0 |" in costs
@@ -168,47 +160,13 @@ def test_it_says_which_part_of_the_order_matters_and_which_does_not(tmp_path: Pa
     assert "op_host, defender" not in rest
 
 
-def test_neighbours_that_never_complied_the_other_way_are_not_offered(
-    tmp_path: Path,
-) -> None:
+def test_neighbours_that_never_complied_the_other_way_are_not_offered(tmp_path: Path) -> None:
     def complies(order: int) -> bool:
         return TYPES[order].index("enterprise") < TYPES[order].index("op_server")
 
     matters = section(finished(tmp_path / "exp", complies), "Which part of the order matters")
     assert " trials with op_server before enterprise complied.\n" in matters
     assert "    - enterprise, op_server (" not in matters
-
-
-def test_the_evidence_names_trials_scores_intervals_and_attackers(tmp_path: Path) -> None:
-    run = finished(tmp_path / "exp")
-    evidence, holds = section(run, "The evidence"), section(run, "For which attackers it holds")
-    assert "22 trials of 21 orders, a policy trained in each; 22 reached" in evidence
-    assert "-15.40 ± 0.20 points per 100 steps (mean of 2,000 held-out games" in evidence
-    assert "| bline | yes | -15.40 ± 0.20 | 97.0 % (12.3) | -20.00 ± 0.20 |" in evidence
-    assert "| meander | no | -90.00 ± 0.20 | 97.0 % (12.3) | -20.00 ± 0.20 |" in evidence
-    assert (
-        "Found by `workflow-rl search --warm-start common --red-agent bline`, seed 0." in evidence
-    )
-    assert "searched against bline, under the rules main, with 100 steps" in holds
-    assert "Unfit for meander: -90.0" in holds
-    assert "Unfit for bline" not in holds
-
-
-def test_against_several_attackers_no_place_is_free_by_the_rules(tmp_path: Path) -> None:
-    run = mixed(tmp_path / "exp")
-    matters = section(run, "Which part of the order matters")
-    assert "makes no difference, by the rules" not in matters
-    assert "    - op_host, defender (" in matters
-    holds = section(run, "For which attackers it holds")
-    assert "searched against bline, meander and sleep, under the rules main" in holds
-
-
-def test_a_training_of_one_workflow_has_a_runbook_that_claims_no_search(tmp_path: Path) -> None:
-    text = runbook(handout_of(trained(tmp_path / "exp")))
-    assert "as given to the run `exp`" in text
-    assert "Too few trials have ended" in text
-    assert "The order was trained for against bline" in text
-    assert "(mean of the last 12 training episodes, 95 % interval" in text
 
 
 def test_units_of_several_prices_and_a_policy_below_the_threshold_are_told(tmp_path: Path) -> None:
