@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.agents.policies import ORDER, new_policy
-from tests.agents.table import named, play
+from tests.agents.table import play
 from tests.refused import refusal
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
@@ -83,19 +83,6 @@ def test_it_tells_how_probable_it_found_each_action() -> None:
     expected[:, columns] = useful.probabilities(batch.observation)
     expected *= batch.out.action_mask
     np.testing.assert_allclose(told, expected / expected.sum(axis=1, keepdims=True))
-
-
-def test_the_winners_kind_begins_with_its_three_decoys_and_repeats_none_that_stands() -> None:
-    made = new_policy("cardiff", "cardiff")
-    made.weights["actor.2.bias"][31] += 100  # the macro of User2, above all else
-    made.weights["actor.2.bias"][12] += 50  # then Analyse User1
-    agent = PolicyAgent(Policy(made.weights, made.config), "it")
-    for _ in range(2):
-        _, played = play(agent, n=2, steps=8, red_agent="sleep")
-        assert named(played, 1) == [
-            *("DecoyFemitter User2", "DecoyTomcat User2", "DecoyHarakaSMPT Enterprise0"),
-            *("DecoyApache User2", "DecoySSHD User2", *["Analyse User1"] * 3),
-        ]
 
 
 # --- one agent for each attacker

@@ -59,9 +59,13 @@ def acts(agent: Any, rows: Any, allowed: Any = ALLOWED) -> Any:
 # --- it plays as the model does
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_a_model_of_every_activation_takes_its_own_actions(activation: str, tmp_path: Path) -> None:
-    made, path = saved(tmp_path, activation_fn=getattr(torch.nn, activation), net_arch=[16, 12])
+@pytest.mark.parametrize(
+    ("activation", "hidden"), [*((a, [16, 12]) for a in ACTIVATIONS), ("Tanh", [])]
+)
+def test_a_model_of_every_activation_takes_its_own_actions(
+    activation: str, hidden: list[int], tmp_path: Path
+) -> None:
+    made, path = saved(tmp_path, activation_fn=getattr(torch.nn, activation), net_arch=hidden)
     agent = make_agent(path)
     expected, _ = made.predict(rows_of(), deterministic=True)
     assert len(set(expected.tolist())) > 1
@@ -70,14 +74,6 @@ def test_a_model_of_every_activation_takes_its_own_actions(activation: str, tmp_
         told = made.policy.get_distribution(torch.from_numpy(rows_of())).distribution.probs
     np.testing.assert_allclose(sb3_policy(path).probabilities(rows_of()), told.numpy(), atol=1e-4)
     assert (agent.name, agent.observation, agent.order) == ("model", "challenge", None)
-
-
-def test_a_model_that_has_learned_or_has_no_hidden_layers_plays_as_itself(tmp_path: Path) -> None:
-    for made in (model(), model(net_arch=[])):
-        made.learn(64)
-        made.save(tmp_path / "model.zip")
-        expected, _ = made.predict(rows_of(), deterministic=True)
-        assert (acts(make_agent(tmp_path / "model.zip"), rows_of()) == expected).all()
 
 
 def test_a_maskable_model_takes_only_what_is_allowed(tmp_path: Path) -> None:
@@ -180,9 +176,7 @@ def test_nothing_in_a_model_file_is_run(tmp_path: Path) -> None:
             {"action_net.weight": torch.zeros(3, 64), "action_net.bias": torch.zeros(3)},
             "a policy of 52 inputs and 3 outputs does not fit",
         ),
-        ({"action_net.bias": torch.full((145,), torch.nan)}, "no finite numbers"),
         ({"action_net.bias": torch.zeros(145, dtype=torch.bfloat16)}, "is not a layer"),
-        ({"action_net.weight": torch.zeros(())}, "is not a layer"),
         ({"features_extractor.cnn.0.weight": torch.zeros(3)}, "network of another kind"),
     ],
 )

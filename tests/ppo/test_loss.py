@@ -4,10 +4,7 @@ from typing import Any
 import pytest
 import torch
 
-from workflow_rl.config import PPOConfig
 from workflow_rl.ppo.loss import ChosenAndEntropy, clipped_surrogate
-
-CONFIG = PPOConfig()
 
 
 @pytest.mark.parametrize(

@@ -139,13 +139,6 @@ def test_removals_that_end_a_session_are_noted() -> None:
 # --- drawn orders
 
 
-def test_drawn_orders_are_spread_over_all_120() -> None:
-    player = new_player(envs=400, order=None, episode_length=1)
-    orders = player.collect(new_network(player.width), 30).orders
-    counts = np.bincount(orders.ravel(), minlength=120)
-    assert ((counts - 100) ** 2 / 100).sum() < 119 + 5 * np.sqrt(2 * 119)
-
-
 # --- masks
 
 

@@ -9,14 +9,10 @@ import pytest
 from tests.runs.toy import run_tiny, tiny
 from workflow_rl import evaluate
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import GameConfig
-from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Result
-from workflow_rl.evaluation.selection import SCORING_SEED, SELECTION_SEED, Candidate
+from workflow_rl.evaluation.selection import SCORING_SEED
 from workflow_rl.pages.live import recommended_replay
-from workflow_rl.runs.train import open_training
-from workflow_rl.workflow.orders import TYPES
 
 GAMES = 40
 # Each field of a game with a value that is not its default.
@@ -75,19 +71,6 @@ def test_a_search_scores_its_policy_in_its_own_game(tmp_path: Path, field: str) 
     if field != "observation":  # which is the policy's own, whatever the game's
         default = config.game.changed(**{field: getattr(GameConfig(), field)})
         assert told != played(outcome.path, default)
-
-
-def test_a_policy_trained_with_green_active_meets_it_ever_after(tmp_path: Path) -> None:
-    config = tiny(green_agent="active", episode_length=50, snapshot_every=3, hidden=(64, 64))
-    with open_training(config, TYPES.format(7), checkpoint_dir=tmp_path) as run:
-        first = next(event for event in run.events() if isinstance(event, Candidate))
-    policy = load_policy(run.directory.path)
-    assert policy.config.game == config.game
-    again, asleep = (
-        play_batch(PolicyAgent(load_policy(first.path), "it"), game, SELECTION_SEED + 200, 200)
-        for game in (config.game, replace(config.game, green_agent="sleep"))
-    )
-    assert first.result.reward == again.result.reward != asleep.result.reward
 
 
 def test_a_search_s_replay_is_of_its_own_game(tmp_path: Path) -> None:

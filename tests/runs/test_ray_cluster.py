@@ -180,17 +180,6 @@ def test_a_ray_started_here_ends_with_the_search_however_that_ends(
     assert f"go on with: workflow-rl search --resume {the_run(tmp_path)}" in out
 
 
-def test_a_cluster_that_was_joined_outlives_the_search(cluster: RayHost, tmp_path: Path) -> None:
-    args = ("--ray-address", cluster.address, "--checkpoint-dir", str(tmp_path))
-    with on_ray(*FLAGS, *args) as process:
-        wait_until(lambda: in_the_middle(tmp_path), process)
-        process.send_signal(signal.SIGINT)
-        code, _, err = ends(process)
-    assert (code, err) == (130, "workflow-rl: interrupted\n")
-    wait_until(lambda: trainers(cluster.pid) == [])
-    assert set(cluster.raylets) <= set(children(cluster.pid))
-
-
 # --- clusters that cannot be used
 
 

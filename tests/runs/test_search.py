@@ -16,19 +16,18 @@ from tests.runs.synthetic import PAIRS, Recorder, Valued, opened, searched, sett
 from tests.runs.toy import (
     assert_same,
     csv_rows,
-    findings,
     run_search,
     run_tiny,
     tiny,
     without_costs,
 )
-from tests.runs.work import Losing, SideBySide, number_of
+from tests.runs.work import Losing, number_of
 from workflow_rl.agents.policy import Weights, load_policy
 from workflow_rl.cli.progress import notice_of
 from workflow_rl.evaluation.selection import Games
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, SerialPool, Started
+from workflow_rl.runs.pool import Done, Failed, Pool, Retried, SerialPool, Started
 from workflow_rl.runs.trials import SearchOutcome, Trial, tried_in
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import TYPES
@@ -230,27 +229,6 @@ def test_the_first_policy_of_a_trial_is_the_best_one_of_its_start(tmp_path: Path
 def serial(tmp_path_factory: pytest.TempPathFactory) -> SearchOutcome:
     """The smallest search, in this process."""
     return run_tiny(tmp_path_factory.mktemp("logs"))
-
-
-def run_on(pool: Pool, folder: Path, **changes: Any) -> tuple[SearchOutcome, list[Event | Games]]:
-    with opened(folder, tiny(**changes), pool) as search:
-        events = list(search.events())
-    assert search.outcome is not None
-    return search.outcome, events
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-def test_results_count_when_they_arrive_or_in_the_order_of_picks(
-    tmp_path: Path, ordered: bool, serial: SearchOutcome
-) -> None:
-    outcome, events = run_on(
-        SideBySide(2, ranks=[2, 1, 0]), tmp_path, parallel_workflows=2, ordered_results=ordered
-    )
-    names = [event.task.name for event in events if isinstance(event, Done)]
-    order = [0, 1, 2] if ordered else [1, 2, 0]
-    assert names == ["base", *(f"trial_00{n}" for n in order), "polish"]
-    assert [trial.number for trial in outcome.trials] == [0, 1, 2]
-    assert findings(outcome.path) == findings(serial.path)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from tests.refused import refused
 from tests.runs.toy import tiny
 from workflow_rl import __version__
 from workflow_rl.config import BackendConfig, Execution, ExperimentConfig
-from workflow_rl.errors import InvalidInputError, MissingDependencyError
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.pool import ProcessPool, SerialPool
 from workflow_rl.runs.store import RunDirectory, describe_run, is_held, open_pool, open_run
 
@@ -274,30 +274,3 @@ def test_by_default_one_workflow_is_trained_here_and_several_in_processes() -> N
     for execution, fresh in ((Execution("processes"), False), (Execution("serial"), True)):
         with open_pool(execution, 1, fresh=fresh) as pool:
             assert isinstance(pool, ProcessPool)
-
-
-def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("cluster", "ray"):
-        monkeypatch.delitem(sys.modules, f"workflow_rl.runs.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with (
-        pytest.raises(MissingDependencyError, match=r"pip install '\.\[ray\]'"),
-        open_pool(Execution("ray"), 2),
-    ):
-        pass
-
-
-def test_neither_ray_nor_the_networks_are_imported_where_they_are_not_asked_for() -> None:
-    code = (
-        "import sys\n"
-        "from workflow_rl.cli import build_parser\n"
-        "from workflow_rl.config import Execution\n"
-        "from workflow_rl.runs.store import open_pool\n"
-        "build_parser()\n"
-        "with open_pool(Execution('processes'), 2), open_pool(Execution(), 2, fresh=True):\n"
-        "    print({'ray', 'torch'} & set(sys.modules))\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout == "set()\n"

@@ -30,7 +30,7 @@ from workflow_rl.config import (
     TrainConfig,
 )
 from workflow_rl.train.job import TrainJob
-from workflow_rl.train.loop import Training, removal_bonus
+from workflow_rl.train.loop import Training, UpdateRecord, removal_bonus
 
 # --- seeds
 
@@ -160,40 +160,31 @@ MANY: dict[str, Any] = {
 }
 
 
-def test_below_the_threshold_the_policy_of_highest_compliance_is_kept() -> None:
-    training, records, players = every_policy(job(compliance_threshold=1.0, **MANY))
-    result = training.outcome()
-    best = max(range(12), key=lambda k: (records[k].compliance_observed, records[k].env_reward))
-    assert best < 11  # so that a later policy could have replaced it
-    assert max(r.env_reward for r in records) > records[best].env_reward
-    assert result.best.compliance.mean == records[best].compliance_observed
-    assert result.best.reward.mean == records[best].env_reward
-    assert_is(training.best, players[best])
-
-
-def test_a_policy_that_meets_the_threshold_beats_one_with_more_reward_below_it() -> None:
-    _, records, _ = every_policy(job(**MANY))
+@pytest.mark.parametrize(
+    ("conditioned", "reachable"), [(True, False), (True, True), (False, False)]
+)
+def test_the_best_policy_met_is_kept(conditioned: bool, reachable: bool) -> None:
+    _, records, _ = every_policy(job(conditioned=conditioned, **MANY))
     richest = max(records, key=lambda record: record.env_reward)
-    # With a fixed weight the threshold changes nothing of the play: choose a telling one.
-    threshold = richest.compliance_observed + 1e-6
-    training, again, players = every_policy(job(compliance_threshold=threshold, **MANY))
-    result = training.outcome()
-    assert [r.env_reward for r in again] == [r.env_reward for r in records]
-    meets = [k for k, r in enumerate(records) if r.compliance_observed >= threshold]
-    assert len(meets) >= 2
-    best = max(meets, key=lambda k: records[k].env_reward)
-    assert result.best.reward.mean == records[best].env_reward < richest.env_reward
-    assert result.best.compliance.mean == records[best].compliance_observed
-    assert_is(training.best, players[best])
+    # With a fixed weight the threshold changes nothing of the play.
+    threshold = richest.compliance_observed + 1e-6 if reachable else 1.0
+    some = job(conditioned=conditioned, compliance_threshold=threshold, **MANY)
+    training, again, players = every_policy(some)
+    assert [record.env_reward for record in again] == [record.env_reward for record in records]
 
+    def rank(record: UpdateRecord) -> tuple[float, ...]:
+        if not conditioned:
+            return (record.env_reward,)
+        if record.compliance_observed >= threshold:
+            return (1, record.env_reward)
+        return (0, record.compliance_observed, record.env_reward)
 
-def test_of_a_policy_that_is_shown_no_order_only_the_reward_counts() -> None:
-    some = job(conditioned=False, compliance_threshold=1.0, **MANY)
-    training, records, players = every_policy(some)
-    result = training.outcome()
-    best = max(range(12), key=lambda k: records[k].env_reward)
-    assert max(r.compliance_observed for r in records) > records[best].compliance_observed
-    assert result.best.reward.mean == records[best].env_reward
+    best = max(range(12), key=lambda k: rank(records[k]))
+    assert conditioned == (records[best].env_reward < richest.env_reward)
+    assert reachable == (records[best].compliance_observed >= threshold)
+    result = training.outcome().best
+    assert result.reward.mean == records[best].env_reward
+    assert result.compliance.mean == records[best].compliance_observed
     assert_is(training.best, players[best])
 
 
