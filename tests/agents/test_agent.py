@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -27,26 +25,6 @@ def test_a_draw_depends_on_seed_step_and_number_alone() -> None:
     assert len(uniforms(2**64 + 1, 0, 3)) == 3
     large = uniforms(2**64 - 9, 3, 1000)  # numpy takes such a number and a small one for inexact
     assert (uniforms(2**64 - 8, 3, 1000) != large).all()
-
-
-def test_agents_without_networks_play_without_the_libraries_of_networks() -> None:
-    code = """
-import pkgutil, sys
-for name in ("torch", "safetensors", "stable_baselines3", "pyarrow", "botorch"):
-    sys.modules[name] = None
-import workflow_rl.agents
-for module in pkgutil.iter_modules(workflow_rl.agents.__path__):
-    __import__(f"workflow_rl.agents.{module.name}")
-from workflow_rl import evaluate
-from workflow_rl.agents import BlueAgent
-for name in ("sleep", "random", "react-restore", "greedy"):
-    print(evaluate(name, episodes=2, steps=[3], red_agents=["bline"]).agent)
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == ["sleep", "random", "react-restore", "greedy"]
 
 
 # --- agents written for CybORG

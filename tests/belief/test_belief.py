@@ -13,7 +13,6 @@ from workflow_rl.agents.named import make_agent
 from workflow_rl.belief import belief as module
 from workflow_rl.belief.belief import Belief
 from workflow_rl.config import GameConfig
-from workflow_rl.scenario.actions import parse_action
 from workflow_rl.scenario.tables import HOST_NAMES, USER0
 from workflow_rl.sim.batch import Batch
 
@@ -75,22 +74,6 @@ def test_the_second_step_tells_bline_from_meander_by_chance_and_sleep_for_sure()
     np.testing.assert_allclose(
         belief.red_agent[1], np.array([bline, meander, 0]) / (bline + meander)
     )
-
-
-def test_an_exploit_that_was_seen_says_with_which_access_red_got_in() -> None:
-    belief = Belief(red_agents={"bline": 1})
-    for observation in (NOTHING, seen(User4="1000"), seen(User4="1101")):
-        belief.update(observation, SLEEP)
-    # Haraka (0.75) and SQL injection (1/16) give a privileged shell, the web services (2/16) a
-    # user-level one, all seen with 0.95; brute force (1/16) a login that is always seen.
-    privileged, shell, login = 0.95 * (12 + 1) / 16, 0.95 * 2 / 16, 1 / 16
-    total = privileged + shell + login
-    expected = [0.0, (shell + login) / total, privileged / total]
-    np.testing.assert_allclose(belief.access[0, HOST_NAMES.index("User4")], expected)
-    # Remove kills the shell; the login and the privileged shell stay, and Red escalates.
-    belief.update(seen(User4="0010"), parse_action("Remove User4"))
-    expected = [shell / total, 0.0, (login + privileged) / total]
-    np.testing.assert_allclose(belief.access[0, HOST_NAMES.index("User4")], expected)
 
 
 # --- the batch

@@ -11,7 +11,6 @@ from workflow_rl import evaluate
 from workflow_rl.evaluation.files import (
     challenge_lines,
     checked_directory,
-    default_directory,
     write_evaluation,
 )
 from workflow_rl.evaluation.result import Evaluation
@@ -81,12 +80,3 @@ def test_an_evaluation_goes_to_a_directory_of_its_own(found: Evaluation, tmp_pat
     refused("already holds an evaluation", checked_directory, tmp_path)
     for path in (tmp_path / "evaluation.txt", tmp_path / "evaluation.txt" / "below"):
         refused("nothing can be written", checked_directory, path)
-
-
-def test_the_default_place_is_inside_a_run(tmp_path: Path) -> None:
-    inside = default_directory(str(tmp_path), "exp_1", "main")
-    assert inside.parent == tmp_path / "evaluations"
-    assert inside.name.startswith("exp_1_main_")
-    here = default_directory("greedy", "greedy", "competition")
-    assert here.parent == Path("evaluations")
-    assert default_directory("x.zip", "a b/c", "main").name.startswith("a_b_c_main_")

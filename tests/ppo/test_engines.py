@@ -165,16 +165,3 @@ def test_the_engine_is_the_one_that_is_asked_for_whatever_the_form_of_ppo(
 def test_the_fused_engine_says_which_activations_it_has() -> None:
     said = refusal(PPOConfig, engine="fused", activation="gelu")
     assert said.startswith("the engine fused has the activations relu and tanh, not gelu")
-
-
-def test_a_step_of_the_fused_engine_does_not_depend_on_the_order_of_its_samples() -> None:
-    samples = made_up_samples(0.95, masked=True, repeated=True)
-    chosen, found = np.random.default_rng(0).permutation(700)[:300], []
-    for some in (chosen, np.sort(chosen)):
-        network = new_network(20, 9, activation="tanh")
-        Learner(network, FORM).differentiate(samples, some)
-        found.append([p.grad for p in network.parameters()])
-    for one, other in zip(*found, strict=True):
-        assert one is not None
-        assert other is not None
-        assert torch.equal(one, other)

@@ -3,18 +3,12 @@
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from tests.ppo.learning import (
-    BOTH_FORMS,
     DOCUMENTED,
-    reward_of,
-    rng,
     with_an_input_for_every_sample,
 )
 from tests.ppo.rollouts import played
-from workflow_rl.config import PPOConfig
 from workflow_rl.ppo.returns import discounted_returns, standardised
 from workflow_rl.ppo.samples import Samples, samples_of
 
@@ -40,28 +34,3 @@ def test_inputs_that_hardly_repeat_are_taken_plainly() -> None:
     plain = samples_of([(with_an_input_for_every_sample(rollout), rollout.env_reward)], DOCUMENTED)
     assert plain.rows.tolist() == list(range(240))
     assert len(plain.inputs) == 240
-
-
-@BOTH_FORMS
-def test_a_part_holds_the_chosen_samples_over_the_inputs_they_use(config: PPOConfig) -> None:
-    def all_of(some: Samples) -> list[Tensor | None]:
-        """What each sample is, whatever way its input is stored."""
-        rest = [v for name, v in vars(some).items() if name not in ("inputs", "rows", "words")]
-        return [some.inputs[some.rows], *rest]
-
-    rollout = played(40, 6, masked=config.mask_actions)
-    samples = samples_of([(rollout, reward_of(rollout))], config)
-    chosen = rng().permutation(len(samples))[:50]
-    part = samples.part(chosen)
-    assert len(part) == 50
-    assert len(part.inputs) == len(np.unique(samples.rows.numpy()[chosen]))
-    for whole, some, plain in zip(
-        all_of(samples), all_of(part), all_of(samples.plain()), strict=True
-    ):
-        if whole is None:
-            assert (some, plain) == (None, None)
-        else:
-            assert some is not None
-            assert torch.equal(whole[torch.from_numpy(chosen)], some)
-            assert plain is not None
-            assert torch.equal(whole, plain)

@@ -76,25 +76,3 @@ def test_explained_variance_is_1_for_a_perfect_critic_and_0_for_a_constant_one()
 
 
 # --- it learns
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        PPOConfig(learning_rate=0.01),
-        replace(MODERN, learning_rate=0.01, value_scale=1.0, mask_actions=False),
-    ],
-    ids=["documented", "modern"],
-)
-def test_it_learns_to_answer_each_input_with_its_own_action(config: PPOConfig) -> None:
-    network = new_network(4, actions=4)
-    inputs = np.eye(4, dtype=np.int8)
-    learner = Learner(network, config)
-    for seed in range(30):
-        rollout = made_up(network, inputs, (16, 16), seed)
-        asked = rollout.inputs[rollout.rows].argmax(axis=-1)
-        reward = (rollout.actions == asked).astype(np.float32)
-        learner.update([(rollout, reward)], np.random.default_rng(seed))
-    with torch.no_grad():
-        probabilities = torch.softmax(network(torch.eye(4))[0], -1)
-    assert probabilities.diagonal().min() > 0.9

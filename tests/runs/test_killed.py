@@ -2,12 +2,11 @@
 
 import shlex
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.runs.processes import group, running, updates, wait_until
+from tests.runs.processes import running, updates, wait_until
 from tests.runs.toy import assert_same, run_search, the_run, tiny
 
 LONG = tiny(  # threshold 1: every training uses its whole budget
@@ -55,35 +54,4 @@ def test_a_run_told_to_stop_says_how_to_go_on_and_goes_on_exactly(
     run = the_run(tmp_path)
     says_how_to_go_on(told, run)
     run_search(resume=run)
-    assert_same(run, uninterrupted)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_run_killed_at_many_moments_goes_on_exactly(
-    tmp_path: Path, uninterrupted: Path, workers: str
-) -> None:
-    args: tuple[str, ...] = (*FLAGS, "--checkpoint-dir", str(tmp_path))
-    args = (*args, "--parallel-workflows", workers)
-    for kill in range(12):
-        with running(*args) as process:
-            wait_until(lambda: bool(list(tmp_path.glob("exp_*/experiment_config.json"))), process)
-            run = the_run(tmp_path)
-            before = sum(updates(tmp_path, path.name) for path in run.glob("trainings/*"))
-            end = time.monotonic() + 60
-
-            def moved(run: Path = run, before: int = before) -> bool:
-                now = sum(updates(tmp_path, path.name) for path in run.glob("trainings/*"))
-                return now > before
-
-            while process.poll() is None and not moved() and time.monotonic() < end:
-                time.sleep(0.001)
-            time.sleep(0.037 * kill)
-            process.kill()
-            process.wait()
-            wait_until(lambda: group(process.pid) == [])
-        args = ("--resume", str(run))
-    with running(*args) as process:
-        process.communicate(timeout=120)
-    assert process.returncode == 0
     assert_same(run, uninterrupted)

@@ -7,15 +7,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.refused import refusal
 from tests.runs.processes import trainers, wait_until
 from tests.runs.toys import Failing, Mortal, Toy, Writer
-from workflow_rl.cli import main
 from workflow_rl.config import Execution
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.pool import (
@@ -168,20 +168,11 @@ def test_a_straggler_is_begun_anew_once_and_then_given_up_and_closing_ends_the_r
     ],
 )
 def test_an_address_where_no_cluster_is(
-    address: str,
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    address: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ray.is_initialized", lambda: False)
-    monkeypatch.chdir(tmp_path)
-    assert main(["search", "--executor", "ray", "--ray-address", address]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith("workflow-rl: error: ")
-    assert said in err
-    assert list(tmp_path.iterdir()) == []
+    with ExitStack() as stack:
+        assert said in refusal(stack.enter_context, open_pool(Execution("ray", address), 2))
 
 
 def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

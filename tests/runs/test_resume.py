@@ -265,19 +265,3 @@ def test_on_a_full_disk_a_run_stops_and_goes_on_when_there_is_room(
         assert main(["search", "--resume", str(run)]) == 0
         assert_same(run, roomy)
         assert list(run.rglob("*.tmp")) == []
-
-
-def test_a_run_on_a_disk_that_became_read_only_is_left_as_it_is(
-    tmp_path: Path, capsys: Captured
-) -> None:
-    disk = tmp_path / "disk"
-    with small_disk(disk, "20m"):
-        run = interrupted(disk)
-        before = snapshot(run)
-        remount(disk, "ro")
-        assert main(["search", "--resume", str(run)]) in (1, 2)
-        assert main(["search", "--checkpoint-dir", str(disk), *ROOMY]) == 2
-        err = capsys.readouterr().err
-        assert err.count("\n") == 2
-        assert err.count("Read-only file system") == 2
-        assert snapshot(run) == before

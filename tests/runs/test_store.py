@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import re
 import signal
 import subprocess
@@ -17,7 +16,6 @@ from typing import Any
 
 import pytest
 
-import workflow_rl
 from tests.refused import refused
 from tests.runs.toy import tiny
 from workflow_rl import __version__
@@ -26,7 +24,6 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.pool import ProcessPool, SerialPool
 from workflow_rl.runs.store import RunDirectory, describe_run, is_held, open_pool, open_run
 
-ROOT = Path(workflow_rl.__file__).resolve().parent.parent
 CONFIG = "experiment_config.json"
 HOLD = """
 import sys, time
@@ -91,12 +88,7 @@ def test_everything_a_run_depends_on_is_noted(tmp_path: Path) -> None:
     assert noted["config"] == tiny(seed=5).as_json()
     assert (noted["purpose"], noted["rules"]) == ("search", "main")
     assert noted["command"] == ["workflow-rl", "search"]
-    assert noted["python"] == platform.python_version()
-    assert {"numpy", "numba", "torch", "scipy"} <= set(noted["packages"])
-    assert all(re.match(r"\d+\.\d+", version) for version in noted["packages"].values())
-    assert noted["packages"]["workflow-rl"] == workflow_rl.__version__
-    if (ROOT / ".git").exists():
-        assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", noted["git_revision"])
+    assert {"python", "packages", "git_revision"} <= set(noted)  # see tests/test_provenance.py
     assert "plan" not in noted
     with closing(RunDirectory.open(run)) as again:
         assert again.config == tiny(seed=5)

@@ -17,9 +17,8 @@ from workflow_rl.evaluation.selection import (
     Ranking,
     orders_played,
 )
-from workflow_rl.files import json_text
-from workflow_rl.runs.pool import Done, Event, Rows, Started
-from workflow_rl.runs.train import TrainingRun, open_training, train_workflow, workflow_named
+from workflow_rl.runs.pool import Done, Event
+from workflow_rl.runs.train import TrainingRun, open_training
 from workflow_rl.workflow.orders import TYPES
 
 CONFIG = tiny()
@@ -36,27 +35,6 @@ def resumed(path: Path) -> TrainingRun:
     with open_training(resume=path) as run:
         list(run.events())
     return run
-
-
-def test_one_training_tells_how_it_goes_and_leaves_its_tables_policy_and_summary(
-    tmp_path: Path,
-) -> None:
-    path, events = trained(tmp_path)
-    assert [type(event) for event in events] == [Started, *[Rows] * 3, Done]
-    last = events[-1]
-    assert isinstance(last, Done)
-    rows = csv_rows(path / "training_log.csv")
-    assert [(row["training"], row["update"]) for row in rows] == [
-        ("training", str(update)) for update in (1, 2, 3)
-    ]
-    summary = json.loads((path / "summary.json").read_text())
-    assert summary == {"rules": "main"} | json.loads(json_text(last.result.as_json()))
-    # It is the training that nobody writes down.
-    policy, result = train_workflow(TYPES.format(7), CONFIG)
-    assert result == last.result
-    kept = load_policy(path)
-    assert kept.config == policy.config
-    assert all((kept.weights[k] == policy.weights[k]).all() for k in policy.weights)
 
 
 def test_where_snapshots_are_kept_the_best_on_validation_games_is_handed_over(
@@ -151,18 +129,3 @@ def test_damage_is_one_sentence(name: str, content: str | None, said: str, tmp_p
     if content is None:
         (path / "manifest.json").unlink()
     refused(said, resumed, path)
-
-
-@pytest.mark.parametrize(
-    ("config", "order", "name"),
-    [
-        (CONFIG, 7, TYPES.format(7)),
-        (CONFIG, None, "all orders"),
-        (tiny(units="any"), None, "all orders of any units"),
-        (tiny(units="hosts"), None, "all orders of hosts"),
-        (tiny(units={"jewels": ["Op_Server0"]}), None, "all orders of jewels, rest"),
-        (tiny(conditioned=False), None, "no workflow"),
-    ],
-)
-def test_what_is_trained_is_named(config: ExperimentConfig, order: int | None, name: str) -> None:
-    assert workflow_named(config, order) == name

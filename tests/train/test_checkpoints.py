@@ -36,12 +36,10 @@ def test_a_training_resumed_at_any_update_ends_as_if_never_interrupted(
 OTHER_JOBS: dict[str, Callable[[dict[str, Any]], TrainJob]] = {
     "seed": lambda base: job(seed=1, base=base),
     "order": lambda base: job(order=41, base=base),
-    "drawn orders": lambda base: job(order=None, base=base),
     "game": lambda base: job(base=base, game={"episode_length": 11}),
     "ppo": lambda base: job(PPOConfig(clip=0.3), base=base),
     "train": lambda base: job(base=base, alignment_lambda=29.0),
     "no base": lambda base: job(),
-    "base": lambda base: job(base={name: 2 * array for name, array in base.items()}),
     "mirrored base": lambda base: job(base={name: -array for name, array in base.items()}),
 }
 

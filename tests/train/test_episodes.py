@@ -44,37 +44,6 @@ def assert_same_episodes(a: Episodes, b: Episodes) -> None:
         np.testing.assert_array_equal(getattr(a, f.name), getattr(b, f.name), f.name)
 
 
-def test_a_small_rollout_by_hand() -> None:
-    # One environment: two episodes, the second judged differently by the two views.
-    verdict = np.array(
-        [
-            [[COMPLIANT, COMPLIANT]],
-            [[VIOLATION, VIOLATION]],
-            [[VIOLATION, REPEAT]],
-            [[NOT_A_FIX, NOT_A_FIX]],
-        ]
-    )
-    any_open = np.array([[[1, 1]], [[1, 1]], [[1, 0]], [[0, 0]]])
-    ends = np.array([[False], [True], [False], [True]])
-    rewards = np.array([[-1], [-2], [-4], [-8]])
-    rollout = rollout_with(verdict, any_open, ends, rewards, order=7)
-    trained, episodes = Scorekeeper(1).score(rollout, weight=30, view="observed")
-    assert trained[:, 0].tolist() == [-1 + 30, -2 - 15, -4, -8]
-    assert episodes.env.tolist() == [0, 0]
-    assert episodes.order.tolist() == [7, 7]
-    assert episodes.env_reward.tolist() == [-3, -12]
-    assert episodes.compliance_observed.tolist() == [0.5, 0.0]
-    assert episodes.compliance_true.tolist() == [0.5, 1.0]
-    assert episodes.alignment.tolist() == [15, 0]
-    assert episodes.fixes.tolist() == [2, 1]
-    trained, episodes = Scorekeeper(1).score(rollout, weight=30, view="true")
-    assert trained[:, 0].tolist() == [-1 + 30, -2 - 15, -4, -8 + 30]
-    assert episodes.alignment.tolist() == [15, 30]
-    trained, episodes = Scorekeeper(1).score(rollout, weight=0, view="true")
-    assert trained[:, 0].tolist() == [-1, -2, -4, -8]
-    np.testing.assert_array_equal(rollout.env_reward, rewards)  # never overwritten
-
-
 def scored(rollout: Rollout, weight: Any = 30.0, **how: Any) -> tuple[Any, Episodes]:
     return Scorekeeper(rollout.actions.shape[1]).score(rollout, weight, "observed", **how)
 

@@ -12,7 +12,6 @@ import torch
 from tests.refused import refused
 from tests.train.toys import (
     JOBS,
-    MODERN,
     assert_is,
     assert_same,
     every_policy,
@@ -68,26 +67,6 @@ def test_a_training_that_is_not_over_says_so() -> None:
 
 
 # --- what is logged
-
-
-def test_every_update_is_logged_with_its_episodes() -> None:
-    result, records, episodes = logged(job(MODERN, order=5))
-    assert [record.update for record in records] == [1, 2, 3, 4, 5, 6]
-    assert [record.transitions for record in records] == [60 * k for k in range(1, 7)]
-    for record, ended in zip(records, episodes, strict=True):
-        assert record.episodes == len(ended) == 6
-        assert record.env_reward == pytest.approx(ended.env_reward.mean())
-        assert record.compliance_observed == pytest.approx(ended.compliance_observed.mean())
-        assert record.compliance_true == pytest.approx(ended.compliance_true.mean())
-        assert record.fixes == pytest.approx(ended.fixes.mean())
-        assert min(record.simulate_seconds, record.infer_seconds, record.update_seconds) > 0
-        np.testing.assert_allclose(
-            ended.alignment, record.alignment_weight * ended.compliance_observed, rtol=1e-6
-        )
-        assert record.stats.gradient_steps == 4 * 3
-    # Ended by its budget: judged by the last three episodes of every environment.
-    last = [record.compliance_observed for record in records[-3:]]
-    assert result.objective.compliance.mean == pytest.approx(np.mean(last))
 
 
 def test_what_ended_by_complying_is_judged_by_the_update_in_which_it_did() -> None:

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.refused import refusal
-from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders
 from workflow_rl.workflow.units import units_of
@@ -127,16 +126,6 @@ def test_neighbours_are_one_swap_or_one_insertion_away(index: int) -> None:
         rolled = [np.roll(other[part], by).tolist() for by in (1, -1)]
         assert sorted(order[part]) == sorted(other[part])
         assert len(changed) == 2 or order[part].tolist() in rolled
-
-
-def test_a_host_s_rank_is_the_place_of_its_unit() -> None:
-    order = HOSTS.read(("Op_Server0", *(n for n in HOSTS.units.names if n != "Op_Server0")))
-    (ranks,) = HOSTS.host_ranks([HOSTS.index(order)])
-    np.testing.assert_array_equal(ranks, order.host_ranks)
-    assert ranks[HOST_NAMES.index("Op_Server0")] == 0
-    assert sorted(np.delete(ranks, HOST_NAMES.index("User0")).tolist()) == list(range(12))
-    shared = TYPES.read(EXAMPLE).host_ranks
-    assert len({shared[h] for h, name in enumerate(HOST_NAMES) if name.startswith("User")}) == 1
 
 
 def test_against_bline_units_of_hosts_it_never_touches_make_no_difference() -> None:
