@@ -121,12 +121,6 @@ def test_one_environment_takes_a_row_or_a_batch_of_one() -> None:
     assert_equal(copies(one), copies(batch))
 
 
-def test_a_long_episode_is_followed_to_its_end() -> None:
-    games = play("random", 3, 300, red_agent="meander")
-    belief = follow(Belief(3, particles=1), games)
-    np.testing.assert_allclose(belief.access.sum(axis=2), 1.0)
-
-
 # --- what is refused
 
 

@@ -58,15 +58,7 @@ def outputs_of(network: ActorCritic, inputs: Any) -> tuple[Any, Any]:
 def made_up(
     network: ActorCritic, inputs: Any, shape: tuple[int, int], seed: int = 0, **fields: Any
 ) -> Rollout:
-    """A rollout of one-step episodes over some inputs, acted by the network.
-
-    Args:
-        network: whose actions, probabilities and values it holds.
-        inputs: (U, width) the distinct inputs.
-        shape: (T, B).
-        seed: draws which input is met where, and the actions.
-        fields: of the rollout, to replace.
-    """
+    """A rollout (T, B) of one-step episodes over distinct inputs (U, width), by the network."""
     rng = np.random.default_rng(seed)
     table = PolicyTable(network, inputs.shape[1])
     table.number(inputs)  # the rollout's, in this order

@@ -109,16 +109,3 @@ def test_the_weights_are_those_at_its_creation(way: str) -> None:
     expected = probabilities[np.arange(50), choice.actions]
     np.testing.assert_allclose(choice.probability, expected, rtol=1e-4)
     np.testing.assert_allclose(policy.values_of(inputs), values, atol=1e-5)
-
-
-def test_a_table_holds_each_input_once_as_it_was_first_met() -> None:
-    network = uneven_network()
-    table = PolicyTable(network, WIDTH, capacity=1)
-    inputs = (np.arange(3_000)[:, None] >> np.arange(WIDTH) & 1).astype(np.int8)
-    ids = np.concatenate([table.number(part) for part in np.array_split(inputs, 7)])
-    assert ids.tolist() == list(range(3_000))
-    np.testing.assert_array_equal(table.rows, inputs)
-    np.testing.assert_allclose(
-        table.values_of(inputs[:997]), outputs_of(network, inputs[:997])[1], atol=1e-5
-    )
-    assert table.distinct_share == 3_000 / 3_997

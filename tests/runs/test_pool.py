@@ -14,12 +14,9 @@ from tests.runs.work import SideBySide
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.runs.pool import (
     MAX_LOSSES,
-    Attempt,
-    Begun,
     Done,
     Event,
     Failed,
-    LostWorkerError,
     Pool,
     ProcessPool,
     Retried,
@@ -120,27 +117,6 @@ def test_what_is_finished_already_is_not_done_again() -> None:
     events = list(pool.events([Toy("t_0", kept="earlier"), Toy("t_1")]))
     assert pool.begun == [1]
     assert ended(iter(events)) == {"t_0": "earlier", "t_1": os.getpid()}
-
-
-class Unlucky(SideBySide):
-    """Takes too long at first, then loses every worker."""
-
-    def _receive(self, attempt: Attempt) -> Begun:
-        if not attempt.timeouts:
-            return Begun()
-        raise LostWorkerError("rain")
-
-    def _stop(self, attempt: Attempt) -> str:
-        return " somewhere"
-
-
-def test_timeouts_and_losses_are_counted_by_themselves() -> None:
-    pool = Unlucky(1)
-    pool._limit = 0.0
-    *events, last = pool.events(tasks(1))
-    reasons = [event.reason for event in events if isinstance(event, Retried)]
-    assert reasons == ["it took longer than 0 s somewhere", *["rain"] * (MAX_LOSSES - 1)]
-    assert last == Failed(Toy("t_0", 1), f"lost {MAX_LOSSES} times, at last because rain")
 
 
 # --- in processes

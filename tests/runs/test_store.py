@@ -173,13 +173,6 @@ def test_a_process_killed_while_it_makes_a_run_leaves_none_and_the_next_one_swee
     assert {new_run(tmp_path), making} == set(tmp_path.iterdir())
 
 
-def test_a_part_of_a_larger_run_has_the_name_it_is_given(tmp_path: Path) -> None:
-    (tmp_path / "seed_000").mkdir()  # made by an attempt that described nothing
-    RunDirectory.create(tmp_path, tiny(), ["workflow-rl"], name="seed_000").close()
-    with closing(RunDirectory.open(tmp_path / "seed_000")) as again:
-        assert again.config == tiny()
-
-
 def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
     run = new_run(tmp_path)
     stop = threading.Event()
@@ -243,15 +236,6 @@ def test_what_is_wrong_with_a_new_run_shows_before_its_directory_is_made(
     ):
         pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_run_is_released_when_its_block_fails(tmp_path: Path) -> None:
-    with (
-        pytest.raises(ZeroDivisionError),
-        open_run(tiny(), checkpoint_dir=tmp_path) as (directory, _),
-    ):
-        raise ZeroDivisionError
-    assert not is_held(directory.path)
 
 
 # --- which pool it is

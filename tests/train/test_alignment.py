@@ -47,21 +47,6 @@ def test_a_fixed_weight_stays_and_so_does_a_weight_of_zero(
     assert weight.mean == pytest.approx(start)
 
 
-@settings(deadline=None)
-@given(st.floats(0, 1), st.sampled_from([0.5, 0.8, 0.95]))
-def test_an_adaptive_weight_rises_below_the_threshold_and_falls_when_all_comply(
-    compliance: float, threshold: float
-) -> None:
-    weight = AlignmentWeight(TrainConfig(compliance_threshold=threshold), 7)
-    before = weight.mean
-    told(weight, compliance)
-    if compliance <= threshold:
-        assert weight.mean > before
-    if compliance == 1.0:
-        assert weight.mean < before
-    assert 0.8 < weight.mean / before < 1.25  # in small steps
-
-
 @pytest.mark.parametrize(("order", "highest"), [(7, HIGHEST_WEIGHT), (None, HIGHEST_WEIGHT_OF_ALL)])
 def test_an_adaptive_weight_reacts_more_to_a_larger_lack_and_stays_within_bounds(
     order: int | None, highest: float

@@ -46,7 +46,6 @@ USER, UNKNOWN = Mark.USER, Mark.UNKNOWN
             *("Restore User2", {"User1": USER}, VIOLATION, "user"),
             "User2 is not marked in Blue's table, and User1 would have come first",
         ),
-        ("Remove User1", {}, REPEAT, None, "no host is marked in Blue's table"),
         ("Remove User1", {"User0": USER}, REPEAT, None, "no host is marked"),
         ("Remove User1", {"User1": UNKNOWN}, REPEAT, "user", "already marked Unknown"),
     ],
