@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.agents.policies import ORDER, new_policy
-from tests.agents.table import play
+from tests.agents.table import play, seen
 from tests.refused import refusal
 from workflow_rl.agents.policy import Policy
-from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
+from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent, ScanCount
 from workflow_rl.agents.scripts import RandomAgent
 from workflow_rl.config import GameConfig, ObservationName
 from workflow_rl.workflow.orders import ORDERS
@@ -127,6 +127,15 @@ def test_every_episode_is_told_apart_by_itself() -> None:
     assert (actions[4] == expected).all()
     said = refusal(FingerprintAgent, Constant(0, "challenge"), Constant(0, "cardiff"))
     assert "needs the observation challenge" in said
+
+
+def test_only_the_first_scan_of_a_step_counts_and_op_hosts_do_not() -> None:
+    scans = ScanCount(1)
+    assert scans.add(seen(Op_Host0="scan")).tolist() == [0]
+    assert scans.add(seen(User1="scan", Enterprise2="scan")).tolist() == [1]
+    assert scans.add(seen(Enterprise2="scan")).tolist() == [1]
+    assert scans.add(seen(User1="exploit")).tolist() == [1]
+    assert scans.add(seen(User1="scan")).tolist() == [2]
 
 
 # --- threads

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch import Tensor
 
@@ -14,7 +13,6 @@ from workflow_rl.ppo.rollout import Rollout
 
 DOCUMENTED = PPO_FORMS["documented"]
 MODERN = replace(PPO_FORMS["modern"], minibatch_size=64)
-BOTH_FORMS = pytest.mark.parametrize("config", [DOCUMENTED, MODERN], ids=["documented", "modern"])
 
 
 def rng() -> np.random.Generator:
