@@ -78,6 +78,7 @@ def test_swings_are_not_a_steady_rise() -> None:
     rng = np.random.default_rng(0)
     swinging = curve((-50 + 7 * rng.normal(size=2_000)).tolist()).unrest(10, 1_900)
     assert rising == pytest.approx(math.sqrt(0.5))
+    assert curve([-4.0, -2.0, -8.0, -6.0]).blocks(20).tolist() == [-3.0, -7.0]
     assert swinging == pytest.approx(7.0, rel=0.1)
     assert math.isnan(curve([-1.0]).unrest(10, 10))
 
@@ -85,7 +86,7 @@ def test_swings_are_not_a_steady_rise() -> None:
 def test_updates_are_gathered_into_points() -> None:
     """Of each update: transitions, seconds, episodes, and their sums of reward and compliance."""
     updates = [(200.0 * k, 0.5 * k, 2, -20.0 * k, 1.0) for k in range(1, 5)]
-    found = LearningCurve.of_updates([*updates, (1_000, 2.5, 0, 0, 0), (1_200, 3, 1, 0, 1)], 3)
+    found = LearningCurve.of_updates([*updates, (1_000, 2.5, 0, 0, 0), (1_200, 3, 1, 0, 1)], 4)
     assert found.as_json() == {
         "transitions": [400, 800],
         "seconds": [1.0, 2.0],
