@@ -18,7 +18,7 @@ INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
   tests/ppo/test_engines.py::test_loss_terms_and_gradients_are_the_textbooks \
   $(addprefix tests/train/test_,alignment.py episodes.py)
 
-.PHONY: search test test-slow coverage mutation chaos fuzz docs dist images lint lock clean
+.PHONY: results search test test-slow coverage mutation chaos fuzz docs dist images lint lock clean
 
 search: $(VENV)/.installed
 	$(BIN)/python workflow_rl/parallel_train_workflow_rl.py \
@@ -52,6 +52,11 @@ chaos: $(VENV)/.installed-dev
 # Malformed command lines, configurations and files; FUZZ=N cases of each kind.
 fuzz: $(VENV)/.installed-dev
 	FUZZ=$(or $(FUZZ),500) $(BIN)/python -m pytest tests/fuzz
+
+# The figures of docs/results.md that are cheap to measure, and the page; the rest keeps its figures.
+results: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.results
+	$(BIN)/python -m docs.pages results > docs/results.new && mv docs/results.new docs/results.md
 
 # The documentation as a site in site/, which opens from disk: site/index.html.
 docs: $(VENV)/.installed-dev

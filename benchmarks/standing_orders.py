@@ -5,8 +5,9 @@ python -m benchmarks.standing_orders --evaluations 500 --rules competition --out
 
 Every candidate plays the same games against B_line and Meander. The objective is the mean of both
 returns, plus half of the worse one, minus a small price for every word of the rules, so that what
-makes no difference goes. The best candidate then plays held-out games. `found.standing_orders` of
-the figures is the content of `workflow_rl/agents/standing_orders.json`.
+makes no difference goes, and a large one for games that do not comply. The best candidate then
+plays held-out games. `found.standing_orders` of the figures is the content of
+`workflow_rl/agents/standing_orders.json`.
 """
 
 import math
@@ -27,7 +28,7 @@ from workflow_rl.agents.standing_orders import (
     Wait,
     in_words,
 )
-from workflow_rl.config import GameConfig
+from workflow_rl.config import GameConfig, RuleSetName
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Cell
 from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES
@@ -45,13 +46,18 @@ _GROUPS: Final = (  # hosts that share a rule
     ("Op_Host0", "Op_Host1", "Op_Host2"),
 )
 _SIGNS: Final = ((), _USERS, _ENTERPRISE[:2], _ENTERPRISE, _ENTERPRISE[2:], _PIVOTS, _PIVOTS[3:])
-_DECOYS: Final = tuple((HOST_NAMES[host], DECOY_NAMES[decoy]) for host, decoy in PLACEABLE)
+_DECOYS: Final = tuple(  # without Vsftpd, which can be placed again and again
+    (HOST_NAMES[host], DECOY_NAMES[decoy])
+    for host, decoy in PLACEABLE
+    if DECOY_NAMES[decoy] != "DecoyVsftpd"
+)
 _PRICE: Final = 0.01  # of a word, in points
+_VIOLATION: Final = 50.0  # points for a compliance of 0 instead of 1
 _HOTTEST, _COLDEST = 1.5, 0.02  # temperatures, in points
 _HELD_OUT: Final = 10_000  # games
 
 
-def cells(candidate: Candidate, rules: str, games: int, seed: int) -> list[Cell]:
+def cells(candidate: Candidate, rules: RuleSetName, games: int, seed: int) -> list[Cell]:
     """Plays a candidate against both scripts."""
     orders, order = candidate
     agent = GreedyAgent(order, orders)
@@ -61,12 +67,13 @@ def cells(candidate: Candidate, rules: str, games: int, seed: int) -> list[Cell]
     ]
 
 
-def objective(candidate: Candidate, rules: str, games: int, seed: int) -> float:
+def objective(candidate: Candidate, rules: RuleSetName, games: int, seed: int) -> float:
     """Returns how good a candidate is, in points."""
     sentences = in_words(candidate[0])
     if len(sentences) > MOST_RULES:
         return -math.inf
-    means = [cell.returns.mean() for cell in cells(candidate, rules, games, seed)]
+    played = cells(candidate, rules, games, seed)
+    means = [cell.mean - _VIOLATION * (1 - cell.result.compliance.mean) for cell in played]
     words = " ".join(sentences).split()
     return float(np.mean(means) + min(means) / 2 - _PRICE * len(words))
 

@@ -1,4 +1,4 @@
-"""The pages that are made from the code: `python -m docs.pages settings`, `commands`, `python`."""
+"""The pages made from code: `python -m docs.pages settings`, `commands`, `python`, `results`."""
 
 import argparse
 import inspect
@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any, Final
 
 import workflow_rl
+from docs.results_page import results_page, write_picture
 from workflow_rl.cli import PROGRAM, build_parser
 from workflow_rl.cli.arguments import Parser
 from workflow_rl.config import (
@@ -155,7 +156,9 @@ _TABLES: Final = (
 
 
 def page(name: str) -> str:
-    """Returns a page in Markdown: settings, commands or python."""
+    """Returns a page in Markdown: settings, commands, python or results."""
+    if name == "results":
+        return results_page()
     if name == "python":
         return "\n".join([_PYTHON, *_names(), _IN_FULL, *_directives(), "-->", ""])
     if name == "settings":
@@ -267,7 +270,7 @@ def _call(thing: Any) -> str:
     for name, given in inspect.signature(thing).parameters.items():
         if given.kind is given.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
-        stars = {given.VAR_KEYWORD: "**", given.VAR_POSITIONAL: "*"}.get(given.kind, "")
+        stars = {"VAR_KEYWORD": "**", "VAR_POSITIONAL": "*"}.get(given.kind.name, "")
         parts.append(f"{stars}{name}")
     return f"({', '.join(parts)})"
 
@@ -320,4 +323,6 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "results":
+        write_picture()
     print(page(sys.argv[1]), end="")

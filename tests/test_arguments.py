@@ -17,8 +17,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: CONFIG.preset("hybrid", search=3), "search must be a table of settings"),  # type: ignore[arg-type]
     (lambda: workflow_rl.train_workflow(3), "3 is not a workflow"),  # type: ignore[arg-type]
     (lambda: workflow_rl.train_workflow([3]), "3 is not a workflow"),  # type: ignore[list-item]
-    (lambda: workflow_rl.search(checkpoint_dir=3), "checkpoint_dir must be a path"),  # type: ignore[arg-type]
-    (lambda: workflow_rl.search(resume=3), "resume must be a path, not 3"),  # type: ignore[arg-type]
+    (lambda: workflow_rl.search(checkpoint_dir=3), "checkpoint_dir must be a path"),
+    (lambda: workflow_rl.search(resume=3), "resume must be a path, not 3"),
     (lambda: workflow_rl.load_policy(3), "a policy must be a path, not 3"),  # type: ignore[arg-type]
     (lambda: workflow_rl.Policy({}, 4), "the config of a policy must be a PolicyConfig"),  # type: ignore[arg-type]
     (lambda: workflow_rl.evaluate(3), "an agent must be a name, a path"),  # type: ignore[arg-type]

@@ -14,9 +14,8 @@ def scored(
 ) -> Score:
     """The score of a policy that got so much deterministically, sampled, and greedily."""
     rates = [Estimate(rate, 0.01) for rate in compliance]
-    return Score(
-        *(
-            Result(red_agent, games, Estimate(mean, half_width), *rates, fixes=12.3, fixes_true=9.8)
-            for mean in rewards
-        )
+    deterministic, sampled, greedy = (
+        Result(red_agent, games, Estimate(mean, half_width), *rates, fixes=12.3, fixes_true=9.8)
+        for mean in rewards
     )
+    return Score(deterministic, sampled, greedy)

@@ -1,7 +1,7 @@
 """The trained policies that come with the package, for each rule set.
 
 `best` is one for all attackers and follows no order; `cardiff` and `ppo` are one for each red
-agent; `universal` follows any order of any units against all attackers. `docs/results.md` gives the
+agent; `universal` follows any order of any units against all attackers. `docs/notes/` gives the
 commands that trained them.
 """
 

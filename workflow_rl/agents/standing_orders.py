@@ -1,7 +1,7 @@
 """Standing orders: at most twelve rules for a defender, as data, as arrays for kernels, in words.
 
 The rules that come with the package were found by `python -m benchmarks.standing_orders`, which
-searches their order and parameters by playing them.
+searches their order and parameters by playing them, and simplified by hand where no game was lost.
 """
 
 import itertools
@@ -191,9 +191,8 @@ def in_words(rules: StandingOrders) -> list[str]:
 
 def _same(hosts: Mapping[str, HostRule]) -> list[tuple[HostRule, list[str]]]:
     """Returns each rule with the hosts that have it."""
-    return [
-        (rule, [n for n in hosts if hosts[n] == rule]) for rule in dict.fromkeys(hosts.values())
-    ]
+    rules = dict.fromkeys(hosts.values())
+    return [(rule, [n for n in HOST_NAMES if hosts.get(n) == rule]) for rule in rules]
 
 
 def _early(rules: StandingOrders) -> str:
@@ -212,10 +211,14 @@ def _repair(names: list[str], rule: HostRule) -> str:
     else:
         user = f"{first} at the first exploit {_SINCE}, {second} at the second, then {later}"
     once = " Restore it once in a game; after that leave it." if rule.once else ""
-    return (
-        f"{_listed(names)}: marked User: {user}; Unknown: {_VERBS[rule.unknown]}; Privileged: "
-        f"{_VERBS[rule.privileged]}.{once}{_WAITS[rule.wait]}"
-    )
+    unknown, privileged = _VERBS[rule.unknown], _VERBS[rule.privileged]
+    if user == unknown == privileged:
+        marks = f"whatever the mark: {user}"
+    elif unknown == privileged:
+        marks = f"marked User: {user}; Unknown or Privileged: {unknown}"
+    else:
+        marks = f"marked User: {user}; Unknown: {unknown}; Privileged: {privileged}"
+    return f"{_listed(names)}: {marks}.{once}{_WAITS[rule.wait]}"
 
 
 def _expected(expected: Mapping[str, str]) -> str:

@@ -47,6 +47,10 @@ class Behaviour:
 
     times: NDArray[np.float64]  # (phases, 145) how often each action is taken in a game
 
+    def __eq__(self, other: object) -> bool:
+        """Says whether all actions are taken as often."""
+        return isinstance(other, Behaviour) and np.array_equal(self.times, other.times)
+
     @classmethod
     def mean(cls, parts: Sequence[Self], weights: Sequence[float] | None = None) -> Self:
         """Returns the mean over games of the same length; without weights all count alike."""
@@ -112,7 +116,8 @@ class Behaviour:
         for row, phase in zip(times, data, strict=True):
             for name, number in dict(phase).items():
                 row[ACTION_NAMES.index(name)] = float(number)
-        if not (np.isfinite(times).all() and (times >= 0).all() and times.any(axis=1).all()):
+        is_played = len(times) > 0 and times.any(axis=1).all()
+        if not (is_played and np.isfinite(times).all() and (times >= 0).all()):
             raise ValueError("actions are missing")
         return cls(times)
 

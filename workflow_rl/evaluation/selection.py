@@ -70,7 +70,7 @@ class Score:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Returns the score that `as_json` gave; raises as `Result.from_json`."""
-        actions = data.get("actions")
+        actions = dict(data).get("actions")
         return cls(
             deterministic=Result.from_json(data["deterministic"]),
             sampled=Result.from_json(data["sampled"]),

@@ -1,0 +1,257 @@
+"""Measures what docs/results.md states, and stores it in docs/results.json.
+
+python -m benchmarks.results                     # what is cheap: games of shipped policies
+python -m benchmarks.results --sections searches # some sections only
+make results                                     # the cheap ones, then the page
+
+The sections of speed come from the figures of the other benchmarks (benchmarks/results/). A section
+that is not measured keeps its stored figures, command and date.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.measure import RESULTS, Parser, describe_machine
+from workflow_rl import evaluate
+from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
+from workflow_rl.agents.policy import load_policy
+from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.agents.standing_orders import STANDING_ORDERS, in_words
+from workflow_rl.config import RULE_SETS, GameConfig, RedAgentName
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.evaluation.leaderboard import LEADERBOARD
+from workflow_rl.evaluation.playing import play_batch
+from workflow_rl.files import json_text, write_named
+from workflow_rl.parity.replay import compare
+from workflow_rl.parity.trace import find_traces, load_trace
+from workflow_rl.provenance import git_revision
+from workflow_rl.workflow.orders import ORDERS, TYPES, Order
+
+_ROOT: Final = Path(__file__).resolve().parent.parent
+_TRACES: Final = _ROOT / "tests" / "parity" / "traces"
+STORED: Final = _ROOT / "docs" / "results.json"
+_REDS: Final[tuple[RedAgentName, ...]] = ("bline", "meander")
+_GOOD: Final = TYPES.read(("enterprise", "user", "op_server", "op_host", "defender"))
+_GAMES: Final = 10_000  # of a cell
+_GAMES_OF_AN_ORDER: Final = 500
+_SEEDS: Final = (0, 1, 2)
+
+Row = dict[str, Any]
+Section = dict[str, Any]  # command, rows and perhaps more
+
+
+def leaderboard() -> Section:
+    """The official nine cells of every shipped agent, by both rule sets."""
+    rows = []
+    for name in ("best", "universal", "cardiff", "greedy", "react-restore"):
+        for rules in RULE_SETS:
+            order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
+            found = evaluate(name, rules=rules, episodes=_GAMES, workflow=order, logged_episodes=0)
+            cells = {f"{c.steps} {c.red_agent}": c.mean for c in found.cells}
+            total = {"mean": found.total.mean, "half_width": found.total.half_width}
+            rows.append({"agent": name, "rules": rules, "total": total, "cells": cells})
+    published = LEADERBOARD[:3]
+    others = [{"team": row.team, "method": row.method, "total": row.total} for row in published]
+    command = f"workflow-rl evaluate AGENT --rules RULES --episodes {_GAMES}"
+    return {"command": command, "rows": rows, "published": others}
+
+
+def orders() -> Section:
+    """All 120 orders, by `universal` and by hand, against both scripts."""
+    universal = load_policy("universal")
+    rows: list[Row] = []
+    values: dict[str, dict[str, list[float]]] = {}
+    for red in _REDS:
+        game = GameConfig(red_agent=red)
+        for who in ("universal", "by hand"):
+            cells = []
+            for order in ORDERS:
+                agent = (
+                    PolicyAgent(universal, who, order) if who == "universal" else GreedyAgent(order)
+                )
+                cells.append(play_batch(agent, game, 5, _GAMES_OF_AN_ORDER, order))
+            means = np.array([cell.mean for cell in cells])
+            first = np.array([_before(order, "enterprise", "user") for order in ORDERS])
+            rows.append(
+                {
+                    "red": red,
+                    "who": who,
+                    "best": {"mean": means.max(), "order": list(ORDERS[int(means.argmax())])},
+                    "worst": {"mean": means.min(), "order": list(ORDERS[int(means.argmin())])},
+                    "mean": means.mean(),
+                    "enterprise_before_user": means[first].mean() - means[~first].mean(),
+                    "compliance": min(cell.result.compliance.mean for cell in cells),
+                    "fixes": float(np.mean([cell.result.fixes for cell in cells])),
+                }
+            )
+            values.setdefault(who, {})[red] = [round(mean, 2) for mean in means.tolist()]
+    return {
+        "command": "python -m benchmarks.results --sections orders",
+        "games": _GAMES_OF_AN_ORDER,
+        "rows": rows,
+        "values": values,
+    }
+
+
+def by_hand() -> Section:
+    """The standing orders against both scripts, by both rule sets."""
+    rows = []
+    for rules in RULE_SETS:
+        for red in _REDS:
+            agent = GreedyAgent()
+            game = GameConfig(red_agent=red, rules=rules)
+            result = play_batch(agent, game, 5, _GAMES, agent.order).result
+            rows.append({"rules": rules, **result.as_json()})
+    return {
+        "command": f"workflow-rl evaluate greedy --steps 100 --episodes {_GAMES}",
+        "rows": rows,
+        "order": list(DEFAULT_ORDER),
+        "sentences": in_words(STANDING_ORDERS),
+    }
+
+
+def parity() -> Section:
+    """The recordings of the real CybORG in the repository."""
+    rows = []
+    for rules in RULE_SETS:
+        found = [compare(load_trace(path), rules) for path in find_traces(_TRACES / rules)]
+        counts = {n: sum(getattr(c, n) for c in found) for n in ("episodes", "steps", "mismatches")}
+        rows.append({"rules": rules, **counts, "fields": len(found[0].fields)})
+    return {"command": "workflow-rl parity tests/parity/traces/RULES --rules RULES", "rows": rows}
+
+
+def searches() -> Section:
+    """The default search against each script, three seeds."""
+    command = "workflow-rl search --red-agent RED --seed SEED"
+    rows = []
+    for red in _REDS:
+        for seed in _SEEDS:
+            seconds, summary = _searched(["--red-agent", red, "--seed", str(seed)])
+            rows.append({"red": red, "seed": seed, "seconds": seconds, **_handed_over(summary)})
+    return {"command": command, "rows": rows}
+
+
+def units() -> Section:
+    """The search of the tutorial about units."""
+    tutorial = (_ROOT / "docs" / "tutorials" / "units.md").read_text("utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "units.toml"
+        path.write_text(tutorial.split("```toml\n")[1].split("```")[0], "utf-8")
+        required = "crown_jewels > laptops"
+        _, summary = _searched(["--units", str(path), "--require", required])
+    rewards = [trial["objective"]["reward"]["mean"] for trial in summary["trials"]]
+    row = {"lowest": min(rewards), "highest": max(rewards), **_handed_over(summary)}
+    return {
+        "command": 'workflow-rl search --units units.toml --require "crown_jewels > laptops"',
+        "rows": [row],
+    }
+
+
+def _searched(flags: list[str]) -> tuple[float, dict[str, Any]]:
+    """Runs a search; returns how long it took and its summary."""
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "workflow_rl", "search", *flags, "--checkpoint-dir", folder],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        seconds = time.perf_counter() - started
+        (path,) = Path(folder).glob("*/summary.json")
+        return seconds, json.loads(path.read_text("utf-8"))
+
+
+def _speed(name: str) -> Callable[[], Section]:
+    """Returns the section of another benchmark's ratios."""
+
+    def section() -> Section:
+        path = RESULTS / f"{name}.json"
+        if not path.exists():
+            raise InvalidInputError(f"{path} is missing: run python -m benchmarks.{name} first")
+        found = json.loads(path.read_text("utf-8"))
+        ratios = [{"ratio": n, **r} for n, r in found["ratios"].items()]
+        rows = [{k: v for k, v in row.items() if k != "rounds"} for row in ratios]
+        return {
+            "command": f"python -m benchmarks.{name}",
+            "date": f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d}",
+            "revision": found["machine"]["revision"],
+            "rows": rows,
+        }
+
+    return section
+
+
+CHEAP: Final = {"leaderboard": leaderboard, "orders": orders, "by_hand": by_hand, "parity": parity}
+SECTIONS: Final = {
+    **CHEAP,
+    "searches": searches,
+    "units": units,
+    **{f"speed_{name}": _speed(name) for name in ("sim", "train", "vector", "engines")},
+}
+
+
+def _handed_over(summary: Mapping[str, Any]) -> Row:
+    """Returns what a search's policy got against each script."""
+    scores = {score["red_agent"]: score["deterministic"] for score in summary["policy_scores"]}
+    return {
+        "compliant": summary["compliant_workflows"],
+        "trials": len(summary["trials"]),
+        "recommended": summary["recommended"],
+        "headline": summary["finding"]["headline"],
+        **{red: scores[red]["reward"] for red in _REDS},
+        "compliance": min(scores[red]["compliance"]["mean"] for red in _REDS),
+    }
+
+
+def _before(order: Order, first: str, second: str) -> bool:
+    names = list(order)
+    return names.index(first) < names.index(second)
+
+
+def main() -> int:
+    """Measures the sections that were asked for and stores them."""
+    parser = Parser(prog="python -m benchmarks.results", description=__doc__.splitlines()[0])
+    names = ", ".join(SECTIONS)
+    parser.add_argument(
+        "--sections", nargs="+", choices=SECTIONS, default=list(CHEAP), metavar="NAME", help=names
+    )
+    args = parser.parse_args()
+    stored: dict[str, Any] = json.loads(STORED.read_text("utf-8")) if STORED.exists() else {}
+    for name in args.sections:
+        print(f"measuring {name}", file=sys.stderr)
+        try:
+            measured = SECTIONS[name]()
+        except InvalidInputError as error:
+            print(f"{parser.prog}: error: {error}", file=sys.stderr)
+            return 2
+        machine = describe_machine()
+        stored[name] = {
+            "date": f"{datetime.now(UTC):%Y-%m-%d}",
+            "revision": git_revision(),
+            "machine": f"{machine['cores']} cores, {machine['processor']}",
+            **measured,
+        }
+        write_named(STORED, (json_text(_rounded(stored), indent=1) + "\n").encode())
+    return 0
+
+
+def _rounded(data: Any) -> Any:
+    """Returns plain data with numbers of six digits."""
+    if isinstance(data, Mapping):
+        return {name: _rounded(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_rounded(value) for value in data]
+    return float(f"{data:.6g}") if isinstance(data, float) else data
+
+
+if __name__ == "__main__":
+    sys.exit(main())
