@@ -25,7 +25,7 @@ from workflow_rl import evaluate
 from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.agents.standing_orders import STANDING_ORDERS, in_words
+from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
 from workflow_rl.config import RULE_SETS, GameConfig, RedAgentName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
@@ -115,7 +115,7 @@ def by_hand() -> Section:
         "command": f"workflow-rl evaluate greedy --steps 100 --episodes {_GAMES}",
         "rows": rows,
         "order": list(DEFAULT_ORDER),
-        "sentences": in_words(STANDING_ORDERS),
+        "sentences": sentences_of(STANDING_ORDERS),
     }
 
 
@@ -226,6 +226,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     stored: dict[str, Any] = json.loads(STORED.read_text("utf-8")) if STORED.exists() else {}
+    revision = git_revision()  # before the first figures are written
     for name in args.sections:
         print(f"measuring {name}", file=sys.stderr)
         try:
@@ -236,7 +237,7 @@ def main() -> int:
         machine = describe_machine()
         stored[name] = {
             "date": f"{datetime.now(UTC):%Y-%m-%d}",
-            "revision": git_revision(),
+            "revision": revision,
             "machine": f"{machine['cores']} cores, {machine['processor']}",
             **measured,
         }

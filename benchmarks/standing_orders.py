@@ -26,7 +26,7 @@ from workflow_rl.agents.standing_orders import (
     Response,
     StandingOrders,
     Wait,
-    in_words,
+    sentences_of,
 )
 from workflow_rl.config import GameConfig, RuleSetName
 from workflow_rl.evaluation.playing import play_batch
@@ -69,7 +69,7 @@ def cells(candidate: Candidate, rules: RuleSetName, games: int, seed: int) -> li
 
 def objective(candidate: Candidate, rules: RuleSetName, games: int, seed: int) -> float:
     """Returns how good a candidate is, in points."""
-    sentences = in_words(candidate[0])
+    sentences = sentences_of(candidate[0])
     if len(sentences) > MOST_RULES:
         return -math.inf
     played = cells(candidate, rules, games, seed)

@@ -17,7 +17,7 @@ from workflow_rl.agents.standing_orders import (
     Response,
     StandingOrders,
     Wait,
-    in_words,
+    sentences_of,
 )
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
@@ -151,10 +151,10 @@ def test_the_shipped_rules_score_above_minus_30_at_full_compliance(red: Any, rul
 
 
 def test_the_rules_in_words_are_few_and_name_every_host() -> None:
-    sentences = in_words(STANDING_ORDERS)
+    sentences = sentences_of(STANDING_ORDERS)
     assert len(sentences) <= MOST_RULES
     assert all(name in " ".join(sentences) for name in HOST_NAMES if name != "User0")
-    assert in_words(RULES)[0].startswith(
+    assert sentences_of(RULES)[0].startswith(
         "Enterprise1: marked User: Remove at the first two exploits since its last Restore, then "
         "Restore; Unknown: Analyse, once after each exploit; Privileged: Restore."
     )

@@ -12,6 +12,7 @@ from tests.pages.browser import AUDIT, SCREENS, Opened, drawn, open_file, screen
 from tests.pages.runs import HOSTILE
 from tests.pages.test_report import hostile_run
 from workflow_rl.agents.shipped import WITHOUT_ORDER
+from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
 from workflow_rl.files import write_json
 from workflow_rl.pages.report import write_report
 from workflow_rl.workflow.orders import ORDERS
@@ -212,6 +213,8 @@ def test_what_the_policy_does_is_told_by_phase_and_by_host(report: Opened) -> No
     assert 0 < sum(times) <= 32  # of 30 steps, rounded
     fits = "(table) => table.scrollWidth <= table.clientWidth"
     assert section.locator(".scroll").evaluate(fits)
+    rules = section.locator(".rules li").all_text_contents()
+    assert rules == sentences_of(STANDING_ORDERS)
 
 
 def test_no_label_is_cut_on_a_phone_and_shipped_agents_are_there(

@@ -172,7 +172,7 @@ _WAITS: Final = {
 }
 
 
-def in_words(rules: StandingOrders) -> list[str]:
+def sentences_of(rules: StandingOrders) -> list[str]:
     """Returns the rules as sentences, the first that applies first."""
     repairs = [_repair(names, rule) for rule, names in _same(rules.hosts) if not rule.is_idle]
     left = [name for name, rule in rules.hosts.items() if rule.is_idle]

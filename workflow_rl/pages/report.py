@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
 from workflow_rl.config import RED_AGENTS, Asked, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
@@ -102,6 +103,7 @@ def report_html(runs: Sequence[Findings], folder: Path, written: str | None = No
         compared=compared,
         is_comparable=len({words.game_of(found.run) for found in runs}) == 1,
         words=words,
+        standing_orders=sentences_of(STANDING_ORDERS),
         written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),
     )
 

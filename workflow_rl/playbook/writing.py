@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.agents.standing_orders import STANDING_ORDERS, in_words
+from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
 from workflow_rl.config import one_of
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError, in_line
@@ -102,7 +102,7 @@ def runbook(handout: Handout) -> str:
         names=[unit.name for unit in handout.plan],
         swaps=list(_swaps(handout)),
         words=words,
-        standing_orders=in_words(STANDING_ORDERS),
+        standing_orders=sentences_of(STANDING_ORDERS),
         rules=tables,
     )
 
