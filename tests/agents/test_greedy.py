@@ -68,25 +68,18 @@ def played(*tables: dict[str, Any], rules: StandingOrders = RULES, **how: Any) -
 
 def test_the_response_depends_on_the_exploits_since_the_last_restore() -> None:
     exploit = {"Enterprise1": "exploit"}
-    assert played(*[exploit] * 5) == [
-        *("Remove Enterprise1", "Remove Enterprise1", "Restore Enterprise1"),
-        *("Remove Enterprise1", "Remove Enterprise1"),
-    ]
+    remove, restore = "Remove Enterprise1", "Restore Enterprise1"
+    assert played(*[exploit] * 5) == [remove, remove, restore, remove, remove]
+    marked = {"User2": "privileged"}  # restored once, then left
+    assert played(marked, marked) == ["Restore User2", "DecoyTomcat Enterprise0"]
 
 
 def test_an_unknown_mark_is_analysed_once_after_each_exploit_and_then_left() -> None:
     unknown, exploit = {"Enterprise1": "unknown"}, {"Enterprise1": "exploit"}
-    first, *others = played(unknown, unknown, exploit, unknown, {"Enterprise1": "privileged"})
-    assert first == "Analyse Enterprise1"
-    assert others == [
-        *("DecoyTomcat Enterprise0", "Remove Enterprise1", "Analyse Enterprise1"),
-        "Restore Enterprise1",
+    assert played(unknown, unknown, exploit, unknown, {"Enterprise1": "privileged"}) == [
+        *("Analyse Enterprise1", "DecoyTomcat Enterprise0", "Remove Enterprise1"),
+        *("Analyse Enterprise1", "Restore Enterprise1"),
     ]
-
-
-def test_a_host_restored_once_is_left() -> None:
-    marked = {"User2": "privileged"}
-    assert played(marked, marked) == ["Restore User2", "DecoyTomcat Enterprise0"]
 
 
 def test_a_marked_host_that_comes_before_in_the_order_is_restored_first() -> None:

@@ -22,12 +22,7 @@ from workflow_rl.cli.console import (
     print_whole,
     unbroken,
 )
-from workflow_rl.cli.progress import (
-    SearchProgress,
-    notice_of,
-    print_outcome,
-    show_task,
-)
+from workflow_rl.cli.progress import SearchProgress, notice_of, print_outcome, show_task
 from workflow_rl.evaluation.selection import Games, Score
 from workflow_rl.ordersearch.finding import conclude
 from workflow_rl.ordersearch.recommendation import recommend

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.config.test_setting import experiments
-from workflow_rl.config import (
-    ComparisonConfig,
-    ConfigFile,
-    ExperimentConfig,
-    GameConfig,
-)
+from workflow_rl.config import ComparisonConfig, ConfigFile, ExperimentConfig, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.runs.store import CONFIG_FILE
 

@@ -280,8 +280,7 @@ def program(start_method: str, action: int) -> Iterator[tuple[Any, list[int]]]:
 
 
 @pytest.mark.parametrize(
-    ("start_method", "action"),
-    [("fork", 0), *((method, HOLD) for method in START_METHODS)],
+    ("start_method", "action"), [("fork", 0), *((method, HOLD) for method in START_METHODS)]
 )
 def test_nothing_is_left_of_a_parent_that_was_killed(start_method: str, action: int) -> None:
     before = sorted(os.listdir("/dev/shm"))

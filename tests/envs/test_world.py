@@ -13,20 +13,11 @@ from workflow_rl import Cage2Env
 from workflow_rl.config import VECTORS, GameConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import env_seeds
-from workflow_rl.envs.world import (
-    INFO_ARRAYS,
-    PythonWorld,
-    SimulatorWorld,
-    make_vector,
-)
+from workflow_rl.envs.world import INFO_ARRAYS, PythonWorld, SimulatorWorld, make_vector
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 ENVS = 5
-GAME: dict[str, Any] = {
-    "red_agent": "meander",
-    "episode_length": 20,
-    "observation": "cardiff",
-}
+GAME: dict[str, Any] = {"red_agent": "meander", "episode_length": 20, "observation": "cardiff"}
 SHOWN = ("observation", "action_mask", "table", "held", "removable", "reward", "ended")
 SLEEP = np.zeros(ENVS, np.int64)
 

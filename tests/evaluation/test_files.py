@@ -8,11 +8,7 @@ import pytest
 import workflow_rl
 from tests.refused import refused
 from workflow_rl import evaluate
-from workflow_rl.evaluation.files import (
-    challenge_lines,
-    checked_directory,
-    write_evaluation,
-)
+from workflow_rl.evaluation.files import challenge_lines, checked_directory, write_evaluation
 from workflow_rl.evaluation.result import Evaluation
 from workflow_rl.scenario.actions import ACTION_NAMES
 

@@ -59,10 +59,7 @@ def finding(
             replace(finding(A_B, best=60, equals=20), more_trials=0),
             "A before B; 20 of the 60 best orders are equal within 1 point, the others are not",
         ),
-        (
-            finding(A_C, either=(A_C, B_D)),
-            "either A before C or B before D matters, ... 1,260 b",
-        ),
+        (finding(A_C, either=(A_C, B_D)), "either A before C or B before D matters, ... 1,260 b"),
         (
             finding(A_B, A_C, B_D, either=(A_C, B_D)),
             "A before B, and either A before C or B before D matters, ...; the 1,260 best",

@@ -5,21 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tests.ordersearch.quick import (
-    EVERY,
-    HOSTS,
-    PRECEDENCE,
-    SUBNETS,
-    complied,
-    failed,
-    trials_of,
-)
+from tests.ordersearch.quick import EVERY, HOSTS, PRECEDENCE, SUBNETS, complied, failed, trials_of
 from workflow_rl.ordersearch.candidates import spread_out
-from workflow_rl.ordersearch.gp_ucb import (
-    GpUcb,
-    compliance_margin,
-    constrained_improvement,
-)
+from workflow_rl.ordersearch.gp_ucb import GpUcb, compliance_margin, constrained_improvement
 from workflow_rl.ordersearch.model import OrderGP, Posterior
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders

@@ -3,23 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from tests.ordersearch.quick import (
-    FEW,
-    HOSTS,
-    SUBNETS,
-    complied,
-    failed,
-    made,
-    searched,
-    tried,
-)
+from tests.ordersearch.quick import FEW, HOSTS, SUBNETS, complied, failed, made, searched, tried
 from tests.refused import refusal
-from workflow_rl.ordersearch.strategies import (
-    Decision,
-    Strategy,
-    TriedOrder,
-    by_merit,
-)
+from workflow_rl.ordersearch.strategies import Decision, Strategy, TriedOrder, by_merit
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES, Orders
 
 

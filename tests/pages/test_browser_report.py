@@ -217,9 +217,7 @@ def test_what_the_policy_does_is_told_by_phase_and_by_host(report: Opened) -> No
     assert rules == sentences_of(STANDING_ORDERS)
 
 
-def test_no_label_is_cut_on_a_phone_and_shipped_agents_are_there(
-    report: Opened,
-) -> None:
+def test_no_label_is_cut_on_a_phone_and_shipped_agents_are_there(report: Opened) -> None:
     page = report.page
     screen(page, 390, "light")
     width = page.locator("#run1-scores").bounding_box()["width"]

@@ -24,10 +24,7 @@ DIGESTS = {
 }
 
 
-OUTCOMES = {
-    "main": {0, 1, 2, 3, 4, 6, 7, 9, 11},
-    "competition": {1, 2, 3, 4, 5, 6, 9, 11},
-}
+OUTCOMES = {"main": {0, 1, 2, 3, 4, 6, 7, 9, 11}, "competition": {1, 2, 3, 4, 5, 6, 9, 11}}
 
 
 @pytest.mark.parametrize("rules", OUTCOMES)

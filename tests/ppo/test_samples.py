@@ -4,10 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.ppo.learning import (
-    DOCUMENTED,
-    with_an_input_for_every_sample,
-)
+from tests.ppo.learning import DOCUMENTED, with_an_input_for_every_sample
 from tests.ppo.rollouts import played
 from workflow_rl.ppo.returns import discounted_returns, standardised
 from workflow_rl.ppo.samples import Samples, samples_of

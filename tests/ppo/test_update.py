@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.ppo.learning import (
-    DOCUMENTED,
-    MODERN,
-    assert_same_weights,
-    rng,
-    weights,
-)
+from tests.ppo.learning import DOCUMENTED, MODERN, assert_same_weights, rng, weights
 from tests.ppo.rollouts import made_up, new_network, played
 from workflow_rl.config import PPOConfig
 from workflow_rl.ppo.returns import standardised
@@ -48,10 +42,7 @@ def test_an_epoch_makes_as_many_steps_as_its_minibatches(sizes: Any, steps: int)
 
 @pytest.mark.parametrize("progress", [0.0, 0.25, 1.0])
 def test_learning_rate_and_entropy_bonus_fall_linearly_to_0_if_annealed(progress: float) -> None:
-    for config, rate in (
-        (PPOConfig(anneal=True), 0.002 * (1 - progress)),
-        (DOCUMENTED, 0.002),
-    ):
+    for config, rate in ((PPOConfig(anneal=True), 0.002 * (1 - progress)), (DOCUMENTED, 0.002)):
         group = updated(config, progress)[0].optimiser.param_groups[0]
         assert group["lr"] == pytest.approx(rate)
         assert group["betas"] == (0.9, 0.99)

@@ -105,11 +105,7 @@ def test_what_is_missing_in_a_training_is_named(finished: Path, capsys: Captured
 @pytest.mark.parametrize("damage", [other_score, other_attacker, half_the_log])
 @pytest.mark.parametrize("command", ["report", "playbook", "watch"])
 def test_who_tells_of_a_run_checks_what_it_reads(
-    finished: Path,
-    command: str,
-    damage: Callable[[Path], Path],
-    capsys: Captured,
-    tmp_path: Path,
+    finished: Path, command: str, damage: Callable[[Path], Path], capsys: Captured, tmp_path: Path
 ) -> None:
     path = damage(finished)
     args = [] if command == "watch" else ["--output", str(tmp_path / "out.html")]

@@ -166,9 +166,7 @@ def test_a_task_outlives_its_processes_but_not_any_number_of_them(
     assert len(always.notes.read_text()) == MAX_LOSSES
 
 
-def test_a_straggler_is_begun_anew_once_and_then_given_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_straggler_is_begun_anew_once_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workflow_rl.runs.pool._POLL_SECONDS", 0.05)
     pool = ProcessPool(1, time_limit=0.1)
     try:

@@ -18,15 +18,7 @@ from tests.runs.processes import trainers, wait_until
 from tests.runs.toys import Failing, Mortal, Toy, Writer
 from workflow_rl.config import Execution
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.runs.pool import (
-    MAX_LOSSES,
-    Done,
-    Event,
-    Failed,
-    Retried,
-    Rows,
-    Started,
-)
+from workflow_rl.runs.pool import MAX_LOSSES, Done, Event, Failed, Retried, Rows, Started
 from workflow_rl.runs.store import open_pool
 
 pytestmark = [

@@ -13,14 +13,7 @@ import pytest
 from tests.ordersearch.quick import tried
 from tests.ordersearch.test_synthetic import pairs
 from tests.runs.synthetic import PAIRS, Recorder, Valued, opened, searched, settings
-from tests.runs.toy import (
-    assert_same,
-    csv_rows,
-    run_search,
-    run_tiny,
-    tiny,
-    without_costs,
-)
+from tests.runs.toy import assert_same, csv_rows, run_search, run_tiny, tiny, without_costs
 from tests.runs.work import Losing, number_of
 from workflow_rl.agents.policy import Weights, load_policy
 from workflow_rl.cli.progress import notice_of

@@ -101,9 +101,7 @@ def test_tensorboard_has_every_update_of_every_training(toy: SearchOutcome) -> N
         assert [event.value for event in events] == pytest.approx(rewards)
 
 
-def test_every_training_leaves_a_policy_with_its_description_beside_it(
-    toy: SearchOutcome,
-) -> None:
+def test_every_training_leaves_a_policy_with_its_description_beside_it(toy: SearchOutcome) -> None:
     names = {path.name for path in (toy.path / "policies").iterdir()}
     expected = [*TRAININGS, "recommended"]
     assert names == {f"{n}.{end}" for n in expected for end in ("safetensors", "json")}

@@ -14,14 +14,7 @@ from tests.runs.work import job, outcome
 from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.ordersearch.strategies import Decision
 from workflow_rl.runs.folder import TrainingFolder
-from workflow_rl.runs.trials import (
-    HandedOver,
-    OrderSpread,
-    Trial,
-    TrialFile,
-    spread_of,
-    tried_in,
-)
+from workflow_rl.runs.trials import HandedOver, OrderSpread, Trial, TrialFile, spread_of, tried_in
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 WHY = Decision(7, "explore", 1.5, -3.0, -4.0, 0.5, top=((7, 1.5), (9, 1.0)))

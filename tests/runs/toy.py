@@ -8,13 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from workflow_rl.config import (
-    Execution,
-    ExperimentConfig,
-    GameConfig,
-    SearchConfig,
-    TrainConfig,
-)
+from workflow_rl.config import Execution, ExperimentConfig, GameConfig, SearchConfig, TrainConfig
 from workflow_rl.runs.search import open_search
 from workflow_rl.runs.trials import SearchOutcome
 
@@ -55,9 +49,7 @@ def episode_rows(run: Path) -> list[dict[str, Any]]:
 
 def board_of(folder: Path) -> Any:
     """What TensorBoard reads in a folder."""
-    from tensorboard.backend.event_processing.event_accumulator import (
-        EventAccumulator,
-    )
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     board = EventAccumulator(str(folder))
     board.Reload()

@@ -16,14 +16,7 @@ from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, 
 from workflow_rl.scenario.tables import DECOYS, HOST_NAMES, HOSTS, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.bits import packed_rows
-from workflow_rl.sim.memory import (
-    BEGIN,
-    CLOCK,
-    MEMORY_LAYOUT,
-    MEMORY_SIZE,
-    PLACEABLE,
-    BlueMemory,
-)
+from workflow_rl.sim.memory import BEGIN, CLOCK, MEMORY_LAYOUT, MEMORY_SIZE, PLACEABLE, BlueMemory
 from workflow_rl.sim.observation import SIMULATED
 from workflow_rl.sim.observe import CHALLENGE_SIZE, true_bits
 

@@ -56,12 +56,7 @@ def test_a_shell_counts_on_the_host_it_was_opened_on() -> None:
     before=st.sampled_from(Mark),
 )
 def test_connections_are_shown_by_their_number_and_local_ports(
-    observation: str,
-    ports: list[int],
-    distinct: int,
-    shell: bool,
-    placed: bool,
-    before: Mark,
+    observation: str, ports: list[int], distinct: int, shell: bool, placed: bool, before: Mark
 ) -> None:
     ports = [port for port in ports if port in sorted(set(ports))[:distinct]]
     events = [(port, 50_000) for port in ports] + [(51_234, SHELL)] * shell

@@ -69,9 +69,7 @@ def test_under_competition_rules_a_wiped_decoy_absorbs_exploits_even_after_a_res
 
 
 @pytest.mark.parametrize("kind", ["removable", "persistent"])
-def test_escalation_turns_a_user_session_into_a_privileged_one_and_leaves_a_file(
-    kind: str,
-) -> None:
+def test_escalation_turns_a_user_session_into_a_privileged_one_and_leaves_a_file(kind: str) -> None:
     board = Board().put(kind, "U4").turn(red="PE U4")
     assert (board.red.outcome, board.red.success) == (Outcome.SUCCESS, Success.TRUE)
     assert (board.access("U4"), board.hosts("malware")) == (Access.PRIVILEGED, {"U4"})

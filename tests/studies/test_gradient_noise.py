@@ -6,11 +6,7 @@ import torch
 from numpy.typing import NDArray
 
 from workflow_rl.config import PPO_FORMS, GameConfig, TrainConfig
-from workflow_rl.studies.gradient_noise import (
-    GradientNoise,
-    first_gradients,
-    gradient_noise,
-)
+from workflow_rl.studies.gradient_noise import GradientNoise, first_gradients, gradient_noise
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training
 

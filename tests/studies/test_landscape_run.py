@@ -16,11 +16,7 @@ from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.runs.pool import Done, Pool
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.studies.landscape import Landscape
-from workflow_rl.studies.landscape_run import (
-    LandscapeRun,
-    exhaustive,
-    open_landscape,
-)
+from workflow_rl.studies.landscape_run import LandscapeRun, exhaustive, open_landscape
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 CONFIG = tiny(seed=7, warm_start="none", compliance_threshold=0.0)

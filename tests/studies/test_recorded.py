@@ -5,11 +5,7 @@ import pytest
 from tests.studies.lands import recorded
 from workflow_rl.config import SearchConfig
 from workflow_rl.scenario.units import UNITS
-from workflow_rl.studies.order_effects import (
-    equals_effect,
-    order_effect,
-    pair_effects_over_seeds,
-)
+from workflow_rl.studies.order_effects import equals_effect, order_effect, pair_effects_over_seeds
 from workflow_rl.studies.regret import regrets
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 

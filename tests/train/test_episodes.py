@@ -133,11 +133,7 @@ def test_episodes_over_several_rollouts_agree_with_the_reference(seed: int, view
                 )
                 for i, name in enumerate(("observed", "true"))
             }
-            expected = (
-                joined["env_reward"][span, env].sum(),
-                *rates.values(),
-                10 * rates[view],
-            )
+            expected = (joined["env_reward"][span, env].sum(), *rates.values(), 10 * rates[view])
             assert got[number] == pytest.approx(expected, abs=1e-4)
             assert extra[span, env].sum() == pytest.approx(10 * rates[view], abs=1e-4)
             verdict = joined["verdict"][span, env]

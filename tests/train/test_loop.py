@@ -21,13 +21,7 @@ from tests.train.toys import (
     train,
     trained,
 )
-from workflow_rl.config import (
-    PRESETS,
-    GameConfig,
-    PPOConfig,
-    PresetName,
-    TrainConfig,
-)
+from workflow_rl.config import PRESETS, GameConfig, PPOConfig, PresetName, TrainConfig
 from workflow_rl.train.job import TrainJob
 from workflow_rl.train.loop import Training, UpdateRecord, removal_bonus
 

@@ -27,10 +27,7 @@ class Judged(NamedTuple):
 
 
 def judge_by_marks(
-    marks: Mapping[str, str],
-    action: str,
-    order: tuple[str, ...],
-    home: Mapping[str, str] = TYPE_OF,
+    marks: Mapping[str, str], action: str, order: tuple[str, ...], home: Mapping[str, str] = TYPE_OF
 ) -> Judged:
     """Judges an action by Blue's own table.
 

@@ -58,9 +58,7 @@ def meaning(judgement: Judgement, k: int) -> Judged:
 def seen(marks: Mapping[str, str], action: str, order: str = ORDER) -> str:
     """The verdict on one action when Blue's table holds these marks."""
     judgement = judge_observed(
-        np.array([table_of(marks)]),
-        np.array([parse_action(action)]),
-        RANKS[[TYPES.index(order)]],
+        np.array([table_of(marks)]), np.array([parse_action(action)]), RANKS[[TYPES.index(order)]]
     )
     return VERDICTS[judgement.verdict[0]]
 
