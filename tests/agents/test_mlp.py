@@ -94,6 +94,7 @@ def test_arrays_that_are_no_network_are_refused(change: dict[str, Any], why: str
     assert "needs its weights by their names" in refusal(read_mlp, None, "actor", "relu")
 
 
+@pytest.mark.compiled  # interpreted, the exponential raises instead of overflowing
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_what_is_accepted_gives_finite_numbers_for_every_row(activation: ActivationName) -> None:
     rng = np.random.default_rng(0)
