@@ -63,6 +63,17 @@ def seen(marks: Mapping[str, str], action: str, order: str = ORDER) -> str:
     return VERDICTS[judgement.verdict[0]]
 
 
+def truly(held: set[str], removable: set[str], action: str, order: str = ORDER) -> str:
+    """The verdict on one action when Red holds these hosts."""
+    judgement = judge_true(
+        np.array([host_set(held)], np.int16),
+        np.array([host_set(removable)], np.int16),
+        np.array([parse_action(action)]),
+        RANKS[[TYPES.index(order)]],
+    )
+    return VERDICTS[judgement.verdict[0]]
+
+
 # Few open hosts, and targets among all of them: then every verdict is common.
 mark_maps = st.dictionaries(
     st.sampled_from(HOST_NAMES), st.sampled_from(["Unknown", "User", "Privileged"]), max_size=4
@@ -158,6 +169,42 @@ def test_marked_hosts_of_the_first_unit_that_has_any_are_due(marks: str, order: 
     verdicts = SEEN[marks, order]
     named = dict(mark.split("=") for mark in marks.split())
     assert {action: seen(named, action, order) for action in verdicts} == verdicts
+
+
+HELD = {  # hosts that Red holds, those where Remove ends a session: the verdict on each action
+    ("User0", ""): {"Restore User0": "repeat"},
+    ("User0 User1", ""): {
+        "Remove User1": "repeat",
+        "Restore User1": "compliant",
+        "Restore User0": "violation",
+    },
+    ("User0 User1", "User1"): {"Remove User1": "compliant", "Remove User2": "repeat"},
+    ("User0 User1 User2", "User2"): {"Remove User1": "repeat", "Remove User2": "compliant"},
+    ("User0 User1 Enterprise0", "User1"): {
+        "Restore Enterprise0": "compliant",
+        **dict.fromkeys(("Restore User1", "Remove User1", "Restore Enterprise1"), "violation"),
+    },
+}
+
+
+@pytest.mark.parametrize(("held", "removable"), HELD)
+def test_only_held_hosts_of_the_first_unit_that_has_any_are_due_in_truth(
+    held: str, removable: str
+) -> None:
+    verdicts, sets = HELD[held, removable], (set(held.split()), set(removable.split()))
+    assert {action: truly(*sets, action) for action in verdicts} == verdicts
+
+
+def test_the_shield_forbids_violations_and_nothing_else() -> None:
+    marks = {"User1": "Unknown", "Enterprise0": "User", "Op_Server0": "Privileged"}
+    (mask,) = without_violations(
+        np.ones((1, NUM_ACTIONS), np.bool_),
+        np.array([table_of(marks)]),
+        RANKS[[TYPES.index(ORDER)]],
+    )
+    verdicts = [seen(marks, name) for name in ACTION_NAMES]
+    assert {"repeat", "compliant", "violation"} < set(verdicts)
+    assert mask.tolist() == [verdict != "violation" for verdict in verdicts]
 
 
 @pytest.mark.compiled
