@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.refused import refusal
 from tests.workflow.reference import Judged, judge_by_marks, judge_by_truth
 from workflow_rl.config import GameConfig
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
@@ -193,6 +194,13 @@ def test_only_held_hosts_of_the_first_unit_that_has_any_are_due_in_truth(
 ) -> None:
     verdicts, sets = HELD[held, removable], (set(held.split()), set(removable.split()))
     assert {action: truly(*sets, action) for action in verdicts} == verdicts
+
+
+@pytest.mark.parametrize("action", [-1, NUM_ACTIONS])
+def test_what_is_no_action_is_not_judged(action: int) -> None:
+    nobody, actions = np.zeros(1, np.int16), np.array([action])
+    assert f"not {action}" in refusal(judge_observed, np.zeros(1, np.int64), actions, RANKS[:1])
+    assert f"not {action}" in refusal(judge_true, nobody, nobody, actions, RANKS[:1])
 
 
 def test_the_shield_forbids_violations_and_nothing_else() -> None:
