@@ -42,6 +42,8 @@ def is_plain(value: object, shape: Shape, dtype: type[np.generic]) -> TypeGuard[
 def _has_shape(array: NDArray[Any], shape: Shape) -> bool:
     if array.ndim != len(shape):
         return False
+    if shape[1:] == array.shape[1:]:  # the usual case, at once
+        return shape[0] is None or shape[0] == array.shape[0]
     for size, found in zip(shape, array.shape, strict=True):
         if size is not None and size != found:
             return False

@@ -119,6 +119,11 @@ class DistinctRows:
         self._size = _insert(in_words(rows), self._stored, self._slots, self._size, ids)
         return ids
 
+    def clear(self) -> None:
+        """Removes all rows and keeps the memory."""
+        self._slots.fill(_EMPTY)
+        self._size = 0
+
     def _reserve(self, size: int) -> None:
         if size <= self.capacity:
             return
@@ -140,6 +145,10 @@ class Lookup:
         self._function = function
         self.distinct = DistinctRows(width, capacity)
         self.results: list[NDArray[Any]] = []  # of the function, by the number of a row
+
+    def clear(self) -> None:
+        """Forgets all results and keeps the memory, which costs more to get anew than to fill."""
+        self.distinct.clear()
 
     def number(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
         """Returns (n,) the number of each row (n, width) among the results."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.elementary import tanh32
-from workflow_rl.arrays import checked_array
+from workflow_rl.arrays import checked_array, is_plain
 from workflow_rl.config import ActivationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import formula, kernel
@@ -112,6 +112,8 @@ def _forward(
 
 def input_rows(what: str, rows: object, width: int) -> NDArray[Any]:
     """Returns rows (n, width) of int8 or float32; InvalidInputError if they are none."""
+    if is_plain(rows, (None, width), np.int8):
+        return rows
     if getattr(rows, "dtype", None) == np.int8:
         return checked_array(what, rows, (None, width), np.int8)
     return checked_array(what, rows, (None, width), np.float32, (-LARGEST_INPUT, LARGEST_INPUT))

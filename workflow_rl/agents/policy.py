@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import ACTION_SPACES, Acting
 from workflow_rl.agents.mlp import Floats, input_rows, read_mlp
-from workflow_rl.agents.sampling import sample, softmax
+from workflow_rl.agents.sampling import sample_masked, softmax
 from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
 from workflow_rl.arrays import numbers
 from workflow_rl.config import RULE_SETS, PolicyConfig, one_of, restored, stored
@@ -170,7 +170,7 @@ class Policy:
             chosen = np.where(allowed, rows, -1.0).argmax(axis=1)
         else:
             everyone = np.arange(len(rows))
-            chosen, _ = sample(everyone, rows, self._rng.random(len(rows)), allowed)
+            chosen, _ = sample_masked(everyone, rows, self._rng.random(len(rows)), allowed)
         actions = acting.actions(chosen)
         return int(actions[0]) if p.ndim == 1 else actions
 

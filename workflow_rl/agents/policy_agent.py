@@ -11,7 +11,7 @@ from workflow_rl.agents.action_space import Acting
 from workflow_rl.agents.agent import BlueAgent, TellingAgent, uniforms
 from workflow_rl.agents.distinct import Lookup
 from workflow_rl.agents.policy import Policy
-from workflow_rl.agents.sampling import sample, softmax
+from workflow_rl.agents.sampling import accumulated, sample, sample_masked, softmax
 from workflow_rl.agents.scripts import SleepAgent
 from workflow_rl.arrays import checked_array
 from workflow_rl.config import GameConfig
@@ -103,7 +103,11 @@ class PolicyAgent:
             found = rows[ids]
             self.chances = _by_action(found if allowed is None else found * allowed, self._acting)
         if self._sampled:
-            chosen, _ = sample(ids, rows, uniforms(self._seed, step, n), allowed)
+            draws = uniforms(self._seed, step, n)
+            if allowed is None:
+                chosen = sample(np.arange(n), accumulated(rows[ids]), draws)
+            else:
+                chosen, _ = sample_masked(ids, rows, draws, allowed)
             return self._acting.actions(chosen)
         scores = rows[ids] if allowed is None else np.where(allowed, rows[ids], -1.0)
         return self._acting.best_actions(scores.argmax(axis=1), rows, ids)

@@ -97,7 +97,61 @@ def draw(
 
 
 @kernel()
-def _sample(
+def _accumulate(weights: NDArray[Any], cumulative: NDArray[Any]) -> None:
+    for k in range(len(weights)):
+        running = weights.dtype.type(0)
+        for output in range(weights.shape[1]):
+            running += weights[k, output]
+            cumulative[k, output] = running
+
+
+def accumulated(weights: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """Returns the running sums of rows of weights, from which `sample` draws."""
+    cumulative = np.empty_like(weights)
+    _accumulate(weights, cumulative)
+    return cumulative
+
+
+@kernel()
+def _search(
+    ids: NDArray[Any], cumulative: NDArray[Any], uniforms: NDArray[Any], outputs: NDArray[Any]
+) -> None:
+    last = cumulative.shape[1] - 1
+    for k in range(len(ids)):
+        row = cumulative[ids[k]]
+        threshold = uniforms[k] * row[last]
+        low, high = 0, last
+        while low < high:
+            middle = (low + high) >> 1
+            if row[middle] > threshold:
+                high = middle
+            else:
+                low = middle + 1
+        outputs[k] = low
+
+
+def sample(
+    ids: NDArray[np.integer[Any]],
+    cumulative: NDArray[np.floating[Any]],
+    uniforms: NDArray[np.floating[Any]],
+) -> NDArray[np.int64]:
+    """Samples an output for each of n rows, in proportion to the row's weights.
+
+    Args:
+        ids: (n,) the row of the weights.
+        cumulative: (u, outputs) the running sums of weights (`accumulated`).
+        uniforms: (n,) numbers in [0, 1).
+
+    Returns:
+        (n,) the outputs: the first at which the running sum exceeds its share of the whole.
+    """
+    outputs = np.empty(len(ids), np.int64)
+    _search(ids, cumulative, uniforms, outputs)
+    return outputs
+
+
+@kernel()
+def _sample_masked(
     ids: NDArray[Any],
     weights: NDArray[Any],
     masks: NDArray[Any],
@@ -105,54 +159,41 @@ def _sample(
     outputs: NDArray[Any],
     mass: NDArray[Any],
 ) -> None:
-    allowed = np.empty(weights.shape[1], weights.dtype)
+    allowed = np.empty(weights.shape[1], weights.dtype)  # the weights of what is allowed ...
+    places = np.empty(weights.shape[1], np.int64)  # ... and where they stand
     for k in range(len(ids)):
         row = weights[ids[k]]
-        total = mass.dtype.type(0)
+        count = 0
         for output in range(len(row)):
-            allowed[output] = row[output] if masks[k, output] else 0
-            total += allowed[output]
-        if total > 0:
-            outputs[k] = pick(allowed, uniforms[k] * total)
-        else:  # what is allowed is too improbable to tell apart
-            outputs[k] = np.argmax(masks[k])
+            allowed[count] = row[output]  # written always, counted if allowed: no branch
+            places[count] = output
+            count += masks[k, output]
+        total = mass.dtype.type(0)
+        for place in range(count):
+            total += allowed[place]
+        # Where what is allowed is too improbable to tell apart, the first of it is taken.
+        outputs[k] = places[pick(allowed[:count], uniforms[k] * total)]
         mass[k] = max(total, _LEAST_MASS)
 
 
-@kernel()
-def _sample_all(
-    ids: NDArray[Any], weights: NDArray[Any], uniforms: NDArray[Any], outputs: NDArray[Any]
-) -> None:
-    for k in range(len(ids)):
-        row = weights[ids[k]]
-        total = weights.dtype.type(0)
-        for output in range(len(row)):
-            total += row[output]
-        outputs[k] = pick(row, uniforms[k] * total)
-
-
-def sample(
+def sample_masked(
     ids: NDArray[np.integer[Any]],
     weights: NDArray[np.floating[Any]],
     uniforms: NDArray[np.floating[Any]],
-    masks: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Samples an output for each of n rows, in proportion to the row's weights.
+    masks: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Samples an output for each of n rows, in proportion to what its weights allow.
 
     Args:
         ids: (n,) the row of the weights.
         weights: (u, outputs) probabilities, or numbers proportional to them.
         uniforms: (n,) numbers in [0, 1).
-        masks: (n, outputs) what is allowed, one output at least; None: everything. Where all that
-            is allowed weighs 0, the first of it is taken.
+        masks: (n, outputs) what is allowed, one output at least. Where all that is allowed weighs
+            0, the first of it is taken.
 
     Returns:
-        (n,) the outputs, and (n,) the sum of the allowed weights if there are masks.
+        (n,) the outputs, and (n,) the sum of the allowed weights.
     """
-    outputs = np.empty(len(ids), np.int64)
-    if masks is None:
-        _sample_all(ids, weights, uniforms, outputs)
-        return outputs, None
-    mass = np.empty(len(ids), np.float64)
-    _sample(ids, weights, masks, uniforms, outputs, mass)
+    outputs, mass = np.empty(len(ids), np.int64), np.empty(len(ids), np.float64)
+    _sample_masked(ids, weights, masks, uniforms, outputs, mass)
     return outputs, mass

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from workflow_rl.agents.distinct import DistinctRows, Lookup
-from workflow_rl.agents.sampling import NO_MASKS, draw, sample
+from workflow_rl.agents.sampling import NO_MASKS, accumulated, draw, sample, sample_masked
 from workflow_rl.ppo.network import ActorCritic
 
 
@@ -42,6 +42,7 @@ class Networks:
 
     def forward(self, inputs: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Returns logits (n, actions) and values (n,)."""
+        inputs = np.ascontiguousarray(inputs)
         return self._actor.forward(inputs), self._critic.forward(inputs)[:, 0]
 
 
@@ -51,25 +52,32 @@ class PolicyTable:
     Sampling from a row is exactly sampling from the network's distribution for that input.
     """
 
-    def __init__(self, network: ActorCritic, width: int, capacity: int = 1024) -> None:
-        """Starts an empty table of the network's current weights, with room for some inputs."""
+    def __init__(self, network: ActorCritic, width: int) -> None:
+        """Starts an empty table of the network's current weights."""
         self._networks = Networks(network)
-        self._table = Lookup(self._outputs, width, capacity)
+        self._table = Lookup(self._outputs, width)
         self._asked = 0  # inputs so far, repeated ones too
+
+    def renew(self, network: ActorCritic) -> None:
+        """Empties the table and takes the network's current weights."""
+        self._networks = Networks(network)
+        self._table.clear()
+        self._asked = 0
 
     def _outputs(self, inputs: NDArray[np.int8]) -> list[NDArray[np.float32]]:
         logits, values = self._networks.forward(inputs)
-        return [torch.softmax(torch.from_numpy(logits), -1).numpy(), values]
+        probabilities = torch.softmax(torch.from_numpy(logits), -1).numpy()
+        return [probabilities, accumulated(probabilities), values]
 
     @property
     def rows(self) -> NDArray[np.int8]:
-        """(u, width) the inputs that choices point to."""
-        return self._table.distinct.rows
+        """(u, width) a copy of the inputs that choices point to."""
+        return self._table.distinct.rows.copy()
 
     @property
     def distinct_share(self) -> float:
         """The share of inputs that were met for the first time."""
-        return len(self.rows) / self._asked
+        return len(self._table.distinct) / self._asked
 
     def choose(
         self,
@@ -79,17 +87,19 @@ class PolicyTable:
     ) -> Choice:
         """Samples an action for each input (n, width), among those allowed (n, actions)."""
         rows = self.number(inputs)
-        probabilities, values = self._table.results
-        actions, mass = sample(rows, probabilities, uniforms, masks)
-        probability = probabilities[rows, actions]
-        if mass is not None:
-            probability = np.divide(probability, mass.astype(np.float32))
+        probabilities, cumulative, values = self._table.results
+        if masks is None:
+            actions = sample(rows, cumulative, uniforms)
+            probability = probabilities[rows, actions]
+        else:
+            actions, mass = sample_masked(rows, probabilities, uniforms, masks)
+            probability = np.divide(probabilities[rows, actions], mass.astype(np.float32))
         return Choice(rows, actions, probability, values[rows])
 
     def values_of(self, inputs: NDArray[np.int8]) -> NDArray[np.float32]:
         """Returns (n,) the critic's values."""
         rows = self.number(inputs)
-        values: NDArray[np.float32] = self._table.results[1][rows]
+        values: NDArray[np.float32] = self._table.results[-1][rows]
         return values
 
     def number(self, inputs: NDArray[np.int8]) -> NDArray[np.int32]:

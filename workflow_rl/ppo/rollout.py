@@ -103,6 +103,29 @@ class _Plan:
     orders: NDArray[np.int64]  # (T, B) of an episode that begins after the step
 
 
+class _Situations:
+    """What judging a rollout's actions needs: the actions and how it stood before each."""
+
+    def __init__(self, steps: int, num_envs: int) -> None:
+        shape = (steps, num_envs)
+        self.played = np.empty(shape, np.int64)
+        self.table = np.empty(shape, np.int64)
+        self.held = np.empty(shape, np.int16)
+        self.removable = np.empty(shape, np.int16)
+        self.ranks = np.empty((*shape, NUM_HOSTS), np.int8)
+
+    def judge(self, rollout: Rollout) -> None:
+        """Writes which actions followed the order, in both views, into the rollout."""
+        played, ranks = self.played.reshape(-1), self.ranks.reshape(-1, NUM_HOSTS)
+        seen = judge_observed(self.table.reshape(-1), played, ranks)
+        true = judge_true(self.held.reshape(-1), self.removable.reshape(-1), played, ranks)
+        shape = self.played.shape
+        for view, judgement in enumerate((seen, true)):
+            rollout.any_open[..., view] = judgement.any_open.reshape(shape)
+            rollout.verdict[..., view] = judgement.verdict.reshape(shape)
+        rollout.removed[:] = (true.counted & _IS_REMOVE[played]).reshape(shape)
+
+
 class Player:
     """Environments, and the order each of them plays under."""
 
@@ -127,11 +150,12 @@ class Player:
         self._fixed = order
         self._seed = seed
         self._rollouts = 0
-        self._room = 1024  # distinct inputs to expect
+        self._table: PolicyTable | None = None  # kept for its memory
         self._is_plain = True  # whether inputs hardly repeat, as far as is known
         n = world.num_envs
         self.width = world.observation_size + (self._encoding.size if self._encoding else 0)
         self._input = np.zeros((n, self.width), np.int8)
+        self._before = _Situations(0, n)  # kept: fresh memory costs as much as the judging
         self._orders = np.full(n, 0 if order is None else order, np.int64)
         self._ranks = np.zeros((n, NUM_HOSTS), np.int8)  # each host's place in the order
         world.reset(seed)
@@ -166,13 +190,15 @@ class Player:
         self._rollouts += 1
         rollout = Rollout.empty(steps, n, self.action_space.size, masked=masked)
         play = self._play_as_ready if self.world.asynchronous else self._play_together
+        if self._before.played.shape != (steps, n):
+            self._before = _Situations(steps, n)
         play(plan, rollout)
+        self._before.judge(rollout)
         self._look(_EVERYWHERE)
         rollout.last_values = policy.values_of(self._input)
         rollout.inputs = policy.rows  # which may be more by then
         probability = rollout.log_probability  # until here
         np.log(np.maximum(probability, _LEAST_PROBABILITY), out=probability)
-        self._room = len(policy.rows) * 5 // 4 + n
         if not self._is_plain or self._rollouts % _LOOK_EVERY == 1:
             self._is_plain = policy.distinct_share > _FEW_REPEAT
         return rollout
@@ -184,17 +210,21 @@ class Player:
         what else is asked with it; so trajectories do not, either.
         """
         if networks is None or self.world.asynchronous or not self._is_plain:
-            return PolicyTable(network, self.width, self._room)
+            if self._table is None:
+                self._table = PolicyTable(network, self.width)
+            else:
+                self._table.renew(network)
+            return self._table
         return PlainPolicy(networks, self.width, self.world.num_envs, steps)
 
     def _play_together(self, plan: _Plan, rollout: Rollout) -> None:
         """Plays step after step in all environments."""
         world = self.world
         for t in range(len(plan.uniforms)):
-            played = self._choose(plan, rollout, t, _EVERYWHERE)
-            before = time.perf_counter()
+            played = self._choose(plan, rollout, (t, _EVERYWHERE))
+            start = time.perf_counter()
             ended = world.step(played)
-            rollout.simulate_seconds += time.perf_counter() - before
+            rollout.simulate_seconds += time.perf_counter() - start
             rollout.env_reward[t] = world.reward
             rollout.ends[t] = world.ended
             ends = rollout.ends[t]
@@ -216,11 +246,11 @@ class Player:
         under_way = 0
         while len(ready) or under_way:
             if len(ready):
-                world.send(self._choose(plan, rollout, at[ready], ready), ready)
+                world.send(self._choose(plan, rollout, (at[ready], ready)), ready)
                 under_way += len(ready)
-            before = time.perf_counter()
+            start = time.perf_counter()
             envs = world.receive(under_way)
-            rollout.simulate_seconds += time.perf_counter() - before
+            rollout.simulate_seconds += time.perf_counter() - start
             under_way -= len(envs)
             t = at[envs]
             rollout.env_reward[t, envs] = world.reward[envs]
@@ -234,26 +264,25 @@ class Player:
             at[envs] += 1
             ready = envs[at[envs] < len(plan.uniforms)]
 
-    def _choose(self, plan: _Plan, rollout: Rollout, t: Any, envs: Any) -> NDArray[np.int64]:
-        """Chooses and judges actions, in all environments at one step or in some at their own."""
-        world = self.world
+    def _choose(self, plan: _Plan, rollout: Rollout, at: tuple[Any, Any]) -> NDArray[np.int64]:
+        """Chooses actions, in all environments at one step or in some at their own."""
+        world, before, envs = self.world, self._before, at[1]
         self._look(envs)
         masks = None if rollout.masks is None else self._allowed(envs)
-        choice = plan.policy.choose(self._input[envs], masks, plan.uniforms[t, envs])
-        rollout.rows[t, envs] = choice.rows
-        rollout.actions[t, envs] = choice.actions
-        rollout.log_probability[t, envs] = choice.probability  # its logarithm at the end
-        rollout.values[t, envs] = choice.values
+        choice = plan.policy.choose(self._input[envs], masks, plan.uniforms[at])
+        rollout.rows[at] = choice.rows
+        rollout.actions[at] = choice.actions
+        rollout.log_probability[at] = choice.probability  # its logarithm at the end
+        rollout.values[at] = choice.values
         if rollout.masks is not None:
-            rollout.masks[t, envs] = masks
+            rollout.masks[at] = masks
+        rollout.orders[at] = self._orders[envs]
         played = self._acting.actions(choice.actions)
-        ranks = self._ranks[envs]
-        seen = judge_observed(world.table[envs], played, ranks)
-        true = judge_true(world.held[envs], world.removable[envs], played, ranks)
-        rollout.any_open[t, envs, 0], rollout.verdict[t, envs, 0] = seen
-        rollout.any_open[t, envs, 1], rollout.verdict[t, envs, 1] = true
-        rollout.removed[t, envs] = true.counted & _IS_REMOVE[played]
-        rollout.orders[t, envs] = self._orders[envs]
+        before.played[at] = played
+        before.table[at] = world.table[envs]
+        before.held[at] = world.held[envs]
+        before.removable[at] = world.removable[envs]
+        before.ranks[at] = self._ranks[envs]
         return played
 
     def state(self) -> dict[str, NDArray[Any]]:
