@@ -14,6 +14,7 @@ from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
 from workflow_rl.scenario.tables import BLINE_FIRST_TARGETS, NUM_HOSTS
 from workflow_rl.sim.draws import WORDS, Draws, count, first, philox
 from workflow_rl.sim.network import red_hosts
+from workflow_rl.sim.red_given import NOT_GIVEN
 from workflow_rl.sim.state import INITIAL_STATE, Access, RedAgent, Settings, State
 from workflow_rl.sim.table import activity_in
 from workflow_rl.sim.turn import play_turn
@@ -146,7 +147,7 @@ def _advance(
             for i in range(outcomes):
                 env[1] = before.states[k, row]
                 chance = Draws(draws[i, 0], draws[i, 1], draws[i, 2], draws[i, 3])
-                play_turn(child, rules, action, chance)
+                play_turn(child, rules, action, NOT_GIVEN, chance)
                 if child.table == table:
                     settle(child)
                     weight = before.weights[k, row] * chances[i]

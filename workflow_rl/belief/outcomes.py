@@ -23,6 +23,7 @@ from workflow_rl.scenario.tables import (
 )
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, count, first, recorded
 from workflow_rl.sim.red_actions import exploit_options
+from workflow_rl.sim.red_given import NOT_GIVEN
 from workflow_rl.sim.red_meander import digest_result, next_action
 from workflow_rl.sim.state import RedAction, RedAgent, State
 from workflow_rl.sim.turn import red_chooses
@@ -86,7 +87,7 @@ def red_choice(env: State) -> tuple[int, int]:
     if env.red_agent == _MEANDER:
         digest_result(env)
         return next_action(env)
-    red_chooses(env, recorded(CHOSE_NOBODY))
+    red_chooses(env, NOT_GIVEN, recorded(CHOSE_NOBODY))
     return env.red_action, 1 << max(env.red_target, 0)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.arrays import checked_array, is_plain
-from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
+from workflow_rl.config import MAX_ENVS, RED_AGENTS, GameConfig, whole_number
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import compile_message, entry_of, kernel, rule, use_threads
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS, checked_actions
 from workflow_rl.scenario.tables import NUM_HOSTS
@@ -17,12 +18,36 @@ from workflow_rl.sim.draws import LAST_OUTCOME, WORDS, Draws, philox
 from workflow_rl.sim.memory import remember
 from workflow_rl.sim.observation import SIMULATED
 from workflow_rl.sim.observe import write_decoy_mask, write_observation, write_red_access
+from workflow_rl.sim.red_given import (
+    NOT_GIVEN,
+    NUM_RED_ACTIONS,
+    RED_ACTION_NAMES,
+    legal_red_actions,
+)
+from workflow_rl.sim.red_view import (
+    RED_MEMORY_DTYPE,
+    RED_VIEW_SIZE,
+    begin_red,
+    remember_red,
+    write_legal,
+    write_red_view,
+)
 from workflow_rl.sim.reward import reward_of
-from workflow_rl.sim.state import NOBODY, SETTINGS_DTYPE, STATE_DTYPE, Settings, State
+from workflow_rl.sim.state import (
+    MAX_REDS,
+    NOBODY,
+    SETTINGS_DTYPE,
+    STATE_DTYPE,
+    RedAgent,
+    Settings,
+    State,
+)
 from workflow_rl.sim.turn import play_turn, start_episode
 
 _DRAWS: Final = (~LAST_OUTCOME, WORDS - 1)  # recorded outcomes below 0, random words
 _NO_DRAWS: Final = np.empty((0, len(Draws._fields)), dtype=np.int64)
+_NO_ACTIONS: Final = np.empty(0, np.int64)
+_GIVEN: Final = int(RedAgent.GIVEN)
 
 
 class Outputs(NamedTuple):
@@ -56,12 +81,37 @@ class Outputs(NamedTuple):
         return type(self)(np.empty_like(self.observation), *self[1:])
 
 
+class RedSide(NamedTuple):
+    """Red's side of a batch, one row per environment; no rows where nobody looks at it."""
+
+    memory: NDArray[np.void]  # (n,) what Red was told
+    observation: NDArray[np.int8]  # (n, RED_VIEW_SIZE) what Red sees now
+    legal: NDArray[np.bool_]  # (n, 56) what it may do now, by positions
+    final_observation: NDArray[np.int8]  # (n, as above) of episodes that ended, else stale
+
+    @classmethod
+    def empty(cls, num_envs: int) -> Self:
+        """Allocates Red's side of a batch."""
+        return cls(
+            memory=np.zeros(num_envs, RED_MEMORY_DTYPE),
+            observation=np.zeros((num_envs, RED_VIEW_SIZE), np.int8),
+            legal=np.zeros((num_envs, NUM_RED_ACTIONS), np.bool_),
+            final_observation=np.zeros((num_envs, RED_VIEW_SIZE), np.int8),
+        )
+
+
 @rule
-def begin_episode(states: NDArray[np.void], k: int, settings: Settings, out: Outputs) -> None:
+def begin_episode(
+    states: NDArray[np.void], k: int, settings: Settings, out: Outputs, red: RedSide
+) -> None:
     """Starts environment k's next episode and writes what holds before its first step."""
     env: State = states[k]
     draws = philox(0, env.episode, env.index, settings.key[0], settings.key[1])
     start_episode(states, k, settings, draws.target)
+    if len(red.memory):
+        begin_red(red.memory, k, env, settings)
+        write_red_view(red.memory[k], env, red.observation, k)
+        write_legal(red.memory[k], env, red.legal, k)
     write_observation(env, settings, out.observation, k)
     write_red_access(env, out.red_access, k)
     for host in range(NUM_HOSTS):
@@ -77,19 +127,25 @@ def draws_of(env: State, settings: Settings, given: NDArray[np.int64], k: int) -
 
 
 @kernel()
-def _reset(states: NDArray[np.void], settings: NDArray[np.void], out: Outputs) -> None:
+def _reset(
+    states: NDArray[np.void], settings: NDArray[np.void], out: Outputs, red: RedSide
+) -> None:
     for k in range(len(states)):
-        begin_episode(states, k, settings[0], out)
+        begin_episode(states, k, settings[0], out, red)
 
 
 @rule
-def end_episode(states: NDArray[np.void], k: int, settings: Settings, out: Outputs) -> None:
+def end_episode(
+    states: NDArray[np.void], k: int, settings: Settings, out: Outputs, red: RedSide
+) -> None:
     """Keeps what was seen last and starts environment k's next episode."""
     out.final_observation[k] = out.observation[k]
     out.final_red_access[k] = out.red_access[k]
+    if len(red.memory):
+        red.final_observation[k] = red.observation[k]
     env: State = states[k]
     env.episode += 1
-    begin_episode(states, k, settings, out)
+    begin_episode(states, k, settings, out, red)
 
 
 @rule
@@ -97,8 +153,10 @@ def step_range(
     states: NDArray[np.void],
     settings: Settings,
     actions: NDArray[np.int64],
+    red_actions: NDArray[np.int64],
     given: NDArray[np.int64],
     out: Outputs,
+    red: RedSide,
     start: int,
     stop: int,
 ) -> int:
@@ -109,7 +167,8 @@ def step_range(
     for k in range(start, stop):
         env = states[k]
         action = actions[k]
-        play_turn(env, settings, action, draws_of(env, settings, given, k))
+        red_action = red_actions[k] if len(red_actions) else NOT_GIVEN
+        play_turn(env, settings, action, red_action, draws_of(env, settings, given, k))
         reward[k] = reward_of(env)
         reward_tenths[k, 0] = env.confidentiality
         reward_tenths[k, 1] = env.availability
@@ -118,13 +177,17 @@ def step_range(
             remember(env.memory, env.table, action)
         write_observation(env, settings, observation, k)
         write_red_access(env, red_access, k)
+        if len(red.memory):
+            remember_red(red.memory[k], env)
+            write_red_view(red.memory[k], env, red.observation, k)
+            write_legal(red.memory[k], env, red.legal, k)
         if decoys_changed(env):
             write_decoy_mask(env, ACTION_HOST[action], action_mask, k)
         truncated[k] = env.step >= settings.episode_length
         if truncated[k]:
             ended += 1
             if settings.autoreset:
-                end_episode(states, k, settings, out)
+                end_episode(states, k, settings, out, red)
     return ended
 
 
@@ -137,7 +200,40 @@ def first_invalid(actions: NDArray[np.int64]) -> int:
     return NOBODY
 
 
-# The kernels return how many episodes ended or, if action k is invalid, ~k: nothing was played.
+@rule
+def first_illegal(states: NDArray[np.void], red_actions: NDArray[np.int64]) -> int:
+    """Returns the first environment whose Red is given an action that it may not take, or NOBODY.
+
+    A Red that waits, or chooses by itself, takes no action that is given.
+    """
+    for k in range(len(states)):
+        env: State = states[k]
+        if env.red_agent == _GIVEN and env.step >= env.red_wait:
+            if not len(red_actions):
+                return k
+            action = red_actions[k]
+            if action < 0 or action >= NUM_RED_ACTIONS or not legal_red_actions(env) >> action & 1:
+                return k
+    return NOBODY
+
+
+@rule
+def first_wrong(
+    states: NDArray[np.void],
+    settings: Settings,
+    actions: NDArray[np.int64],
+    red_actions: NDArray[np.int64],
+) -> int:
+    """Returns the first wrong action: k of Blue's, n + k of Red's, or NOBODY."""
+    invalid = first_invalid(actions)
+    if invalid == NOBODY and settings.red_given:
+        illegal = first_illegal(states, red_actions)
+        return len(states) + illegal if illegal != NOBODY else NOBODY
+    return invalid
+
+
+# The kernels return how many episodes ended or, if something is wrong, ~ of what `first_wrong`
+# returns: nothing was played.
 
 
 @kernel()
@@ -145,13 +241,16 @@ def _step(
     states: NDArray[np.void],
     settings: NDArray[np.void],
     actions: NDArray[np.int64],
+    red_actions: NDArray[np.int64],
     given: NDArray[np.int64],
     out: Outputs,
+    red: RedSide,
 ) -> int:
-    invalid = first_invalid(actions)
-    if invalid != NOBODY:
-        return ~invalid
-    return step_range(states, settings[0], actions, given, out, 0, len(states))
+    wrong = first_wrong(states, settings[0], actions, red_actions)
+    if wrong != NOBODY:
+        return ~wrong
+    n = len(states)
+    return step_range(states, settings[0], actions, red_actions, given, out, red, 0, n)
 
 
 @kernel(parallel=True)
@@ -159,18 +258,20 @@ def _step_parallel(
     states: NDArray[np.void],
     settings: NDArray[np.void],
     actions: NDArray[np.int64],
+    red_actions: NDArray[np.int64],
     given: NDArray[np.int64],
     out: Outputs,
+    red: RedSide,
     parts: int,
 ) -> int:
-    invalid = first_invalid(actions)
-    if invalid != NOBODY:
-        return ~invalid
+    wrong = first_wrong(states, settings[0], actions, red_actions)
+    if wrong != NOBODY:
+        return ~wrong
     n = len(states)
     ended = 0
     for part in numba.prange(parts):
         start, stop = part * n // parts, (part + 1) * n // parts
-        ended += step_range(states, settings[0], actions, given, out, start, stop)
+        ended += step_range(states, settings[0], actions, red_actions, given, out, red, start, stop)
     return ended
 
 
@@ -192,6 +293,7 @@ class Batch:
         num_threads: int = 1,
         autoreset: bool = True,
         new_rows: bool = False,
+        red_view: bool = False,
     ) -> None:
         """Allocates the batch; `reset` must come before the first `step`.
 
@@ -203,6 +305,7 @@ class Batch:
                 not, `truncated` stays set and the caller resets.
             new_rows: whether every step writes its observations to a new array, so that those of
                 earlier steps last without a copy.
+            red_view: whether `red` holds what Red sees and may do.
 
         Raises:
             InvalidInputError: a count is out of range.
@@ -213,6 +316,7 @@ class Batch:
         self._new_rows = new_rows
         self.observation_size = SIMULATED[config.observation].size
         self.out = Outputs.empty(self.num_envs, self.observation_size)
+        self.red = RedSide.empty(self.num_envs if red_view else 0)
         self.state = np.zeros(self.num_envs, STATE_DTYPE)
         self.state["index"] = np.arange(self.num_envs)
         self._settings = settings_of(config, autoreset)
@@ -229,19 +333,26 @@ class Batch:
         else:
             self.state["episode"] += 1
         self.out = self._next_out()
-        arguments = self.state, self._settings, self.out
+        arguments = self.state, self._settings, self.out, self.red
         if _reset not in _ENTRIES:
             with compile_message():
                 _ENTRIES[_reset] = entry_of(_reset, *arguments)
         _ENTRIES[_reset](*arguments)
 
-    def step(self, actions: NDArray[np.integer[Any]], draws: NDArray[np.int64] = _NO_DRAWS) -> int:
+    def step(
+        self,
+        actions: NDArray[np.integer[Any]],
+        draws: NDArray[np.int64] = _NO_DRAWS,
+        red_actions: NDArray[np.integer[Any]] = _NO_ACTIONS,
+    ) -> int:
         """Plays one turn in every environment and returns how many episodes ended.
 
         Args:
             actions: (n,) Blue's actions.
             draws: (n, 4) outcomes of chance to use instead of the environments' own streams:
                 random words or recorded outcomes (`draws.py`).
+            red_actions: (n,) actions on hosts (`red_given.py`) of each Red whose choice is given;
+                the others' are not looked at.
 
         Raises:
             InvalidInputError: an action or a draw is not allowed, they are no such arrays, or
@@ -252,9 +363,11 @@ class Batch:
         if draws is not _NO_DRAWS:  # the rules index arrays by them
             shape = self.num_envs, len(Draws._fields)
             draws = checked_array("draws", draws, shape, np.int64, _DRAWS)
+        if red_actions is not _NO_ACTIONS:  # the kernel looks at what is legal
+            red_actions = checked_array("red_actions", red_actions, (self.num_envs,), np.int64)
         ended: int
         out = self._next_out()
-        arguments = self.state, self._settings, actions, draws, out
+        arguments = self.state, self._settings, actions, red_actions, draws, out, self.red
         if self.num_threads == 1:
             if _step not in _ENTRIES:
                 _ENTRIES[_step] = entry_of(_step, *arguments)
@@ -263,9 +376,30 @@ class Batch:
             use_threads(self.num_threads)
             ended = _step_parallel(*arguments, self.num_threads)
         if ended < 0:
-            checked_actions(actions, (self.num_envs,))
+            raise self._wrong(~ended, actions, red_actions)
         self.out = out
         return ended
+
+    def _wrong(
+        self, wrong: int, actions: NDArray[np.int64], red_actions: NDArray[np.int64]
+    ) -> InvalidInputError:
+        """Returns what to say of the action that `first_wrong` has found."""
+        if wrong < self.num_envs:
+            return InvalidInputError(
+                f"action {actions[wrong]} of environment {wrong} is not one of 0 to "
+                f"{NUM_ACTIONS - 1}"
+            )
+        env = wrong - self.num_envs
+        if not len(red_actions):
+            return InvalidInputError(
+                f"Red's action in environment {env} is missing: give red_actions"
+            )
+        legal = legal_red_actions(self.state[env])
+        names = [name for a, name in enumerate(RED_ACTION_NAMES) if legal >> a & 1]
+        return InvalidInputError(
+            f"red action {red_actions[env]} is not legal in environment {env}; legal are "
+            f"{', '.join(names)}"
+        )
 
     def compile(self) -> None:
         """Compiles, or loads from the cache, what the first `step` would otherwise wait for."""
@@ -294,7 +428,10 @@ class Batch:
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {"states": self.state.view(np.uint8)}
-        return arrays | {f"out.{name}": array for name, array in self.out._asdict().items()}
+        arrays |= {f"out.{name}": array for name, array in self.out._asdict().items()}
+        if len(self.red.memory):
+            arrays |= {f"red.{n}": array.view(np.uint8) for n, array in self.red._asdict().items()}
+        return arrays
 
     def _next_out(self) -> Outputs:
         """Returns where the next outputs go."""
@@ -318,12 +455,18 @@ def max_threads() -> int:
 
 def settings_of(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
     """Returns (1,) the record of what is the same for every environment; its key is still 0."""
-    up_to = np.cumsum(config.red_weights)
-    up_to[np.flatnonzero(config.red_weights)[-1] :] = 1.0  # whatever the rounding of the sum
+    weights = np.array(config.red_weights)
+    up_to = np.ones(MAX_REDS)
+    up_to[: len(weights)] = np.cumsum(weights)
+    up_to[np.flatnonzero(weights)[-1] :] = 1.0  # whatever the rounding of the sum
     settings = np.zeros(1, SETTINGS_DTYPE)
     settings["episode_length"] = config.episode_length
     settings["autoreset"] = autoreset
     settings["red_up_to"] = up_to
+    settings["red_agents"][0, : len(weights)] = [RedAgent[name.upper()] for name in RED_AGENTS]
+    settings["red_given"] = bool(
+        (settings["red_agents"][0, : len(weights)] == RedAgent.GIVEN).any()
+    )
     settings["green_active"] = config.green_agent == "active"
     settings["rescan_unites_ports"] = config.rules == "competition"
     settings["haraka_breaks"] = config.rules == "competition"

@@ -230,12 +230,16 @@ def privilege_escalate(env: State, host: int) -> int:
 def impact(env: State, host: int) -> int:
     """Stops the OT service, through a session of any level once the service is known.
 
+    It fails on a host that does not run the service.
+
     Reference quirk: after any Restore of Op_Server0 it still succeeds but stops nothing.
     """
     if not (red_hosts(env) >> host & 1):
         return _NO_SESSION
     if not env.ot_known:
         return _OT_UNKNOWN
+    if host != OP_SERVER0:
+        return _SERVICE_ABSENT
     if not (env.restored >> OP_SERVER0 & 1):
         env.ot_running = False
     return _SUCCESS

@@ -38,11 +38,14 @@ class Success(IntEnum):
 
 
 class RedAgent(IntEnum):
-    """Who plays Red in an episode."""
+    """Who plays Red in an episode; the first three are CybORG's own."""
 
     BLINE = 0
     MEANDER = 1
     SLEEP = 2
+    BAIT = 3  # takes one host again and again
+    RANDOM = 4  # legal actions at random
+    GIVEN = 5  # its choice is an argument of the step
 
 
 class RedAction(IntEnum):
@@ -98,6 +101,7 @@ class Access(IntEnum):
 
 
 NOBODY: Final = -1  # no host, no decoy, no exploit
+MAX_REDS: Final = 32  # entries of a game's list of reds
 
 
 def per_host(value: int) -> NDArray[Any]:
@@ -148,6 +152,8 @@ class State(Protocol):
 
     # --- Red's last action
     red_agent: Small = RedAgent.SLEEP  # who plays this episode: drawn when it starts
+    red_number: Small = 0  # which entry of the game's list of reds that is
+    red_wait: Small = 0  # steps that it sleeps before it begins
     red_action: Small = RedAction.SLEEP  # RedAction
     red_target: Small = NOBODY  # a subnet for a sweep, else a host, or NOBODY
     red_success: Small = Success.UNKNOWN  # Success
@@ -158,7 +164,8 @@ class State(Protocol):
 
     # --- B_line's plan
     bline_index: Small = 0  # 0..14, its place in the chain
-    bline_target: Small = NOBODY  # the user host it goes through, or NOBODY before it is drawn
+    bline_target: Small = NOBODY  # the user host it goes through, or NOBODY before it is drawn;
+    # Bait's, too: the host that it takes again and again
     bline_passed_scan: Flag = False  # it has exploited Op_Server0 once after a scan with a result
 
     # --- Meander's lists
@@ -180,7 +187,10 @@ class Settings(Protocol):
     key: Annotated[NDArray[np.int64], np.int64, (2,)]  # from the seed
     episode_length: Count
     autoreset: Flag  # an episode that ends is followed by the next within the same step
-    red_up_to: Annotated[NDArray[np.float64], np.float64, (3,)]  # cumulative, by RedAgent
+    red_up_to: Annotated[NDArray[np.float64], np.float64, (MAX_REDS,)]  # cumulative, by entry
+    red_agents: Annotated[NDArray[np.int8], np.int8, (MAX_REDS,)]  # RedAgent of each entry
+    red_waits: Annotated[NDArray[np.int8], np.int8, (MAX_REDS,)]  # steps that it sleeps first
+    red_given: Flag  # an entry's choice is an argument of the step
     green_active: Flag
     rescan_unites_ports: Flag  # rule set
     haraka_breaks: Flag  # rule set

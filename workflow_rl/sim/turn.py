@@ -9,21 +9,33 @@ from workflow_rl.sim.draws import WORDS, Draws
 from workflow_rl.sim.green import green_acts
 from workflow_rl.sim.observe import monitor, note_scans
 from workflow_rl.sim.red_actions import red_acts
+from workflow_rl.sim.red_bait import bait_chooses
 from workflow_rl.sim.red_bline import bline_chooses
+from workflow_rl.sim.red_given import take_action
 from workflow_rl.sim.red_meander import meander_chooses
+from workflow_rl.sim.red_random import random_chooses
 from workflow_rl.sim.red_sleep import sleep_chooses
 from workflow_rl.sim.reward import score
 from workflow_rl.sim.state import INITIAL_STATE, RedAgent, Settings, State
 
 _BLINE, _MEANDER = int(RedAgent.BLINE), int(RedAgent.MEANDER)
+_BAIT, _RANDOM, _GIVEN = int(RedAgent.BAIT), int(RedAgent.RANDOM), int(RedAgent.GIVEN)
 
 
 @rule
-def play_turn(env: State, settings: Settings, action: int, draws: Draws) -> None:
-    """Plays one step: strictly one after the other, nothing is simultaneous."""
+def play_turn(env: State, settings: Settings, action: int, given: int, draws: Draws) -> None:
+    """Plays one step: strictly one after the other, nothing is simultaneous.
+
+    Args:
+        env: the environment.
+        settings: of the batch.
+        action: Blue's.
+        given: Red's, if its choice comes from outside, else NOT_GIVEN.
+        draws: of this step.
+    """
     blue_acts(env, action)
     green_acts(env, settings.green_active, draws.green)
-    red_chooses(env, draws.target)
+    red_chooses(env, given, draws.target)
     red_acts(env, settings, draws)
     score(env)
     monitor(env, settings.cardiff)
@@ -33,12 +45,21 @@ def play_turn(env: State, settings: Settings, action: int, draws: Draws) -> None
 
 
 @rule
-def red_chooses(env: State, draw: int) -> None:
+def red_chooses(env: State, given: int, draw: int) -> None:
     """Lets the episode's red agent name its action, knowing the result of its last one."""
-    if env.red_agent == _BLINE:
+    agent = env.red_agent
+    if env.step < env.red_wait:
+        sleep_chooses(env)
+    elif agent == _BLINE:
         bline_chooses(env, draw)
-    elif env.red_agent == _MEANDER:
+    elif agent == _MEANDER:
         meander_chooses(env, draw)
+    elif agent == _GIVEN:
+        take_action(env, given)
+    elif agent == _BAIT:
+        bait_chooses(env, draw)
+    elif agent == _RANDOM:
+        random_chooses(env, draw)
     else:
         sleep_chooses(env)
 
@@ -54,13 +75,16 @@ def start_episode(states: NDArray[np.void], k: int, settings: Settings, draw: in
     states[k] = INITIAL_STATE[0]
     env.index = index
     env.episode = episode
-    env.red_agent = draw_red_agent(settings, draw)
+    number = draw_red(settings, draw)
+    env.red_number = number
+    env.red_agent = settings.red_agents[number]
+    env.red_wait = settings.red_waits[number]
 
 
 @rule
-def draw_red_agent(settings: Settings, draw: int) -> int:
-    """Samples the red agent of this episode, by the given probabilities."""
-    agent = 0
-    while draw >= settings.red_up_to[agent] * WORDS:
-        agent += 1
-    return agent
+def draw_red(settings: Settings, draw: int) -> int:
+    """Samples which of the game's reds plays this episode, by the given probabilities."""
+    number = 0
+    while draw >= settings.red_up_to[number] * WORDS:
+        number += 1
+    return number
