@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.belief.belief import Belief
 from workflow_rl.belief.observation import BELIEF, LEVELS, BlueBelief
-from workflow_rl.config import RED_AGENTS, GameConfig, RedAgentName, RuleSetName
+from workflow_rl.config import RED_AGENTS, GameConfig, RuleSetName
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.scenario.actions import NUM_ACTIONS, SLEEP
@@ -16,7 +16,7 @@ N = 60
 QUIET = np.zeros((1, 52), np.int8)
 
 
-def config(red_agent: RedAgentName = "mixed", **more: object) -> GameConfig:
+def config(red_agent: str = "mixed", **more: object) -> GameConfig:
     return GameConfig(red_agent=red_agent, observation="belief", **more)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.envs.installed import cyborg_env, installed_rules
 from tests.parity.fixtures import FILES, file_id
-from workflow_rl.config import RedAgentName
 from workflow_rl.parity.live import BUILT_IN_BLUES
 from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import compare, recorded_draws
@@ -53,7 +52,7 @@ def test_a_recordings_seed_and_actions_give_the_same_recording(
 
 
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
-def test_the_whole_cardiff_observation_is_the_simulators(red_agent: RedAgentName) -> None:
+def test_the_whole_cardiff_observation_is_the_simulators(red_agent: str) -> None:
     env = cyborg_env(red_agent=red_agent, observation="cardiff", green_agent="active")
     seen: list[np.ndarray] = []
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from workflow_rl.config import RED_AGENTS, GameConfig, RedAgentName
+from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import DECOYS, HOST_NAMES, HOSTS, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.batch import Batch
@@ -171,7 +171,7 @@ def test_every_action_is_noted_once_and_again() -> None:
 
 
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
-def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: RedAgentName) -> None:
+def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: str) -> None:
     config = GameConfig(red_agent=red_agent, observation="memory", episode_length=40)
     batch, memory = Batch(6, config), BlueMemory(6)
     batch.reset(3)

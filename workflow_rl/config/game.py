@@ -4,43 +4,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, Self, get_args
 
-from workflow_rl.config.checks import not_allowed, numbers_allowed, one_of, unknown
+from workflow_rl.config.checks import not_allowed, numbers_allowed, one_of
+from workflow_rl.config.reds import MIXED, RED_AGENTS, Red, red_agent_name, reds_of
 from workflow_rl.config.setting import setting, settings
 from workflow_rl.errors import InvalidInputError, shown
 
-RedAgentName = Literal["bline", "meander", "sleep", "mixed"]
 RuleSetName = Literal["main", "competition"]
 ObservationName = Literal["challenge", "cardiff", "memory", "belief", "truth"]
 GreenAgentName = Literal["sleep", "active"]
 
-MIXED: Final = "mixed"
-RED_AGENTS: Final[tuple[RedAgentName, ...]] = ("bline", "meander", "sleep")  # sim.state.RedAgent
-ATTACKERS: Final = tuple(name for name in RED_AGENTS if name != "sleep")
 RULE_SETS: Final[tuple[RuleSetName, ...]] = get_args(RuleSetName)
 OBSERVATIONS: Final[tuple[ObservationName, ...]] = get_args(ObservationName)
 GREEN_AGENTS: Final[tuple[GreenAgentName, ...]] = get_args(GreenAgentName)
 
-_RED_ALIASES: Final = {
-    "b_lineagent": "bline",
-    "b_line": "bline",
-    "redmeanderagent": "meander",
-    "sleepagent": "sleep",
-}
 MAX_ENVS: Final = 10_000_000
 MAX_EPISODE_LENGTH: Final = 1_000_000
 _MOST_WEIGHT: Final = 1e300  # that several still add up to a number
 _NEAR_ONE: Final = 1e-12  # probabilities that add up to 1 but for rounding stay as they are
-
-
-def red_agent_name(value: object) -> RedAgentName:
-    """Returns our name of a red agent given by it or by the reference's class name."""
-    name = value
-    if isinstance(value, str):
-        name = _RED_ALIASES.get(value.casefold(), value.casefold())
-    for known in get_args(RedAgentName):
-        if name == known:
-            return known  # type: ignore[no-any-return]
-    raise unknown("red agent", value, get_args(RedAgentName))
 
 
 def _named_weights(weights: object) -> object:
@@ -49,7 +29,7 @@ def _named_weights(weights: object) -> object:
         return None
     if not isinstance(weights, Mapping):
         raise not_allowed("red_probabilities", weights, "a mapping of red agents to numbers")
-    named: dict[RedAgentName, float] = {}
+    named: dict[str, float] = {}
     for name, weight in weights.items():
         key = one_of("red agent in red_probabilities", red_agent_name(name), RED_AGENTS)
         is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
@@ -64,12 +44,14 @@ def _named_weights(weights: object) -> object:
 class GameConfig:
     """Which game is played: the same for every environment of a batch."""
 
-    red_agent: RedAgentName = setting(
-        "red agent, the attacker",
+    red_agent: str = setting(
+        "red agent, the attacker: bline, meander, sleep, mixed (one of these three, sampled for "
+        "each episode), bait, random, patient[:STEPS[:SCRIPT]], a red policy (*.safetensors), or a "
+        "mixture such as bline=1,bait=2",
         default="bline",
         read=red_agent_name,
         basic=True,
-        meanings={MIXED: "sampled for each episode"},
+        called="red agent",
     )
     episode_length: int = setting(
         "steps per episode", "--max-steps", default=100, within=(1, MAX_EPISODE_LENGTH)
@@ -134,10 +116,24 @@ class GameConfig:
         return replace(self, **changes)
 
     @property
+    def reds(self) -> tuple[Red, ...]:
+        """Who attacks, each with its probability."""
+        if self.red_agent == MIXED and self.red_probabilities is not None:
+            weights = self.red_probabilities
+            return tuple(Red(red, red, weight=weights.get(red, 0.0)) for red in RED_AGENTS)
+        return reds_of(self.red_agent)
+
+    @property
     def red_weights(self) -> tuple[float, ...]:
-        """The probability of each of RED_AGENTS."""
-        if self.red_agent != MIXED:
-            return tuple(float(name == self.red_agent) for name in RED_AGENTS)
-        if self.red_probabilities is None:
-            return tuple(1 / len(RED_AGENTS) for _ in RED_AGENTS)
-        return tuple(self.red_probabilities.get(name, 0.0) for name in RED_AGENTS)
+        """The probability of each of RED_AGENTS, for those who have a model of no others.
+
+        Raises:
+            InvalidInputError: another red agent plays, too.
+        """
+        weights = dict.fromkeys(RED_AGENTS, 0.0)
+        for red in self.reds:
+            if red.name not in weights:
+                known = ", ".join(RED_AGENTS)
+                raise InvalidInputError(f"there is a model of {known}, not of {shown(red.name)}")
+            weights[red.name] += red.weight
+        return tuple(weights.values())

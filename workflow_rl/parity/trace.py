@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import RED_AGENTS, RedAgentName, red_agent_name
+from workflow_rl.config import RED_AGENTS, red_agent_name
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import (
@@ -95,7 +95,7 @@ class Trace:
     """One file: a batch of recorded episodes."""
 
     name: str
-    red_agent: RedAgentName
+    red_agent: str
     episodes: int
     steps: int  # of the longest episode
     lengths: NDArray[np.int64]  # (episodes,) steps of each

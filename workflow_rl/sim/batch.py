@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.arrays import checked_array, is_plain
-from workflow_rl.config import MAX_ENVS, RED_AGENTS, GameConfig, whole_number
+from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
+from workflow_rl.config.reds import MAX_REDS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import compile_message, entry_of, kernel, rule, use_threads
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS, checked_actions
@@ -34,7 +35,6 @@ from workflow_rl.sim.red_view import (
 )
 from workflow_rl.sim.reward import reward_of
 from workflow_rl.sim.state import (
-    MAX_REDS,
     NOBODY,
     SETTINGS_DTYPE,
     STATE_DTYPE,
@@ -455,7 +455,8 @@ def max_threads() -> int:
 
 def settings_of(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
     """Returns (1,) the record of what is the same for every environment; its key is still 0."""
-    weights = np.array(config.red_weights)
+    reds = config.reds
+    weights = np.array([red.weight for red in reds])
     up_to = np.ones(MAX_REDS)
     up_to[: len(weights)] = np.cumsum(weights)
     up_to[np.flatnonzero(weights)[-1] :] = 1.0  # whatever the rounding of the sum
@@ -463,10 +464,9 @@ def settings_of(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
     settings["episode_length"] = config.episode_length
     settings["autoreset"] = autoreset
     settings["red_up_to"] = up_to
-    settings["red_agents"][0, : len(weights)] = [RedAgent[name.upper()] for name in RED_AGENTS]
-    settings["red_given"] = bool(
-        (settings["red_agents"][0, : len(weights)] == RedAgent.GIVEN).any()
-    )
+    settings["red_agents"][0, : len(reds)] = [RedAgent[red.agent.upper()] for red in reds]
+    settings["red_waits"][0, : len(reds)] = [red.wait for red in reds]
+    settings["red_given"] = any(red.is_given for red in reds)
     settings["green_active"] = config.green_agent == "active"
     settings["rescan_unites_ports"] = config.rules == "competition"
     settings["haraka_breaks"] = config.rules == "competition"

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from workflow_rl.config.reds import MAX_REDS
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0, Subnet
 from workflow_rl.sim.memory import INITIAL_MEMORY, MEMORY_DTYPE, Memory
 from workflow_rl.sim.records import initial_record, record_dtype
@@ -101,7 +102,6 @@ class Access(IntEnum):
 
 
 NOBODY: Final = -1  # no host, no decoy, no exploit
-MAX_REDS: Final = 32  # entries of a game's list of reds
 
 
 def per_host(value: int) -> NDArray[Any]:

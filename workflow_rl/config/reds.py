@@ -1,0 +1,133 @@
+"""Who attacks: a red agent by its name, a policy in a file, or a mixture of several.
+
+bline, meander, sleep           CybORG's own scripts
+bait                            exploits one user host again and again, never escalates
+random                          takes legal actions at random
+patient, patient:5:meander      sleeps 3 (5) steps, then plays B_line (Meander)
+red.safetensors                 a red policy
+mixed                           bline, meander and sleep with equal probability
+bline=1,bait=1,red.safetensors=2   a mixture: one is sampled for each episode
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from workflow_rl.config.checks import not_allowed, unknown
+from workflow_rl.errors import InvalidInputError, shown
+
+MIXED: Final = "mixed"
+RED_AGENTS: Final = ("bline", "meander", "sleep")  # CybORG's own; sim.state.RedAgent begins so
+ATTACKERS: Final = ("bline", "meander")  # those of them that attack
+BUILT_IN: Final = (*RED_AGENTS, "bait", "random")  # played by the rules; sim.state.RedAgent
+GIVEN: Final = "given"  # its actions are arguments of the step: those of a policy
+PATIENT: Final = "patient"
+POLICY_SUFFIX: Final = ".safetensors"
+MAX_REDS: Final = 32  # of a mixture
+_MAX_WAIT: Final = 100
+_WAIT: Final = 3
+_MOST_WEIGHT: Final = 1e300  # that several still add up to a number
+_ALIASES: Final = {
+    "b_lineagent": "bline",
+    "b_line": "bline",
+    "redmeanderagent": "meander",
+    "sleepagent": "sleep",
+}
+_NAMES: Final = (*BUILT_IN, PATIENT, MIXED)
+_ALLOWED: Final = (
+    f"{', '.join(_NAMES)}, a red policy (*{POLICY_SUFFIX}), or a mixture such as bline=1,bait=2"
+)
+
+
+@dataclass(frozen=True)
+class Red:
+    """One attacker of a game."""
+
+    name: str
+    agent: str  # one of BUILT_IN, or GIVEN
+    wait: int = 0  # steps that it sleeps first
+    weight: float = 1.0  # its probability in the game
+
+    @property
+    def is_given(self) -> bool:
+        """Whether its actions come from a policy, whose file is its name."""
+        return self.agent == GIVEN
+
+
+def red_agent_name(value: object) -> str:
+    """Returns the canonical name of a red agent or of a mixture.
+
+    Raises:
+        InvalidInputError: there is no such red agent, or a weight is no number.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise unknown("red agent", value, _NAMES)
+    if "=" not in value:
+        return _single(value).name
+    parts = [(red.name, weight) for red, weight in _mixture(value)]
+    return ",".join(f"{name}={weight:g}" for name, weight in parts)
+
+
+def reds_of(name: str) -> tuple[Red, ...]:
+    """Returns the attackers of a red agent's canonical name, with their probabilities."""
+    if name == MIXED:
+        return tuple(Red(red, red, weight=1 / len(RED_AGENTS)) for red in RED_AGENTS)
+    if "=" not in name:
+        return (_single(name),)
+    parts = _mixture(name)
+    total = sum(weight for _, weight in parts)
+    return tuple(Red(red.name, red.agent, red.wait, weight / total) for red, weight in parts)
+
+
+def _single(text: str) -> Red:
+    name = text.strip()
+    folded = _ALIASES.get(name.casefold(), name.casefold())
+    if folded == MIXED or folded in BUILT_IN:
+        return Red(folded, folded)
+    if folded.split(":")[0] == PATIENT:
+        return _patient(folded)
+    if folded.endswith(POLICY_SUFFIX):
+        return Red(name, GIVEN)
+    raise InvalidInputError(f"unknown red agent {shown(text)}: choose from {_ALLOWED}")
+
+
+def _patient(text: str) -> Red:
+    """Reads `patient`, `patient:STEPS` or `patient:STEPS:SCRIPT`."""
+    _, *parts = text.split(":")
+    wait, script = (
+        (*parts, *(str(_WAIT), "bline")[len(parts) :])[:2] if len(parts) <= 2 else ("", "")
+    )
+    is_number = wait.isascii() and wait.isdigit() and 1 <= int(wait) <= _MAX_WAIT
+    if not is_number or script not in BUILT_IN:
+        raise not_allowed(
+            "a patient red agent",
+            text,
+            f"{PATIENT}:STEPS:SCRIPT with 1 to {_MAX_WAIT} steps and a script of "
+            f"{', '.join(BUILT_IN)}",
+        )
+    return Red(f"{PATIENT}:{int(wait)}:{script}", script, int(wait))
+
+
+def _mixture(text: str) -> list[tuple[Red, float]]:
+    """Reads `NAME=WEIGHT,NAME=WEIGHT`; the same name twice has both weights."""
+    weights: dict[Red, float] = {}
+    for part in text.split(","):
+        name, equals, number = part.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = math.nan
+        if not equals or not 0 <= weight <= _MOST_WEIGHT:
+            raise InvalidInputError(
+                f"{shown(part)} is no part of a mixture of red agents: write NAME=WEIGHT with a "
+                f"weight of at least 0, such as bline=1,bait=2"
+            )
+        red = _single(name)
+        if red.agent == MIXED:
+            raise InvalidInputError(f"{MIXED} is a mixture itself: name its red agents instead")
+        weights[red] = weights.get(red, 0.0) + weight
+    if len(weights) > MAX_REDS or not 0 < sum(weights.values()) < math.inf:
+        raise InvalidInputError(
+            f"a mixture must have 1 to {MAX_REDS} red agents and a weight above 0, not {shown(text)}"
+        )
+    return [(red, weight) for red, weight in weights.items() if weight > 0]
