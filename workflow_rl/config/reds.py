@@ -25,7 +25,7 @@ PATIENT: Final = "patient"
 POLICY_SUFFIX: Final = ".safetensors"
 MAX_REDS: Final = 32  # of a mixture
 _MAX_WAIT: Final = 100
-_WAIT: Final = 3
+_PATIENCE: Final = ("3", "bline")  # steps and script
 _MOST_WEIGHT: Final = 1e300  # that several still add up to a number
 _ALIASES: Final = {
     "b_lineagent": "bline",
@@ -94,11 +94,9 @@ def _single(text: str) -> Red:
 def _patient(text: str) -> Red:
     """Reads `patient`, `patient:STEPS` or `patient:STEPS:SCRIPT`."""
     _, *parts = text.split(":")
-    wait, script = (
-        (*parts, *(str(_WAIT), "bline")[len(parts) :])[:2] if len(parts) <= 2 else ("", "")
-    )
+    wait, script, *more = (*parts, *_PATIENCE[len(parts) :])
     is_number = wait.isascii() and wait.isdigit() and 1 <= int(wait) <= _MAX_WAIT
-    if not is_number or script not in BUILT_IN:
+    if more or not is_number or script not in BUILT_IN:
         raise not_allowed(
             "a patient red agent",
             text,
@@ -128,6 +126,6 @@ def _mixture(text: str) -> list[tuple[Red, float]]:
         weights[red] = weights.get(red, 0.0) + weight
     if len(weights) > MAX_REDS or not 0 < sum(weights.values()) < math.inf:
         raise InvalidInputError(
-            f"a mixture must have 1 to {MAX_REDS} red agents and a weight above 0, not {shown(text)}"
+            f"a mixture needs 1 to {MAX_REDS} red agents and a weight above 0, not {shown(text)}"
         )
     return [(red, weight) for red, weight in weights.items() if weight > 0]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,9 @@ def agent_seed(game: GameConfig, seed: int) -> int:
 
 
 def _derived_seed(game: GameConfig, seed: int, purpose: int) -> int:
-    numbers = [seed, game.episode_length, (*RED_AGENTS, MIXED).index(game.red_agent), purpose]
+    named = (*RED_AGENTS, MIXED)
+    red = named.index(game.red_agent) if game.red_agent in named else crc32(game.red_agent.encode())
+    numbers = [seed, game.episode_length, red, purpose]
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
