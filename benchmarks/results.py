@@ -26,7 +26,7 @@ from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
-from workflow_rl.config import RULE_SETS, GameConfig, RedAgentName
+from workflow_rl.config import RULE_SETS, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.playing import play_batch
@@ -39,7 +39,7 @@ from workflow_rl.workflow.orders import ORDERS, TYPES, Order
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _TRACES: Final = _ROOT / "tests" / "parity" / "traces"
 STORED: Final = _ROOT / "docs" / "results.json"
-_REDS: Final[tuple[RedAgentName, ...]] = ("bline", "meander")
+_REDS: Final = ("bline", "meander")
 _GOOD: Final = TYPES.read(("enterprise", "user", "op_server", "op_host", "defender"))
 _GAMES: Final = 10_000  # of a cell
 _GAMES_OF_AN_ORDER: Final = 500

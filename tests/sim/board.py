@@ -21,6 +21,7 @@ from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, Draws, first
 from workflow_rl.sim.memory import MEMORY_DTYPE
 from workflow_rl.sim.records import PADDING
 from workflow_rl.sim.red_actions import exploit_options
+from workflow_rl.sim.red_given import NOT_GIVEN
 from workflow_rl.sim.reward import reward_of
 from workflow_rl.sim.state import (
     NOBODY,
@@ -79,7 +80,7 @@ def blue_action(text: str) -> int:
 
 
 @rule
-def take_given_action(env: State, draw: int) -> None:
+def take_given_action(env: State, given: int, draw: int) -> None:
     """Stands in for Red's agent: the draw names the action and its target."""
     env.red_action = ~draw // _TARGETS
     env.red_target = ~draw % _TARGETS + NOBODY
@@ -220,7 +221,7 @@ class Board(View):
             detection=~int(detected),
             green=~(host_index(green) if green else CHOSE_NOBODY),
         )
-        scripted_turn(self.state, self.batch._settings[0], blue_action(blue), draws)
+        scripted_turn(self.state, self.batch._settings[0], blue_action(blue), NOT_GIVEN, draws)
         self.reward = reward_of(self.state)
         return self
 

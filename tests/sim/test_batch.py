@@ -20,7 +20,7 @@ from workflow_rl.sim.batch import Batch, max_threads, settings_of
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, WORDS, philox
 from workflow_rl.sim.observation import SIMULATED
 from workflow_rl.sim.state import STATE_DTYPE
-from workflow_rl.sim.turn import draw_red_agent
+from workflow_rl.sim.turn import draw_red
 
 two_cores = pytest.mark.skipif(max_threads() < 2, reason="needs two cores")
 MEANDER = GameConfig(red_agent="meander", episode_length=31)
@@ -296,7 +296,7 @@ def test_chance_comes_from_the_seed_the_step_the_episode_and_the_environment() -
     settings = settings_of(game, autoreset=True)[0]
     for episode in range(3):
         words = [philox(0, episode, k, *key).target for k in range(6)]
-        agents = [draw_red_agent(settings, word) for word in words]
+        agents = [draw_red(settings, word) for word in words]
         assert batch.state["red_agent"].tolist() == agents
         told = begun(6, game, autoreset=False)  # the same, told how chance falls
         told.state["red_agent"] = agents

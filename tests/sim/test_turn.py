@@ -13,7 +13,7 @@ from workflow_rl.scenario.tables import HOSTS as SCENARIO
 from workflow_rl.sim.batch import Batch, settings_of
 from workflow_rl.sim.draws import WORDS
 from workflow_rl.sim.state import NOBODY, Access, RedAgent, Success
-from workflow_rl.sim.turn import draw_red_agent
+from workflow_rl.sim.turn import draw_red
 
 
 def test_an_episode_starts_with_red_on_user0_and_nothing_else() -> None:
@@ -47,7 +47,7 @@ def test_an_episode_starts_with_red_on_user0_and_nothing_else() -> None:
 def test_mixed_red_agents_get_their_shares_of_the_words_to_the_last_one() -> None:
     def drawn(word: int, **weights: float) -> str:
         game = GameConfig(red_agent="mixed", red_probabilities=weights)
-        return RED_AGENTS[draw_red_agent(settings_of(game, autoreset=True)[0], word)]
+        return RED_AGENTS[draw_red(settings_of(game, autoreset=True)[0], word)]
 
     shares = {"bline": 0.25, "meander": 0.5, "sleep": 0.25}
     borders = [0, WORDS // 4, 3 * WORDS // 4, WORDS]

@@ -124,9 +124,9 @@ class BelievingBatch(Batch):
         self._belief.reset()
         _write(self._belief.marginals, LEVELS, self.out.observation)
 
-    def step(self, actions: NDArray[np.integer[Any]], *draws: NDArray[np.int64]) -> int:
+    def step(self, actions: NDArray[np.integer[Any]], *chance: NDArray[Any]) -> int:
         """Plays one turn in every environment, then takes in what Blue saw; as `Batch.step`."""
-        ended = super().step(actions, *draws)
+        ended = super().step(actions, *chance)
         restarted = ended and self._autoreset
         rows = self.out.observation
         if restarted:

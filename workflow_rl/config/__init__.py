@@ -16,7 +16,6 @@ from workflow_rl.config.experiment import SECTIONS as SECTIONS
 from workflow_rl.config.experiment import ConfigFile as ConfigFile
 from workflow_rl.config.experiment import ExperimentConfig as ExperimentConfig
 from workflow_rl.config.experiment import PolicyConfig as PolicyConfig
-from workflow_rl.config.reds import ATTACKERS as ATTACKERS
 from workflow_rl.config.game import GREEN_AGENTS as GREEN_AGENTS
 from workflow_rl.config.game import MAX_ENVS as MAX_ENVS
 from workflow_rl.config.game import MAX_EPISODE_LENGTH as MAX_EPISODE_LENGTH
@@ -42,6 +41,7 @@ from workflow_rl.config.presets import UPDATE_STRATEGIES as UPDATE_STRATEGIES
 from workflow_rl.config.presets import Asked as Asked
 from workflow_rl.config.presets import Preset as Preset
 from workflow_rl.config.presets import PresetName as PresetName
+from workflow_rl.config.reds import ATTACKERS as ATTACKERS
 from workflow_rl.config.reds import MIXED as MIXED
 from workflow_rl.config.reds import RED_AGENTS as RED_AGENTS
 from workflow_rl.config.reds import Red as Red

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from workflow_rl.config.checks import not_allowed
-from workflow_rl.config.game import MIXED
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOFormName
+from workflow_rl.config.reds import MIXED
 from workflow_rl.config.setting import Setting, current_names
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.config.units import ANY

@@ -367,21 +367,30 @@ class Batch:
             red_actions = checked_array("red_actions", red_actions, (self.num_envs,), np.int64)
         ended: int
         out = self._next_out()
-        arguments = self.state, self._settings, actions, red_actions, draws, out, self.red
+        arguments: tuple[Any, ...] = (
+            self.state,
+            self._settings,
+            actions,
+            red_actions,
+            draws,
+            out,
+            self.red,
+        )
         if self.num_threads == 1:
             if _step not in _ENTRIES:
                 _ENTRIES[_step] = entry_of(_step, *arguments)
             ended = _ENTRIES[_step](*arguments)
         else:
             use_threads(self.num_threads)
-            ended = _step_parallel(*arguments, self.num_threads)
+            parallel: Callable[..., int] = _step_parallel
+            ended = parallel(*arguments, self.num_threads)
         if ended < 0:
             raise self._wrong(~ended, actions, red_actions)
         self.out = out
         return ended
 
     def _wrong(
-        self, wrong: int, actions: NDArray[np.int64], red_actions: NDArray[np.int64]
+        self, wrong: int, actions: NDArray[Any], red_actions: NDArray[Any]
     ) -> InvalidInputError:
         """Returns what to say of the action that `first_wrong` has found."""
         if wrong < self.num_envs:

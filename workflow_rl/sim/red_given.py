@@ -58,7 +58,7 @@ def legal_red_actions(env: State) -> int:
     addresses = np.int64(env.addresses_known)
     names = np.int64(env.names_known)
     legal: int = (
-        1 << RED_SLEEP
+        1 << RED_SLEEP  # type: ignore[assignment]
         | np.int64(env.subnets_known) << FIRST_SWEEP
         | addresses << _FIRST_SCAN
         | addresses << _FIRST_EXPLOIT

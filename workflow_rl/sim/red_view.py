@@ -58,11 +58,15 @@ def _per_host(value: int) -> NDArray[Any]:
     return np.full(NUM_HOSTS, value)
 
 
+def _own_positions() -> NDArray[Any]:
+    return np.arange(NUM_HOSTS)
+
+
 class RedMemory(Protocol):
     """What is kept of one episode for Red's view."""
 
-    order: SmallPerHost = np.arange(NUM_HOSTS)  # (13,) the host at each position
-    place: SmallPerHost = np.arange(NUM_HOSTS)  # (13,) the position of each host
+    order: SmallPerHost = _own_positions()  # (13,) the host at each position
+    place: SmallPerHost = _own_positions()  # (13,) the position of each host
     named: HostSet = 1 << USER0  # hosts that stand at their own position
     addresses: HostSet = 1 << USER0  # known after the step before
     revealed: HostSet = 0  # its address was told by an escalation, not by a sweep
@@ -118,7 +122,7 @@ def begin_red(memories: NDArray[np.void], k: int, env: State, settings: Settings
     memory: RedMemory = memories[k]
     counter = _FIRST_ORDER_WORD
     for subnet in range(NUM_SUBNETS):
-        left = np.int64(SUBNET_HOSTS[subnet]) & ~memory.named
+        left: int = np.int64(SUBNET_HOSTS[subnet]) & ~memory.named  # type: ignore[assignment]
         while left:  # Fisher-Yates among those that have no position yet
             here = first(left)
             words = philox(counter, env.episode, env.index, settings.key[0], settings.key[1])
@@ -156,7 +160,8 @@ def remember_red(memory: RedMemory, env: State) -> None:
         memory.since_exploit[host] = min(memory.since_exploit[host] + 1, _NEVER)
     kind, target, success = env.red_action, env.red_target, env.red_success
     if kind == _SWEEP:
-        memory.swept |= np.int64(success == _TRUE) << target
+        if success == _TRUE:
+            memory.swept |= 1 << target
     elif kind == _SCAN:
         if env.red_outcome != _NO_ROUTE:
             memory.since_scan[target] = 0
@@ -231,7 +236,7 @@ def host_bits(memory: RedMemory, env: State, host: int) -> int:
         at += 1
     at += len(_RECENT)
     is_target = env.red_target == host and env.red_action > _SWEEP
-    return bits | np.int64(is_target) << at
+    return bits | np.int64(is_target) << at  # type: ignore[return-value]
 
 
 @rule
