@@ -2,7 +2,7 @@ from typing import get_type_hints
 
 import numpy as np
 
-from workflow_rl.config import RED_AGENTS
+from workflow_rl.config.reds import BUILT_IN, GIVEN, RED_AGENTS
 from workflow_rl.sim.memory import MEMORY_DTYPE
 from workflow_rl.sim.records import PADDING
 from workflow_rl.sim.state import (
@@ -46,4 +46,5 @@ def test_activity_and_mark_are_numbered_by_their_bits_in_the_vector() -> None:
 
 
 def test_red_agents_are_numbered_as_the_configuration_names_them() -> None:
-    assert [agent.name.lower() for agent in RedAgent] == list(RED_AGENTS)
+    assert [agent.name.lower() for agent in RedAgent] == [*BUILT_IN, GIVEN]
+    assert BUILT_IN[: len(RED_AGENTS)] == RED_AGENTS

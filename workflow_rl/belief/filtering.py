@@ -9,6 +9,7 @@ from workflow_rl.belief.hypotheses import Hypotheses, Workspace, add_state
 from workflow_rl.belief.outcomes import MOST_OUTCOMES, list_outcomes
 from workflow_rl.belief.settling import settle
 from workflow_rl.belief.thinning import thin
+from workflow_rl.config import RED_AGENTS
 from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
 from workflow_rl.scenario.tables import BLINE_FIRST_TARGETS, NUM_HOSTS
@@ -42,7 +43,7 @@ class Marginals(NamedTuple):
         return cls(
             access=np.zeros((num_envs, NUM_HOSTS, _NUM_ACCESS)),
             ot_stopped=np.zeros(num_envs),
-            red_agent=np.zeros((num_envs, len(RedAgent))),
+            red_agent=np.zeros((num_envs, len(RED_AGENTS))),
             effective_particles=np.zeros(num_envs),
         )
 

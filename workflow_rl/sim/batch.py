@@ -385,20 +385,13 @@ class Batch:
             parallel: Callable[..., int] = _step_parallel
             ended = parallel(*arguments, self.num_threads)
         if ended < 0:
-            raise self._wrong(~ended, actions, red_actions)
+            checked_actions(actions, (self.num_envs,))  # raises, unless it is Red's
+            raise self._illegal(~ended - self.num_envs, red_actions)
         self.out = out
         return ended
 
-    def _wrong(
-        self, wrong: int, actions: NDArray[Any], red_actions: NDArray[Any]
-    ) -> InvalidInputError:
-        """Returns what to say of the action that `first_wrong` has found."""
-        if wrong < self.num_envs:
-            return InvalidInputError(
-                f"action {actions[wrong]} of environment {wrong} is not one of 0 to "
-                f"{NUM_ACTIONS - 1}"
-            )
-        env = wrong - self.num_envs
+    def _illegal(self, env: int, red_actions: NDArray[Any]) -> InvalidInputError:
+        """Returns what to say of an environment's red action, which is not legal."""
         if not len(red_actions):
             return InvalidInputError(
                 f"Red's action in environment {env} is missing: give red_actions"
