@@ -11,9 +11,9 @@ TORCH := $(shell sed -n 's/^torch==//p' requirements.lock)
 # The compiled rules as plain Python, whose lines can be counted, and the tests that end in time so.
 INTERPRETED := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --hypothesis-profile=interpreted \
   -m "not slow and not cyborg and not compiled"
-INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/workflow \
+INTERPRETED_TESTS := tests/scenario tests/sim tests/belief tests/nets tests/workflow \
   tests/parity/test_replay.py::test_the_recordings_replay_without_a_mismatch \
-  $(addprefix tests/agents/test_,action_space.py distinct.py elementary.py mlp.py sampling.py scripts.py) \
+  $(addprefix tests/agents/test_,action_space.py scripts.py) \
   $(addprefix tests/ppo/test_,acting.py loss.py network.py returns.py) tests/ppo/fused \
   tests/ppo/test_engines.py::test_loss_terms_and_gradients_are_the_textbooks \
   $(addprefix tests/train/test_,alignment.py episodes.py)

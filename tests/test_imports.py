@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "workflow_rl"
 # Each layer may import those before it, and itself.
 LAYERS = (
     *("errors", "estimates", "config", "provenance", "processes", "files", "jit", "arrays"),
-    *("scenario", "sim", "belief"),
+    *("scenario", "sim", "belief", "nets"),
     *("envs", "parity", "workflow", "agents", "evaluation"),
     *("ppo", "train", "ordersearch", "runs"),
     *("pages", "playbook", "studies", "cli", "api"),

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 from tests.agents.policies import new_policy
 from workflow_rl import Belief, Cage2Env, Cage2VectorEnv, evaluate
 from workflow_rl.agents.action_space import ACTION_SPACES
-from workflow_rl.agents.distinct import DistinctRows
 from workflow_rl.agents.greedy import GreedyAgent
-from workflow_rl.agents.mlp import read_mlp
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
 from workflow_rl.agents.scripts import SleepAgent
@@ -31,6 +29,8 @@ from workflow_rl.config import GameConfig
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.observations import make_batch, make_tracker
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.nets.distinct import DistinctRows
+from workflow_rl.nets.mlp import read_mlp
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.train.alignment import Expectation

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import ACTION_SPACES, Acting
-from workflow_rl.agents.mlp import Floats, input_rows, read_mlp
-from workflow_rl.agents.sampling import sample_masked, softmax
 from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
 from workflow_rl.arrays import numbers
 from workflow_rl.config import RULE_SETS, PolicyConfig, one_of, restored, stored
@@ -17,6 +15,8 @@ from workflow_rl.config.checks import file_path, not_allowed
 from workflow_rl.config.units import ANY, read_groups
 from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, Tracker, make_tracker
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.nets.mlp import Floats, input_rows, read_mlp
+from workflow_rl.nets.sampling import sample_masked, softmax
 from workflow_rl.scenario.actions import NUM_ACTIONS, checked_mask
 from workflow_rl.sim.memory import BEGIN, BlueMemory
 from workflow_rl.sim.observe import CHALLENGE_SIZE

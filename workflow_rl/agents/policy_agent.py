@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import Acting
 from workflow_rl.agents.agent import BlueAgent, TellingAgent, uniforms
-from workflow_rl.agents.distinct import Lookup
 from workflow_rl.agents.policy import Policy
-from workflow_rl.agents.sampling import accumulated, sample, sample_masked, softmax
 from workflow_rl.agents.scripts import SleepAgent
 from workflow_rl.arrays import checked_array
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.nets.distinct import Lookup
+from workflow_rl.nets.sampling import accumulated, sample, sample_masked, softmax
 from workflow_rl.scenario.actions import NUM_ACTIONS, checked_actions, checked_mask
 from workflow_rl.sim.observe import SCAN_SLOTS
 from workflow_rl.sim.state import Activity

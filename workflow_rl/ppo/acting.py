@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.agents.distinct import DistinctRows, Lookup
-from workflow_rl.agents.sampling import NO_MASKS, accumulated, draw, sample, sample_masked
+from workflow_rl.nets.distinct import DistinctRows, Lookup
+from workflow_rl.nets.sampling import NO_MASKS, accumulated, draw, sample, sample_masked
 from workflow_rl.ppo.network import ActorCritic
 
 

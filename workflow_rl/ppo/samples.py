@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workflow_rl.agents.distinct import in_words
 from workflow_rl.config import PPOConfig
+from workflow_rl.nets.distinct import in_words
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages, standardised
 from workflow_rl.ppo.rollout import Rollout
 

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.agents.distinct import in_words
+from workflow_rl.nets.distinct import in_words
 from workflow_rl.ppo.fused.sparse_rows import SparseRows
 
 

@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workflow_rl.agents.distinct import in_words
-from workflow_rl.agents.sampling import NO_MASKS, write_powers
 from workflow_rl.jit import kernel
+from workflow_rl.nets.distinct import in_words
+from workflow_rl.nets.sampling import NO_MASKS, write_powers
 from workflow_rl.ppo.fused.passes import CHUNK, Passes
 from workflow_rl.ppo.fused.sparse_rows import SparseRows
 from workflow_rl.ppo.loss import LossTerms, LossWeights

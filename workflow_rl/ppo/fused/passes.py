@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from workflow_rl.agents.elementary import tanh32
-from workflow_rl.agents.mlp import RELU, TANH, Floats, kind_of
 from workflow_rl.jit import kernel
+from workflow_rl.nets.elementary import tanh32
+from workflow_rl.nets.mlp import RELU, TANH, Floats, kind_of
 from workflow_rl.ppo.fused.sparse_rows import SparseRows
 from workflow_rl.ppo.network import ActorCritic, linear_layers
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from workflow_rl.agents.distinct import DistinctRows, Lookup
+from workflow_rl.nets.distinct import DistinctRows, Lookup
 
 
 def first_appearance(rows: Any) -> list[int]:

@@ -13,11 +13,11 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.elementary import tanh32
 from workflow_rl.arrays import checked_array, is_plain
 from workflow_rl.config import ActivationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import formula, kernel
+from workflow_rl.nets.elementary import tanh32
 
 Floats = NDArray[np.float32]
 

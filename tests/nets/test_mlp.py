@@ -9,9 +9,9 @@ import torch
 from tests.agents.policies import weights
 from tests.ppo.rollouts import new_network
 from tests.refused import refusal
-from workflow_rl.agents.mlp import read_mlp
 from workflow_rl.config import ActivationName
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.nets.mlp import read_mlp
 
 ACTIVATIONS = get_args(ActivationName)
 WIDTH, OUTPUTS = 23, 31

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.agents.elementary import exp32, tanh32
+from workflow_rl.nets.elementary import exp32, tanh32
 
 
 def spread(low: float, high: float, number: int = 400) -> Any:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_rl.agents.sampling import accumulated, pick, sample, sample_masked
+from workflow_rl.nets.sampling import accumulated, pick, sample, sample_masked
 
 N = st.sampled_from([0, 40])
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.elementary import exp32
 from workflow_rl.jit import formula, kernel, rule
+from workflow_rl.nets.elementary import exp32
 
 NO_MASKS: Final = np.empty((0, 0), np.bool_)  # everything is allowed
 _LEAST: Final = np.float32(-1e30)  # a logit of what is not allowed

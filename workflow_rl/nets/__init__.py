@@ -1,0 +1,1 @@
+"""Networks without a trainer: the forward pass, sampling, and a cache of results by input."""
