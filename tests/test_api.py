@@ -112,7 +112,7 @@ def test_the_flags_of_a_search_are_keywords_and_its_progress_is_the_command_s(
     ("flags", "sentence"),
     [
         ({"red_agnt": 1}, "search has no setting 'red_agnt': .* similar to it: red_agent"),
-        ({"red_agent": "x"}, "unknown red agent 'x': choose one of bline, meander, sleep, mixed"),
+        ({"red_agent": "x"}, "unknown red agent 'x': choose from bline, meander, sleep"),
         ({"n_workflows": 0}, "n_workflows must be a whole number from 1 to 100000, not 0"),
         ({"no_report": "no"}, "no_report must be True or False, not 'no'"),
         ({"preset": "strongest"}, "these settings, .* train one policy without a workflow"),

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig
+from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.scenario.tables import NUM_HOSTS
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import WORDS
 from workflow_rl.sim.network import held_hosts
-from workflow_rl.sim.state import STATE_DTYPE, RedAgent
+from workflow_rl.sim.state import STATE_DTYPE
 
 TARGET, EXPLOIT, DETECTION, GREEN = range(4)
 
@@ -45,9 +45,9 @@ class BruteForce:
         )
         state = self._batches[TARGET].state[:1].copy()
         self._explain: dict[bytes, float] = {}
-        for agent in RedAgent:
+        for agent in range(len(RED_AGENTS)):
             state["red_agent"] = agent
-            self._explain[state.tobytes()] = 1 / len(RedAgent)
+            self._explain[state.tobytes()] = 1 / len(RED_AGENTS)
 
     def update(self, table: int, action: int) -> None:
         after: dict[bytes, float] = {}
@@ -105,4 +105,4 @@ class BruteForce:
 
     @property
     def red_agent(self) -> NDArray[np.float64]:
-        return self.mean(self.states["red_agent"][:, None] == np.arange(len(RedAgent)))
+        return self.mean(self.states["red_agent"][:, None] == np.arange(len(RED_AGENTS)))

@@ -23,8 +23,8 @@ def test_red_agents_go_by_our_names_and_the_references(given: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "allowed"),
     [
-        ({"red_agent": "brain"}, "bline, meander, sleep, mixed"),
-        ({"red_agent": 3}, "bline, meander, sleep, mixed"),
+        ({"red_agent": "brain"}, "bline, meander, sleep, bait"),
+        ({"red_agent": 3}, "bline, meander, sleep, bait"),
         ({"red_probabilities": {"bline": 1}}, "mixed"),
         ({"red_agent": "mixed", "red_probabilities": 3}, "a mapping of red agents to numbers"),
         ({"red_agent": "mixed", "red_probabilities": {"brain": 1}}, "bline, meander, sleep"),

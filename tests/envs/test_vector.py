@@ -126,7 +126,7 @@ def test_wrong_actions_are_refused_before_anything_is_played(wrong: Any) -> None
         ({"seed": -1}, "0 or more"),
         ({"seed": "x"}, "0 or more"),
         ({"render_mode": "human"}, "Cage2Env"),
-        ({"red_agent": "nobody"}, "bline, meander, sleep, mixed"),
+        ({"red_agent": "nobody"}, "bline, meander, sleep, bait"),
     ],
 )
 def test_wrong_arguments_are_refused(wrong: dict[str, Any], allowed: str) -> None:

@@ -163,7 +163,7 @@ def test_an_environment_that_shows_something_else_is_refused(needed: Observation
         ({"steps": [30, 30]}, "each named once"),
         ({"steps": [0]}, "steps must be a whole number from 1"),
         ({"red_agents": ["bline", "B_lineAgent"]}, "each named once"),
-        ({"red_agents": ["nobody"]}, "unknown red agent 'nobody': choose one of bline, meander"),
+        ({"red_agents": ["nobody"]}, "unknown red agent 'nobody': choose from bline, meander"),
         ({"workflow": "user"}, "user is not a workflow"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"logged_episodes": -1}, "logged_episodes must be"),
