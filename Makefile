@@ -81,7 +81,7 @@ lock:
 	rm -rf $(VENV)-lock
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet torch==$(TORCH)
-	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,docs,search,sb3,ray,export]'
+	$(VENV)-lock/bin/python -m pip install --quiet '.[dev,docs,search,sb3,pettingzoo,ray,export]'
 	echo '# Exact versions of the reproducible set-up. Made by `make lock`; used as pip constraints.' > requirements.lock
 	$(VENV)-lock/bin/python -m pip freeze --exclude workflow-rl | sed 's/+cpu$$//' >> requirements.lock
 	rm -rf $(VENV)-lock
@@ -101,5 +101,5 @@ $(VENV)/.installed: pyproject.toml requirements.lock | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "installing into $(VENV), with the tools for development ..."
-	$(PIP_INSTALL) --editable '.[dev,docs,search,sb3,ray,export]'
+	$(PIP_INSTALL) --editable '.[dev,docs,search,sb3,pettingzoo,ray,export]'
 	@touch $@ $(VENV)/.installed

@@ -90,6 +90,7 @@ def refused() -> dict[str, str]:
         "load_policy": raised(lambda: workflow_rl.load_policy(__file__)),
         "export_policy": raised(lambda: workflow_rl.export_policy(new_policy())),
         "render": raised(env.render),
+        "parallel_env": raised(lambda: workflow_rl.parallel_env),
         "sb3": raised(lambda: __import__("workflow_rl.envs.sb3")),
     }
 

@@ -104,6 +104,7 @@ def test_a_command_names_the_extra_it_needs(alone: Alone, command: str) -> None:
         ("load_policy", str(Path(__file__).parent / "core_alone.py"), "search"),
         ("render", "text of an episode", "search"),
         ("export_policy", "exporting a policy", "export"),
+        ("parallel_env", "workflow_rl.envs.parallel", "pettingzoo"),
         ("sb3", "workflow_rl.envs.sb3", "sb3"),
     ],
 )

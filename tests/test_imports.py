@@ -27,6 +27,7 @@ ONLY_IN = {
     "threadpoolctl": {"ordersearch/fitting.py"},
     "ray": {"runs/cluster.py", "runs/ray.py"},
     "onnx": {"agents/onnx_graph.py", "agents/export.py", "agents/export_memory.py"},
+    "pettingzoo": {"envs/parallel.py"},
     "stable_baselines3": {"envs/sb3.py", "agents/sb3.py"},
     "CybORG": {"envs/cyborg_import.py"},
     "psutil": {"processes.py", "runs"},

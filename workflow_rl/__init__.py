@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from workflow_rl.agents.export import export_policy as export_policy
     from workflow_rl.agents.policy import Policy as Policy
     from workflow_rl.agents.policy import load_policy as load_policy
+    from workflow_rl.agents.red_env import Cage2RedEnv as Cage2RedEnv
+    from workflow_rl.agents.red_env import Cage2RedVectorEnv as Cage2RedVectorEnv
     from workflow_rl.api import LandscapeResult as LandscapeResult
     from workflow_rl.api import SearchResult as SearchResult
     from workflow_rl.api import landscape as landscape
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from workflow_rl.config import Execution as Execution
     from workflow_rl.config import ExperimentConfig as ExperimentConfig
     from workflow_rl.envs.cyborg import CyborgEnv as CyborgEnv
+    from workflow_rl.envs.parallel import parallel_env as parallel_env
+    from workflow_rl.envs.parallel_vector import Cage2ParallelVectorEnv as Cage2ParallelVectorEnv
     from workflow_rl.envs.shared import SharedMemoryVectorEnv as SharedMemoryVectorEnv
     from workflow_rl.envs.single import Cage2Env as Cage2Env
     from workflow_rl.envs.vector import Cage2VectorEnv as Cage2VectorEnv
@@ -34,6 +38,9 @@ _HOMES = {
     "Belief": "workflow_rl.belief.belief",
     "BlueAgent": "workflow_rl.agents.agent",
     "Cage2Env": "workflow_rl.envs.single",
+    "Cage2ParallelVectorEnv": "workflow_rl.envs.parallel_vector",
+    "Cage2RedEnv": "workflow_rl.agents.red_env",
+    "Cage2RedVectorEnv": "workflow_rl.agents.red_env",
     "Cage2VectorEnv": "workflow_rl.envs.vector",
     "CyborgEnv": "workflow_rl.envs.cyborg",
     "Execution": "workflow_rl.config",
@@ -46,6 +53,7 @@ _HOMES = {
     "export_policy": "workflow_rl.agents.export",
     "landscape": "workflow_rl.api",
     "load_policy": "workflow_rl.agents.policy",
+    "parallel_env": "workflow_rl.envs.parallel",
     "read_playbook": "workflow_rl.playbook.reading",
     "replay": "workflow_rl.api",
     "report": "workflow_rl.api",

@@ -21,6 +21,7 @@ EXTRA_OF: Final = {
     "psutil": "search",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
+    "pettingzoo": "pettingzoo",
     "ray": "ray",
     "onnx": "export",
 }

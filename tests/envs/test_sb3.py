@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.refused import refused
-from workflow_rl import Cage2Env, Cage2VectorEnv
+from workflow_rl import Cage2Env, Cage2RedVectorEnv, Cage2VectorEnv
 
 pytest.importorskip("stable_baselines3")
 
@@ -61,17 +61,19 @@ def test_only_our_vector_environments_are_wrapped(wrong: Any) -> None:
     refused("must be a Cage2VectorEnv, not ", Sb3VecEnv, wrong)
 
 
-def test_maskable_ppo_finds_the_masks_and_takes_no_refused_action() -> None:
+@pytest.mark.parametrize("side", ["blue", "red"])
+def test_maskable_ppo_finds_the_masks_and_takes_no_refused_action(side: str) -> None:
     pytest.importorskip("sb3_contrib")
     from sb3_contrib import MaskablePPO
     from sb3_contrib.common.maskable.utils import is_masking_supported
 
-    env = VecMonitor(make(red_agent="bline"))
+    red = Cage2RedVectorEnv(8, "sleep", illegal="error")
+    env = VecMonitor(Sb3VecEnv(red) if side == "red" else make(red_agent="bline"))
     assert is_masking_supported(env)
     model = MaskablePPO("MlpPolicy", env, n_steps=64, n_epochs=1, seed=0, device="cpu")
     model.learn(512)
     masks = model.rollout_buffer.action_masks.astype(bool)
-    assert masks.shape == (512, 145)
+    assert masks.shape == (512, 56 if side == "red" else 145)
     assert not masks.all()
     taken = model.rollout_buffer.actions.reshape(-1).astype(int)
     assert masks[np.arange(512), taken].all()

@@ -8,7 +8,6 @@ from gymnasium.utils.env_checker import check_env
 from tests.refused import refused
 from workflow_rl import Cage2Env, Cage2VectorEnv
 from workflow_rl.errors import NotResetError
-from workflow_rl.scenario.actions import parse_action
 
 
 @pytest.mark.parametrize(
@@ -79,13 +78,6 @@ def test_wrong_arguments_are_refused() -> None:
     refused("ansi", Cage2Env, render_mode="human")
     refused("main, competition", Cage2Env, rules="old")
     refused("no options", Cage2Env().reset, options={"x": 1})
-
-
-@pytest.mark.parametrize("make", [Cage2Env, Cage2VectorEnv])
-def test_actions_have_meanings(make: Any) -> None:
-    meanings = make().get_action_meanings()
-    assert len(meanings) == 145
-    assert meanings[parse_action("Restore Op_Server0")] == "Restore Op_Server0"
 
 
 def test_what_a_step_returned_is_not_changed_by_the_next() -> None:

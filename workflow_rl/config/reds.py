@@ -7,6 +7,8 @@ patient, patient:5:meander      sleeps 3 (5) steps, then plays B_line (Meander)
 red.safetensors                 a red policy
 mixed                           bline, meander and sleep with equal probability
 bline=1,bait=1,red.safetensors=2   a mixture: one is sampled for each episode
+
+In an environment of both sides Red is `given`: what it does is an argument of the step.
 """
 
 import math
@@ -20,7 +22,7 @@ MIXED: Final = "mixed"
 RED_AGENTS: Final = ("bline", "meander", "sleep")  # CybORG's own; sim.state.RedAgent begins so
 ATTACKERS: Final = ("bline", "meander")  # those of them that attack
 BUILT_IN: Final = (*RED_AGENTS, "bait", "random")  # played by the rules; sim.state.RedAgent
-GIVEN: Final = "given"  # its actions are arguments of the step: those of a policy
+GIVEN: Final = "given"  # its actions are arguments of the step
 PATIENT: Final = "patient"
 POLICY_SUFFIX: Final = ".safetensors"
 MAX_REDS: Final = 32  # of a mixture
@@ -50,7 +52,7 @@ class Red:
 
     @property
     def is_given(self) -> bool:
-        """Whether its actions come from a policy, whose file is its name."""
+        """Whether its actions come from outside, or from a policy, whose file is its name."""
         return self.agent == GIVEN
 
 
@@ -82,7 +84,7 @@ def reds_of(name: str) -> tuple[Red, ...]:
 def _single(text: str) -> Red:
     name = text.strip()
     folded = _ALIASES.get(name.casefold(), name.casefold())
-    if folded == MIXED or folded in BUILT_IN:
+    if folded in (MIXED, GIVEN, *BUILT_IN):
         return Red(folded, folded)
     if folded.split(":")[0] == PATIENT:
         return _patient(folded)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from workflow_rl.belief.observation import BELIEF, BelievingBatch, BlueBelief
 from workflow_rl.config import GameConfig, ObservationName
+from workflow_rl.config.reds import GIVEN
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.memory import BlueMemory
 from workflow_rl.sim.observation import SIMULATED, Observation
@@ -38,7 +40,16 @@ class Tracker(Protocol):
 
 
 def make_batch(num_envs: int, game: GameConfig, **settings: Any) -> Batch:
-    """Returns a batch of the simulator that shows Blue the game's observation; as `Batch`."""
+    """Returns a batch of the simulator that shows Blue the game's observation; as `Batch`.
+
+    Raises:
+        InvalidInputError: a setting is not allowed, there is no belief about the red agent, or
+            nobody gives Red's actions.
+    """
+    if game.red_agent == GIVEN and not settings.get("red_view"):
+        raise InvalidInputError(
+            f"the red agent {GIVEN!r} does what it is told: workflow_rl.parallel_env plays it"
+        )
     kind = BelievingBatch if game.observation == BELIEF.name else Batch
     return kind(num_envs, game, **settings)
 

@@ -18,6 +18,12 @@ CYBORG_ENV_IDS: Final[dict[str, str]] = {
     "main": "workflow_rl/CyborgCage2-v0",
     "competition": "workflow_rl/CyborgCage2Competition-v0",
 }
+# Red's side, against a Blue agent that the argument `blue` names.
+RED_ENV_IDS: Final[dict[str, str]] = {
+    "main": "workflow_rl/Cage2Red-v0",
+    "competition": "workflow_rl/Cage2RedCompetition-v0",
+}
+_RED: Final = "workflow_rl.agents.red_env"
 
 
 def register() -> None:
@@ -26,6 +32,7 @@ def register() -> None:
     for ids, entry_point, vector_entry_point in (
         (ENV_IDS, "workflow_rl.envs.single:Cage2Env", vector),
         (CYBORG_ENV_IDS, "workflow_rl.envs.cyborg:CyborgEnv", None),
+        (RED_ENV_IDS, f"{_RED}:Cage2RedEnv", f"{_RED}:make_vector_env"),
     ):
         for rules, name in ids.items():
             if name not in gymnasium.registry:

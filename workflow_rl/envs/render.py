@@ -3,12 +3,21 @@
 import io
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.config import GameConfig
 from workflow_rl.errors import explain_missing
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import DECOY_NAMES, EXPLOIT_NAMES, HOST_NAMES, USER0, Subnet
 from workflow_rl.sim.network import held_hosts
-from workflow_rl.sim.state import NOBODY, Access, Activity, Mark, Outcome, RedAction, Success
+from workflow_rl.sim.state import (
+    NOBODY,
+    Access,
+    Activity,
+    Mark,
+    Outcome,
+    RedAction,
+    RedAgent,
+    Success,
+)
 from workflow_rl.sim.table import read_table
 
 if TYPE_CHECKING:  # an environment that is not rendered does without it
@@ -34,8 +43,9 @@ def situation(state: Any, config: GameConfig, *, blind: bool = False) -> str:
     if blind:
         return f"step {state['step']} of {config.episode_length} | rules {config.rules}"
     service = "running" if state["ot_running"] else "DOWN"
+    red = RedAgent(state["red_agent"]).name.lower()
     return (
-        f"step {state['step']} of {config.episode_length} | red {RED_AGENTS[state['red_agent']]} | "
+        f"step {state['step']} of {config.episode_length} | red {red} | "
         f"rules {config.rules} | OT service {service}"
     )
 

@@ -62,8 +62,8 @@ class Sb3VecEnv(VecEnv):  # type: ignore[misc]
         return self._seeds
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Returns (n, 145) which actions would be accepted, for sb3-contrib's MaskablePPO."""
-        return self._env.batch.out.action_mask.copy()
+        """Returns (n, actions) which would be accepted, for sb3-contrib's MaskablePPO."""
+        return self._env.action_masks()
 
     def close(self) -> None:
         """Closes the vector environment."""

@@ -16,11 +16,12 @@ from workflow_rl.envs.render import frame_text
 from workflow_rl.envs.spaces import (
     action_space,
     checked_action,
+    checked_render_mode,
     checked_seed,
     observation_space,
     reset_seed,
 )
-from workflow_rl.errors import InvalidInputError, NotResetError, shown
+from workflow_rl.errors import NotResetError
 from workflow_rl.scenario.actions import ACTION_NAMES
 from workflow_rl.scenario.tables import HOST_NAMES
 
@@ -36,7 +37,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
     hosts: ClassVar[tuple[str, ...]] = HOST_NAMES
     """The thirteen hosts, in the order in which observations and infos have them."""
     actions: ClassVar[tuple[str, ...]] = ACTION_NAMES
-    """What each of the 145 actions does, such as `Restore Op_Server0`."""
+    """What each action does, such as `Restore Op_Server0`."""
     _spec: EnvSpec | None = None
 
     def __init__(
@@ -48,13 +49,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         settings: dict[str, Any],
     ) -> None:
         """Checks and takes over what every environment is made by; see `Cage2Env`."""
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            choice = " or ".join(map(repr, modes))
-            raise InvalidInputError(
-                f"unknown render mode {shown(render_mode)}: choose None or {choice}"
-            )
-        self.render_mode = render_mode
+        self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
         self.config = GameConfig.of(game, settings)
         self._first_seed = checked_seed(seed)
         self.observation_space = observation_space(self.config, dtype)
@@ -104,7 +99,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         """Plays one step.
 
         Args:
-            action: a whole number in 0..144.
+            action: a whole number: the index of one of `actions`.
 
         Returns:
             Observation, reward, terminated (never), truncated, info.
@@ -119,7 +114,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
                 if self._was_reset
                 else "call reset() before step()"
             )
-        observation, reward, tenths = self._play(checked_action(action))
+        observation, reward, tenths = self._play(checked_action(action, len(self.actions)))
         info = self._info()
         info["env_reward"] = reward
         info["reward_tenths"] = tenths
@@ -134,7 +129,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         return self._rendered()
 
     def get_action_meanings(self) -> list[str]:
-        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
+        """Returns what each action does, such as `Restore Op_Server0`."""
         return list(self.actions)
 
     def close(self) -> None:
@@ -143,7 +138,7 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
 
     @abstractmethod
     def action_masks(self) -> NDArray[np.bool_]:
-        """Returns (145,) which actions would be accepted, for sb3-contrib's MaskablePPO."""
+        """Returns (actions,) which would be accepted, for sb3-contrib's MaskablePPO."""
 
     @abstractmethod
     def _start(self, seed: int | None) -> NDArray[np.int8]:
@@ -185,6 +180,7 @@ class Cage2Env(SingleEnv):
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
+    _red_view: ClassVar = False  # whether the batch shows Red's side, too
 
     def __init__(
         self,
@@ -210,7 +206,7 @@ class Cage2Env(SingleEnv):
             InvalidInputError: an argument is not allowed.
         """
         super().__init__(game, seed, render_mode, dtype, settings)
-        self.batch = make_batch(1, self.config, autoreset=False)
+        self.batch = make_batch(1, self.config, autoreset=False, red_view=self._red_view)
         self._action = np.zeros(1, np.int64)
         self._look_up_rows()
         self._total = 0.0
@@ -229,7 +225,7 @@ class Cage2Env(SingleEnv):
         self._look_up_rows()
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Returns (145,) which actions would be accepted, for sb3-contrib's MaskablePPO."""
+        """Returns (actions,) which would be accepted, for sb3-contrib's MaskablePPO."""
         return self._action_mask.copy()
 
     def _start(self, seed: int | None) -> NDArray[np.int8]:

@@ -1,5 +1,6 @@
 """What the environments share: their spaces, their seeds and how they check what they are given."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from workflow_rl.config import GameConfig, one_of
 from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.sim.red_view import RED_VIEW_SIZE
 
 DTYPES: Final = ("int8", "float32")  # of observations
 
@@ -20,15 +22,31 @@ def observation_space(config: GameConfig, dtype: object) -> spaces.Space[NDArray
     Raises:
         InvalidInputError: observations are not given so.
     """
-    named = one_of("dtype", dtype, DTYPES)
-    high = OBSERVATIONS[config.observation].highest.astype(named)
+    return _box(OBSERVATIONS[config.observation].highest, dtype)
+
+
+def red_observation_space(dtype: object) -> spaces.Space[NDArray[Any]]:
+    """Returns the space of what Red sees (`sim/red_view.py`); as `observation_space`."""
+    return _box(np.ones(RED_VIEW_SIZE), dtype)
+
+
+def _box(highest: NDArray[Any], dtype: object) -> spaces.Space[NDArray[Any]]:
+    high = highest.astype(one_of("dtype", dtype, DTYPES))
     space: spaces.Space[Any] = spaces.Box(low=np.zeros_like(high), high=high, dtype=high.dtype.type)
     return space
 
 
-def action_space() -> spaces.Space[np.int64]:
-    """Returns the space of one environment's action."""
-    return spaces.Discrete(NUM_ACTIONS)
+def action_space(number: int = NUM_ACTIONS) -> spaces.Space[np.int64]:
+    """Returns the space of one environment's action: by default Blue's."""
+    return spaces.Discrete(number)
+
+
+def checked_render_mode(mode: object, modes: Sequence[str]) -> str | None:
+    """Returns the render mode if it is None or one of those that there are."""
+    if mode is None or mode in modes:
+        return mode  # type: ignore[return-value]
+    choice = " or ".join(map(repr, modes))
+    raise InvalidInputError(f"unknown render mode {shown(mode)}: choose None or {choice}")
 
 
 def checked_seed(seed: object) -> int | None:
@@ -67,18 +85,18 @@ def derived_seed(*path: int) -> int:
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
-def checked_action(action: object) -> int:
-    """Returns the action if it is a whole number from 0 to 144, of whatever type."""
-    if type(action) is int and 0 <= action < NUM_ACTIONS:
+def checked_action(action: object, number: int = NUM_ACTIONS, what: str = "action") -> int:
+    """Returns the action if it is a whole number below `number`, of whatever type."""
+    if type(action) is int and 0 <= action < number:
         return action
     if isinstance(action, np.ndarray) and action.shape == ():
         action = action[()]
     if (
         isinstance(action, bool)
         or not isinstance(action, (int, np.integer))
-        or not 0 <= action < NUM_ACTIONS
+        or not 0 <= action < number
     ):
         raise InvalidInputError(
-            f"action must be a whole number from 0 to {NUM_ACTIONS - 1}, not {shown(action)}"
+            f"{what} must be a whole number from 0 to {number - 1}, not {shown(action)}"
         )
     return int(action)

@@ -3,12 +3,14 @@
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium import Space
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import make_batch
+from workflow_rl.envs.sides import Side, blue_side
 from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, reset_seed
 from workflow_rl.errors import InvalidInputError, NotResetError, shown
 from workflow_rl.scenario.actions import ACTION_NAMES
@@ -38,7 +40,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
     hosts: ClassVar[tuple[str, ...]] = HOST_NAMES
     """The thirteen hosts, in the order in which observations and infos have them."""
     actions: ClassVar[tuple[str, ...]] = ACTION_NAMES
-    """What each of the 145 actions does, such as `Restore Op_Server0`."""
+    """What each action does, such as `Restore Op_Server0`."""
+    _red_view: ClassVar = False  # whether the batch shows Red's side, too
 
     def __init__(
         self,
@@ -75,12 +78,18 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             )
         self.config = GameConfig.of(game, settings)
         self._first_seed = checked_seed(seed)
-        self.batch = make_batch(num_envs, self.config, num_threads=num_threads, new_rows=copy)
+        self.batch = make_batch(
+            num_envs,
+            self.config,
+            num_threads=num_threads,
+            new_rows=copy,
+            red_view=self._red_view,
+        )
         self.num_envs = self.batch.num_envs
         self.render_mode = render_mode
-        self.single_observation_space = observation_space(self.config, dtype)
+        self.single_observation_space = self._observation_space(dtype)
         self._dtype = np.dtype(dtype)
-        self.single_action_space = action_space()
+        self.single_action_space = action_space(len(self.actions))
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._copy = copy
@@ -114,9 +123,9 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
                 "plays stream k of it; SharedMemoryVectorEnv takes one for each environment"
             )
         seed = reset_seed(seed, options, self._first_seed, self._was_reset)
-        self.batch.reset(seed)
+        self._begin(seed)
         self._was_reset = True
-        return self._seen(self.batch.observation), self._infos()
+        return self._seen(self._side.observation), self._infos()
 
     def step(
         self, actions: NDArray[np.integer[Any]]
@@ -124,7 +133,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         """Plays one step in every environment.
 
         Args:
-            actions: (n,) whole numbers in 0..144.
+            actions: (n,) whole numbers: indices of `actions`.
 
         Returns:
             Observations, rewards, terminated (never), truncated, infos.
@@ -135,9 +144,9 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         """
         if not self._was_reset or self.closed:
             raise NotResetError("call reset() before step(), and neither after close()")
-        ended = self.batch.step(actions)
-        out = self.batch.out
-        reward = self._output(out.reward)
+        ended = self._play(actions)
+        side, out = self._side, self.batch.out
+        reward = self._output(side.reward)
         truncated = self._output(out.truncated)
         infos = self._infos()
         infos["env_reward"] = reward
@@ -145,7 +154,7 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         infos["reward_tenths"] = self._output(out.reward_tenths)
         infos["_reward_tenths"] = self._all_true
         if ended:
-            infos["final_obs"] = self._seen(self._output(self.batch.final_observation))
+            infos["final_obs"] = self._seen(self._output(side.final_observation))
             infos["_final_obs"] = truncated
             infos["final_info"] = {
                 "red_access": self._output(out.final_red_access),
@@ -153,17 +162,37 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             }
             infos["_final_info"] = truncated
         terminated = np.zeros(self.num_envs, np.bool_)
-        return self._seen(self.batch.observation), reward, terminated, truncated, infos
+        return self._seen(side.observation), reward, terminated, truncated, infos
 
     def get_action_meanings(self) -> list[str]:
-        """Returns what each of the 145 actions does, such as `Restore Op_Server0`."""
+        """Returns what each action does, such as `Restore Op_Server0`."""
         return list(self.actions)
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Returns (n, actions) which would be accepted, for sb3-contrib's MaskablePPO."""
+        return self._side.action_mask.copy()
+
+    def _observation_space(self, dtype: str) -> Space[Any]:
+        return observation_space(self.config, dtype)
+
+    def _begin(self, seed: int | None) -> None:
+        """Starts an episode in every environment, from a seed or where the last one ended."""
+        self.batch.reset(seed)
+
+    def _play(self, actions: NDArray[np.integer[Any]]) -> int:
+        """Plays a step and returns how many episodes ended."""
+        return self.batch.step(actions)
+
+    @property
+    def _side(self) -> Side:
+        """What is shown to the player; the observation lasts if `copy` is on."""
+        return blue_side(self.batch)
 
     def _infos(self) -> Infos:
         return {
             "red_access": self._output(self.batch.out.red_access),
             "_red_access": self._all_true,
-            "action_mask": self._output(self.batch.out.action_mask),
+            "action_mask": self._output(self._side.action_mask),
             "_action_mask": self._all_true,
         }
 
