@@ -113,6 +113,11 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
         "envs.cyborg.CyborgEnv",
         "envs.shared.SharedMemoryVectorEnv",
         "envs.sb3.Sb3VecEnv",
+        "agents.red_env.Cage2RedEnv",
+        "agents.red_env.Cage2RedVectorEnv",
+        "envs.parallel.parallel_env",
+        "envs.parallel.Cage2ParallelEnv",
+        "envs.parallel_vector.Cage2ParallelVectorEnv",
         "belief.belief.Belief",
     ),
     "Search and training": (

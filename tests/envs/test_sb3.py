@@ -1,6 +1,3 @@
-import copy
-import pickle
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,24 +33,6 @@ def test_ended_episodes_restart_and_say_what_was_seen_last() -> None:
         else:
             assert "terminal_observation" not in infos[0]
         assert infos[0]["red_access"].shape == (13,)
-
-
-@pytest.mark.parametrize("way", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_a_copy_in_the_middle_of_an_episode_plays_the_same(way: Callable[[Any], Any]) -> None:
-    env, again = (make(red_agent="meander", episode_length=25) for _ in range(2))
-    for one in (env, again):
-        one.seed(1)
-        one.reset()
-    actions = np.random.default_rng(0).integers(0, 145, (40, 8))
-    for row in actions[:10]:
-        np.testing.assert_array_equal(env.step(row)[0], again.step(row)[0])
-    twin = way(env)
-    for row in actions[10:]:
-        (seen, *mine, infos), (shown, *its, other) = env.step(row), twin.step(row)
-        np.testing.assert_array_equal(shown, seen)
-        np.testing.assert_array_equal(its, mine)
-        np.testing.assert_equal(other, infos)
-        np.testing.assert_array_equal(twin.action_masks(), env.action_masks())
 
 
 @pytest.mark.parametrize("wrong", [None, 3, Cage2VectorEnv, Cage2Env(observation="memory")])

@@ -1,6 +1,6 @@
 """The vector environment as a Stable-Baselines3 `VecEnv`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,6 @@ class Sb3VecEnv(VecEnv):  # type: ignore[misc]
         return [False for _ in self._get_indices(indices)]
 
     def _split(self, infos: dict[str, Any]) -> list[dict[str, Any]]:
-        keys: Iterable[str] = ("env_reward", "reward_tenths", "red_access", "action_mask")
+        keys = ("env_reward", "reward_tenths", "red_access", "action_mask", "illegal")
         present = [key for key in keys if key in infos]
         return [{key: infos[key][k] for key in present} for k in range(self.num_envs)]
