@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.agents.action_space import ACTION_SPACES
-from workflow_rl.agents.policy import Policy, Weights
+from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
     ActionSpaceName,
     GameConfig,
@@ -19,6 +19,7 @@ from workflow_rl.config import (
 )
 from workflow_rl.config.units import ANY
 from workflow_rl.envs.observations import OBSERVATIONS
+from workflow_rl.nets.policy_file import Weights
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import TYPES, Order
 from workflow_rl.workflow.units import units_of

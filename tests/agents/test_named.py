@@ -8,12 +8,13 @@ import pytest
 from tests.agents.policies import ORDER, new_policy, policy_file
 from tests.refused import refusal
 from workflow_rl.agents.named import make_agent
-from workflow_rl.agents.policy import RECOMMENDED_FILE, load_policy
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import FingerprintAgent
 from workflow_rl.agents.shipped import SHIPPED, WITHOUT_ORDER, shipped_policy
 from workflow_rl.config import RULE_SETS
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.protocol import evaluate
+from workflow_rl.nets.policy_file import RECOMMENDED_FILE
 from workflow_rl.workflow.orders import ORDERS
 from workflow_rl.workflow.units import FIXABLE
 

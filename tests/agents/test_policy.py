@@ -13,10 +13,11 @@ from tests.agents.policies import ORDER, config_of, new_policy, sizes_of, weight
 from tests.ppo.rollouts import new_network
 from tests.refused import refusal, refused
 from workflow_rl import Cage2Env
-from workflow_rl.agents.policy import POLICY_KIND, Policy, load_policy
+from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import ActionSpaceName, ObservationName, stored
 from workflow_rl.files import save_arrays
+from workflow_rl.nets.policy_file import POLICY_KIND
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import ORDERS, TYPES

@@ -11,10 +11,10 @@ from tests.agents.policies import config_of, new_policy, policy_file, weights
 from tests.cli.run import Capture, Patch, refusal
 from tests.parity.fixtures import MAIN_BLINE
 from tests.playbook.runs import finished
-from workflow_rl.agents.policy import POLICY_KIND
 from workflow_rl.cli import main
 from workflow_rl.config import stored
 from workflow_rl.files import save_arrays
+from workflow_rl.nets.policy_file import POLICY_KIND
 from workflow_rl.scenario.tables import HOST_NAMES
 
 BESIDE = Path(__file__).parent.parent / "studies" / "data" / "bline.json"

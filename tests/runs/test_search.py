@@ -15,9 +15,10 @@ from tests.ordersearch.test_synthetic import pairs
 from tests.runs.synthetic import PAIRS, Recorder, Valued, opened, searched, settings
 from tests.runs.toy import assert_same, csv_rows, run_search, run_tiny, tiny, without_costs
 from tests.runs.work import Losing, number_of
-from workflow_rl.agents.policy import Weights, load_policy
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.cli.progress import notice_of
 from workflow_rl.evaluation.selection import Games
+from workflow_rl.nets.policy_file import Weights
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Done, Failed, Pool, Retried, SerialPool, Started

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from workflow_rl.agents.policy import Weights
 from workflow_rl.config import PPO_FORMS, GameConfig, PPOConfig, TrainConfig
 from workflow_rl.files import json_text
+from workflow_rl.nets.policy_file import Weights
 from workflow_rl.train.episodes import Episodes
 from workflow_rl.train.job import TrainJob, TrainOutcome
 from workflow_rl.train.loop import Training, UpdateRecord

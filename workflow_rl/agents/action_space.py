@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.arrays import checked_array
-from workflow_rl.config import ActionSpaceName
+from workflow_rl.config import ActionSpaceName, TrainConfig
 from workflow_rl.jit import kernel
 from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, USEFUL_ACTIONS, checked_mask
 from workflow_rl.scenario.cardiff import (
@@ -28,6 +28,7 @@ from workflow_rl.scenario.cardiff import (
     due_output,
     perform,
 )
+from workflow_rl.sim.red_given import NUM_RED_ACTIONS, RED_ACTION_NAMES
 
 
 def _places(what: str, value: object, n: int, size: int) -> NDArray[np.int64]:
@@ -199,7 +200,7 @@ class CardiffActing(Acting):
 class ActionSpace:
     """What a policy chooses from."""
 
-    name: ActionSpaceName
+    name: str
     outputs: tuple[str, ...]  # what each output does
     begin: Callable[[int], Acting]  # for so many environments, whose episodes begin
     is_direct: bool = True  # an output is an action, whatever was played before
@@ -210,7 +211,7 @@ class ActionSpace:
         return len(self.outputs)
 
 
-def _of_list(name: ActionSpaceName, listed: NDArray[np.int64]) -> ActionSpace:
+def _of_list(name: str, listed: NDArray[np.int64]) -> ActionSpace:
     outputs = tuple(ACTION_NAMES[action] for action in listed)
     return ActionSpace(name, outputs, partial(_begin_list, listed))  # no closure: it is pickled
 
@@ -230,6 +231,28 @@ CARDIFF: Final = ActionSpace(
     CardiffActing,
     is_direct=False,
 )
+
+
+class RedActing(Acting):
+    """Red's actions by positions; what is legal is the mask."""
+
+    def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns (n, 56) what is legal."""
+        return checked_array("legal actions", action_mask, (None, NUM_RED_ACTIONS), np.bool_)
+
+
+def _begin_red(num_envs: int) -> Acting:
+    return RedActing(np.arange(NUM_RED_ACTIONS))
+
+
+RED: Final = ActionSpace("red", RED_ACTION_NAMES, _begin_red)
 ACTION_SPACES: Final[dict[ActionSpaceName, ActionSpace]] = {
-    space.name: space for space in (ALL, USEFUL, CARDIFF)
+    "all": ALL,
+    "useful": USEFUL,
+    "cardiff": CARDIFF,
 }
+
+
+def action_space_of(train: TrainConfig) -> ActionSpace:
+    """Returns what the policy of a training chooses from."""
+    return RED if train.side == "red" else ACTION_SPACES[train.action_space]

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from workflow_rl.agents.action_space import ACTION_SPACES, Acting
 from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
 from workflow_rl.arrays import numbers
-from workflow_rl.config import RULE_SETS, PolicyConfig, one_of, restored, stored
+from workflow_rl.config import RULE_SETS, PolicyConfig, one_of
 from workflow_rl.config.checks import file_path, not_allowed
 from workflow_rl.config.units import ANY, read_groups
 from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, Tracker, make_tracker
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.nets.mlp import Floats, input_rows, read_mlp
+from workflow_rl.nets.mlp import input_rows, read_mlp
+from workflow_rl.nets.policy_file import Weights, read_policy, save_policy
 from workflow_rl.nets.sampling import sample_masked, softmax
 from workflow_rl.scenario.actions import NUM_ACTIONS, checked_mask
 from workflow_rl.sim.memory import BEGIN, BlueMemory
@@ -26,11 +27,7 @@ from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import Order, read_order
 from workflow_rl.workflow.units import Units, units_of
 
-POLICY_KIND: Final = "policy"
-RECOMMENDED_FILE: Final = Path("policies", "recommended.safetensors")  # of a run's directory
-_TRAINED: Final = "trained"  # of a file's description: how; the rest are facts about the policy
 _FIRST_ROW: Final = np.zeros(1, np.int64)
-Weights = dict[str, Floats]
 
 
 class Policy:
@@ -230,13 +227,7 @@ class Policy:
 
     def save(self, path: str | Path) -> None:
         """Writes the policy, and its description in a JSON file next to it."""
-        from workflow_rl.files import make_folder, save_arrays, write_json  # needs safetensors
-
-        path = file_path("a policy", path)
-        make_folder(path.parent)
-        description = self.facts | {_TRAINED: stored(self.config)}
-        save_arrays(path, POLICY_KIND, dict(self.weights), description)
-        write_json(path.with_suffix(".json"), description)
+        save_policy(path, self.weights, self.config, self.facts)
 
     def shield(
         self,
@@ -335,8 +326,6 @@ def load_policy(
             its network does not fit the observation and the action space that it names, or it does
             not follow this workflow.
     """
-    from workflow_rl.files import check_manifest, load_arrays  # needs safetensors
-
     rules = one_of("rule set", rules, RULE_SETS)
     named = isinstance(path, str) and path in FOR_ALL
     path = shipped_policy(str(path), rules) if named else file_path("a policy", path)
@@ -346,17 +335,9 @@ def load_policy(
             f"there is no file {path}, and no policy of that name comes with the package: {known} "
             "do"
         )
-    if path.is_dir():
-        check_manifest(path, RECOMMENDED_FILE.as_posix())
-        path = path / RECOMMENDED_FILE
-    weights, description = load_arrays(path, POLICY_KIND)
-    if _TRAINED not in description:
-        raise InvalidInputError(
-            f"{path} is not a policy of this version: it does not say how it was trained"
-        )
+    weights, config, facts = read_policy(path, "blue")
     try:
-        config = restored(PolicyConfig, description.pop(_TRAINED), "policy")
-        policy = Policy(weights, config, description)
+        policy = Policy(weights, config, facts)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path} does not hold a policy: {error}") from error
     told = None if units is None else units_of(read_groups(units))

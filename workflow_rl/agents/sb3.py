@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from workflow_rl.agents.policy import Policy, Weights
+from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
     ActivationName,
     GameConfig,
@@ -26,6 +26,7 @@ from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.files import check_file
 from workflow_rl.nets.mlp import ACTIVATIONS
+from workflow_rl.nets.policy_file import Weights
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 if TYPE_CHECKING:

@@ -43,8 +43,8 @@ def add_to(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the model and says where it is."""
     from workflow_rl.agents.export import EXPORT_FORMATS, export_policy
-    from workflow_rl.agents.policy import RECOMMENDED_FILE
     from workflow_rl.config import one_of
+    from workflow_rl.nets.policy_file import RECOMMENDED_FILE
 
     kind = one_of("format", args.format, EXPORT_FORMATS)
     path = Path(args.policy)

@@ -7,7 +7,6 @@ from typing import Self
 from rich.console import Console
 from rich.table import Table
 
-from workflow_rl.agents.policy import RECOMMENDED_FILE
 from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.cli.console import (
     Bars,
@@ -23,6 +22,7 @@ from workflow_rl.estimates import number_text
 from workflow_rl.evaluation.behaviour import WAITING
 from workflow_rl.evaluation.result import with_fixes
 from workflow_rl.evaluation.selection import Games
+from workflow_rl.nets.policy_file import RECOMMENDED_FILE
 from workflow_rl.pages.snapshot import planned_updates
 from workflow_rl.pages.words import speed
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started

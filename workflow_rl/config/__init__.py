@@ -57,5 +57,7 @@ from workflow_rl.config.train import ACTION_SPACES as ACTION_SPACES
 from workflow_rl.config.train import VIEWS as VIEWS
 from workflow_rl.config.train import ActionSpaceName as ActionSpaceName
 from workflow_rl.config.train import OrderEncodingName as OrderEncodingName
+from workflow_rl.config.train import RedRewardName as RedRewardName
+from workflow_rl.config.train import SideName as SideName
 from workflow_rl.config.train import TrainConfig as TrainConfig
 from workflow_rl.config.train import ViewName as ViewName

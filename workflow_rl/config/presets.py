@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOFormName
-from workflow_rl.config.reds import MIXED
+from workflow_rl.config.reds import GIVEN, MIXED
 from workflow_rl.config.setting import Setting, current_names
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.config.units import ANY
@@ -22,6 +22,7 @@ PresetName = Literal[
     "original",
     "strongest",
     "universal",
+    "best-response",
 ]
 Changes = Mapping[str, Any]
 
@@ -88,6 +89,21 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
             "documented",
         ),
         "strongest": Preset({**_WITH_MEMORY, "conditioned": False}, {}, AGAINST_ALL, "modern"),
+        "best-response": Preset(
+            {
+                "n_envs": 384,
+                "max_episodes": 130,  # 5 million transitions
+                "alignment": "fixed",
+                "alignment_lambda": 0.0,
+                "stop_at": "budget",
+                "hidden": (128, 128),
+                "conditioned": False,
+                "side": "red",
+            },
+            {},
+            {"red_agent": GIVEN},
+            "modern",
+        ),
         "universal": Preset(
             # A little weight on compliance: without it some games end without any fix.
             {**_WITH_MEMORY, **_ANY_ORDER, "units": ANY, "alignment_lambda": 5.0},
@@ -111,7 +127,11 @@ FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
     )
 )
 # The documented ones, which `compare-updates` compares.
-UPDATE_STRATEGIES: Final = tuple(name for name in PRESETS if PRESETS[name].game is not AGAINST_ALL)
+UPDATE_STRATEGIES: Final = tuple(
+    name
+    for name in PRESETS
+    if PRESETS[name].game is not AGAINST_ALL and "side" not in PRESETS[name].train
+)
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
 PRESET: Final = Setting(
     "rollout strategy", ("--preset",), DEFAULT_PRESET, basic=True, name="preset", hint=PresetName

@@ -51,9 +51,9 @@ class Red:
     weight: float = 1.0  # its probability in the game
 
     @property
-    def is_given(self) -> bool:
-        """Whether its actions come from outside, or from a policy, whose file is its name."""
-        return self.agent == GIVEN
+    def is_policy(self) -> bool:
+        """Whether its actions come from a policy, whose file is its name."""
+        return self.agent == GIVEN != self.name
 
 
 def red_agent_name(value: object) -> str:

@@ -14,6 +14,8 @@ StopName = Literal["compliance", "budget"]
 ActionSpaceName = Literal["all", "useful", "cardiff"]
 OrderEncodingName = Literal["onehot", "ranks", "precedence", "due", "ranks+due", "precedence+due"]
 FollowName = Literal["learned", "shielded"]
+SideName = Literal["blue", "red"]
+RedRewardName = Literal["score", "harm"]
 VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
 ACTION_SPACES: Final[tuple[ActionSpaceName, ...]] = get_args(ActionSpaceName)
 _MOST: Final = 10**9
@@ -137,6 +139,31 @@ class TrainConfig:
             "cardiff": "the 36 outputs of the challenge's winner",
         },
     )
+    side: SideName = setting(
+        "whose policy is trained",
+        default="blue",
+        meanings={"blue": "the defender's", "red": "the attacker's, against a fixed defender"},
+    )
+    against: str | None = setting(
+        "with side red: the defender, as `workflow-rl evaluate` names agents",
+        default=None,
+        metavar="AGENT",
+        unset="none",
+    )
+    against_workflow: str | None = setting(
+        "with side red: the order that this defender follows",
+        default=None,
+        metavar="ORDER",
+        unset="the defender's own",
+    )
+    red_reward: RedRewardName = setting(
+        "what Red is rewarded for",
+        default="score",
+        meanings={
+            "score": "all that Blue loses",
+            "harm": "that without the price of Blue's own Restores",
+        },
+    )
     snapshot_every: int = setting(
         "updates between saved snapshots of the policy; 0: only the best and the last",
         default=0,
@@ -161,6 +188,26 @@ class TrainConfig:
         if self.follow == "shielded" and not self.conditioned:
             raise InvalidInputError(
                 "follow shielded needs an order to follow, and this training has none"
+            )
+
+        self._check_side()
+
+    def _check_side(self) -> None:
+        """Checks what only the training of an attacker has, or must not have."""
+        if self.side == "blue":
+            for name in ("against", "against_workflow"):
+                if getattr(self, name) is not None:
+                    raise InvalidInputError(
+                        f"{name} names the defender of a training of Red: choose side red"
+                    )
+            return
+        if self.against is None:
+            raise InvalidInputError("a training of side red needs a defender: --against AGENT")
+        if self.conditioned:
+            raise InvalidInputError("Red follows no order: choose the preset best-response")
+        if self.update_steps is not None:
+            raise InvalidInputError(
+                "Red is trained on whole episodes: choose update_episodes, not update_steps"
             )
 
     @property

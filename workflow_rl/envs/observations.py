@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from workflow_rl.belief.observation import BELIEF, BelievingBatch, BlueBelief
 from workflow_rl.config import GameConfig, ObservationName
 from workflow_rl.config.reds import GIVEN
+from workflow_rl.envs.reds import PlayedBatch
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.memory import BlueMemory
@@ -50,7 +51,9 @@ def make_batch(num_envs: int, game: GameConfig, **settings: Any) -> Batch:
         raise InvalidInputError(
             f"the red agent {GIVEN!r} does what it is told: workflow_rl.parallel_env plays it"
         )
-    kind = BelievingBatch if game.observation == BELIEF.name else Batch
+    if game.observation == BELIEF.name:
+        return BelievingBatch(num_envs, game, **settings)
+    kind = PlayedBatch if any(red.is_policy for red in game.reds) else Batch
     return kind(num_envs, game, **settings)
 
 

@@ -47,6 +47,7 @@ class World(ABC):
     removable: NDArray[np.int16]  # (n,) the hosts on which a Remove would change something, as bits
     reward: NDArray[np.floating[Any]]  # (n,) of the step just played
     ended: NDArray[np.bool_]  # (n,) whether the step just played was its episode's last
+    is_judged: bool = True  # whether actions are Blue's, which follow an order or do not
     lost: NDArray[np.bool_] | None = None  # (n,) whether its episode was lost in it; None: none was
 
     @property

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from workflow_rl.agents.policy import Weights
 from workflow_rl.config import ActivationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.mlp import ACTIVATIONS, Mlp
+from workflow_rl.nets.policy_file import Weights
 
 
 def _stack(sizes: Sequence[int], activation: ActivationName) -> nn.Sequential:

@@ -11,14 +11,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.action_space import ACTION_SPACES
+from workflow_rl.agents.action_space import action_space_of
 from workflow_rl.config import TrainConfig
 from workflow_rl.envs.world import World
 from workflow_rl.ppo.acting import Forward, PlainPolicy, PolicyTable
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.scenario.actions import ACTION_KIND, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS
-from workflow_rl.workflow.compliance import judge_observed, judge_true, without_violations
+from workflow_rl.workflow.compliance import (
+    NOT_A_FIX,
+    judge_observed,
+    judge_true,
+    without_violations,
+)
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.episode_orders import episode_orders_of
 from workflow_rl.workflow.orders import Orders
@@ -68,9 +73,9 @@ class Rollout:
             env_reward=np.empty(shape, np.float32),
             ends=np.zeros(shape, np.bool_),
             orders=np.empty(shape, np.int64),
-            any_open=np.empty((*shape, 2), np.bool_),
-            verdict=np.empty((*shape, 2), np.int8),
-            removed=np.empty(shape, np.bool_),
+            any_open=np.zeros((*shape, 2), np.bool_),
+            verdict=np.full((*shape, 2), NOT_A_FIX, np.int8),
+            removed=np.zeros(shape, np.bool_),
             masks=np.empty((*shape, outputs), np.bool_) if masked else None,
         )
 
@@ -141,7 +146,7 @@ class Player:
             train: which orders there are, how the policy is shown one, what it chooses from.
         """
         self.world = world
-        self.action_space = ACTION_SPACES[train.action_space]
+        self.action_space = action_space_of(train)
         self.orders = episode_orders_of(train)  # from which orders are sampled
         units = self.orders.units if isinstance(self.orders, Orders) else None
         self._encoding = OrderEncoding(train.shown_order, units) if train.conditioned else None
@@ -193,7 +198,8 @@ class Player:
         if self._before.played.shape != (steps, n):
             self._before = _Situations(steps, n)
         play(plan, rollout)
-        self._before.judge(rollout)
+        if self.world.is_judged:
+            self._before.judge(rollout)
         self._look(_EVERYWHERE)
         rollout.last_values = policy.values_of(self._input)
         rollout.inputs = policy.rows  # which may be more by then
@@ -278,6 +284,8 @@ class Player:
             rollout.masks[at] = masks
         rollout.orders[at] = self._orders[envs]
         played = self._acting.actions(choice.actions)
+        if not world.is_judged:
+            return played
         before.played[at] = played
         before.table[at] = world.table[envs]
         before.held[at] = world.held[envs]

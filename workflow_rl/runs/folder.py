@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from workflow_rl.agents.policy import Weights
 from workflow_rl.errors import InvalidInputError, in_line
 from workflow_rl.files import (
     append,
@@ -25,6 +24,7 @@ from workflow_rl.files import (
     write_atomically,
     write_json,
 )
+from workflow_rl.nets.policy_file import Weights
 from workflow_rl.runs.pool import Row
 from workflow_rl.train.job import TrainJob, TrainOutcome
 

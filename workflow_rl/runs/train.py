@@ -120,7 +120,7 @@ class TrainingRun:
         directory, config = self.directory, self.directory.config
         _, best = directory.training(TRAINING).load_result()
         recommended = directory.policy(RECOMMENDED)
-        task.job.policy(best).save(recommended)
+        task.job.save_policy(recommended, best)
         self.outcome = outcome
         summary = {"rules": config.game.rules} | outcome.as_json()
         if 0 < config.train.snapshot_every <= outcome.updates:

@@ -76,8 +76,8 @@ class TrainTask:
                     folder.updates.append(row)
                     if every and record.update % every == 0:
                         weights = training.learner.network.weights()
-                        policy = job.policy(weights, update=record.update)
-                        policy.save(folder.snapshot(record.update))
+                        path = folder.snapshot(record.update)
+                        job.save_policy(path, weights, update=record.update)
                     training.save(folder.checkpoint)
                     yield row
                 result = training.outcome()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.arrays import checked_array, is_plain
 from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
-from workflow_rl.config.reds import MAX_REDS
+from workflow_rl.config.reds import GIVEN, MAX_REDS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import compile_message, entry_of, kernel, rule, use_threads
 from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS, checked_actions
@@ -45,7 +45,7 @@ from workflow_rl.sim.state import (
 from workflow_rl.sim.turn import play_turn, start_episode
 
 _DRAWS: Final = (~LAST_OUTCOME, WORDS - 1)  # recorded outcomes below 0, random words
-_NO_DRAWS: Final = np.empty((0, len(Draws._fields)), dtype=np.int64)
+NO_DRAWS: Final = np.empty((0, len(Draws._fields)), dtype=np.int64)
 _NO_ACTIONS: Final = np.empty(0, np.int64)
 _GIVEN: Final = int(RedAgent.GIVEN)
 
@@ -275,6 +275,17 @@ def _step_parallel(
     return ended
 
 
+@kernel()
+def _uniforms(
+    states: NDArray[np.void], settings: NDArray[np.void], stream: int, numbers: NDArray[np.float32]
+) -> None:
+    key = settings[0].key
+    for k in range(len(states)):
+        env: State = states[k]
+        words = philox(stream + env.step, env.episode, env.index, key[0], key[1])
+        numbers[k] = np.float32(words.target >> 8) * np.float32(2.0**-24)
+
+
 # The machine code of `_reset` and `_step`, once a batch has used it: all have the same types.
 _ENTRIES: Final[dict[Callable[..., int | None], Any]] = {}
 
@@ -342,7 +353,7 @@ class Batch:
     def step(
         self,
         actions: NDArray[np.integer[Any]],
-        draws: NDArray[np.int64] = _NO_DRAWS,
+        draws: NDArray[np.int64] = NO_DRAWS,
         red_actions: NDArray[np.integer[Any]] = _NO_ACTIONS,
     ) -> int:
         """Plays one turn in every environment and returns how many episodes ended.
@@ -360,7 +371,7 @@ class Batch:
         """
         if not is_plain(actions, (self.num_envs,), np.int64):  # the kernel looks at their range
             actions = checked_actions(actions, (self.num_envs,))
-        if draws is not _NO_DRAWS:  # the rules index arrays by them
+        if draws is not NO_DRAWS:  # the rules index arrays by them
             shape = self.num_envs, len(Draws._fields)
             draws = checked_array("draws", draws, shape, np.int64, _DRAWS)
         if red_actions is not _NO_ACTIONS:  # the kernel looks at what is legal
@@ -402,6 +413,16 @@ class Batch:
             f"red action {red_actions[env]} is not legal in environment {env}; legal are "
             f"{', '.join(names)}"
         )
+
+    def uniforms(self, stream: int) -> NDArray[np.float32]:
+        """Returns (n,) numbers in [0, 1) by seed, environment, episode and step alone.
+
+        Args:
+            stream: added to the step; streams at least an episode's length apart are independent.
+        """
+        numbers = np.empty(self.num_envs, np.float32)
+        _uniforms(self.state, self._settings, stream, numbers)
+        return numbers
 
     def compile(self) -> None:
         """Compiles, or loads from the cache, what the first `step` would otherwise wait for."""
@@ -468,7 +489,7 @@ def settings_of(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
     settings["red_up_to"] = up_to
     settings["red_agents"][0, : len(reds)] = [RedAgent[red.agent.upper()] for red in reds]
     settings["red_waits"][0, : len(reds)] = [red.wait for red in reds]
-    settings["red_given"] = any(red.is_given for red in reds)
+    settings["red_given"] = any(red.agent == GIVEN for red in reds)
     settings["green_active"] = config.green_agent == "active"
     settings["rescan_unites_ports"] = config.rules == "competition"
     settings["haraka_breaks"] = config.rules == "competition"

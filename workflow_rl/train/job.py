@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, Final, Self
 
-from workflow_rl.agents.policy import Policy, Weights
+from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
     BackendConfig,
     GameConfig,
@@ -15,6 +16,7 @@ from workflow_rl.config import (
 )
 from workflow_rl.evaluation.result import Result
 from workflow_rl.files import digest_of
+from workflow_rl.nets.policy_file import Weights, save_policy
 from workflow_rl.workflow.orders import Order, orders_of
 
 COMPLIANT: Final = "compliant"  # why a training ended
@@ -38,13 +40,21 @@ class TrainJob:
         """The order by the names of its units; None: one is sampled for every episode."""
         return None if self.order is None else orders_of(self.train)[self.order]
 
-    def policy(self, weights: Weights, **facts: Any) -> Policy:
-        """Returns the policy with some weights of this training, and facts about it."""
+    @property
+    def policy_config(self) -> PolicyConfig:
+        """What the files of its policies say of it."""
         order = None if self.workflow is None else str(self.workflow)
-        config = PolicyConfig(
+        return PolicyConfig(
             game=self.game, train=self.train, ppo=self.ppo, order=order, seed=self.seed
         )
-        return Policy(weights, config, facts)
+
+    def policy(self, weights: Weights, **facts: Any) -> Policy:
+        """Returns Blue's policy with some weights of this training, and facts about it."""
+        return Policy(weights, self.policy_config, facts)
+
+    def save_policy(self, path: Path, weights: Weights, **facts: Any) -> None:
+        """Writes the policy of either side with some weights of this training."""
+        save_policy(path, weights, self.policy_config, facts)
 
     def identity(self) -> dict[str, Any]:
         """Returns what a checkpoint must agree with, as plain data."""

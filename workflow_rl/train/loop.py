@@ -11,19 +11,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from workflow_rl.agents.policy import Weights
 from workflow_rl.config import TrainConfig
-from workflow_rl.envs.world import make_world
+from workflow_rl.envs.world import World, make_world
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.result import UNKNOWN, Result
 from workflow_rl.files import load_arrays, save_arrays
+from workflow_rl.nets.policy_file import Weights
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.update import Learner, UpdateStats
 from workflow_rl.train.alignment import AlignmentWeight
 from workflow_rl.train.episodes import Episodes, Scorekeeper
 from workflow_rl.train.job import COMPLIANT, TrainJob, TrainOutcome, stop_reason
+from workflow_rl.train.red_world import make_red_world
 
 OBJECTIVE_EPISODES: Final = 3  # of every environment, at the end of a training
 _BONUS_UNTIL: Final = 0.5  # share of a training after which there is no bonus for removals
@@ -57,7 +58,11 @@ class Training:
         length = job.game.episode_length
         self.max_updates = job.train.max_updates(length)
         self.steps = job.train.rollout_steps(length)
-        world = make_world(job.game, job.train.n_envs, job.backend)
+        world: World
+        if job.train.side == "red":
+            world = make_red_world(job.game, job.train)
+        else:
+            world = make_world(job.game, job.train.n_envs, job.backend)
         self.player = Player(world, job.order, job.seed, job.train)
         network = _network(self.player, job)
         self.learner = Learner(network, job.ppo)
