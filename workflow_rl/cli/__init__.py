@@ -38,6 +38,7 @@ def build_parser() -> Parser:
     from workflow_rl.cli import (
         compare_updates,
         evaluate,
+        exploit,
         export,
         landscape,
         parity,
@@ -60,7 +61,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    runs = (search, train, watch, report, replay, select, evaluate, playbook, export)
+    runs = (search, train, watch, report, replay, select, evaluate, exploit, playbook, export)
     for module in (*runs, landscape, compare_updates, play, parity):
         module.add_to(commands)
     return parser

@@ -212,14 +212,17 @@ def print_training(console: Console, training: TrainingRun) -> None:
     found, selected = training.outcome, training.selected
     assert found is not None
     result = found.objective
+    config, met = training.directory.config, found.best
+    complied, best = "", f"reward {met.reward.mean:.2f}"
+    if config.train.side == "blue":
+        true = result.compliance_true.mean
+        complied = f", compliance {result.compliance.mean:.3f} (true {true:.3f})"
+        best += f", compliance {met.compliance.mean:.3f}"
     print_sentence(
         console,
-        f"{workflow_named(training.directory.config, training.order)}: reward of the last episodes "
-        f"{result.reward} (95 %), compliance {result.compliance.mean:.3f} (true "
-        f"{result.compliance_true.mean:.3f}), {found.updates} updates, {found.stopped}",
+        f"{workflow_named(config, training.order)}: reward of the last episodes {result.reward} "
+        f"(95 %){complied}, {found.updates} updates, {found.stopped}",
     )
-    met = found.best
-    best = f"reward {met.reward.mean:.2f}, compliance {met.compliance.mean:.3f}"
     if selected is not None:
         games = f"{selected.result.games} games"
         best = f"the best of those kept, reward {selected.result.reward.mean:.2f} in {games}"

@@ -21,6 +21,7 @@ workflow-rl train --preset strongest --rules competition
 workflow-rl train --workflow "jewels > rest" --units units.toml
 workflow-rl train --units any --ppo modern --order-encoding ranks+due
 workflow-rl train --preset original --red-agent meander
+workflow-rl train --side red --against best
 workflow-rl train --resume logs/exp_20260101_120000_4242"""
 
 

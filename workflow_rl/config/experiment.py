@@ -26,6 +26,7 @@ from workflow_rl.config.execution import BackendConfig
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOConfig, PPOFormName
 from workflow_rl.config.presets import (
+    BEST_RESPONSE,
     DEFAULT_PRESET,
     MAX_SEED,
     OF_UNIVERSAL,
@@ -153,7 +154,10 @@ class ExperimentConfig:
     @classmethod
     def of(cls, asked: Asked) -> Self:
         """Returns the configuration of requested settings; raises as `preset`."""
-        preset = DEFAULT_PRESET if asked.preset is None else asked.preset
+        preset = asked.preset
+        if preset is None:
+            is_red = asked.sections.get("train", {}).get("side") == "red"
+            preset = BEST_RESPONSE if is_red else DEFAULT_PRESET
         chosen = replace(asked, preset=preset).settings()
         sections = {name: kind(**chosen.get(name, {})) for name, kind in SECTIONS.items()}
         return cls(**sections, seed=0 if asked.seed is None else asked.seed)

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import (
-    MIXED,
     RED_AGENTS,
     VIEWS,
     GameConfig,
     ObservationName,
-    one_of,
+    red_agent_name,
     whole_number,
 )
 from workflow_rl.estimates import Estimate
@@ -80,7 +79,7 @@ class Result:
             KeyError, TypeError, ValueError: it is not such data.
         """
         return cls(
-            one_of("red agent", data["red_agent"], (*RED_AGENTS, MIXED)),
+            red_agent_name(data["red_agent"]),
             whole_number("games", data["games"], 0, 2**63),
             *(_estimate(data[name]) for name in ("reward", "compliance", "compliance_true")),
             fixes=_number(data.get("fixes")),

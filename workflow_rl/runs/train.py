@@ -32,6 +32,7 @@ from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, job_of
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.train.loop import Training
+from workflow_rl.train.red_world import defender_of
 from workflow_rl.workflow.episode_orders import episode_orders_of
 from workflow_rl.workflow.orders import orders_of
 from workflow_rl.workflow.units import TYPE_UNITS, units_of
@@ -41,6 +42,8 @@ PURPOSE: Final = "train"
 
 def workflow_named(config: ExperimentConfig, order: int | None) -> str:
     """Returns what is trained, in words."""
+    if config.train.side == "red":
+        return f"Red against {config.train.against}"
     if not config.train.conditioned:
         return "no workflow"
     if order is not None:
@@ -179,6 +182,8 @@ def open_training(
     if resume is None:
         config = instance_or_default("config", config, ExperimentConfig)
         order = order_to_train(config, workflow)
+        if config.train.side == "red":
+            defender_of(config.game, config.train)
         plan["workflow"] = None if order is None else orders_of(config.train).format(order)
     with open_run(
         config,

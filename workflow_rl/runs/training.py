@@ -125,14 +125,14 @@ def base_task(directory: RunDirectory) -> TrainTask:
     """Returns the training of the base policy, on all orders at once."""
     config = directory.config
     train = _for_updates(config, config.search.base_updates)
-    job = job_of(config, None, train=train, seed=_seed(config, _BASE_SEED))
+    job = job_of(config, None, train=train, seed=seed_of(config, _BASE_SEED))
     return TrainTask(BASE, job, directory.training(BASE).path)
 
 
 def trial_task(directory: RunDirectory, trial: Trial) -> TrainTask:
     """Returns the training of a trial, from the policy that it was decided to start from."""
     config = directory.config
-    seed = _seed(config, _TRIAL_SEED, trial.order, trial.repeat)
+    seed = seed_of(config, _TRIAL_SEED, trial.order, trial.repeat)
     job = job_of(config, trial.order, seed=seed)
     if trial.start is not None:
         job = _starting_from(directory, trial.start, job)
@@ -143,7 +143,7 @@ def polish_task(directory: RunDirectory, order: int, trial: Trial | None) -> Tra
     """Returns the further training for an order: of its trial's policy, or of `universal`."""
     config = directory.config
     train = _for_updates(config, config.polish_updates)
-    seed = _seed(config, _POLISH_SEED, order)
+    seed = seed_of(config, _POLISH_SEED, order)
     job = job_of(config, order, train=train, seed=seed)
     if config.polish == "documented":
         assert trial is not None
@@ -173,7 +173,7 @@ def _tuning_universal(job: TrainJob) -> TrainJob:
     )
 
 
-def _seed(config: ExperimentConfig, *purpose: int) -> int:
+def seed_of(config: ExperimentConfig, *purpose: int) -> int:
     """Returns the seed of one training, by the run's seed and the purpose of the training."""
     return int(np.random.SeedSequence([config.seed, *purpose]).generate_state(1, np.uint32)[0])
 

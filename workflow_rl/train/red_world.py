@@ -91,12 +91,17 @@ class RedWorld(World):
         self._begin()
 
 
+def defender_of(game: GameConfig, train: TrainConfig) -> BlueAgent:
+    """Returns the defender of a training of Red; InvalidInputError if there is no such."""
+    assert train.against is not None
+    return make_agent(train.against, train.against_workflow, rules=game.rules)
+
+
 def make_red_world(game: GameConfig, train: TrainConfig) -> RedWorld:
     """Returns the environments of a training of Red.
 
     Raises:
         InvalidInputError: there is no such defender.
     """
-    assert train.against is not None
-    blue = make_agent(train.against, train.against_workflow, rules=game.rules)
+    blue = defender_of(game, train)
     return RedWorld(game, train.n_envs, blue, train.red_reward)
