@@ -39,8 +39,13 @@ def test_every_rollout_strategy_of_the_documents_is_a_preset(
     assert config.max_updates(100) >= config.min_updates
 
 
-def test_the_presets_are_those_of_the_documents_and_two_of_ours() -> None:
-    assert set(PRESETS) == {*(name for name, *_ in DOCUMENTED), "strongest", "universal"}
+def test_the_presets_are_those_of_the_documents_and_three_of_ours() -> None:
+    assert set(PRESETS) == {
+        *(name for name, *_ in DOCUMENTED),
+        "strongest",
+        "universal",
+        "best-response",
+    }
     assert PRESETS["parallel200"] == Preset()
     original = TrainConfig(**PRESETS["original"].train)
     assert original.max_episodes * original.n_envs == 100_000

@@ -69,6 +69,9 @@ def value(field: Setting) -> st.SearchStrategy[Any]:
     return st.none() | values if field.default is None else values
 
 
+OF_RED = ("against", "against_workflow")
+
+
 def configurations(cls: Any) -> st.SearchStrategy[Any]:
     """Any configuration of a class, but for combinations that it refuses."""
     settings_of = {name: value(field) for name, field in setting_fields(cls).items()}
@@ -77,6 +80,7 @@ def configurations(cls: Any) -> st.SearchStrategy[Any]:
         settings_of["update_steps"] = st.none() | st.integers(500, 2_000)
         settings_of |= {"max_episodes": st.integers(10, 99), "update_episodes": st.integers(1, 9)}
         settings_of["follow"] = st.just("learned")  # shielded goes with few others
+        settings_of |= {"side": st.just("blue"), **dict.fromkeys(OF_RED, st.none())}  # so does red
     return st.fixed_dictionaries(settings_of).map(lambda given: attempt(cls, given))
 
 

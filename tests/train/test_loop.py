@@ -194,13 +194,17 @@ def test_replayed_rollouts_enlarge_the_batch() -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_runs_at_toy_size_with_what_is_given_explicitly(name: PresetName) -> None:
     preset = PRESETS[name]
-    envs = min(TrainConfig(**preset.train).n_envs, 4)
+    against: dict[str, Any] = {"against": "sleep"} if "side" in preset.train else {}
+    envs = min(TrainConfig(**preset.train, **against).n_envs, 4)
     explicit: dict[str, Any] = {"n_envs": envs, "update_steps": 20 * envs, "max_episodes": 4}
+    if against:
+        explicit |= {"update_steps": None, "update_episodes": 2, **against}
     explicit |= {"min_updates": 1, "stop_at": "budget"}
     config = TrainConfig(**(dict(preset.train) | explicit))
     game = GameConfig(episode_length=10, **preset.game)
     order = None if config.units == "any" else 7
-    training = trained(TrainJob(game, PPOConfig(**preset.ppo), config, 0, order))
+    ppo = PPOConfig(**preset.ppo, mask_actions=bool(against))
+    training = trained(TrainJob(game, ppo, config, 0, order))
     result = training.outcome()
     assert (result.updates, result.transitions) == (2, 40 * envs)
     assert result.episodes_per_env == 4

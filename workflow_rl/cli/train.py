@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import Commands, add_command, add_flag
+from workflow_rl.cli.arguments import Commands, add_command, add_flag, given_settings
 from workflow_rl.cli.console import make_console
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
@@ -39,6 +39,9 @@ def run(args: argparse.Namespace) -> int:
     """Trains, shows how it went and says where the policy is."""
     resume: Path | None = getattr(args, "resume", None)
     config, workflow = None, getattr(args, "workflow", None)
+    is_red = given_settings(args, "train").get("side") == "red"
+    if is_red and not {"preset", "config"} & set(vars(args)):
+        args.preset = "best-response"
     if resume is None:
         config = experiment_config(args)
         planned = plan_of(args, "train", "workflow").get("workflow")

@@ -26,7 +26,6 @@ from workflow_rl.config.execution import BackendConfig
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOConfig, PPOFormName
 from workflow_rl.config.presets import (
-    BEST_RESPONSE,
     DEFAULT_PRESET,
     MAX_SEED,
     OF_UNIVERSAL,
@@ -80,6 +79,11 @@ class ExperimentConfig:
         if self.train.follow == "shielded" and not self.ppo.mask_actions:
             raise InvalidInputError(
                 "follow shielded needs masked actions: choose the form of PPO modern"
+            )
+        if self.train.side == "red" and not self.ppo.mask_actions:
+            raise InvalidInputError(
+                "side red needs masked actions, for Red may take legal ones only: choose the form "
+                "of PPO modern"
             )
         if self.search.warm_start == "universal":
             self._check_universal()
@@ -154,10 +158,7 @@ class ExperimentConfig:
     @classmethod
     def of(cls, asked: Asked) -> Self:
         """Returns the configuration of requested settings; raises as `preset`."""
-        preset = asked.preset
-        if preset is None:
-            is_red = asked.sections.get("train", {}).get("side") == "red"
-            preset = BEST_RESPONSE if is_red else DEFAULT_PRESET
+        preset = DEFAULT_PRESET if asked.preset is None else asked.preset
         chosen = replace(asked, preset=preset).settings()
         sections = {name: kind(**chosen.get(name, {})) for name, kind in SECTIONS.items()}
         return cls(**sections, seed=0 if asked.seed is None else asked.seed)

@@ -133,7 +133,6 @@ UPDATE_STRATEGIES: Final = tuple(
     if PRESETS[name].game is not AGAINST_ALL and "side" not in PRESETS[name].train
 )
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
-BEST_RESPONSE: Final[PresetName] = "best-response"  # of every training of Red
 PRESET: Final = Setting(
     "rollout strategy", ("--preset",), DEFAULT_PRESET, basic=True, name="preset", hint=PresetName
 )

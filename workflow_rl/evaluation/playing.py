@@ -6,6 +6,7 @@ Episode k depends on the game, the seed and k alone, however it is played.
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
@@ -80,7 +81,11 @@ def agent_seed(game: GameConfig, seed: int) -> int:
 
 def _derived_seed(game: GameConfig, seed: int, purpose: int) -> int:
     named = (*RED_AGENTS, MIXED)
-    red = named.index(game.red_agent) if game.red_agent in named else crc32(game.red_agent.encode())
+    if game.red_agent in named:
+        red = named.index(game.red_agent)
+    else:  # wherever the files of policies are
+        reds = ",".join(f"{Path(red.name).name}={red.weight:g}" for red in game.reds)
+        red = crc32(reds.encode())
     numbers = [seed, game.episode_length, red, purpose]
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
