@@ -57,6 +57,7 @@ def test_the_arguments_are_those_of_our_environment_and_a_path() -> None:
     theirs = dict(inspect.signature(CyborgEnv).parameters)
     assert theirs.pop("cyborg_path").default is None
     assert theirs == ours
+    refused("'truth' is the simulator's", cyborg_env, observation="truth")
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps])
@@ -201,10 +202,6 @@ def test_the_reward_is_taken_apart() -> None:
     assert min(confidentiality) < 0 == max(confidentiality)
     assert set(availability) == {0, -100}
     assert set(cost) == {0, -10}
-
-
-def test_what_only_the_simulator_knows_is_refused() -> None:
-    refused("'truth' is the simulator's", cyborg_env, observation="truth")
 
 
 def test_an_evaluation_plays_the_original_by_the_rules_it_has() -> None:

@@ -49,13 +49,9 @@ def test_an_action_that_is_not_legal_is_sleep_or_an_error() -> None:
     assert lenient.step(actions)[-1]["red"]["illegal"].tolist() == [False, True]
     assert (lenient.batch.state["red_action"] == 0).all()
     before = strict.batch.state.tobytes()
-    says = (
-        "red action 31 PrivilegeEscalate Enterprise0 is not legal in environment 1; legal are 0 Sl"
-    )
+    says = "red action 31 PrivilegeEscalate Enterprise0 is not legal in environment 1; legal are 0"
     refused(says, strict.step, actions)
-    refused(
-        "red actions must be whole numbers from 0 to 55", strict.step, actions | {"red": [56, 0]}
-    )
+    refused("red actions must be whole numbers from 0", strict.step, actions | {"red": [56, 0]})
     refused("{'blue': ..., 'red': ...}, not {'blue'", strict.step, {"blue": [0, 0]})
     assert strict.batch.state.tobytes() == before
 
