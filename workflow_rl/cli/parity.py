@@ -22,7 +22,6 @@ from workflow_rl.cli.console import Bars, make_console
 from workflow_rl.config import (
     GREEN_AGENTS,
     MAX_EPISODE_LENGTH,
-    MIXED,
     RED_AGENTS,
     RULE_SETS,
     GameConfig,
@@ -30,6 +29,7 @@ from workflow_rl.config import (
     red_agent_name,
     whole_number,
 )
+from workflow_rl.config.reds import BUILT_IN, reds_of
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, compare_live, name_of
 from workflow_rl.parity.recorder import Act
@@ -88,7 +88,8 @@ def _add_live_flags(group: Any) -> None:
     several: dict[str, Any] = {"action": Extend, "nargs": "+"}
     each = "of each red agent against each Blue at each length"
     add("--episodes", f"with --live: episodes {each}", type=int, metavar="N")
-    add("--red-agent", f"with --live: red agent: {', '.join((*RED_AGENTS, _ALL))}", metavar="NAME")
+    attackers = f"{', '.join(BUILT_IN)}, patient[:STEPS[:SCRIPT]], {_ALL} (CybORG's own three)"
+    add("--red-agent", f"with --live: red agent: {attackers}", metavar="NAME")
     built_in = ", ".join(blue.name for blue in BUILT_IN_BLUES)
     defends = f"with --live: Blue agent: {built_in}, a policy file or a run"
     add("--blue", defends, type=_blues, metavar="WHO,WHO", **several)
@@ -180,7 +181,7 @@ def _matches(given: argparse.Namespace) -> list[tuple[GameConfig, Blue]]:
     rules = one_of("rule set", given.rules, RULE_SETS)
     green = one_of("green agent", given.green_agent, GREEN_AGENTS)
     reds = RED_AGENTS if given.red_agent == _ALL else (red_agent_name(given.red_agent),)
-    if MIXED in reds:
+    if any(len(reds_of(red)) > 1 for red in reds):
         raise InvalidInputError(f"live play takes the red agents one by one: say {_ALL}")
     lengths = [
         whole_number("--episode-length", length, 1, MAX_EPISODE_LENGTH)

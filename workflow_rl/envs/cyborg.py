@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import MIXED, RED_AGENTS, GameConfig
+from workflow_rl.config import GameConfig
 from workflow_rl.envs.cyborg_import import load_cyborg
+from workflow_rl.envs.cyborg_red import MirroredRed
 from workflow_rl.envs.cyborg_state import (
     played_rules,
     red_presence,
@@ -85,7 +86,12 @@ class CyborgEnv(SingleEnv):
         if self.config.green_agent == "active":
             agents["Green"] = classes.active_green
         self.cyborg = classes.environment(classes.scenario, "sim", agents=agents)
-        self._red_agents = {name: agent() for name, agent in classes.red_agents.items()}
+        self._red_agents = [
+            classes.red_agents[red.name]()
+            if red.name in classes.red_agents
+            else MirroredRed(classes, self.controller, self.config.changed(red_agent=red.name))
+            for red in self.config.reds
+        ]
         self._table = classes.blue_table(self.cyborg, output_mode="vector")
         numbered = classes.action_list(self._table)
         numbered.get_action_space("Blue")
@@ -121,9 +127,8 @@ class CyborgEnv(SingleEnv):
     def _start(self, seed: int | None) -> NDArray[np.int8]:
         if seed is not None:
             self._random.seed(seed)
-        red = self.config.red_agent
-        if red == MIXED:
-            red = RED_AGENTS[self.np_random.choice(len(RED_AGENTS), p=self.config.red_weights)]
+        weights = [red.weight for red in self.config.reds]
+        red = self.np_random.choice(len(weights), p=weights) if len(weights) > 1 else 0
         self.controller.agent_interfaces["Red"].agent = self._red_agents[red]
         with self._random:
             result = self._table.reset("Blue")

@@ -35,7 +35,7 @@ class Cyborg:
     blue_table: Any  # the wrapper that turns Blue's observations into 52 bits
     action_list: Any  # the wrapper that numbers the actions
     challenge_wrapper: Any
-    port_scan: Any  # the action DiscoverNetworkServices
+    red_actions: Mapping[str, Any]  # classes of Red's actions, by their names
 
     @property
     def scenario(self) -> str:
@@ -70,7 +70,14 @@ def load_cyborg(path: str | Path | None = None) -> Cyborg:
                 ChallengeWrapper,
                 EnumActionWrapper,
             )
-            from CybORG.Shared.Actions import DiscoverNetworkServices
+            from CybORG.Shared.Actions import (
+                DiscoverNetworkServices,
+                DiscoverRemoteSystems,
+                ExploitRemoteService,
+                Impact,
+                PrivilegeEscalate,
+                Sleep,
+            )
     except ModuleNotFoundError as error:
         if (error.name or _PACKAGE).split(".")[0] == _PACKAGE:
             raise _not_of_the_challenge(folder) from error
@@ -93,7 +100,14 @@ def load_cyborg(path: str | Path | None = None) -> Cyborg:
         blue_table=BlueTableWrapper,
         action_list=EnumActionWrapper,
         challenge_wrapper=ChallengeWrapper,
-        port_scan=DiscoverNetworkServices,
+        red_actions={
+            "Sleep": Sleep,
+            "DiscoverRemoteSystems": DiscoverRemoteSystems,
+            "DiscoverNetworkServices": DiscoverNetworkServices,
+            "ExploitRemoteService": ExploitRemoteService,
+            "PrivilegeEscalate": PrivilegeEscalate,
+            "Impact": Impact,
+        },
     )
 
 

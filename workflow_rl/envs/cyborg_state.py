@@ -20,6 +20,12 @@ from workflow_rl.scenario.tables import (
     PORTS,
     Subnet,
 )
+from workflow_rl.sim.red_given import (
+    FIRST_RED_ACTION,
+    NUM_RED_ACTIONS,
+    RED_ACTION_CLASSES,
+    RED_SLEEP,
+)
 
 Fields = dict[str, Any]  # by the names of a trace's arrays (docs/parity.md)
 
@@ -154,24 +160,80 @@ def short_true_state() -> dict[str, dict[str, Any]]:
     return request
 
 
-# --- a whole moment
+# --- what Red knows
 
 
-def moment_fields(controller: Any, red_agent: Any) -> Fields:
-    """Returns what is true now and what Red knows and plans, given the agent that plays Red."""
+def red_knowledge(controller: Any) -> Fields:
+    """Returns what Red knows: subnets, addresses, names, ports, the OT service."""
     state = controller.state
     space = controller.agent_interfaces["Red"].action_space
     memory = state.sessions["Red"][RED_SERVER]
     addresses = addresses_of(state)
-    machines = [state.hosts[name] for name in HOST_NAMES]
-    listening = [[p for process in m.processes for p in _ports_of(process)] for m in machines]
-    running = [p.pid for p in machines[OP_SERVER0].processes if p.name == _OT_SERVICE]
-    service = machines[OP_SERVER0].services[_OT_SERVICE]
     remembered = {addresses[address]: _port_set(seen) for address, seen in memory.ports.items()}
+    return {
+        "ot_known": memory.ot_service is not None,
+        "red_ip_known": _flags(space.ip_address, addresses),
+        "red_host_known": _flags(space.hostname, HOST_INDEX),
+        "red_subnet_known": _flags(space.subnet, subnets_of(state), NUM_SUBNETS),
+        "red_scanned": [host in remembered for host in range(NUM_HOSTS)],
+        "red_ports": [remembered.get(host, 0) for host in range(NUM_HOSTS)],
+    }
+
+
+def offered_red_actions(controller: Any) -> list[bool]:
+    """Returns which of Red's 56 actions CybORG offers, and whether it offers them with more.
+
+    More would be another session or a subnet, address or name that is none of ours. The concrete
+    exploits, which CybORG offers as well, are left out: `ExploitRemoteService` draws one of them.
+    """
+    state = controller.state
+    space = controller.agent_interfaces["Red"].action_space.get_action_space()
+    parameters = {
+        "DiscoverRemoteSystems": ("subnet", subnets_of(state)),
+        "DiscoverNetworkServices": ("ip_address", addresses_of(state)),
+        "ExploitRemoteService": ("ip_address", addresses_of(state)),
+        "PrivilegeEscalate": ("hostname", HOST_INDEX),
+        "Impact": ("hostname", HOST_INDEX),
+    }
+    classes = {kind.__name__ for kind, allowed in space["action"].items() if allowed}
+    sessions = [session for session, known in space["session"].items() if known]
+    offered = [False] * (NUM_RED_ACTIONS + 1)
+    offered[-1] = sessions != [RED_SERVER]
+    offered[RED_SLEEP] = "Sleep" in classes
+    for name in classes & parameters.keys():
+        parameter, index = parameters[name]
+        first = FIRST_RED_ACTION[RED_ACTION_CLASSES.index(name)]
+        for value, known in space[parameter].items():
+            if known:
+                offered[first + index[value] if value in index else -1] = True
+    return offered
+
+
+# --- a whole moment
+
+
+def script_plan(state: Any, red_agent: Any) -> Fields:
+    """Returns what one of CybORG's own red agents plans."""
+    addresses = addresses_of(state)
 
     def planned(name: str, index: dict[Any, int]) -> list[bool]:
         return _flags(dict.fromkeys(getattr(red_agent, name, ()), True), index)
 
+    return {
+        "bline_state": getattr(red_agent, "action", -1),
+        "meander_scanned": planned("scanned_ips", addresses),
+        "meander_exploited": planned("exploited_ips", addresses),
+        "meander_escalated": planned("escalated_hosts", HOST_INDEX),
+    }
+
+
+def moment_fields(controller: Any) -> Fields:
+    """Returns what is true now, what Red knows and what it may do."""
+    state = controller.state
+    machines = [state.hosts[name] for name in HOST_NAMES]
+    listening = [[p for process in m.processes for p in _ports_of(process)] for m in machines]
+    running = [p.pid for p in machines[OP_SERVER0].processes if p.name == _OT_SERVICE]
+    service = machines[OP_SERVER0].services[_OT_SERVICE]
     return {
         "red_access": red_presence(state)[0],
         "red_session_kinds": _session_kinds(state),
@@ -180,16 +242,8 @@ def moment_fields(controller: Any, red_agent: Any) -> Fields:
         "open_ports": [_port_set(ports) for ports in listening],
         "ot_down": not running,
         "ot_stoppable": bool(service["active"]) and service["process"] in running,
-        "ot_known": memory.ot_service is not None,
-        "red_ip_known": _flags(space.ip_address, addresses),
-        "red_host_known": _flags(space.hostname, HOST_INDEX),
-        "red_subnet_known": _flags(space.subnet, subnets_of(state), NUM_SUBNETS),
-        "red_scanned": [host in remembered for host in range(NUM_HOSTS)],
-        "red_ports": [remembered.get(host, 0) for host in range(NUM_HOSTS)],
-        "bline_state": getattr(red_agent, "action", -1),
-        "meander_scanned": planned("scanned_ips", addresses),
-        "meander_exploited": planned("exploited_ips", addresses),
-        "meander_escalated": planned("escalated_hosts", HOST_INDEX),
+        **red_knowledge(controller),
+        "red_legal": offered_red_actions(controller),
     }
 
 
@@ -217,7 +271,8 @@ def played_rules(cyborg: Cyborg, controller: Any, actions: list[Any]) -> str:
     user3 = state.hosts["User3"]
     address = controller.hostname_ip_map["User3"]
     red = state.sessions["Red"][RED_SERVER]
-    scan = cyborg.port_scan(session=RED_SERVER, agent="Red", ip_address=address)
+    scan_class = cyborg.red_actions["DiscoverNetworkServices"]
+    scan = scan_class(session=RED_SERVER, agent="Red", ip_address=address)
     scan.sim_execute(state)
     ports, haraka = set(red.ports[address]), _haraka_version(user3)
     actions[_DECOY_SSHD_USER3].sim_execute(state)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.envs.cyborg import CyborgEnv
+from workflow_rl.envs.cyborg_red import MirroredRed
 from workflow_rl.envs.cyborg_state import (
     HOST_INDEX,
     RED_SERVER,
@@ -22,10 +23,18 @@ from workflow_rl.envs.cyborg_state import (
     moment_fields,
     red_presence,
     reward_parts,
+    script_plan,
     subnets_of,
     suspicious_processes,
 )
-from workflow_rl.parity.trace import INPUTS, OUTPUTS, TRACE_EXPLOIT_NAMES, Trace, checked_trace
+from workflow_rl.parity.trace import (
+    INPUTS,
+    LIVE_OUTPUTS,
+    OUTPUTS,
+    TRACE_EXPLOIT_NAMES,
+    Trace,
+    checked_trace,
+)
 from workflow_rl.scenario.actions import ACTION_HOST
 from workflow_rl.scenario.tables import (
     ENTERPRISE_FOOTHOLDS,
@@ -35,6 +44,7 @@ from workflow_rl.scenario.tables import (
     OPERATIONAL_HOSTS,
 )
 from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.sim.red_given import RED_ACTION_CLASSES
 from workflow_rl.sim.state import NOBODY, Access, Outcome, RedAction, Success
 
 # What Blue does in an episode, given an observation, the action mask and the step.
@@ -43,14 +53,6 @@ Begin = Callable[[int], Act]  # begins an episode of a seed
 _Choice = tuple[list[float], float]  # the weights chosen from, and the one taken
 
 _DTYPES: Final = dict.fromkeys(("reward", "conf_penalty", "avail_penalty"), np.float64)
-_RED_ACTIONS: Final = {
-    "Sleep": RedAction.SLEEP,
-    "DiscoverRemoteSystems": RedAction.DISCOVER_REMOTE_SYSTEMS,
-    "DiscoverNetworkServices": RedAction.DISCOVER_NETWORK_SERVICES,
-    "ExploitRemoteService": RedAction.EXPLOIT,
-    "PrivilegeEscalate": RedAction.PRIVILEGE_ESCALATE,
-    "Impact": RedAction.IMPACT,
-}
 _EXPLOIT_OF_WEIGHT: Final = {  # CybORG names the candidates of a choice by their weights
     7.0: "FTPDirectoryTraversal",
     6.0: "HarakaRCE",
@@ -80,9 +82,10 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Tra
     """
     episodes = [list(_episode(env, seed, begin(seed))) for seed in seeds]
     shape = len(seeds), env.config.episode_length
+    shapes = dict.fromkeys(INPUTS, ()) | OUTPUTS | LIVE_OUTPUTS
     arrays: dict[str, NDArray[Any]] = {
-        key: np.zeros((*shape, *OUTPUTS.get(key, ())), _DTYPES.get(key, np.int16))
-        for key in (*INPUTS, *OUTPUTS)
+        key: np.zeros((*shape, *trailing), _DTYPES.get(key, np.int16))
+        for key, trailing in shapes.items()
     }
     for episode, rows in enumerate(episodes):
         for key, values in arrays.items():
@@ -117,7 +120,8 @@ def _episode(env: CyborgEnv, seed: int, act: Act) -> Iterator[Fields]:
             "avail_penalty": availability,
             **_green_fields(controller.action["Green"]),
             **_red_fields(controller, red, choices),
-            **moment_fields(controller, red.agent),
+            **moment_fields(controller),
+            **red.plan(),
         }
 
 
@@ -133,6 +137,7 @@ class _RecordedRed:
 
     access: NDArray[np.int8]  # (13,) Red's
     scanned: frozenset[Any]  # addresses of which Red remembered ports
+    ot_known: bool  # Red knew the OT service
     suspicious: dict[str, int]  # host -> how many suspicious processes Blue's monitor knew
 
     def __init__(self, agent: Any, controller: Any) -> None:
@@ -143,9 +148,17 @@ class _RecordedRed:
         """Records the moment and returns the agent's choice."""
         state = self._controller.state
         self.access = red_presence(state)[0]
-        self.scanned = frozenset(state.sessions["Red"][RED_SERVER].ports)
+        memory = state.sessions["Red"][RED_SERVER]
+        self.scanned = frozenset(memory.ports)
+        self.ot_known = memory.ot_service is not None
         self.suspicious = {host: len(pids) for host, pids in suspicious_processes(state).items()}
         return self.agent.get_action(observation, action_space)
+
+    def plan(self) -> Fields:
+        """Returns what the agent plans."""
+        if isinstance(self.agent, MirroredRed):
+            return self.agent.plan()
+        return script_plan(self._controller.state, self.agent)
 
     def __getattr__(self, name: str) -> Any:
         """Returns the agent's own attribute."""
@@ -197,7 +210,7 @@ def _green_fields(action: Any) -> Fields:
 
 def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -> Fields:
     action, state = controller.action["Red"], controller.state
-    kind = _RED_ACTIONS[type(action).__name__]
+    kind = RedAction(RED_ACTION_CLASSES.index(type(action).__name__))
     target = _target(state, kind, action)
     success = _success(controller, "Red")
     exploit = None
@@ -221,9 +234,10 @@ def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -
         outcome = _failed_exploit(target, exploit, decoy, saw_something, before)
     elif kind is RedAction.DISCOVER_REMOTE_SYSTEMS:
         outcome = Outcome.NO_ROUTE
+    elif kind is RedAction.IMPACT and before.access[target]:
+        outcome = Outcome.SERVICE_ABSENT if before.ot_known else Outcome.OT_UNKNOWN
     else:
-        knows_too_little = kind is RedAction.IMPACT and before.access[target]
-        outcome = Outcome.OT_UNKNOWN if knows_too_little else Outcome.NO_SESSION
+        outcome = Outcome.NO_SESSION
     technique = exploit
     if kind is RedAction.PRIVILEGE_ESCALATE and outcome is Outcome.SUCCESS:
         technique = "JuicyPotato" if HOSTS[target].windows else "V4L2KernelExploit"

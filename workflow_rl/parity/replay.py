@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig, ObservationName, RuleSetName
+from workflow_rl.config.reds import GIVEN, reds_of
 from workflow_rl.parity.trace import CODE_OF_EXPLOIT, EXPLOIT_OF_CODE, TRACE_EXPLOIT_NAMES, Trace
 from workflow_rl.scenario.tables import (
     HOST_PORTS,
@@ -21,6 +22,12 @@ from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.sim.red_given import (
+    NUM_RED_ACTIONS,
+    RED_SLEEP,
+    legal_red_actions,
+    red_action_numbers,
+)
 from workflow_rl.sim.state import Access, Outcome, RedAction, RedAgent
 
 _Array = NDArray[Any]
@@ -78,6 +85,12 @@ def _kinds(removable: _Array, persistent: _Array, access: _Array) -> _Array:
     return np.stack([removable, np.where(access == Access.USER, persistent, 0)], axis=-1)
 
 
+def _legal(s: _Array) -> _Array:
+    """Returns (...) the actions that Red may take now, bit a = action a."""
+    sets = [legal_red_actions(env) for env in s.reshape(-1)]
+    return np.array(sets, np.int64).reshape(s.shape)
+
+
 def _only_of(agent: RedAgent, field: str) -> Callable[[_Array], _Array]:
     return lambda s: np.where((s["red_agent"] == agent)[..., None], _members(s[field]), 0)
 
@@ -115,6 +128,7 @@ FIELDS: Final[dict[str, Callable[[_Array], _Array]]] = {
     "red_session_kinds": lambda s: _kinds(
         _members(s["removable"]), _members(s["persistent"]), _access(s)
     ),
+    "red_legal": lambda s: _members(_legal(s), NUM_RED_ACTIONS + 1),  # the last: anything else
 }
 
 
@@ -166,11 +180,14 @@ def play(trace: Trace, rules: RuleSetName) -> dict[str, _Array]:
     """Plays the recorded episodes and returns every compared quantity, (episodes, steps, ...)."""
     draws = recorded_draws(trace)
     actions = trace.arrays["blue_action"].astype(np.int64)
+    # A draw names a host; which of all legal actions the random Red took is given as that action.
+    is_given = reds_of(trace.red_agent)[0].agent in (GIVEN, "random")
+    given = red_action_numbers(trace.arrays["red_type"], trace.arrays["red_target"])
     collected: dict[str, list[_Array]] = {name: [] for name in (*_SHOWN, "reward")}
     states = []
     for name, observation in _SHOWN.items():
         config = GameConfig(
-            red_agent=trace.red_agent,
+            red_agent=GIVEN if is_given else trace.red_agent,
             rules=rules,
             observation=observation,
             green_agent="active",  # its recorded draws say when it really acts
@@ -179,14 +196,17 @@ def play(trace: Trace, rules: RuleSetName) -> dict[str, _Array]:
         batch = Batch(trace.episodes, config, autoreset=False)
         batch.reset(seed=0)
         for t in range(trace.steps):
-            batch.step(actions[:, t].copy(), draws[:, t].copy())
+            # What our rules do not allow cannot be followed: Red sleeps, which is a mismatch.
+            legal = _legal(batch.state) >> given[:, t] & 1
+            red_actions = np.where(legal, given[:, t], RED_SLEEP)
+            batch.step(actions[:, t].copy(), draws[:, t].copy(), red_actions)
             collected[name].append(batch.observation[:, :CHALLENGE_SIZE].copy())
             if name == "obs":
                 collected["reward"].append(batch.out.reward.copy())
                 states.append(batch.state.copy())
     played = {name: np.stack(values, axis=1) for name, values in collected.items()}
     state = np.stack(states, axis=1)
-    return played | {name: of(state) for name, of in FIELDS.items()}
+    return played | {name: of(state) for name, of in FIELDS.items() if name in trace.arrays}
 
 
 def _expected(trace: Trace, name: str) -> _Array:

@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import RED_AGENTS, red_agent_name
+from workflow_rl.config import red_agent_name
+from workflow_rl.config.reds import BUILT_IN, PATIENT, reds_of
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import (
@@ -21,6 +22,7 @@ from workflow_rl.scenario.tables import (
     NUM_HOSTS,
     NUM_SUBNETS,
 )
+from workflow_rl.sim.red_given import NUM_RED_ACTIONS
 
 # The traces number the exploits in another order than ours; 0 is none.
 TRACE_EXPLOIT_NAMES: Final = (
@@ -85,6 +87,9 @@ OUTPUTS: Final[dict[str, tuple[int, ...]]] = {  # shape behind (episodes, steps)
     "meander_scanned": _HOST,
     "meander_exploited": _HOST,
     "meander_escalated": _HOST,
+}
+LIVE_OUTPUTS: Final[dict[str, tuple[int, ...]]] = {  # of live play; recordings lack them
+    "red_legal": (NUM_RED_ACTIONS + 1,)
 }
 _VERSION_KEYS = ("meta_version", "meta_format", "format_version", "version")
 _VERSION = 1
@@ -173,13 +178,12 @@ def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
         raise InvalidInputError(f"{name} is not a trace of this format: n_steps is not per episode")
     if lengths.min() < 0 or lengths.max() > shape[1]:
         raise InvalidInputError(f"{name} is damaged: n_steps reaches beyond the recorded steps")
-    recorded = str(arrays["meta_red"])
-    if recorded not in RED_AGENTS:
+    red_agent = str(arrays["meta_red"])
+    if not _is_one_red(red_agent):
         raise InvalidInputError(
-            f"{name} was recorded with red agent {shown(recorded)}; known are "
-            f"{', '.join(RED_AGENTS)}"
+            f"{name} was recorded with red agent {shown(red_agent)}; known are "
+            f"{', '.join((*BUILT_IN, PATIENT))}"
         )
-    red_agent = red_agent_name(recorded)
     valid = np.arange(shape[1]) < lengths[:, None]
     for key, (low, high) in INPUTS.items():
         values = np.where(valid, arrays[key], 0)  # what lies behind an episode's end is padding
@@ -190,3 +194,11 @@ def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
     if any(not (host >= 0 and GREEN_SCAN_TARGETS >> int(host) & 1) for host in np.unique(green)):
         raise InvalidInputError(f"{name} is damaged: Green scans a host that it never scans")
     return Trace(name, red_agent, shape[0], shape[1], lengths.astype(np.int64), arrays)
+
+
+def _is_one_red(name: str) -> bool:
+    """Says whether a name is that of one red agent, as it is stored."""
+    try:
+        return red_agent_name(name) == name and len(reds_of(name)) == 1
+    except InvalidInputError:
+        return False

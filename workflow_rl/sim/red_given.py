@@ -31,6 +31,8 @@ _FIRST_EXPLOIT: Final = _FIRST_SCAN + NUM_HOSTS
 _FIRST_ESCALATE: Final = _FIRST_EXPLOIT + NUM_HOSTS
 _FIRST_IMPACT: Final = _FIRST_ESCALATE + NUM_HOSTS
 
+# What CybORG calls each RedAction.
+RED_ACTION_CLASSES: Final = ("Sleep", "DiscoverRemoteSystems", *(name for name, _ in _ON_HOSTS))
 RED_ACTION_NAMES: Final = (
     "Sleep",
     *(f"DiscoverRemoteSystems {subnet.name.capitalize()}" for subnet in Subnet),
@@ -47,7 +49,7 @@ RED_ACTION_KIND: Final = np.array(
 RED_ACTION_TARGET: Final = np.array(  # a subnet for a sweep, else a host, NOBODY for Sleep
     [NOBODY, *Subnet, *(host for _ in _ON_HOSTS for host in range(NUM_HOSTS))], np.int8
 )
-_FIRST_OF_KIND: Final = np.array(
+FIRST_RED_ACTION: Final = np.array(  # of each RedAction
     [RED_ACTION_KIND.tolist().index(kind) for kind in sorted(RedAction)], np.int64
 )
 
@@ -77,7 +79,7 @@ def take_action(env: State, action: int) -> None:
 
 def red_action_numbers(kinds: NDArray[np.int8], targets: NDArray[np.int8]) -> NDArray[np.int64]:
     """Returns (...) the numbers of actions given by RedAction and target, in the same shape."""
-    first = _FIRST_OF_KIND[kinds]
+    first = FIRST_RED_ACTION[kinds]
     return np.where(kinds == RedAction.SLEEP, RED_SLEEP, first + targets)
 
 

@@ -1,0 +1,75 @@
+"""Red's side of a game that is played elsewhere, such as on the real CybORG.
+
+A mirror holds what Red was told there: the fields of `State` that are Red's knowledge and plans,
+and Red's memory. By them the rules choose Red's next action, as they do in a game of their own.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.config import GameConfig
+from workflow_rl.jit import kernel
+from workflow_rl.sim.batch import Batch, RedSide
+from workflow_rl.sim.red_given import NOT_GIVEN, red_action_numbers
+from workflow_rl.sim.red_view import remember_red, write_legal, write_red_view
+from workflow_rl.sim.turn import red_chooses
+
+# What the game tells after a step: the fields of State that `RedMirror.take_in` is given.
+TOLD: Final = (
+    *("subnets_known", "addresses_known", "names_known", "ports_known", "ports", "ot_known"),
+    *("red_success", "red_outcome", "red_exploit"),
+)
+# Chooses an action on hosts by a batch of one: its state, and `red` with what Red sees and may do.
+Policy = Callable[[Batch], int]
+
+
+@kernel()
+def _take_in(states: NDArray[np.void], red: RedSide) -> None:
+    remember_red(red.memory[0], states[0])
+    write_red_view(red.memory[0], states[0], red.observation, 0)
+    write_legal(red.memory[0], states[0], red.legal, 0)
+
+
+@kernel()
+def _choose(states: NDArray[np.void], given: int, draw: int) -> None:
+    red_chooses(states[0], given, draw)
+
+
+class RedMirror:
+    """What one Red was told in an episode, and the choice of its next action."""
+
+    def __init__(self, game: GameConfig, policy: Policy | None = None) -> None:
+        """Makes the mirror of a game with one red agent; `begin` must come first.
+
+        Args:
+            game: what is played.
+            policy: chooses for a Red whose actions are given.
+        """
+        self.batch = Batch(1, game, red_view=True)  # it plays no step
+        self._policy = policy
+
+    def begin(self, seed: int) -> None:
+        """Begins an episode; the seed decides in which order unnamed hosts stand."""
+        self.batch.reset(seed)
+
+    def take_in(self, told: Mapping[str, Any]) -> None:
+        """Takes in what Red was told after a step: a value for each field of TOLD."""
+        state = self.batch.state
+        for name in TOLD:
+            state[name][0] = told[name]
+        state["step"] += 1
+        _take_in(state, self.batch.red)
+
+    def choose(self, draw: int) -> int:
+        """Returns the number of Red's next action (`red_given.py`).
+
+        Args:
+            draw: a random word, for a Red that chooses by itself.
+        """
+        state = self.batch.state
+        given = NOT_GIVEN if self._policy is None else self._policy(self.batch)
+        _choose(state, given, draw)
+        return int(red_action_numbers(state["red_action"], state["red_target"])[0])
