@@ -19,6 +19,8 @@ from workflow_rl.envs.cyborg_state import (
     RED_SERVER,
     Fields,
     addresses_of,
+    is_privileged,
+    is_removable,
     live_decoys,
     moment_fields,
     red_presence,
@@ -138,6 +140,7 @@ class _RecordedRed:
     access: NDArray[np.int8]  # (13,) Red's
     scanned: frozenset[Any]  # addresses of which Red remembered ports
     ot_known: bool  # Red knew the OT service
+    sessions: dict[Any, bool]  # Red's, and whether Remove would kill each
     suspicious: dict[str, int]  # host -> how many suspicious processes Blue's monitor knew
 
     def __init__(self, agent: Any, controller: Any) -> None:
@@ -151,6 +154,8 @@ class _RecordedRed:
         memory = state.sessions["Red"][RED_SERVER]
         self.scanned = frozenset(memory.ports)
         self.ot_known = memory.ot_service is not None
+        mine = state.sessions["Red"].items()
+        self.sessions = {ident: is_removable(state, session) for ident, session in mine}
         self.suspicious = {host: len(pids) for host, pids in suspicious_processes(state).items()}
         return self.agent.get_action(observation, action_space)
 
@@ -249,7 +254,7 @@ def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -
         "red_decoy_hit": decoy,
         "red_concrete": TRACE_EXPLOIT_NAMES.index(technique),
         **_exploit_draws(exploit, choices),
-        "exploit_detected": _detection(state, target, exploit, outcome, before),
+        "exploit_detected": _detection(state, kind, target, exploit, outcome, before),
     }
 
 
@@ -291,12 +296,27 @@ def _exploit_draws(exploit: str | None, choices: list[_Choice]) -> Fields:
 
 
 def _detection(
-    state: Any, target: int, exploit: str | None, outcome: Outcome, before: _RecordedRed
+    state: Any,
+    kind: RedAction,
+    target: int,
+    exploit: str | None,
+    outcome: Outcome,
+    before: _RecordedRed,
 ) -> int:
     """Returns 1 if Blue's monitor has seen the new reverse shell, 0 if not, -1 without a shell.
 
-    A shell that was seen is one suspicious process more.
+    A shell that was seen is one suspicious process more. Where an escalation chose between sessions
+    that Remove kills and others: whether it took one of the former, else -1.
     """
+    if kind is RedAction.PRIVILEGE_ESCALATE and outcome is Outcome.SUCCESS:
+        there = {
+            ident: is_privileged(session)
+            for ident, session in state.sessions["Red"].items()
+            if session.host == HOST_NAMES[target]
+        }
+        if len({before.sessions[ident] for ident in there}) == 1:
+            return -1
+        return next(int(before.sessions[ident]) for ident, taken in there.items() if taken)
     if exploit in (None, "SSHBruteForce") or outcome is not Outcome.SUCCESS:
         return -1
     host = HOST_NAMES[target]

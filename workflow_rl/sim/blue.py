@@ -57,6 +57,7 @@ def remove(env: State, host: int) -> None:
     Reference quirk: it reports success and marks the host whether or not anything was killed.
     """
     env.removable &= ~(1 << host)
+    env.more_removable[host] = 0
     if mark_of(env, host) != _MARK_NO:
         mark(env, host, _MARK_UNKNOWN)
 
@@ -72,6 +73,8 @@ def restore(env: State, host: int) -> None:
     env.privileged &= others | 1 << USER0
     env.removable &= others
     env.persistent &= others
+    env.more_removable[host] = 0
+    env.more_persistent[host] = 0
     env.malware &= others
     env.decoys[host] = 0
     env.restored |= 1 << host

@@ -51,6 +51,8 @@ _NO_SESSION = int(Outcome.NO_SESSION)
 _ALREADY_PRIVILEGED = int(Outcome.ALREADY_PRIVILEGED)
 _OT_UNKNOWN = int(Outcome.OT_UNKNOWN)
 
+_MOST_COUNTED = 127  # sessions of a kind on one host
+
 _NO_SERVICE = int(ServiceYield.NO_SERVICE)
 _PRIVILEGED_SHELL = int(ServiceYield.PRIVILEGED_SHELL)
 _YIELDS_NO_ACCOUNT = int(ServiceYield.NO_ACCOUNT)
@@ -67,7 +69,7 @@ def red_acts(env: State, settings: Settings, draws: Draws) -> None:
     if action == _EXPLOIT:
         outcome = exploit_remote_service(env, settings, target, draws)
     elif action == _ESCALATE:
-        outcome = privilege_escalate(env, target)
+        outcome = privilege_escalate(env, target, draws.detection)
     elif action == _SCAN:
         outcome = discover_network_services(env, settings, target)
     elif action == _IMPACT:
@@ -174,7 +176,7 @@ def brute_force_ssh(env: State, host: int, service: int) -> int:
     if service == _YIELDS_NO_ACCOUNT:
         return _NO_ACCOUNT
     record_events(env, host, EXPLOIT_PORT[SSH_BRUTE_FORCE], 1)
-    env.persistent |= 1 << host
+    add_user_session(env, host, False)
     learn_name(env, host)
     return _SUCCESS
 
@@ -191,7 +193,18 @@ def open_reverse_shell(env: State, host: int, privileged: bool, detection: int) 
         record_shell_event(env, host)
     if privileged:
         env.privileged |= 1 << host
-    elif detected:
+    else:
+        add_user_session(env, host, detected)
+
+
+@rule
+def add_user_session(env: State, host: int, removable: bool) -> None:
+    """Adds a user-level session, and counts those of its kind beyond the first."""
+    sessions = env.removable if removable else env.persistent
+    if sessions >> host & 1 and not (env.privileged >> host & 1):
+        more = env.more_removable if removable else env.more_persistent
+        more[host] = min(more[host] + 1, _MOST_COUNTED)
+    if removable:
         env.removable |= 1 << host
     else:
         env.persistent |= 1 << host
@@ -205,7 +218,7 @@ def learn_name(env: State, host: int) -> None:
 
 
 @rule
-def privilege_escalate(env: State, host: int) -> int:
+def privilege_escalate(env: State, host: int, draw: int) -> int:
     """Turns a user session into a privileged one; it never fails where a session exists.
 
     Success shows Red the host's subnet, the address of the host it is linked to and, on
@@ -215,15 +228,30 @@ def privilege_escalate(env: State, host: int) -> int:
         return _NO_SESSION
     outcome = _ALREADY_PRIVILEGED
     if not (env.privileged >> host & 1):
-        env.privileged |= 1 << host
-        env.removable &= ~(1 << host)  # the escalated shell is out of Remove's reach
-        env.malware |= 1 << host
+        escalate_session(env, host, draw)
         outcome = _SUCCESS
     env.subnets_known |= 1 << SUBNET_OF[host]
     env.addresses_known |= 1 << REVEALS[host]
     if host == OP_SERVER0:
         env.ot_known = True
     return outcome
+
+
+@rule
+def escalate_session(env: State, host: int, draw: int) -> None:
+    """Makes one of a host's user-level sessions, any of them, a privileged one and leaves a file.
+
+    An escalated shell is out of Remove's reach; further ones that Remove kills stay so.
+    """
+    persistent = (env.persistent >> host & 1) + env.more_persistent[host]
+    if not env.more_removable[host] and (
+        not persistent or happens(draw, 1 / (1 + persistent))  # the only one that Remove kills
+    ):
+        env.removable &= ~(1 << host)
+    env.more_removable[host] = 0
+    env.more_persistent[host] = 0
+    env.privileged |= 1 << host
+    env.malware |= 1 << host
 
 
 @rule

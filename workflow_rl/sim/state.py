@@ -121,6 +121,8 @@ class State(Protocol):
     privileged: HostSet = 1 << USER0  # a root/SYSTEM red session exists; User0 always
     removable: HostSet = 0  # a user-level session exists that Remove kills (a detected shell)
     persistent: HostSet = 0  # a user-level session exists that Remove misses (SSH, unseen shell)
+    more_removable: SmallPerHost = per_host(0)  # (13,) such sessions beyond the first, counted
+    more_persistent: SmallPerHost = per_host(0)  # (13,) while Red has no privileged one there
     malware: HostSet = 0  # a red file lies there: what Analyse finds
     decoys: SetPerHost = per_host(0)  # (13,) bit d = decoy type d is deployed
     restored: HostSet = 0  # restored at least once in this episode
