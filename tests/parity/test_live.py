@@ -22,14 +22,14 @@ def last(
 
 @pytest.mark.cyborg
 @pytest.mark.parametrize("blue", BUILT_IN_BLUES, ids=lambda blue: blue.name)
-@pytest.mark.parametrize("red_agent", RED_AGENTS)
+@pytest.mark.parametrize("red_agent", [*RED_AGENTS, "random", "bait", "patient:3:bline"])
 def test_the_simulator_repeats_cyborg(red_agent: str, blue: Blue) -> None:
     result = last(red_agent, blue, 60, episodes=6)
     assert result.first is None
     assert result.mismatches == 0
     assert result.episodes == 6
     assert result.steps == 360 or result.cut
-    assert len(result.fields) == 30
+    assert len(result.fields) == 31
 
 
 @pytest.mark.cyborg

@@ -85,6 +85,28 @@ def test_an_escalated_shell_is_out_of_removes_reach_until_another_one_is_opened(
     assert board.turn("Remove U4").sessions("U4") == {"privileged"}
 
 
+@pytest.mark.parametrize(
+    ("shells", "logins", "took_shell", "stays"),
+    [(1, 0, False, False), (2, 0, True, True), (1, 2, True, False), (1, 2, False, True)],
+)
+def test_an_escalation_takes_one_of_several_sessions_and_remove_still_reaches_the_other_shells(
+    shells: int, logins: int, took_shell: bool, stays: bool
+) -> None:
+    board = Board().turn(red="DNS U4")
+    for exploit in ["HTTP"] * shells + ["SSH"] * logins:
+        board.turn(red=f"EXP U4 by {exploit}")
+    board.turn(red="PE U4", detected=took_shell)
+    assert board.has("removable", "U4") is stays
+    board.turn("Restore U4").turn(red="DNS U4").turn(red="EXP U4 by HTTP").turn(red="PE U4")
+    assert board.sessions("U4") == {"privileged"}  # nothing of earlier sessions is counted
+
+
+def test_a_removed_shell_is_not_escalated() -> None:
+    board = Board().turn(red="DNS U4").turn(red="EXP U4 by HTTP").turn(red="EXP U4 by HTTP")
+    board.turn("Remove U4").turn(red="EXP U4 by HTTP").turn(red="PE U4")
+    assert board.sessions("U4") == {"privileged"}
+
+
 def test_escalation_on_a_privileged_host_succeeds_and_leaves_no_file() -> None:
     board = Board().put("privileged", "U0", "U4").turn(red="PE U4")
     assert (board.red.outcome, board.red.success) == (Outcome.ALREADY_PRIVILEGED, Success.TRUE)

@@ -38,7 +38,8 @@ def test_an_episode_starts_with_red_on_user0_and_nothing_else() -> None:
         ),
         NOBODY,
     )
-    per_host = dict.fromkeys(("decoys", "event_count", "event_ports", "ports"), [0] * 13)
+    lists = ("decoys", "event_count", "event_ports", "ports", "more_removable", "more_persistent")
+    per_host = dict.fromkeys(lists, [0] * 13)
     assert match.record() == {
         name: given_value.get(name, per_host.get(name, 0)) for name in match.record()
     }
