@@ -5,7 +5,6 @@ bait                            exploits one user host again and again, never es
 random                          takes legal actions at random
 patient, patient:5:meander      sleeps 3 (5) steps, then plays B_line (Meander)
 red.safetensors                 a red policy
-given                           its actions are arguments of every step
 mixed                           bline, meander and sleep with equal probability
 bline=1,bait=1,red.safetensors=2   a mixture: one is sampled for each episode
 

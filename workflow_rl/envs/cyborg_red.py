@@ -15,7 +15,7 @@ from workflow_rl.envs.cyborg_state import (
     red_knowledge,
     subnets_of,
 )
-from workflow_rl.errors import InvalidInputError
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, NUM_HOSTS
 from workflow_rl.sim.red_given import (
     RED_ACTION_CLASSES,
@@ -49,11 +49,13 @@ class MirroredRed:
             game: with this one red agent.
 
         Raises:
-            InvalidInputError: the red agent is a policy.
+            InvalidInputError: the red agent's actions are given.
         """
         (red,) = game.reds
         if red.agent == GIVEN:
-            raise InvalidInputError(f"{red.name} is a red policy, which plays on our rules only")
+            raise InvalidInputError(
+                f"the red agent {shown(red.name)} plays on our rules only, not on the real CybORG"
+            )
         self.mirror = RedMirror(game)
         self._classes = [cyborg.red_actions[name] for name in RED_ACTION_CLASSES]
         self._controller = controller

@@ -44,8 +44,8 @@ def test_a_mirror_chooses_what_the_red_of_the_game_chooses(red_agent: str) -> No
         if step % 100 == 0:
             batch.reset(seed=step)
             mirror.begin(step)
-        for told, seen in zip(mirror.batch.red, batch.red, strict=True):
-            np.testing.assert_array_equal(told, seen)
+        for ours, theirs in zip(mirror.batch.red, batch.red, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
         chosen = mirror.choose(int(draws[step, 0, 0]))
         batch.step(action, draws[step])
         assert chosen == reds_actions(batch)[0]
