@@ -111,6 +111,8 @@ PLAYING = {
     "evaluate old": "old is not a policy of this version",
     "evaluate truth --backend cyborg": "the observation 'truth' is the simulator's",
     "evaluate bline=table,meander=memory": "the two policies see different things",
+    "train --red-agent given": "'given' does what it is told: name another for a training of Blue",
+    "evaluate sleep --red-agent bline=1,given=1": "given is part of no mixture",
     "select nowhere": "holds no saved policies",
     "select nowhere --red-agent mixed": "bline, meander, sleep",
     "select nowhere --last -1": "from 0",

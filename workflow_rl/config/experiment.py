@@ -35,6 +35,7 @@ from workflow_rl.config.presets import (
     Changes,
     PresetName,
 )
+from workflow_rl.config.reds import GIVEN
 from workflow_rl.config.search import PolishName, SearchConfig
 from workflow_rl.config.setting import (
     Setting,
@@ -79,6 +80,10 @@ class ExperimentConfig:
         if self.train.follow == "shielded" and not self.ppo.mask_actions:
             raise InvalidInputError(
                 "follow shielded needs masked actions: choose the form of PPO modern"
+            )
+        if self.train.side == "blue" and self.game.red_agent == GIVEN:
+            raise InvalidInputError(
+                f"the red agent {GIVEN!r} does what it is told: name another for a training of Blue"
             )
         if self.train.side == "red" and not self.ppo.mask_actions:
             raise InvalidInputError(

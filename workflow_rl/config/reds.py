@@ -125,6 +125,8 @@ def _mixture(text: str) -> list[tuple[Red, float]]:
         red = _single(name)
         if red.agent == MIXED:
             raise InvalidInputError(f"{MIXED} is a mixture itself: name its red agents instead")
+        if red.name == GIVEN:
+            raise InvalidInputError(f"{GIVEN} is part of no mixture: it stands for one player")
         weights[red] = weights.get(red, 0.0) + weight
     if len(weights) > MAX_REDS or not 0 < sum(weights.values()) < math.inf:
         raise InvalidInputError(
