@@ -52,13 +52,13 @@ class BlueSide:
             else as_agent(blue)
         )
         self.game = config.changed(observation=self.agent.observation)
-        self._seed = self._episode = 0
+        self._seed = 0
 
     def begin(self, batch: Batch, seed: int | None) -> None:
         """Begins the episodes that the batch has begun, from a seed or after the last ones."""
-        self._episode = 0 if seed is not None else self._episode + 1
         self._seed = self._seed if seed is None else seed
-        self.agent.begin(batch.num_envs, derived_seed(self._seed, self._episode))
+        episode = int(batch.state["episode"][0])
+        self.agent.begin(batch.num_envs, derived_seed(self._seed, episode))
 
     def step(self, batch: Batch, red_actions: object) -> tuple[int, NDArray[np.bool_]]:
         """Plays a step; returns how many episodes ended and (n,) where Red's action was illegal."""
