@@ -1,15 +1,20 @@
 """The simulator compared with the real CybORG, played live."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.agents.policies import config_of, weights
 from tests.envs.installed import installed_rules
 from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.envs.reds import RedPolicy
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, compare_live
 from workflow_rl.parity.replay import Comparison, Divergence
 from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
+from workflow_rl.sim.red_given import NUM_RED_ACTIONS
+from workflow_rl.sim.red_view import RED_VIEW_SIZE
 
 
 def last(
@@ -37,6 +42,14 @@ def test_the_simulator_repeats_cyborg_with_the_active_green() -> None:
     busy = BUILT_IN_BLUES[1]
     found = last("meander", busy, 100, episodes=4, green_agent="active")
     assert found.mismatches == 0
+
+
+@pytest.mark.cyborg
+def test_the_simulator_repeats_cyborg_with_a_red_policy(tmp_path: Path) -> None:
+    config = config_of(rules=installed_rules(), side="red", against="sleep")
+    path = tmp_path / "red.safetensors"
+    RedPolicy(weights(RED_VIEW_SIZE, NUM_RED_ACTIONS), config).save(path)
+    assert last(str(path), BUILT_IN_BLUES[1], 60, episodes=4).mismatches == 0
 
 
 def test_the_busy_blue_acts_where_something_is_seen() -> None:

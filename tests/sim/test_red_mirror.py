@@ -38,7 +38,8 @@ def test_a_red_whose_actions_are_given_plays_the_game_it_plays_inside(red_agent:
 @pytest.mark.parametrize("red_agent", REDS)
 def test_a_mirror_chooses_what_the_red_of_the_game_chooses(red_agent: str) -> None:
     game = GameConfig(red_agent, 100)
-    batch, mirror = Batch(1, game, autoreset=False, red_view=True), RedMirror(game)
+    batch, told_of = (Batch(1, game, autoreset=False, red_view=True) for _ in "ab")
+    mirror = RedMirror(told_of)
     draws = np.random.default_rng(3).integers(0, WORDS, (300, 1, 4))
     for step, action in enumerate(random_actions(2, 0.2, 1, 300)):
         if step % 100 == 0:

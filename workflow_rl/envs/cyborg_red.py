@@ -1,4 +1,4 @@
-"""Red agents of ours on the real CybORG: our rules choose by what CybORG tells Red."""
+"""Red agents of ours on the real CybORG: our rules or a policy choose by what CybORG tells Red."""
 
 import random
 from typing import Any, Final
@@ -15,9 +15,12 @@ from workflow_rl.envs.cyborg_state import (
     red_knowledge,
     subnets_of,
 )
-from workflow_rl.errors import InvalidInputError, shown
+from workflow_rl.envs.observations import make_batch
+from workflow_rl.envs.reds import PlayedBatch
+from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, NUM_HOSTS
 from workflow_rl.sim.red_given import (
+    NOT_GIVEN,
     RED_ACTION_CLASSES,
     RED_ACTION_KIND,
     RED_ACTION_TARGET,
@@ -49,14 +52,13 @@ class MirroredRed:
             game: with this one red agent.
 
         Raises:
-            InvalidInputError: the red agent's actions are given.
+            InvalidInputError: nobody chooses for the red agent, or its file is no policy for this
+                game.
         """
-        (red,) = game.reds
-        if red.agent == GIVEN:
-            raise InvalidInputError(
-                f"the red agent {shown(red.name)} plays on our rules only, not on the real CybORG"
-            )
-        self.mirror = RedMirror(game)
+        if game.red_agent == GIVEN:
+            raise InvalidInputError(f"the red agent {GIVEN!r} does not play on the real CybORG")
+        self._batch = make_batch(1, game.changed(observation="challenge"), red_view=True)
+        self.mirror = RedMirror(self._batch)
         self._classes = [cyborg.red_actions[name] for name in RED_ACTION_CLASSES]
         self._controller = controller
         self._last: Any = None  # its last action in this episode
@@ -65,7 +67,9 @@ class MirroredRed:
         """Returns the next action, given what the last one gave."""
         if self._last is not None:
             self.mirror.take_in(self._told(observation))
-        self._last = self._action(self.mirror.choose(random.getrandbits(32)))
+        batch = self._batch
+        given = int(batch.chosen()[0]) if isinstance(batch, PlayedBatch) else NOT_GIVEN
+        self._last = self._action(self.mirror.choose(random.getrandbits(32), given))
         return self._last
 
     def _told(self, observation: Any) -> Fields:
@@ -103,7 +107,7 @@ class MirroredRed:
 
     def plan(self) -> Fields:
         """Returns what the script plans, by the names of a trace's arrays."""
-        state = self.mirror.batch.state[0]
+        state = self._batch.state[0]
         is_meander = state["red_agent"] == RedAgent.MEANDER
         flags = {
             name: (int(state[name]) * is_meander >> np.arange(NUM_HOSTS)) & 1 for name in _PLANS

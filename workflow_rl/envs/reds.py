@@ -105,9 +105,9 @@ class PlayedBatch(Batch):
 
     def step(self, actions: NDArray[np.integer[Any]], *draws: NDArray[Any]) -> int:
         """Plays one turn in every environment; as `Batch.step`, but nobody gives Red's actions."""
-        return super().step(actions, draws[0] if draws else NO_DRAWS, self._chosen())
+        return super().step(actions, draws[0] if draws else NO_DRAWS, self.chosen())
 
-    def _chosen(self) -> NDArray[np.int64]:
+    def chosen(self) -> NDArray[np.int64]:
         """Returns (n,) the policies' actions on hosts; Sleep where another Red attacks."""
         chosen = np.full(self.num_envs, RED_SLEEP, np.int64)
         uniforms = self.uniforms(_FIRST_WORD)

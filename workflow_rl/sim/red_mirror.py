@@ -4,13 +4,12 @@ A mirror holds what Red was told there: the fields of `State` that are Red's kno
 and Red's memory. By them the rules choose Red's next action, as they do in a game of their own.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import GameConfig
 from workflow_rl.jit import kernel
 from workflow_rl.sim.batch import Batch, RedSide
 from workflow_rl.sim.red_given import NOT_GIVEN, red_action_numbers
@@ -22,8 +21,6 @@ TOLD: Final = (
     *("subnets_known", "addresses_known", "names_known", "ports_known", "ports", "ot_known"),
     *("red_success", "red_outcome", "red_exploit"),
 )
-# Chooses an action on hosts by a batch of one: its state, and `red` with what Red sees and may do.
-Policy = Callable[[Batch], int]
 
 
 @kernel()
@@ -41,15 +38,13 @@ def _choose(states: NDArray[np.void], given: int, draw: int) -> None:
 class RedMirror:
     """What one Red was told in an episode, and the choice of its next action."""
 
-    def __init__(self, game: GameConfig, policy: Policy | None = None) -> None:
+    def __init__(self, batch: Batch) -> None:
         """Makes the mirror of a game with one red agent; `begin` must come first.
 
         Args:
-            game: what is played.
-            policy: chooses for a Red whose actions are given.
+            batch: one environment, with Red's view; it plays no step.
         """
-        self.batch = Batch(1, game, red_view=True)  # it plays no step
-        self._policy = policy
+        self.batch = batch
 
     def begin(self, seed: int) -> None:
         """Begins an episode; the seed decides in which order unnamed hosts stand."""
@@ -63,13 +58,13 @@ class RedMirror:
         state["step"] += 1
         _take_in(state, self.batch.red)
 
-    def choose(self, draw: int) -> int:
+    def choose(self, draw: int, given: int = NOT_GIVEN) -> int:
         """Returns the number of Red's next action (`red_given.py`).
 
         Args:
             draw: a random word, for a Red that chooses by itself.
+            given: that number, for a Red whose choice is given.
         """
         state = self.batch.state
-        given = NOT_GIVEN if self._policy is None else self._policy(self.batch)
         _choose(state, given, draw)
         return int(red_action_numbers(state["red_action"], state["red_target"])[0])
