@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import Benchmark, Row, Work, number
 from workflow_rl.agents.named import make_agent
 from workflow_rl.belief.belief import Belief
-from workflow_rl.config import MAX_SEED, MIXED, RED_AGENTS, GameConfig
+from workflow_rl.config import MAX_SEED, MIXED, GameConfig
 from workflow_rl.envs.spaces import derived_seed
 from workflow_rl.estimates import Estimate
 from workflow_rl.scenario.tables import NUM_HOSTS, USER0
@@ -146,7 +146,7 @@ def make_belief(game: GameConfig, num_envs: int, particles: int) -> Belief:
     return Belief(
         num_envs,
         rules=game.rules,
-        red_agents=dict(zip(RED_AGENTS, game.red_weights, strict=True)),
+        red_agents={red.name: red.weight for red in game.reds},
         particles=particles,
         observation=game.observation,
         green_agent=game.green_agent,

@@ -12,7 +12,7 @@ from tests.refused import refused
 from tests.runs.toy import tiny
 from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.config import ATTACKERS, RED_AGENTS, ExperimentConfig
+from workflow_rl.config import ExperimentConfig
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Result
@@ -24,6 +24,7 @@ from workflow_rl.runs.answer import ByHand, answer_of, score_by_hand
 from workflow_rl.workflow.orders import ORDERS, TYPES
 
 TOY = tiny()
+ATTACKERS = ("bline", "meander")
 PAIR = [10.0 if pair == (1, 4) else 0.0 for pair in TYPES.pairs]  # enterprise before user
 SEEN = trials_of(EVERY[::6], pairwise(PAIR)[::6] + [0.1 * (-1) ** k for k in range(20)])
 HAS_IT = {o for o in range(120) if ORDERS[o].index("enterprise") < ORDERS[o].index("user")}
@@ -40,10 +41,6 @@ def by_hand(values: dict[int, float]) -> ByHand:
             for order, mean in values.items()
         }
     )
-
-
-def test_attackers_are_all_that_do_not_sleep() -> None:
-    assert {*ATTACKERS, "sleep"} == set(RED_AGENTS)
 
 
 def test_all_120_orders_are_played_once_by_greedy_against_every_attacker(tmp_path: Path) -> None:

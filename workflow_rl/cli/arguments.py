@@ -195,6 +195,11 @@ def list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
     return read
 
 
+def red_agents(text: str) -> list[str]:
+    """Reads red agents with commas between, or one mixture, whose parts have commas between."""
+    return [text] if "=" in text else list_of(str)(text)
+
+
 class Extend(argparse.Action):
     """Makes one list of several that are written with spaces between them."""
 

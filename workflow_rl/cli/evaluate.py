@@ -2,7 +2,7 @@
 
 import argparse
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from workflow_rl.cli.arguments import (
     add_setting,
     add_workflow,
     list_of,
+    red_agents,
 )
 from workflow_rl.cli.console import (
     Bars,
@@ -31,7 +32,7 @@ from workflow_rl.config import RED_AGENTS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workflow_rl.evaluation.result import Evaluation
+    from workflow_rl.evaluation.result import Cell, Evaluation
 
 _WIDE = 125  # columns that the leaderboard with all cells needs
 _AGENT_WIDTH = 28
@@ -40,6 +41,7 @@ workflow-rl evaluate react-restore --rules competition --episodes 20000
 workflow-rl evaluate best --rules competition
 workflow-rl evaluate universal --workflow jewels,rest --units units.toml
 workflow-rl evaluate policy.safetensors --sampled --steps 100
+workflow-rl evaluate best --steps 100 --red-agent bait,patient:2 --red-agent bline=1,bait=1
 workflow-rl evaluate bline=one.safetensors,meander=other.safetensors"""
 
 
@@ -64,9 +66,12 @@ def add_to(commands: Commands) -> None:
     lengths: dict[str, Any] = {"dest": "steps", "type": list_of(int), "metavar": "N,N"}
     steps = "lengths of episodes, in steps"
     add_flag(parser, "--episode-length --steps", steps, "30,50,100", **lengths)
-    attackers = f"red agents: {', '.join(RED_AGENTS)}, or mixed (sampled for each episode)"
-    names: dict[str, Any] = {"dest": "red_agents", "type": list_of(str), "metavar": "NAME,NAME"}
-    add_flag(parser, "--red-agent", attackers, ",".join(RED_AGENTS), **names)
+    attackers = (
+        "red agents with commas between, or one mixture such as bline=1,bait=2; the flag may be "
+        "repeated. Each is a name that search --red-agent takes"
+    )
+    names: dict[str, Any] = {"dest": "red_agents", "type": red_agents, "metavar": "NAME,NAME"}
+    add_flag(parser, "--red-agent", attackers, ",".join(RED_AGENTS), action="extend", **names)
     add_setting(parser, GAME["green_agent"])
     add_setting(parser, GAME["observation"], text="what an SB3 model was trained on")
     add_workflow(parser)
@@ -91,8 +96,8 @@ def run(args: argparse.Namespace) -> int:
     """Plays all cells, shows them with the leaderboard and writes both files."""
     # Imported here: no other command needs it.
     from workflow_rl.evaluation.files import checked_directory, default_directory, write_evaluation
-    from workflow_rl.evaluation.protocol import evaluate
-    from workflow_rl.evaluation.result import OFFICIAL_EPISODES, OFFICIAL_STEPS
+    from workflow_rl.evaluation.protocol import deviating_reds, evaluate, games_of
+    from workflow_rl.evaluation.result import OFFICIAL_EPISODES
     from workflow_rl.files import refuse_links_out_of
 
     output: Path | None = getattr(args, "output", None)
@@ -103,7 +108,9 @@ def run(args: argparse.Namespace) -> int:
     console = make_console()
     asked = inspect.signature(evaluate).parameters
     given = {name: value for name, value in vars(args).items() if name in asked}
-    cells = len(given.get("steps", OFFICIAL_STEPS)) * len(given.get("red_agents", RED_AGENTS))
+    named = ("steps", "red_agents", "rules", "green_agent", "observation")
+    games = games_of(**{name: given[name] for name in named if name in given})
+    cells = len(games) + (len(deviating_reds(games)) if args.backend == "cage2" else 0)
     done = 0
 
     def show(played: int) -> None:
@@ -125,21 +132,45 @@ def run(args: argparse.Namespace) -> int:
 
 
 def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
-    """Prints the cells, the total, and the leaderboard."""
-    from workflow_rl.config import VIEWS
-    from workflow_rl.evaluation.result import with_fixes
-
+    """Prints the cells, the total, the leaderboard, and attackers that deviate."""
     choice = "sampled" if evaluation.is_sampled else "deterministic"
-    views = VIEWS if evaluation.order is not None else ()
-    table = make_table(
+    title = (
         f"{evaluation.agent}: rules {evaluation.rules}"
         f"{', Green active' if evaluation.green_agent == 'active' else ''}, "
         f"{evaluation.backend}, {choice}, "
-        f"{evaluation.episodes:,} episodes a cell, seed {evaluation.seed}",
+        f"{evaluation.episodes:,} episodes a cell, seed {evaluation.seed}"
+    )
+    _print_cells(console, evaluation, title, evaluation.cells)
+    what = "score, the sum" if evaluation.is_official else "sum"
+    console.print(
+        f"{what} of the {len(evaluation.cells)} means: {evaluation.total} (95 %); "
+        f"{evaluation.seconds:.1f} s"
+    )
+    if evaluation.order is not None:
+        brackets = "in brackets: the repairs a game that it judges"
+        print_whole(console, f"compliance by: {evaluation.order}; {brackets}")
+        if evaluation.order.units.kind != "types":
+            print_whole(console, f"units: {evaluation.order.units}")
+    if evaluation.is_official:
+        _print_leaderboard(console, evaluation)
+    if evaluation.deviating:
+        title = "attackers that deviate from the scripts, not part of the score"
+        _print_cells(console, evaluation, title, evaluation.deviating)
+
+
+def _print_cells(
+    console: "Console", evaluation: "Evaluation", title: str, cells: "Sequence[Cell]"
+) -> None:
+    from workflow_rl.config import VIEWS
+    from workflow_rl.evaluation.result import with_fixes
+
+    views = VIEWS if evaluation.order is not None else ()
+    table = make_table(
+        title,
         ("steps", "red", "mean", "sd", "95 % interval", *(f"compliance, {v}" for v in views)),
         left=("red",),
     )
-    for cell in evaluation.cells:
+    for cell in cells:
         reward = cell.result.reward
         judged = [
             with_fixes(f"{cell.compliance[view].mean():.3f}", cell.fixes[view].mean())
@@ -156,18 +187,6 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
             *judged,
         )
     print_fitting(console, table, "sd", "compliance, true", "95 % interval")
-    what = "score, the sum" if evaluation.is_official else "sum"
-    console.print(
-        f"{what} of the {len(evaluation.cells)} means: {evaluation.total} (95 %); "
-        f"{evaluation.seconds:.1f} s"
-    )
-    if evaluation.order is not None:
-        brackets = "in brackets: the repairs a game that it judges"
-        print_whole(console, f"compliance by: {evaluation.order}; {brackets}")
-        if evaluation.order.units.kind != "types":
-            print_whole(console, f"units: {evaluation.order.units}")
-    if evaluation.is_official:
-        _print_leaderboard(console, evaluation)
 
 
 def _print_actions(console: "Console", evaluation: "Evaluation") -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
 from workflow_rl.cli.console import Bars, make_console, print_whole, unbroken
-from workflow_rl.config import RED_AGENTS, one_of, whole_number
+from workflow_rl.config import whole_number
 from workflow_rl.files import refuse_links_out_of
 
 _EXAMPLES = """workflow-rl select logs/exp_20260101_120000_4242
@@ -53,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
     flags = {"steps": "episode_length"} | {n: n for n in ("red_agent", "rules", "green_agent")}
     given = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
     changes = {name: GAME[name].check(value) for name, value in given.items()}
-    one_of("red agent", changes.get("red_agent", RED_AGENTS[0]), RED_AGENTS)
     for directory in args.directories:
         refuse_links_out_of(directory)
     paths = [path for directory in args.directories for path in snapshots_of(directory)[-last:]]

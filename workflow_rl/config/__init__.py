@@ -41,7 +41,6 @@ from workflow_rl.config.presets import UPDATE_STRATEGIES as UPDATE_STRATEGIES
 from workflow_rl.config.presets import Asked as Asked
 from workflow_rl.config.presets import Preset as Preset
 from workflow_rl.config.presets import PresetName as PresetName
-from workflow_rl.config.reds import ATTACKERS as ATTACKERS
 from workflow_rl.config.reds import MIXED as MIXED
 from workflow_rl.config.reds import RED_AGENTS as RED_AGENTS
 from workflow_rl.config.reds import Red as Red

@@ -89,6 +89,7 @@ class GameConfig:
 
     def __post_init__(self) -> None:
         """Scales the weights of red agents to probabilities."""
+        self._check_model()
         if self.red_probabilities is None:
             return
         if self.red_agent != MIXED:
@@ -124,16 +125,24 @@ class GameConfig:
         return reds_of(self.red_agent)
 
     @property
-    def red_weights(self) -> tuple[float, ...]:
-        """The probability of each of RED_AGENTS, for those who have a model of no others.
+    def scored_reds(self) -> tuple[str, ...]:
+        """Against whom a policy for this game is scored: CybORG's three, then its other reds."""
+        return tuple(dict.fromkeys((*RED_AGENTS, *(red.name for red in self.reds))))
 
-        Raises:
-            InvalidInputError: another red agent plays, too.
-        """
-        weights = dict.fromkeys(RED_AGENTS, 0.0)
-        for red in self.reds:
-            if red.name not in weights:
-                known = ", ".join(RED_AGENTS)
-                raise InvalidInputError(f"there is a model of {known}, not of {shown(red.name)}")
-            weights[red.name] += red.weight
-        return tuple(weights.values())
+    @property
+    def red_weights(self) -> tuple[float, ...]:
+        """The probability of each of `scored_reds` in this game."""
+        weights = {red.name: red.weight for red in self.reds}
+        return tuple(weights.get(name, 0.0) for name in self.scored_reds)
+
+    @property
+    def unmodelled_reds(self) -> tuple[str, ...]:
+        """The reds of this game that the belief has no model of."""
+        return tuple(red.name for red in self.reds if red.name not in RED_AGENTS)
+
+    def _check_model(self) -> None:
+        if self.observation == "belief" and self.unmodelled_reds:
+            raise InvalidInputError(
+                f"the belief has a model of {', '.join(RED_AGENTS)}, and none of "
+                f"{', '.join(map(shown, self.unmodelled_reds))}: choose another observation"
+            )

@@ -20,7 +20,6 @@ from workflow_rl.errors import InvalidInputError, shown
 
 MIXED: Final = "mixed"
 RED_AGENTS: Final = ("bline", "meander", "sleep")  # CybORG's own; sim.state.RedAgent begins so
-ATTACKERS: Final = ("bline", "meander")  # those of them that attack
 BUILT_IN: Final = (*RED_AGENTS, "bait", "random")  # played by the rules; sim.state.RedAgent
 GIVEN: Final = "given"  # its actions are arguments of the step
 PATIENT: Final = "patient"

@@ -43,7 +43,7 @@ def situation(state: Any, config: GameConfig, *, blind: bool = False) -> str:
     if blind:
         return f"step {state['step']} of {config.episode_length} | rules {config.rules}"
     service = "running" if state["ot_running"] else "DOWN"
-    red = RedAgent(state["red_agent"]).name.lower()
+    red = config.reds[state["red_number"]].name
     return (
         f"step {state['step']} of {config.episode_length} | red {red} | "
         f"rules {config.rules} | OT service {service}"

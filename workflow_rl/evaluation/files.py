@@ -80,8 +80,9 @@ def challenge_lines(evaluation: Evaluation, *, author: str = "", team: str = "")
     yield in_line(f"author: {author}, team: {team}, technique: {evaluation.agent}") + "\n"
     yield f"wrappers: {_wrapper(OBSERVATIONS[evaluation.observation])}\n"
     for cell in evaluation.cells:
+        red = _RED_CLASSES.get(cell.red_agent, cell.red_agent)
         yield (
-            f"steps: {cell.steps}, adversary: {_RED_CLASSES[cell.red_agent]}, mean: {cell.mean}, "
+            f"steps: {cell.steps}, adversary: {red}, mean: {cell.mean}, "
             f"standard deviation {cell.sd}\n"
         )
         yield from _episode_lines(cell)

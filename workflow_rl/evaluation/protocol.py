@@ -1,4 +1,7 @@
-"""The official protocol: 30, 50 and 100 steps against each red agent, raw environment reward."""
+"""The official protocol: 30, 50 and 100 steps against each red agent, raw environment reward.
+
+Apart from its score it shows attackers that deviate from CybORG's scripts.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +24,17 @@ from workflow_rl.config import (
 )
 from workflow_rl.config.checks import several
 from workflow_rl.config.units import read_groups
+from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import EnvFactory, Play
 from workflow_rl.evaluation.result import (
+    DEVIATING_REDS,
+    DEVIATING_STEPS,
     OFFICIAL_EPISODES,
     OFFICIAL_STEPS,
     Cell,
     Evaluation,
+    are_official,
 )
 from workflow_rl.workflow.orders import read_order
 from workflow_rl.workflow.units import units_of
@@ -41,10 +48,14 @@ Workflow = str | Sequence[str]
 Evaluable = str | Path | Policy | BlueAgent | CyborgStyleAgent
 
 
-def _games(
-    steps: Sequence[int], red_agents: Sequence[str], **settings: Any
+def games_of(
+    steps: Sequence[int] = OFFICIAL_STEPS, red_agents: Sequence[str] = RED_AGENTS, **settings: Any
 ) -> tuple[GameConfig, ...]:
-    """Returns the games of every length against every red agent, by their other settings."""
+    """Returns the games of every length against every red agent, by their other settings.
+
+    Raises:
+        InvalidInputError: something is not allowed, or named twice.
+    """
     lengths = [whole_number("steps", n, 1, MAX_EPISODE_LENGTH) for n in several("steps", steps)]
     names = [red_agent_name(name) for name in several("red_agents", red_agents)]
     for what, values in (("steps", lengths), ("red agents", names)):
@@ -57,6 +68,14 @@ def _games(
     )
 
 
+def deviating_reds(games: Sequence[GameConfig]) -> tuple[str, ...]:
+    """Returns who else attacks where these games are played: nobody, unless they are official.
+
+    Nor does anybody where Blue has a belief, which has no model of them.
+    """
+    return DEVIATING_REDS if are_official(games) and games[0].observation != "belief" else ()
+
+
 def evaluate(
     what: Evaluable,
     *,
@@ -64,6 +83,7 @@ def evaluate(
     rules: str = "main",
     steps: Sequence[int] = OFFICIAL_STEPS,
     red_agents: Sequence[str] = RED_AGENTS,
+    deviating: Sequence[str] | None = None,
     green_agent: str = "sleep",
     observation: str = "challenge",
     workflow: Workflow | None = None,
@@ -89,7 +109,11 @@ def evaluate(
         episodes: of each cell.
         rules: main (the official repository today) or competition (the 2022 leaderboard).
         steps: the lengths of episodes.
-        red_agents: the attackers; mixed is one of the three, sampled for each episode.
+        red_agents: the attackers, each by a name of `--red-agent`: mixed is one of the three,
+            sampled for each episode.
+        deviating: attackers that deviate from CybORG's scripts, in games of 100 steps, whose
+            cells stand apart from the others; by default patient B_lines, bait and random go with
+            the nine official cells on our simulator, and none with others.
         green_agent: sleep, as in the challenge, or active.
         observation: what a model of SB3 was trained on, which its file does not say; every other
             agent has its own.
@@ -115,7 +139,7 @@ def evaluate(
     """
     started = time.perf_counter()
     told = {"rules": rules, "green_agent": green_agent, "observation": observation}
-    games = _games(steps, red_agents, **told)
+    games = games_of(steps, red_agents, **told)
     one_of("backend", backend, BACKENDS)
     episodes = whole_number("episodes", episodes, 2, _MAX_EPISODES)
     logged = whole_number("logged_episodes", logged_episodes, 0, _MAX_EPISODES)
@@ -137,6 +161,11 @@ def evaluate(
         if isinstance(what, str | Path | Policy)
         else as_agent(what)
     )
+    told["observation"] = one_of("observation", agent.observation, tuple(OBSERVATIONS))
+    games = games_of(steps, red_agents, **told)
+    if deviating is None:
+        deviating = deviating_reds(games) if make_env is None and backend == "cage2" else ()
+    apart = games_of([DEVIATING_STEPS], deviating, **told) if len(deviating) else ()
     order = None if agent.order is None else read_order(agent.order)
     if workflow is not None:
         order = read_order(workflow, named or (order.units if order else None))
@@ -145,8 +174,8 @@ def evaluate(
 
         make_env = partial(CyborgEnv, cyborg_path=cyborg_path, rules=rules, green_agent=green_agent)
     cells = []
-    for game in games:
-        play = Play(agent, game, seed, episodes, order, logged)
+    for game in (*games, *apart):
+        play = Play(agent, game, seed, episodes, order, 0 if game in apart else logged)
         for number in play.episodes() if make_env is None else play.episodes_on(make_env):
             if on_episodes is not None:
                 on_episodes(number)
@@ -160,6 +189,7 @@ def evaluate(
         backend=backend,
         seed=seed,
         is_sampled=sampled or isinstance(agent, RandomAgent),
-        cells=tuple(cells),
+        cells=tuple(cells[: len(games)]),
         seconds=time.perf_counter() - started,
+        deviating=tuple(cells[len(games) :]),
     )

@@ -24,13 +24,23 @@ from workflow_rl.workflow.orders import Order
 UNKNOWN: Final = Estimate(math.nan)
 OFFICIAL_STEPS: Final = (30, 50, 100)
 OFFICIAL_EPISODES: Final = 1_000
+# Attackers that deviate from CybORG's scripts: whoever holds against these alone need not hold
+# against others. An official evaluation plays them, too, apart from its score.
+DEVIATING_REDS: Final = ("patient:2:bline", "patient:3:bline", "bait", "random")
+DEVIATING_STEPS: Final = 100
+
+
+def are_official(games: Sequence[GameConfig]) -> bool:
+    """Returns whether games are the nine of the challenge, in which Green sleeps."""
+    nine = [(steps, red, "sleep") for steps in OFFICIAL_STEPS for red in RED_AGENTS]
+    return [(game.episode_length, game.red_agent, game.green_agent) for game in games] == nine
 
 
 @dataclass(frozen=True)
 class Result:
     """Reward and compliance in so many games against one attacker, with 95 % intervals."""
 
-    red_agent: str  # who attacked: one of `config.RED_AGENTS`, or mixed
+    red_agent: str  # who attacked, by a name of `config/reds.py`
     games: int
     reward: Estimate  # the environment's own reward, summed over an episode
     compliance: Estimate = UNKNOWN  # by what Blue saw; NaN without a workflow
@@ -165,7 +175,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An agent's cells."""
+    """An agent's cells, and those against attackers that deviate, which no total counts."""
 
     agent: str
     observation: ObservationName
@@ -175,6 +185,7 @@ class Evaluation:
     is_sampled: bool
     cells: tuple[Cell, ...]
     seconds: float
+    deviating: tuple[Cell, ...] = ()
 
     def __repr__(self) -> str:
         """Says who was evaluated how, the total and each cell's mean, a line each."""
@@ -185,7 +196,12 @@ class Evaluation:
             f"Evaluation of {self.agent} (rules {self.rules}, backend {self.backend}, {drawn}, "
             f"{self.episodes:,} episodes a cell, seed {self.seed}): {self.total} over {parts}"
         )
-        rows = (f"  {c.steps:>4} steps, {c.red_agent:<7} {c.result.reward}" for c in self.cells)
+        rows = [f"  {c.steps:>4} steps, {c.red_agent:<7} {c.result.reward}" for c in self.cells]
+        if self.deviating:
+            rows.append("apart from these, attackers that deviate from the scripts:")
+            rows += [
+                f"  {c.steps:>4} steps, {c.red_agent:<15} {c.result.reward}" for c in self.deviating
+            ]
         return "\n".join((head, *rows))
 
     @property
@@ -214,12 +230,11 @@ class Evaluation:
     @property
     def is_official(self) -> bool:
         """Whether the cells are the nine of the challenge, in which Green sleeps."""
-        nine = [(steps, red, "sleep") for steps in OFFICIAL_STEPS for red in RED_AGENTS]
-        return [(c.steps, c.red_agent, c.game.green_agent) for c in self.cells] == nine
+        return are_official([cell.game for cell in self.cells])
 
     def cell(self, steps: int, red_agent: str) -> Cell:
         """Returns the cell of a length and a red agent; KeyError if it was not played."""
-        for cell in self.cells:
+        for cell in (*self.cells, *self.deviating):
             if (cell.steps, cell.red_agent) == (steps, red_agent):
                 return cell
         raise KeyError(f"no cell of {steps} steps against {red_agent}")
@@ -244,6 +259,7 @@ class Evaluation:
                 "is_official": self.is_official,
             },
             "cells": [_cell_json(cell) for cell in self.cells],
+            "deviating": [_cell_json(cell) for cell in self.deviating],
         }
 
 

@@ -100,7 +100,7 @@ def games_to_score(games: int) -> int:
 def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score]:
     """Yields a policy's score against each red agent, in so many held-out games each."""
     greedy = GreedyAgent(policy.order or DEFAULT_ORDER)
-    for red_agent in RED_AGENTS:
+    for red_agent in game.scored_reds:
         against = game.changed(red_agent=red_agent)
         cells = _cells(policy, against, SCORING_SEED, games)
         yield Score(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from workflow_rl.agents.agent import BlueAgent, TellingAgent
 from workflow_rl.belief.belief import Belief
 from workflow_rl.config import RED_AGENTS, GameConfig, RuleSetName, whole_number
+from workflow_rl.config.reds import Red
 from workflow_rl.envs.episode import Episode, Moment
 from workflow_rl.envs.render import blue_sentence, host_view, red_sentence
 from workflow_rl.errors import InvalidInputError
@@ -34,7 +35,13 @@ MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked a
 _ATTACKED: Final = (Subnet.USER, Subnet.ENTERPRISE, Subnet.OPERATIONAL)  # in this order
 _DECIMALS: Final = 4  # of a probability
 _SHOWN_CHOICES: Final = 5
-_RED_NAMES: Final = {"bline": "B_line", "meander": "Meander", "sleep": "a sleeping Red"}
+_RED_NAMES: Final = {
+    "bline": "B_line",
+    "meander": "Meander",
+    "sleep": "a sleeping Red",
+    "bait": "Bait",
+    "random": "a random Red",
+}
 _PARTS: Final = (
     ("hosts held", style.BAD),
     ("OT service down", style.WORSE),
@@ -63,13 +70,18 @@ class Replay:
     @property
     def red(self) -> str:
         """Who plays Red."""
-        return _RED_NAMES[RED_AGENTS[int(self.episode.moments[-1].state["red_agent"])]]
+        return _red_name(self.config.reds[int(self.episode.moments[-1].state["red_number"])])
 
     @property
     def title(self) -> str:
         """Who plays whom, under which order."""
         under = "" if self.order is None else f", under {self.order}"
         return f"{self.who} against {self.red}{under}"
+
+
+def _red_name(red: Red) -> str:
+    name = Path(red.name).stem if red.is_given else _RED_NAMES[red.agent]
+    return f"{name} after {red.wait} sleeps" if red.wait else name
 
 
 def play_agent(
@@ -169,16 +181,21 @@ def play_trace(trace: Trace, number: int, rules: RuleSetName, order: Order | Non
 
 
 def frames_of(replay: Replay) -> list[dict[str, Any]]:
-    """Returns every moment of an episode as plain data, the start first."""
+    """Returns every moment of an episode as plain data, the start first.
+
+    What Blue could know is left out where the belief has no model of a red agent.
+    """
     config = replay.config
-    # Blue does not know the red agent.
-    belief = Belief(
-        rules=config.rules, observation=config.observation, green_agent=config.green_agent
-    )
+    belief = None
+    if not config.unmodelled_reds:  # Blue does not know the red agent
+        belief = Belief(
+            rules=config.rules, observation=config.observation, green_agent=config.green_agent
+        )
     frames = [_frame(replay.episode.moments[0].state, 0.0) | _known(belief)]
     for step, (before, after) in enumerate(itertools.pairwise(replay.episode.moments)):
         action = int(after.state["blue_action"])
-        belief.update(after.observation, action)
+        if belief is not None:
+            belief.update(after.observation, action)
         frame = _frame(after.state, after.total) | _known(belief)
         if replay.order is not None:
             frame |= _judged(before.state, action, replay.order)
@@ -191,8 +208,10 @@ def frames_of(replay: Replay) -> list[dict[str, Any]]:
     return frames
 
 
-def _known(belief: Belief) -> dict[str, Any]:
+def _known(belief: Belief | None) -> dict[str, Any]:
     """Returns what Blue could know: probabilities, by host, of the OT service and of who Red is."""
+    if belief is None:
+        return {}
     _, user, privileged = np.round(belief.access[0], _DECIMALS).T.tolist()
     return {
         "known": list(zip(user, privileged, strict=True)),

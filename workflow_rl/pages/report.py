@@ -225,7 +225,7 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
         ),
         (
             "Train every order with several seeds, to separate effects that a search cannot",
-            f"workflow-rl landscape --red-agent {game.red_agent}",
+            f"workflow-rl landscape --red-agent {shlex.quote(game.red_agent)}",
         ),
         ("Use the policy in Python", python),
     ]

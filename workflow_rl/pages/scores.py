@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.shipped import WITHOUT_ORDER
-from workflow_rl.config import RED_AGENTS, RULE_SETS, GameConfig
+from workflow_rl.config import RULE_SETS, GameConfig
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.leaderboard import LEADERBOARD, RERUN
 from workflow_rl.evaluation.playing import play_batch
@@ -86,9 +86,10 @@ def known_scores(game: GameConfig) -> list[GameScore]:
 def shipped_scores(game: GameConfig) -> list[GameScore]:
     """Returns what agents that come with the package score in a game, played here and now.
 
-    The games are those that a search scores its own policy on; each is played once.
+    The games are those that a search scores its own policy on, which are none of a mixture; each is
+    played once.
     """
-    if game.red_agent not in RED_AGENTS or game.episode_length > _MOST_STEPS:
+    if len(game.reds) > 1 or game.episode_length > _MOST_STEPS:
         return []
     source = f"shipped with the package, {_GAMES:,} held-out games"
     return [
@@ -115,7 +116,8 @@ def evaluated_scores(run: Path, game: GameConfig) -> list[GameScore]:
     for path in sorted((run / "evaluations").rglob("*.json")):
         try:
             data = read_json(path)
-            found = [_evaluated(path, data, cell) for cell in data["cells"]]
+            cells = [*data["cells"], *data.get("deviating", ())]
+            found = [_evaluated(path, data, cell) for cell in cells]
             green = data.get("green_agent", "sleep")
         except (ValueError, KeyError, TypeError, AttributeError):  # also a damaged file
             continue

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from workflow_rl.config import ATTACKERS
 from workflow_rl.evaluation.behaviour import KINDS as KINDS
 from workflow_rl.evaluation.behaviour import WAITING as WAITING
 from workflow_rl.evaluation.behaviour import Behaviour
@@ -132,7 +131,7 @@ def about_behaviour(does: Behaviour) -> str:
 
 def by_hand(scores: Sequence[Score]) -> str:
     """Says what a person gets who follows the order without the policy, against each attacker."""
-    mine = [(s.red_agent, s.greedy.reward.mean) for s in scores if s.red_agent in ATTACKERS]
+    mine = [(s.red_agent, s.greedy.reward.mean) for s in scores if s.red_agent != "sleep"]
     told = [f"{reward:.1f} against {red}" for red, reward in mine]
     return f"{listed(told)}, without the policy."
 

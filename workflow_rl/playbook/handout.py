@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.config import RED_AGENTS, ExperimentConfig
+from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.ordersearch.finding import Finding
@@ -31,8 +31,7 @@ class Handout:
     @property
     def attackers(self) -> tuple[str, ...]:
         """The red agents that the order was searched against."""
-        weights = self.config.game.red_weights
-        return tuple(red for red, weight in zip(RED_AGENTS, weights, strict=True) if weight > 0)
+        return tuple(red.name for red in self.config.game.reds if red.weight > 0)
 
     def facts(self) -> dict[str, Any]:
         """Returns the evidence as plain data."""

@@ -14,7 +14,7 @@ from typing import Final, Self
 import numpy as np
 
 from workflow_rl.agents.greedy import GreedyAgent
-from workflow_rl.config import ATTACKERS, MIXED, ExperimentConfig, GameConfig
+from workflow_rl.config import MIXED, ExperimentConfig, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.playing import play_batch
@@ -109,7 +109,7 @@ def _asked(orders: Orders, finding: Finding, seen: Sequence[TriedOrder]) -> list
 def _played(orders: Orders, order: int, game: GameConfig, games: int) -> Iterator[Result]:
     """Plays an order against each attacker; compliance is not judged, which halves the time."""
     agent = GreedyAgent(orders[order])
-    for attacker in ATTACKERS:
+    for attacker in (red for red in game.scored_reds if red != "sleep"):
         against = game.changed(red_agent=attacker)
         yield play_batch(agent, against, CHOOSING_SEED, games).result
 

@@ -44,7 +44,7 @@
 
   const showHost = (card, host, known, frame) => {
     const part = (name) => card.querySelector(`[data-part="${name}"]`);
-    showKnown(part, known);
+    if (known) showKnown(part, known);
     card.dataset.access = host.access;
     part("access").dataset.level = host.access;
     part("access").textContent = accessWords[host.access];
@@ -119,13 +119,13 @@
     byId("now-reward").textContent = points(frame.reward);
     byId("now-total").textContent = points(frame.total);
     byId("now-parts").textContent = rewardParts(frame);
-    byId("now-known").textContent = knownOfAll(frame);
+    byId("now-known").textContent = frame.known ? knownOfAll(frame) : "";
     if (byId("now-due")) byId("now-due").textContent = dueWords(frame);
     showChoices(frame);
     showVerdict(byId("now-verdict"), "", frame.verdict, frame.why);
     showVerdict(byId("now-true"), "by the true state ", frame.trueVerdict, frame.trueWhy);
     cards.forEach((card, host) => {
-      showHost(card, frame.hosts[host], frame.known[host], frame);
+      showHost(card, frame.hosts[host], frame.known?.[host], frame);
       const [byRed, byBlue] = [frame.redHost === host, frame.blueHost === host];
       card.classList.toggle("by-red", byRed);
       card.classList.toggle("by-blue", byBlue);
