@@ -46,6 +46,19 @@ def test_the_documented_command_shows_the_cells_and_the_leaderboard(here: Path) 
     assert data["cells"][0]["returns"] == found.cells[0].returns.tolist()
     assert (here / files[2]).read_text().startswith("workflow-rl v")
     assert "compliance" not in text
+    apart = lines.index("attackers that deviate from the scripts, not part of the score")
+    reds = [line.split()[:2] for line in lines[apart + 2 : apart + 6]]
+    assert reds == [["100", cell["red_agent"]] for cell in data["deviating"]]
+
+
+def test_red_agents_are_a_list_or_one_mixture_and_the_flag_may_be_repeated(here: Path) -> None:
+    names = ["--red-agent", "bait,patient:2", "--red-agent", "bline=1,B_line=1,bait=2"]
+    assert main(["evaluate", "sleep", *FEW, "--steps", "5", *names, "--output", "place"]) == 0
+    cells = json.loads((here / "place" / "evaluation.json").read_text())["cells"]
+    told = [cell["red_agent"] for cell in cells]
+    assert told == ["bait", "patient:2:bline", "bline=2,bait=2"]
+    lines = (here / "place" / "evaluation.txt").read_text().splitlines()
+    assert [line.split(",")[1] for line in lines if line.startswith("steps")][0] == " adversary: bait"
 
 
 def test_a_policy_shows_compliance_and_writes_into_its_run(here: Path, capsys: Capture) -> None:

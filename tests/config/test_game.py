@@ -5,26 +5,9 @@ import pytest
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 
-NAMES = {
-    "bline": "bline",
-    "B_lineAgent": "bline",
-    "RedMeanderAgent": "meander",
-    "MEANDER": "meander",
-    "SleepAgent": "sleep",
-    "mixed": "mixed",
-}
-
-
-@pytest.mark.parametrize("given", NAMES)
-def test_red_agents_go_by_our_names_and_the_references(given: Any) -> None:
-    assert GameConfig(red_agent=given).red_agent == NAMES[given]
-
-
 @pytest.mark.parametrize(
     ("wrong", "allowed"),
     [
-        ({"red_agent": "brain"}, "bline, meander, sleep, bait"),
-        ({"red_agent": 3}, "bline, meander, sleep, bait"),
         ({"red_probabilities": {"bline": 1}}, "mixed"),
         ({"red_agent": "mixed", "red_probabilities": 3}, "a mapping of red agents to numbers"),
         ({"red_agent": "mixed", "red_probabilities": {"brain": 1}}, "bline, meander, sleep"),

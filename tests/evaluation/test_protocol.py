@@ -14,7 +14,7 @@ from workflow_rl.agents.scripts import SleepAgent
 from workflow_rl.config import ObservationName
 from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
-from workflow_rl.evaluation.result import Cell
+from workflow_rl.evaluation.result import DEVIATING_REDS, Cell
 from workflow_rl.workflow.orders import ORDERS, TYPES
 
 REFERENCE: dict[str, Any] = json.loads(
@@ -65,10 +65,32 @@ def test_the_default_is_the_official_protocol() -> None:
     assert found.is_official
     assert found.episodes == 1000
     assert [len(cell.returns) for cell in found.cells] == [1000] * 9
-    assert told[::2] == [1000] * 9
-    assert tuple(told[1::2]) == found.cells
+    assert told[::2] == [1000] * 13
+    assert tuple(told[1::2]) == (*found.cells, *found.deviating)
     how = found.rules, found.backend, found.is_sampled, found.order
     assert how == ("main", "cage2", False, None)
+
+
+def test_attackers_that_deviate_stand_apart_and_no_total_counts_them() -> None:
+    found = evaluate("greedy", episodes=20)
+    alone = evaluate("greedy", episodes=20, steps=[100], red_agents=DEVIATING_REDS)
+    assert [(c.steps, c.red_agent) for c in found.deviating] == [(100, r) for r in DEVIATING_REDS]
+    for mine, its in zip(found.deviating, alone.cells, strict=True):
+        np.testing.assert_array_equal(mine.returns, its.returns)
+    assert alone.deviating == ()  # they are no official cells
+    assert evaluate("greedy", episodes=20, deviating=()).total == found.total
+    assert found.cell(100, "bait") is found.deviating[2]
+    data = found.as_json()
+    assert (len(data["cells"]), data["total"]["is_official"]) == (9, True)
+    assert [cell["red_agent"] for cell in data["deviating"]] == list(DEVIATING_REDS)
+    assert "apart from these, attackers that deviate from the scripts:" in repr(found)
+
+
+def test_an_agent_with_a_belief_meets_only_reds_it_has_a_model_of() -> None:
+    policy = new_policy("belief")
+    assert evaluate(policy, episodes=2).deviating == ()
+    for wrong in ({"red_agents": ["bline", "bait"]}, {"deviating": ["random"]}):
+        assert "and none of '" in refusal(evaluate, policy, episodes=2, **wrong)
 
 
 def test_the_same_seed_finds_the_same() -> None:

@@ -60,6 +60,8 @@ def test_the_score_is_the_sum_of_nine_means_with_the_interval_of_a_sum() -> None
 )
 def test_a_result_is_read_as_it_was_written_or_not_at_all(damage: dict[str, object]) -> None:
     made = cell(30, "bline", -1.0, -2.5, compliance=0.75).result
+    for red in ("bait", "patient:2:bline", "x.safetensors", "bline=1,bait=1"):
+        assert Result.from_json(made.as_json() | {"red_agent": red}).red_agent == red
     assert made.fixes == 4 == Result.pooled([made, made], [0.5, 0.5], "mixed").fixes
     assert str(Result.from_json(made.as_json())) == str(made)
     with pytest.raises((TypeError, ValueError)):

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from workflow_rl.config import RED_AGENTS, RULE_SETS
+from workflow_rl.config import RULE_SETS
+from workflow_rl.config.reds import BUILT_IN
 from workflow_rl.scenario.actions import NUM_ACTIONS
 
 GAMES = st.fixed_dictionaries(
     {
-        "red_agent": st.sampled_from([*RED_AGENTS, "mixed"]),
+        "red_agent": st.sampled_from([*BUILT_IN, "mixed", "patient:9:meander=1,bait=1"]),
         "rules": st.sampled_from(RULE_SETS),
         "green_agent": st.sampled_from(["sleep", "active"]),
         "observation": st.sampled_from(["challenge", "cardiff"]),

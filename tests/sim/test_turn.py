@@ -111,6 +111,13 @@ def test_order_inside_a_step_on_user4() -> None:
     assert told == story
 
 
+def test_a_patient_red_sleeps_first_and_then_plays_its_script_from_the_beginning() -> None:
+    patient, bline = Match(red_agent="patient:2:bline"), Match(red_agent="bline")
+    assert [patient.turn("Restore U1").did for _ in range(2)] == ["", ""]
+    told = [[m.turn(target="U3").did for _ in range(16)] for m in (patient, bline)]
+    assert told[0] == told[1]
+
+
 def test_red_chooses_by_the_result_of_its_last_action() -> None:
     match = Match(red_agent="bline").turn().turn(target="U1").turn("DecoyApache U1")
     assert match.did == "EXP U1 by FTP"

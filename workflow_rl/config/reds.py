@@ -26,6 +26,7 @@ PATIENT: Final = "patient"
 POLICY_SUFFIX: Final = ".safetensors"
 MAX_REDS: Final = 32  # of a mixture
 _MAX_WAIT: Final = 100
+_DIGITS: Final = 3  # of it
 _PATIENCE: Final = ("3", "bline")  # steps and script
 _MOST_WEIGHT: Final = 1e300  # that several still add up to a number
 _ALIASES: Final = {
@@ -96,8 +97,8 @@ def _patient(text: str) -> Red:
     """Reads `patient`, `patient:STEPS` or `patient:STEPS:SCRIPT`."""
     _, *parts = text.split(":")
     wait, script, *more = (*parts, *_PATIENCE[len(parts) :])
-    is_number = wait.isascii() and wait.isdigit() and 1 <= int(wait) <= _MAX_WAIT
-    if more or not is_number or script not in BUILT_IN:
+    is_number = wait.isascii() and wait.isdigit() and len(wait) <= _DIGITS
+    if more or not is_number or not 1 <= int(wait) <= _MAX_WAIT or script not in BUILT_IN:
         raise not_allowed(
             "a patient red agent",
             text,
@@ -127,7 +128,7 @@ def _mixture(text: str) -> list[tuple[Red, float]]:
         if red.name == GIVEN:
             raise InvalidInputError(f"{GIVEN} is part of no mixture: it stands for one player")
         weights[red] = weights.get(red, 0.0) + weight
-    if len(weights) > MAX_REDS or not 0 < sum(weights.values()) < math.inf:
+    if len(weights) > MAX_REDS or not 0 < sum(weights.values()) <= _MOST_WEIGHT:
         raise InvalidInputError(
             f"a mixture needs 1 to {MAX_REDS} red agents and a weight above 0, not {shown(text)}"
         )

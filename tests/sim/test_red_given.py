@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from tests.refused import refused
+from tests.sim.board import View
+from tests.sim.games import random_actions
+from workflow_rl.config import RULE_SETS, GameConfig, RuleSetName
+from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.red_given import RED_ACTION_NAMES, legal_red_actions, red_action_numbers
+
+GIVEN = "red.safetensors"
+N = 20
+
+
+def test_legal_is_what_cyborg_offers_for_the_subnets_addresses_and_names_that_red_knows() -> None:
+    view = View(red_agent="sleep").put("addresses_known", "U0", "OpS").put("names_known", "Def")
+    legal = legal_red_actions(view.arrange(subnets_known=0b101).state)
+    told = {name for a, name in enumerate(RED_ACTION_NAMES) if legal >> a & 1}
+    assert told == {"Sleep"} | {
+        f"{kind} {what}"
+        for kinds, known in (
+            (("DiscoverRemoteSystems",), subnets(0, 2)),
+            (("DiscoverNetworkServices", "ExploitRemoteService"), ("User0", "Op_Server0")),
+            (("PrivilegeEscalate", "Impact"), ("Defender",)),
+        )
+        for kind in kinds
+        for what in known
+    }
+
+
+def subnets(*numbers: int) -> list[str]:
+    return [RED_ACTION_NAMES[1 + number].split()[1] for number in numbers]
+
+
+@pytest.mark.parametrize("red", ["bline", "meander", "bait", "patient:4:random"])
+@pytest.mark.parametrize("rules", RULE_SETS)
+def test_a_script_whose_actions_are_given_plays_the_same_games(
+    red: str, rules: RuleSetName
+) -> None:
+    script = Batch(N, GameConfig(red_agent=red, rules=rules, green_agent="active"))
+    given = Batch(N, GameConfig(red_agent=GIVEN, rules=rules, green_agent="active"))
+    for batch in (script, given):
+        batch.reset(seed=3)
+    for actions in random_actions(3, 0.3, N, 99):
+        script.step(actions)
+        kinds, targets = script.state["red_action"], script.state["red_target"]
+        given.step(actions, red_actions=red_action_numbers(kinds, targets))
+        for mine, its in zip(given.out, script.out, strict=True):
+            np.testing.assert_array_equal(mine, its)
+
+
+def test_an_action_that_is_not_legal_is_refused_and_nothing_is_played() -> None:
+    batch = Batch(3, GameConfig(red_agent=GIVEN))
+    batch.reset(seed=0)
+    before = batch.state.copy()
+    legal = "legal are Sleep, DiscoverRemoteSystems User, DiscoverNetworkServices User0"
+    blue = np.zeros(3, np.int64)
+    for wrong in (5, -1, 56, 2**40):
+        sentence = f"red action {wrong} is not legal in environment 2; {legal}"
+        refused(sentence, batch.step, blue, red_actions=np.array([0, 1, wrong]))
+    refused("Red's action in environment 0 is missing: give red_actions", batch.step, blue)
+    assert (batch.state == before).all()
