@@ -57,8 +57,8 @@ def test_red_agents_are_a_list_or_one_mixture_and_the_flag_may_be_repeated(here:
     cells = json.loads((here / "place" / "evaluation.json").read_text())["cells"]
     told = [cell["red_agent"] for cell in cells]
     assert told == ["bait", "patient:2:bline", "bline=2,bait=2"]
-    lines = (here / "place" / "evaluation.txt").read_text().splitlines()
-    assert [line.split(",")[1] for line in lines if line.startswith("steps")][0] == " adversary: bait"
+    text = (here / "place" / "evaluation.txt").read_text()
+    assert "steps: 5, adversary: bline=2,bait=2, mean" in text
 
 
 def test_a_policy_shows_compliance_and_writes_into_its_run(here: Path, capsys: Capture) -> None:

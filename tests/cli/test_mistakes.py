@@ -114,7 +114,7 @@ PLAYING = {
     "train --red-agent given": "'given' does what it is told: name another for a training of Blue",
     "evaluate sleep --red-agent bline=1,given=1": "given is part of no mixture",
     "select nowhere": "holds no saved policies",
-    "select nowhere --red-agent mixed": "bline, meander, sleep",
+    "select nowhere --red-agent nobody": "bline, meander, sleep",
     "select nowhere --last -1": "from 0",
     "replay table --steps 5000": "steps of a replay",
     "replay table --episode 3": "goes with a recording",

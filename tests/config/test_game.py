@@ -5,6 +5,7 @@ import pytest
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 
+
 @pytest.mark.parametrize(
     ("wrong", "allowed"),
     [

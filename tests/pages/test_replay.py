@@ -124,6 +124,24 @@ def test_beside_the_truth_stands_what_blue_could_have_known() -> None:
     assert frames[-1]["redKnown"] == {"bline": 1.0}
 
 
+@pytest.mark.parametrize(
+    ("red", "named"),
+    [
+        ("bait", "Bait"),
+        ("random", "a random Red"),
+        ("patient:2:meander", "Meander after 2 sleeps"),
+        ("bline=1,bait=1", "B_line"),
+    ],
+)
+def test_without_a_model_of_red_no_belief_is_shown(red: str, named: str) -> None:
+    replay = replayed("greedy", seed=2, red_agent=red)
+    assert replay.red == named
+    assert all(frame.keys().isdisjoint(("known", "redKnown")) for frame in frames_of(replay))
+    text = replay_html(replay)
+    assert "No belief is shown: it has no model of " in text
+    assert "<dt>belief" not in text
+
+
 # --- recordings
 
 

@@ -10,15 +10,19 @@ from workflow_rl.sim.red_random import random_chooses
 
 def test_random_takes_each_legal_action_equally_often() -> None:
     view = View(red_agent="random").put("addresses_known", "U0", "U3").put("names_known", "U0")
-    names = "Sleep", "DiscoverRemoteSystems User", *(
-        f"{do} {host}"
-        for do, hosts in (
-            ("DiscoverNetworkServices", ("User0", "User3")),
-            ("ExploitRemoteService", ("User0", "User3")),
-            ("PrivilegeEscalate", ("User0",)),
-            ("Impact", ("User0",)),
-        )
-        for host in hosts
+    names = (
+        "Sleep",
+        "DiscoverRemoteSystems User",
+        *(
+            f"{do} {host}"
+            for do, hosts in (
+                ("DiscoverNetworkServices", ("User0", "User3")),
+                ("ExploitRemoteService", ("User0", "User3")),
+                ("PrivilegeEscalate", ("User0",)),
+                ("Impact", ("User0",)),
+            )
+            for host in hosts
+        ),
     )
     taken = []
     for word in range(WORDS // 1600, WORDS, WORDS // 800):

@@ -41,7 +41,7 @@ workflow-rl evaluate react-restore --rules competition --episodes 20000
 workflow-rl evaluate best --rules competition
 workflow-rl evaluate universal --workflow jewels,rest --units units.toml
 workflow-rl evaluate policy.safetensors --sampled --steps 100
-workflow-rl evaluate best --steps 100 --red-agent bait,patient:2 --red-agent bline=1,bait=1
+workflow-rl evaluate best --red-agent bait,random --red-agent bline=1,bait=1
 workflow-rl evaluate bline=one.safetensors,meander=other.safetensors"""
 
 
