@@ -1,7 +1,5 @@
-import pytest
-
 from tests.sim.board import Match
-from workflow_rl.sim.state import Outcome, RedAction, Success
+from workflow_rl.sim.state import Outcome, Success
 
 
 def test_bait_takes_the_user_host_it_drew_again_and_again() -> None:
@@ -11,11 +9,9 @@ def test_bait_takes_the_user_host_it_drew_again_and_again() -> None:
     assert got == ["DNS U4", *["EXP U4 by Haraka"] * 3]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.HIT_DECOY, Outcome.SERVICE_ABSENT])
-def test_bait_scans_anew_after_a_failure(outcome: Outcome) -> None:
+def test_bait_scans_anew_after_a_failure() -> None:
     match = Match(red_agent="bait").turn().turn(target="U3").turn()
-    assert match.did == "EXP U3 by Haraka"
-    match.last("EXP U3", Success.FALSE, outcome)
+    match.last("EXP U3", Success.FALSE, Outcome.SERVICE_ABSENT)
     assert [match.turn().did for _ in "12"] == ["DNS U3", "EXP U3 by Haraka"]
 
 
@@ -28,8 +24,7 @@ def test_a_restore_gives_bait_a_port_list_without_decoys() -> None:
 
 
 def test_bait_never_escalates() -> None:
-    match = Match(red_agent="bait")
+    match = Match(red_agent="bait").turn()
     for step in range(60):
         match.turn("Restore U2" if step % 7 == 0 else "Sleep", target="U2")
-        assert match.state["red_action"] not in (RedAction.PRIVILEGE_ESCALATE, RedAction.IMPACT)
-        assert match.did == "DRS User" or match.did.split()[1] == "U2"
+        assert match.did.split()[:2] in (["DNS", "U2"], ["EXP", "U2"])
