@@ -32,7 +32,7 @@ def test_every_red_agent_has_one_name(given: str) -> None:
 
 def test_a_game_lists_its_reds_with_their_probabilities() -> None:
     reds = reds_of("bline=1.5,patient:7:meander=0.5,x.safetensors=1,bait=1")
-    assert [(r.name, r.agent, r.wait, r.weight, r.is_given) for r in reds] == [
+    assert [(r.name, r.agent, r.wait, r.weight, r.is_policy) for r in reds] == [
         ("bline", "bline", 0, 0.375, False),
         ("patient:7:meander", "meander", 7, 0.125, False),
         ("x.safetensors", "given", 0, 0.25, True),

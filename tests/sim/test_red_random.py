@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 
 from tests.sim.board import View
@@ -19,7 +21,7 @@ def test_random_takes_each_legal_action_equally_often() -> None:
 
 
 def test_random_takes_legal_actions_in_every_game() -> None:
-    batch = Batch(50, GameConfig(red_agent="random"), autoreset=False)
+    batch: Any = Batch(50, GameConfig(red_agent="random"), autoreset=False)
     batch.reset(seed=1)
     kinds = set()
     for _ in range(100):

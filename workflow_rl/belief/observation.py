@@ -109,12 +109,7 @@ class BelievingBatch(Batch):
     def __init__(
         self, num_envs: int, config: GameConfig, *, autoreset: bool = True, **settings: Any
     ) -> None:
-        """Allocates the batch; as `Batch`.
-
-        Raises:
-            InvalidInputError: there is no model of a red agent that plays.
-        """
-        _ = config.red_weights
+        """Allocates the batch; as `Batch`. The game's red agents are those it has a model of."""
         remembering = replace(config, observation="memory")
         super().__init__(num_envs, remembering, autoreset=autoreset, **settings)
         self.config = config

@@ -15,7 +15,6 @@ from workflow_rl.sim.state import (
     Mark,
     Outcome,
     RedAction,
-    RedAgent,
     Success,
 )
 from workflow_rl.sim.table import read_table

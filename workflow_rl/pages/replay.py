@@ -80,7 +80,7 @@ class Replay:
 
 
 def _red_name(red: Red) -> str:
-    name = Path(red.name).stem if red.is_given else _RED_NAMES[red.agent]
+    name = Path(red.name).stem if red.is_policy else _RED_NAMES[red.agent]
     return f"{name} after {red.wait} sleeps" if red.wait else name
 
 
