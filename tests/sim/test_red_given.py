@@ -7,8 +7,11 @@ from tests.sim.games import N, random_actions
 from workflow_rl.config import RULE_SETS, GameConfig, RuleSetName
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.red_given import RED_ACTION_NAMES, legal_red_actions, red_action_numbers
+from workflow_rl.sim.state import STATE_DTYPE
 
 GIVEN = "red.safetensors"
+PLANS = ("red_agent", "red_wait", "bline_", "meander_")
+NOT_PLANS = [name for name in STATE_DTYPE.names or () if not name.startswith(PLANS)]
 
 
 def test_legal_is_what_cyborg_offers_for_the_subnets_addresses_and_names_that_red_knows() -> None:
@@ -39,6 +42,7 @@ def test_a_script_whose_actions_are_given_plays_the_same_games(
         given.step(actions, red_actions=red_action_numbers(kinds, targets))
         for mine, its in zip(given.out, script.out, strict=True):
             np.testing.assert_array_equal(mine, its)
+        assert (given.state[NOT_PLANS] == script.state[NOT_PLANS]).all()
 
 
 def test_an_action_that_is_not_legal_is_refused_and_nothing_is_played() -> None:
