@@ -20,9 +20,9 @@ ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        ({}, "it lacks game, ppo, train, search, backend, seed"),
+        ({}, "it lacks game, ppo, train, search, population, backend, seed"),
         ([], "it is not a table of settings"),
-        ({"game": {"planet": 1}, "ppo": {}}, "it lacks train, search, backend, seed"),
+        ({"game": {"planet": 1}, "ppo": {}}, "it lacks train, search, population, backend, seed"),
         (AS_JSON | {"game": {"planet": 1}}, "GameConfig has no setting 'planet': there are "),
         (AS_JSON | {"colour": 3}, "ExperimentConfig has no setting 'colour': there are game, "),
     ],

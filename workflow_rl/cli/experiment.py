@@ -47,6 +47,7 @@ def add_experiment_flags(
     parser: argparse.ArgumentParser,
     *,
     search: bool,
+    population: bool = False,
     without: Collection[str] = (),
     advanced: Collection[str] = (),
     usual: ExperimentConfig | None = None,
@@ -57,6 +58,7 @@ def add_experiment_flags(
     Args:
         parser: the command's.
         search: whether there is a search.
+        population: whether a defender can be trained against a population of attackers.
         without: settings of the search that the command decides itself.
         advanced: basic settings that are none for this command.
         usual: the command's own defaults.
@@ -83,6 +85,8 @@ def add_experiment_flags(
     forms = {preset: chosen.form for preset, chosen in PRESETS.items()}
     add_setting(ppo, PPO_FORM, default=told.get(PPO_FORM.name) or default_of(PPO_FORM, forms))
     add(ppo, "ppo")
+    if population:
+        add(parser.add_argument_group("a population of attackers"), "population")
     if search:
         add(parser.add_argument_group("search"), "search", without=without)
         add_execution_flags(parser)

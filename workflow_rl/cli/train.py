@@ -2,9 +2,10 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workflow_rl.cli.arguments import Commands, add_command, add_flag, given_settings
-from workflow_rl.cli.console import make_console
+from workflow_rl.cli.console import Bars, make_console, print_whole, unbroken
 from workflow_rl.cli.experiment import (
     add_experiment_flags,
     add_resume,
@@ -15,12 +16,18 @@ from workflow_rl.cli.experiment import (
     refuse_other_settings,
     resume_hint,
 )
+from workflow_rl.config import ExperimentConfig
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_BAR = "updates"
 _EXAMPLES = """workflow-rl train --workflow op_server,enterprise,op_host,user,defender
 workflow-rl train --preset strongest --rules competition
 workflow-rl train --workflow "jewels > rest" --units units.toml
 workflow-rl train --units any --ppo modern --order-encoding ranks+due
 workflow-rl train --preset original --red-agent meander
+workflow-rl train --preset robust
 workflow-rl train --side red --against best
 workflow-rl train --resume logs/exp_20260101_120000_4242"""
 
@@ -30,7 +37,7 @@ def add_to(commands: Commands) -> None:
     parser = add_command(commands, "train", "train the policy of one workflow", _EXAMPLES)
     text = "the order to follow"
     add_flag(parser, "--workflow", text, "none, the policy learns all orders", metavar="ORDER")
-    add_experiment_flags(parser, search=False)
+    add_experiment_flags(parser, search=False, population=True)
     add_resume(parser, "RUN", "resume an interrupted training with its own settings")
     parser.set_defaults(run=run)
 
@@ -59,9 +66,13 @@ def run(args: argparse.Namespace) -> int:
         refuse_other_settings(args, begun)
         if workflow is not None and order_to_train(begun, workflow) != stored_order(resume, begun):
             refuse_flags(["--workflow"])
+        config = begun
+    assert config is not None
     console = make_console()
+    if config.population.rounds:
+        return _run_robust(console, config, args.checkpoint_dir, resume)
     with open_training(
-        config, workflow, checkpoint_dir=args.checkpoint_dir, resume=resume
+        None if resume else config, workflow, checkpoint_dir=args.checkpoint_dir, resume=resume
     ) as training:
         directory = training.directory
         with resume_hint(console, "train", directory.path):
@@ -71,4 +82,32 @@ def run(args: argparse.Namespace) -> int:
                     if not isinstance(event, Candidate | Ranking):
                         progress.show(event)
             print_training(console, training)
+    return 0
+
+
+def _run_robust(
+    console: "Console", config: ExperimentConfig, checkpoint_dir: Path, resume: Path | None
+) -> int:
+    """Trains a defender against a population, and shows each round."""
+    from workflow_rl.cli.progress import print_start, show_task
+    from workflow_rl.nets.policy_file import RECOMMENDED_FILE
+    from workflow_rl.runs.pool import Rows
+    from workflow_rl.runs.robust import Round, open_robust
+
+    with open_robust(
+        None if resume else config, checkpoint_dir=checkpoint_dir, resume=resume
+    ) as robust:
+        path = robust.directory.path
+        with resume_hint(console, "train", path):
+            print_start(console, robust.directory)
+            done = 0
+            with Bars(console) as bars:
+                bars.begin(_BAR, robust.updates)
+                for event in robust.events():
+                    if isinstance(event, Round):
+                        print_whole(console, f"round {event.number}: {event}")
+                    else:
+                        done += len(event.rows) if isinstance(event, Rows) else 0
+                        show_task(bars, _BAR, event, done)
+    print_whole(console, f"policy: {RECOMMENDED_FILE} in {unbroken(path)}")
     return 0

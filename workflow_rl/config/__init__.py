@@ -25,6 +25,7 @@ from workflow_rl.config.game import GameConfig as GameConfig
 from workflow_rl.config.game import GreenAgentName as GreenAgentName
 from workflow_rl.config.game import ObservationName as ObservationName
 from workflow_rl.config.game import RuleSetName as RuleSetName
+from workflow_rl.config.population import PopulationConfig as PopulationConfig
 from workflow_rl.config.ppo import DEFAULT_PPO as DEFAULT_PPO
 from workflow_rl.config.ppo import PPO_FORM as PPO_FORM
 from workflow_rl.config.ppo import PPO_FORMS as PPO_FORMS

@@ -24,6 +24,7 @@ from typing import Any, Final, Self, cast
 from workflow_rl.config.checks import file_path
 from workflow_rl.config.execution import BackendConfig
 from workflow_rl.config.game import GameConfig
+from workflow_rl.config.population import PopulationConfig
 from workflow_rl.config.ppo import DEFAULT_PPO, PPO_FORM, PPO_FORMS, PPOConfig, PPOFormName
 from workflow_rl.config.presets import (
     DEFAULT_PRESET,
@@ -54,6 +55,7 @@ SECTIONS: Final[Mapping[str, Any]] = {
     "ppo": PPOConfig,
     "train": TrainConfig,
     "search": SearchConfig,
+    "population": PopulationConfig,
     "backend": BackendConfig,
 }
 _NAMED: Final = {"preset": PRESET, "form": PPO_FORM, "seed": SEED}
@@ -69,6 +71,7 @@ class ExperimentConfig:
     ppo: PPOConfig = PPO_FORMS[DEFAULT_PPO]
     train: TrainConfig = TrainConfig()
     search: SearchConfig = SearchConfig()
+    population: PopulationConfig = PopulationConfig()
     backend: BackendConfig = BackendConfig()
     seed: int = cast(int, SEED)
 
@@ -137,6 +140,7 @@ class ExperimentConfig:
         ppo: Changes | None = None,
         train: Changes | None = None,
         search: Changes | None = None,
+        population: Changes | None = None,
         backend: Changes | None = None,
         seed: int = 0,
     ) -> Self:
@@ -151,13 +155,15 @@ class ExperimentConfig:
             ppo: what differs from the form.
             train: what differs from the preset; a max_episodes lowers min_updates with it.
             search: what differs from the defaults.
+            population: what differs from the preset.
             backend: what differs from the defaults.
             seed: same seed, same result.
 
         Raises:
             InvalidInputError: a name or a value is not allowed, or two do not go together.
         """
-        given = {"game": game, "ppo": ppo, "train": train, "search": search, "backend": backend}
+        given = {"game": game, "ppo": ppo, "train": train, "search": search}
+        given |= {"population": population, "backend": backend}
         return cls.of(Asked(name, form, seed, {key: value or {} for key, value in given.items()}))
 
     @classmethod

@@ -23,6 +23,7 @@ PresetName = Literal[
     "strongest",
     "universal",
     "best-response",
+    "robust",
 ]
 Changes = Mapping[str, Any]
 
@@ -36,6 +37,7 @@ class Preset:
     game: Changes = field(default_factory=dict)
     form: PPOFormName | None = None
     """The form of PPO, where it is not the default one."""
+    population: Changes = field(default_factory=dict)
 
     def changed(self, by: "Preset") -> "Preset":
         """Returns the preset with another's settings in place of its own."""
@@ -44,6 +46,7 @@ class Preset:
             {**self.ppo, **by.ppo},
             {**self.game, **by.game},
             by.form or self.form,
+            {**self.population, **by.population},
         )
 
 
@@ -89,6 +92,18 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
             "documented",
         ),
         "strongest": Preset({**_WITH_MEMORY, "conditioned": False}, {}, AGAINST_ALL, "modern"),
+        "robust": Preset(
+            {
+                **_WITH_MEMORY,
+                "conditioned": False,
+                "removal_bonus": 0.0,
+                "snapshot_every": 0,
+            },
+            {"learning_rate": 7e-4},
+            {"observation": "memory"},
+            "modern",
+            {"rounds": 60},
+        ),
         "best-response": Preset(
             {
                 "n_envs": 384,
@@ -130,7 +145,9 @@ FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
 UPDATE_STRATEGIES: Final = tuple(
     name
     for name in PRESETS
-    if PRESETS[name].game is not AGAINST_ALL and "side" not in PRESETS[name].train
+    if PRESETS[name].game is not AGAINST_ALL
+    and "side" not in PRESETS[name].train
+    and not PRESETS[name].population
 )
 DEFAULT_PRESET: Final[PresetName] = "parallel200"
 PRESET: Final = Setting(
@@ -203,4 +220,5 @@ class Asked:
             least = train.get("min_updates", TrainConfig.min_updates)
             train["min_updates"] = min(least, train["max_episodes"])
         sections["train"] = train
+        sections["population"] = dict(strategy.population) | sections.get("population", {})
         return sections

@@ -1,0 +1,76 @@
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import run_here
+from tests.refused import refused
+from workflow_rl.config import ExperimentConfig
+from workflow_rl.runs.robust import RobustRun, open_robust
+
+PLAN = {"rounds": 3, "lineages": 2, "response_updates": 1, "blue_updates": 2, "restart_every": 4}
+
+
+def tiny(**population: object) -> ExperimentConfig:
+    game, train = {"episode_length": 20}, {"n_envs": 12}
+    return ExperimentConfig.preset("robust", game=game, train=train, population=PLAN | population)
+
+
+@contextmanager
+def finished(folder: Path, stop: int | None = None, **population: object) -> Iterator[RobustRun]:
+    with open_robust(tiny(**population), checkpoint_dir=folder) as robust:
+        for _ in islice(robust.events(), stop):
+            pass
+        if stop is None:
+            yield robust
+            return
+    (path,) = folder.iterdir()
+    with open_robust(resume=path) as robust:
+        for _ in robust.events():
+            pass
+        yield robust
+
+
+def test_attackers_follow_the_defender_and_it_meets_all_of_them(tmp_path: Path) -> None:
+    with finished(tmp_path) as robust:
+        path, config = robust.directory.path, robust.directory.config
+        made = [sorted(set(found.scores) - {"bline", "meander"}) for found in robust.rounds]
+        assert made[2] == [f"red_{r}_{k}" for r in range(3) for k in range(2)]
+        tasks = {p.name: p for p in (path / "trainings").iterdir()}
+        assert set(tasks) == {*made[2], "blue_0", "blue_1", "blue_2"}
+        updates = {
+            name: len((p / "updates.csv").read_text().splitlines()) - 1 for name, p in tasks.items()
+        }
+        scratch = {"red_0_0", "red_0_1", "red_2_1"}  # one lineage begins anew after two rounds
+        assert {name: n for name, n in updates.items() if name in made[2]} == {
+            name: 3 if name in scratch else 1 for name in made[2]
+        }
+        assert sum(updates.values()) == robust.updates
+        game = json.loads((path / "policies" / "recommended.json").read_text())["trained"]["game"]
+        shares = dict(part.rsplit("=", 1) for part in game["red_agent"].split(","))
+        learned = {Path(name).stem: float(w) for name, w in shares.items() if "/" in name}
+        assert set(learned) == set(made[2])
+        assert sum(learned.values()) == pytest.approx(1 - config.population.script_share, abs=1e-4)
+        scores = robust.rounds[-1].scores
+        hardest, easiest = (f(learned, key=scores.__getitem__) for f in (min, max))
+        assert learned[hardest] >= learned[easiest]
+
+
+def test_an_interrupted_robust_training_resumes_exactly(tmp_path: Path) -> None:
+    with finished(tmp_path / "whole") as whole, finished(tmp_path / "cut", 9) as cut:
+        assert cut.rounds == whole.rounds
+        files = [r.directory.policy("recommended").read_bytes()[-4000:] for r in (whole, cut)]
+        assert files[0] == files[1]
+
+
+def test_the_command_trains_from_scratch_too_and_refuses_what_does_not_fit(tmp_path: Path) -> None:
+    flags = (
+        "--rounds 1 --lineages 1 --response-updates 1 --blue-updates 1 --n-envs 8 --max-steps 10"
+    )
+    said = run_here("train", "--preset", "robust", *flags.split(), "--start", "none", cwd=tmp_path)
+    assert "round 0: bline" in said
+    other = ExperimentConfig.preset("robust", train={"hidden": (16,)})
+    refused("starts from best needs hidden", lambda: open_robust(other).__enter__())
