@@ -97,14 +97,15 @@ def test_an_escalation_takes_one_of_several_sessions_and_remove_still_reaches_th
         board.turn(red=f"EXP U4 by {exploit}")
     board.turn(red="PE U4", detected=took_shell)
     assert board.has("removable", "U4") is stays
-    board.turn("Restore U4").turn(red="DNS U4").turn(red="EXP U4 by HTTP").turn(red="PE U4")
-    assert board.sessions("U4") == {"privileged"}  # nothing of earlier sessions is counted
 
 
-def test_a_removed_shell_is_not_escalated() -> None:
-    board = Board().turn(red="DNS U4").turn(red="EXP U4 by HTTP").turn(red="EXP U4 by HTTP")
-    board.turn("Remove U4").turn(red="EXP U4 by HTTP").turn(red="PE U4")
-    assert board.sessions("U4") == {"privileged"}
+@pytest.mark.parametrize(
+    ("exploit", "blue"), [("HTTP", "Remove"), ("HTTP", "Restore"), ("SSH", "Restore")]
+)
+def test_a_lost_session_is_not_escalated(exploit: str, blue: str) -> None:
+    board = Board().turn(red="DNS U4").turn(red=f"EXP U4 by {exploit}")
+    board.turn(red=f"EXP U4 by {exploit}").turn(f"{blue} U4").turn(red="EXP U4 by HTTP")
+    assert board.turn(red="PE U4", detected=False).sessions("U4") == {"privileged"}
 
 
 def test_escalation_on_a_privileged_host_succeeds_and_leaves_no_file() -> None:
