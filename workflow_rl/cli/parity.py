@@ -88,8 +88,9 @@ def _add_live_flags(group: Any) -> None:
     several: dict[str, Any] = {"action": Extend, "nargs": "+"}
     each = "of each red agent against each Blue at each length"
     add("--episodes", f"with --live: episodes {each}", type=int, metavar="N")
-    attackers = f"{', '.join(BUILT_IN)}, patient[:STEPS[:SCRIPT]], {_ALL} (CybORG's own three)"
-    add("--red-agent", f"with --live: red agent: {attackers}", metavar="NAME")
+    attackers = f"{', '.join(BUILT_IN)}, patient[:STEPS[:SCRIPT]], a red policy"
+    own = f"{_ALL} (CybORG's own three)"
+    add("--red-agent", f"with --live: red agent: {attackers}, or {own}", metavar="NAME")
     built_in = ", ".join(blue.name for blue in BUILT_IN_BLUES)
     defends = f"with --live: Blue agent: {built_in}, a policy file or a run"
     add("--blue", defends, type=_blues, metavar="WHO,WHO", **several)

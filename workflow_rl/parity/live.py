@@ -66,7 +66,8 @@ BUILT_IN_BLUES: Final = (
 
 def name_of(game: GameConfig, blue: Blue) -> str:
     """Returns a name without a space, from which the episodes' seeds derive."""
-    return f"{game.red_agent}-{blue.name}-{game.episode_length}"
+    red = Path(game.red_agent).name  # wherever the file of a policy is
+    return f"{red}-{blue.name}-{game.episode_length}"
 
 
 def compare_live(
