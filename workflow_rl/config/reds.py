@@ -1,7 +1,7 @@
 """Who attacks: a red agent by its name, a policy in a file, or a mixture of several.
 
 bline, meander, sleep           CybORG's own scripts
-bait                            exploits one user host again and again, never escalates
+bait                            exploits one enterprise host again and again, never escalates it
 random                          takes legal actions at random
 patient, patient:5:meander      sleeps 3 (5) steps, then plays B_line (Meander)
 red.safetensors                 a red policy
