@@ -6,8 +6,6 @@ and deletes the host's decoys.
 
 from typing import Final
 
-import numpy as np
-
 from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import BLINE_FIRST_TARGETS, SUBNET_HOSTS, Subnet
 from workflow_rl.sim.draws import choose, first
@@ -25,7 +23,7 @@ _TRUE = int(Success.TRUE)
 @rule
 def bait_chooses(env: State, draw: int) -> None:
     """Goes through a user host to the enterprise host that it reveals, and stays there."""
-    revealed = np.int64(env.addresses_known) & _ENTERPRISE_HOSTS
+    revealed = env.addresses_known & _ENTERPRISE_HOSTS
     if revealed:
         attack(env, first(revealed))
     elif not env.addresses_known & BLINE_FIRST_TARGETS:
