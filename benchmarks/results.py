@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,7 @@ from workflow_rl.config import RULE_SETS, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.playing import play_batch
+from workflow_rl.evaluation.result import DEVIATING_REDS, DEVIATING_STEPS, Evaluation
 from workflow_rl.files import json_text, write_named
 from workflow_rl.parity.replay import compare
 from workflow_rl.parity.trace import find_traces, load_trace
@@ -54,8 +56,7 @@ def leaderboard() -> Section:
     rows = []
     for name in ("best", "universal", "cardiff", "greedy", "react-restore"):
         for rules in RULE_SETS:
-            order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
-            found = evaluate(name, rules=rules, episodes=_GAMES, workflow=order, logged_episodes=0)
+            found = _evaluated(name, rules, deviating=())
             cells = {f"{c.steps} {c.red_agent}": c.mean for c in found.cells}
             total = {"mean": found.total.mean, "half_width": found.total.half_width}
             rows.append({"agent": name, "rules": rules, "total": total, "cells": cells})
@@ -63,6 +64,29 @@ def leaderboard() -> Section:
     others = [{"team": row.team, "method": row.method, "total": row.total} for row in published]
     command = f"workflow-rl evaluate AGENT --rules RULES --episodes {_GAMES}"
     return {"command": command, "rows": rows, "published": others}
+
+
+def deviating() -> Section:
+    """Attackers that deviate from the scripts against the shipped agents, by both rule sets."""
+    rows = []
+    for name in ("best", "universal", "cardiff", "greedy"):
+        for rules in RULE_SETS:
+            found = _evaluated(name, rules, steps=[DEVIATING_STEPS], red_agents=DEVIATING_REDS)
+            cells = {cell.red_agent: asdict(cell.result.reward) for cell in found.cells}
+            rows.append({"agent": name, "rules": rules, "cells": cells})
+    return {
+        "command": f"workflow-rl evaluate AGENT --rules RULES --episodes {_GAMES}",
+        "games": _GAMES,
+        "steps": DEVIATING_STEPS,
+        "reds": list(DEVIATING_REDS),
+        "rows": rows,
+    }
+
+
+def _evaluated(name: str, rules: str, **which: Any) -> Evaluation:
+    """Evaluates a shipped agent, under its order if it follows one."""
+    order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
+    return evaluate(name, rules=rules, episodes=_GAMES, workflow=order, logged_episodes=0, **which)
 
 
 def orders() -> Section:
@@ -190,7 +214,13 @@ def _speed(name: str) -> Callable[[], Section]:
     return section
 
 
-CHEAP: Final = {"leaderboard": leaderboard, "orders": orders, "by_hand": by_hand, "parity": parity}
+CHEAP: Final = {
+    "leaderboard": leaderboard,
+    "deviating": deviating,
+    "orders": orders,
+    "by_hand": by_hand,
+    "parity": parity,
+}
 SECTIONS: Final = {
     **CHEAP,
     "searches": searches,
