@@ -160,22 +160,6 @@ def test_what_was_seen_last_is_kept_when_the_next_episode_has_begun() -> None:
     assert waiting.state["episode"].tolist() == [1] * 3
 
 
-@pytest.mark.parametrize(("observation", "size"), [(o.name, o.size) for o in SIMULATED.values()])
-def test_a_step_gives_a_row_for_each_environment(observation: Any, size: int) -> None:
-    batch = Batch(2, GameConfig(observation=observation))
-    assert {name: array.shape for name, array in batch.out._asdict().items()} == {
-        "observation": (2, size),
-        "reward": (2,),
-        "reward_tenths": (2, 3),
-        "red_access": (2, 13),
-        "action_mask": (2, 145),
-        "truncated": (2,),
-        "final_observation": (2, size),
-        "final_red_access": (2, 13),
-    }
-    assert (batch.num_envs, batch.num_threads) == (2, 1)
-
-
 def test_the_parts_of_the_reward_are_confidentiality_availability_and_the_cost_of_actions() -> None:
     batch = begun(2, GameConfig(red_agent="sleep"))
     batch.state["privileged"][1] |= host_mask("Ent0", "U1")
@@ -190,24 +174,6 @@ def test_compiling_plays_nothing() -> None:
     before = bytes_of(batch)
     batch.compile()
     assert bytes_of(batch) == before
-
-
-@pytest.mark.parametrize(
-    ("game", "flags"),
-    [
-        ({}, set()),
-        ({"green_agent": "active"}, {"green_active"}),
-        ({"rules": "competition"}, {"rescan_unites_ports", "haraka_breaks"}),
-        ({"observation": "cardiff"}, {"cardiff"}),
-        ({"observation": "memory"}, set()),
-        ({"observation": "truth"}, {"truth"}),
-    ],
-)
-def test_settings_follow_from_the_game(game: dict[str, Any], flags: set[str]) -> None:
-    (record,) = settings_of(GameConfig(**game, episode_length=9), autoreset=False)
-    names = ("autoreset", "green_active", "rescan_unites_ports", "haraka_breaks", "cardiff")
-    assert {name for name in (*names, "truth") if record[name]} == flags
-    assert record["episode_length"] == 9
 
 
 @pytest.mark.parametrize("observation", SIMULATED)

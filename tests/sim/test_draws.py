@@ -94,11 +94,6 @@ def test_a_recorded_choice_is_followed_or_else_the_lowest_is_taken(
     assert choose(recorded(outcome), eligible) == expected
 
 
-def test_recorded_draws_are_negative_so_that_words_are_not_mistaken_for_them() -> None:
-    draws = [recorded(outcome) for outcome in range(32)]
-    assert draws == [-1 - outcome for outcome in range(32)]
-
-
 @pytest.mark.parametrize("others", range(1, 8))
 def test_the_favourite_exploit_is_taken_three_times_of_four_and_the_others_evenly(
     others: int,

@@ -21,14 +21,6 @@ class Gaps(Protocol):
     last: Byte = 1
 
 
-class NoGaps(Protocol):
-    """Fields that fill their record."""
-
-    a: Short = 1
-    b: Byte = 2
-    c: Byte = 3
-
-
 def layout_of(dtype: np.dtype[np.void]) -> list[tuple[str, int, int]]:
     """The fields: name, where it begins, how many bytes it has."""
     assert dtype.fields is not None
@@ -47,10 +39,6 @@ def test_fields_are_aligned_and_what_that_leaves_free_has_a_name() -> None:
     ]
     assert (dtype.itemsize, dtype.alignment, dtype.isalignedstruct) == (24, 8, True)
     assert dtype["three"].shape == (3,)
-
-
-def test_a_record_without_gaps_has_no_padding() -> None:
-    assert layout_of(record_dtype(NoGaps)) == [("a", 0, 2), ("b", 2, 1), ("c", 3, 1)]
 
 
 def test_the_initial_record_holds_the_values_that_the_layout_states_and_stays_so() -> None:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from workflow_rl.sim.state import STATE_DTYPE, Activity, Mark
 from workflow_rl.sim.table import (
-    ALL_MARKS,
     activity,
     clear_activity,
     mark,
@@ -66,7 +65,3 @@ def test_activities_are_cleared_and_shown_on_one_host(table: int, host: int, new
     show(env, host, int(new))
     expected[4 * host : 4 * host + 2] = [new & 1, new >> 1]
     assert bits(int(env["table"])) == expected
-
-
-def test_the_marks_are_the_last_two_bits_of_every_host() -> None:
-    assert bits(ALL_MARKS) == [0, 0, 1, 1] * 13
