@@ -59,6 +59,7 @@ def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: 
     cells = [{"red_agent": "bline", "steps": 100, "mean": -15.5, "half_width_95": 0.4}]
     cells += [{"red_agent": "meander", "steps": 30, "mean": -5.0}]
     good = {"rules": "main", "agent": "greedy", "policy": "sampled", "cells": cells}
+    good["deviating"] = [{"red_agent": "bait", "steps": 100, "mean": -80.0}]
     (folder / "greedy.json").write_text(json.dumps(good))
     for name, text in {
         "cut.json": '{"rules": "main", "cel',
@@ -71,7 +72,8 @@ def test_evaluations_in_the_run_are_found_and_other_files_passed_over(tmp_path: 
     assert (found.who, found.rules, found.steps) == ("greedy", "main", 100)
     assert found.result.reward == Estimate(-15.5, 0.4)
     assert found.source == "evaluated here, sampled"
-    (other,) = evaluated_scores(tmp_path, game("meander", 30))
-    assert other.result.reward.mean == -5.0
+    for red, steps, mean in (("meander", 30, -5.0), ("bait", 100, -80.0)):
+        (other,) = evaluated_scores(tmp_path, game(red, steps))
+        assert other.result.reward.mean == mean
     assert evaluated_scores(tmp_path, GameConfig(green_agent="active")) == []
     assert evaluated_scores(tmp_path / "nowhere", GameConfig()) == []
