@@ -113,22 +113,3 @@ def test_flags_reach_the_evaluation(here: Path) -> None:
     lines = (here / "place" / "evaluation.txt").read_text().splitlines()
     assert lines[1] == "author: A. Nobody, team: none, technique: it"
     assert [line.startswith("actions: [(") for line in lines[4:]] == [True] * 2 + [False] * 18
-
-
-def test_a_narrow_terminal_gets_totals_only(
-    here: Path, monkeypatch: Patch, capsys: Capture
-) -> None:
-    monkeypatch.setattr("workflow_rl.cli.console._PLAIN_WIDTH", 80)
-    assert main(["evaluate", "sleep", *FEW]) == 0
-    out = capsys.readouterr().out
-    assert "-54.57 ± 0.43" in out
-    assert "-13.76" not in out
-
-
-def test_a_second_evaluation_overwrites_nothing(here: Path, capsys: Capture) -> None:
-    command = ["evaluate", "sleep", *FEW, "--steps", "5", "--output", "place"]
-    assert main(command) == 0
-    before = (here / "place" / "evaluation.json").read_bytes()
-    assert main(command) == 2
-    assert "already holds an evaluation" in capsys.readouterr().err
-    assert (here / "place" / "evaluation.json").read_bytes() == before

@@ -79,12 +79,6 @@ def test_every_flag_reaches_its_field() -> None:
     )
 
 
-def test_an_explicit_flag_wins_over_the_preset() -> None:
-    assert parsed("--preset parallel25 --n-envs 200").train.n_envs == 200  # also the default
-    assert parsed("--preset parallel25 --min-episodes 3").train.min_updates == 3
-    assert parsed("--preset standard --minibatch-size 32").ppo.minibatch_size == 32
-
-
 # --- files
 
 

@@ -22,12 +22,12 @@ from workflow_rl.cli.console import (
     print_whole,
     unbroken,
 )
-from workflow_rl.cli.progress import SearchProgress, notice_of, print_outcome, show_task
+from workflow_rl.cli.progress import SearchProgress, print_outcome, show_task
 from workflow_rl.evaluation.selection import Games, Score
 from workflow_rl.ordersearch.finding import conclude
 from workflow_rl.ordersearch.recommendation import recommend
 from workflow_rl.ordersearch.strategies import Decision
-from workflow_rl.runs.pool import Done, Failed, Retried, Rows, Started
+from workflow_rl.runs.pool import Done, Retried, Rows, Started
 from workflow_rl.runs.store import RunDirectory
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trials import HandedOver, SearchOutcome, Trial, tried_in
@@ -59,15 +59,6 @@ def shown(screen: Console) -> list[str]:
     return screen.file.getvalue().splitlines()
 
 
-def test_only_what_is_out_of_the_ordinary_is_noticed() -> None:
-    assert notice_of(Retried(TRIAL, "it rained")) == "order_7 is done again: it rained"
-    assert notice_of(Failed(TRIAL, "it rained")) == (
-        f"order_7 failed and is left out: it rained ({TYPES.format(7)})"
-    )
-    for event in (Started(TRIAL), Rows(TRIAL, [ROW]), Done(TRIAL, outcome(7, -3.0))):
-        assert notice_of(event) is None
-
-
 @pytest.mark.usefixtures("every_line")
 def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen: Console) -> None:
     earlier = Trial(0, 5, 0, Decision(5, "given"), None, 0.0, 0.0, outcome=outcome(5, -9.0))
@@ -76,6 +67,7 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen:
         progress.show(Rows(TRIAL, [ROW]))
         progress.show(Retried(TRIAL, "it rained"))
         progress.show(Done(TRIAL, outcome(7, -3.0, compliance=0.5, good=False)))
+        progress.show(Games("scoring", 60, 180))
     lines = shown(screen)
     assert lines[:3] == [
         "workflows 1/3: best -9.0",
@@ -85,24 +77,9 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen:
     assert lines[3].startswith("order_7 3/3: reward -20.0 compliance 0.500 ")
     assert lines[3].endswith(" steps/s")
     assert lines[4] == "order_7 is done again: it rained"
-    assert lines[-1] == f"2/3 {TYPES[7].short}: -3.00 ± 0.49, compliance 0.500, too low"
+    assert lines[-2] == f"2/3 {TYPES[7].short}: -3.00 ± 0.49, compliance 0.500, too low"
+    assert lines[-1].startswith("scoring 60/180")
     assert max(map(len, lines)) <= 80
-
-
-@pytest.mark.usefixtures("every_line")
-def test_choosing_and_scoring_count_games(screen: Console) -> None:
-    with SearchProgress(screen, tiny()) as progress:
-        for purpose, done, total in (
-            ("choosing", 0, 40),
-            ("scoring", 0, 180),
-            ("scoring", 60, 180),
-        ):
-            progress.show(Games(purpose, done, total))
-    assert shown(screen) == [
-        "choosing 0/40: games played",
-        "scoring 0/180: games played",
-        "scoring 60/180: games played",
-    ]
 
 
 @pytest.mark.usefixtures("every_line")

@@ -44,28 +44,17 @@ def test_36_outputs_and_every_name_are_replayed(
         tmp_path / "one.safetensors", new_policy("cardiff", "cardiff", episode_length=20)
     )
     other = policy_file(tmp_path / "other.safetensors", new_policy("cardiff", "cardiff", seed=1))
-    run = tmp_path / "exp_1"
-    policy_file(run / "policies" / "recommended.safetensors", new_policy("cardiff", "cardiff"))
-    everything = [str(one), str(run), f"bline={one},meander={other}", "cardiff", "ppo", "greedy"]
-    for what in everything:
+    for what in (str(one), f"bline={one},meander={other}"):  # others: tests/pages
         assert main(["replay", what, "--steps", "20", "--red-agent", "meander"]) == 0
         out = capsys.readouterr().out
-        place = run if what == str(run) else Path()
         assert out.startswith("20 steps, return ")
-        assert f"replay: {place / 'replay.html'}" in out
-        text = (place / "replay.html").read_text()
+        assert "replay: replay.html" in out
+        text = Path("replay.html").read_text()
         assert " against Meander" in text
         assert "20 steps" in text
     assert main(["replay", "cardiff", "--rules", "competition", "--workflow", WORKFLOW]) == 0
     text = (tmp_path / "replay.html").read_text()
     assert "counted fixes followed the order" in text
-
-
-def test_universal_is_replayed_under_any_order(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.chdir(tmp_path)
-    order = "operational > user > enterprise"
-    assert main(["replay", "universal", "--units", "subnets", "--workflow", order]) == 0
-    assert "counted fixes followed the order" in (tmp_path / "replay.html").read_text()
 
 
 def test_a_recording_is_replayed_and_judged_by_a_workflow_that_is_given(tmp_path: Path) -> None:

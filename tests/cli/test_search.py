@@ -102,10 +102,8 @@ def test_the_end_is_a_ranking_a_recommendation_and_paths(by_command: Made) -> No
     assert f"recommended: {summary['recommended']}" in out
     where = f"everything is in logs/{run.name}, the policy in policies/recommended.safetensors"
     assert where in out
-    *pages, evaluate, playbook, _ = table[-5:]
-    assert pages == [f"{name}: logs/{run.name}/{name}.html" for name in ("report", "replay")]
-    assert evaluate.endswith(f"leaderboard: workflow-rl evaluate logs/{run.name}")
-    assert playbook.endswith(f"(CACAO): workflow-rl playbook logs/{run.name}")
+    for told in (f"logs/{run.name}/replay.html", f"workflow-rl playbook logs/{run.name}"):
+        assert told in out
 
 
 def test_resuming_a_finished_run_shows_its_outcome_again(by_command: Made) -> None:

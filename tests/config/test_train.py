@@ -1,17 +1,7 @@
 import pytest
 
-from workflow_rl.config import PRESETS, PresetName, TrainConfig
+from workflow_rl.config import TrainConfig
 from workflow_rl.errors import InvalidInputError
-
-
-@pytest.mark.parametrize(
-    ("preset", "envs", "transitions"),
-    [("episode", 1, 30), ("hybrid", 1, 150), ("minibatch", 1, 300), ("parallel200", 200, 6_000)],
-)
-def test_updates_of_whole_episodes(preset: PresetName, envs: int, transitions: int) -> None:
-    config = TrainConfig(**PRESETS[preset].train)
-    assert config.n_envs == envs
-    assert config.n_envs * config.rollout_steps(episode_length=30) == transitions
 
 
 def test_a_budget_that_ends_before_the_first_update_is_refused_with_the_sums() -> None:

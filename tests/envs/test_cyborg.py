@@ -21,11 +21,7 @@ from workflow_rl.config import RED_AGENTS, RULE_SETS, ObservationName
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import NotResetError
 from workflow_rl.evaluation.protocol import evaluate
-from workflow_rl.scenario.actions import (
-    ACTION_KIND,
-    NUM_ACTIONS,
-    ActionKind,
-)
+from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
 from workflow_rl.scenario.tables import NUM_HOSTS
 
 pytestmark = pytest.mark.cyborg

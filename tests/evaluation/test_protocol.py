@@ -129,15 +129,6 @@ class Stubborn(SleepAgent):
 
 
 @pytest.mark.parametrize(
-    "chosen", [[20, 20, 20], np.full(3, 20, np.uint8), np.full(6, 20, np.int32)[::2]]
-)
-def test_an_agent_may_answer_in_whole_numbers_of_any_kind(chosen: Any) -> None:
-    found = evaluate(Stubborn(chosen), **FEW)
-    plain = evaluate(Stubborn(np.full(3, 20)), **FEW)
-    assert (found.cells[0].returns == plain.cells[0].returns).all()
-
-
-@pytest.mark.parametrize(
     "chosen",
     [
         *([0, 0], np.zeros(3), [[0], [0, 0]], ["Sleep"] * 3, None),

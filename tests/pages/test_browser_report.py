@@ -193,13 +193,6 @@ def test_the_first_screen_is_the_answer(report: Opened, width: int, height: int)
     assert box["y"] + box["height"] <= height
 
 
-def test_the_steps_to_do_next_are_commands(report: Opened) -> None:
-    commands = report.page.locator(".steps code").all_text_contents()
-    named = [command.split()[1] for command in commands[:-1]]
-    assert named == ["evaluate", "playbook", "play", "replay", "search", "landscape"]
-    assert "load_policy(" in commands[-1]
-
-
 def test_what_the_policy_does_is_told_by_phase_and_by_host(report: Opened) -> None:
     page = report.page
     screen(page, 390, "light")

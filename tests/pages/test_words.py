@@ -1,17 +1,12 @@
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.pages.runs import POLICY, pairwise, trial, write_run
-from workflow_rl.config import ExperimentConfig, GameConfig
+from tests.pages.runs import POLICY, trial, write_run
 from workflow_rl.pages import words
-from workflow_rl.pages.findings import find
 from workflow_rl.pages.rundata import read_run
-
-MEANDER = ExperimentConfig(game=GameConfig(red_agent="meander"))
 
 
 @pytest.mark.parametrize(
@@ -54,21 +49,6 @@ def test_the_command_of_a_search_from_a_base_policy_says_so(program: list[str], 
     assert words.command_of(noted | given) == f"workflow-rl search{told} --seed 3"
     given = {"command": [*program, "--warm-start", start]}
     assert words.command_of(noted | given) == f"workflow-rl search --warm-start {start}"
-
-
-def finding(folder: Path, trials: list[Any], **run: Any) -> list[str]:
-    return words.about_finding(find(read_run(write_run(folder / "run", trials, **run))))
-
-
-def test_a_clear_effect_is_named_with_its_interval(tmp_path: Path) -> None:
-    values = pairwise([0.0] * 9 + [8.0])  # op_host before user
-    trials = [trial(k, o, values[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))]
-    headline, worth, *_ = finding(tmp_path, trials, config=MEANDER)
-    assert headline == ("So far: op_host before user; the 60 best orders are equal within 1 point.")
-    said = (
-        r"op_host before user: worth [789]\.\d \(.* to .*\) points an episode, between trainings\."
-    )
-    assert re.match(said, worth)
 
 
 def test_a_finished_search_is_finished_while_its_process_writes_the_report(tmp_path: Path) -> None:

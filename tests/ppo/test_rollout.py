@@ -136,9 +136,6 @@ def test_removals_that_end_a_session_are_noted() -> None:
     assert rollout.removed.sum() > 5
 
 
-# --- drawn orders
-
-
 # --- masks
 
 

@@ -64,6 +64,3 @@ def test_explained_variance_is_1_for_a_perfect_critic_and_0_for_a_constant_one()
         stats = learner.update([(known, gained)], rng())
         assert stats.explained_variance == pytest.approx(expected, abs=1e-5)
         assert all(torch.isfinite(weight).all() for weight in weights(learner.network))
-
-
-# --- it learns

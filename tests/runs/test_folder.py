@@ -119,16 +119,6 @@ def test_episodes_cut_off_anywhere_keep_the_whole_updates_and_go_on(tmp_path: Pa
 # --- what is kept of a training
 
 
-def test_the_result_of_a_training_is_read_as_it_was_written(tmp_path: Path) -> None:
-    folder = TrainingFolder(tmp_path / "one")
-    found, best = outcome(4, -3.5), {"weight": np.arange(3, dtype=np.float32)}
-    folder.save_result(job(4), found, best)
-    for asked in (job(4), None):
-        again, weights = folder.load_result(asked)
-        assert again == found
-        assert {name: array.tolist() for name, array in weights.items()} == {"weight": [0, 1, 2]}
-
-
 def test_the_result_of_another_training_or_version_is_refused(tmp_path: Path) -> None:
     folder = TrainingFolder(tmp_path / "one")
     refused("there is no file", folder.load_result)

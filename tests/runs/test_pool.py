@@ -112,13 +112,6 @@ def test_every_task_ends_once_whatever_the_order_and_the_failures(
         assert [name[1:] for name in over] == [f"t_{n}" for n in range(8)]
 
 
-def test_what_is_finished_already_is_not_done_again() -> None:
-    pool = SideBySide(2)
-    events = list(pool.events([Toy("t_0", kept="earlier"), Toy("t_1")]))
-    assert pool.begun == [1]
-    assert ended(iter(events)) == {"t_0": "earlier", "t_1": os.getpid()}
-
-
 # --- in processes
 
 

@@ -49,13 +49,6 @@ def fields_of(batch: Batch, *left_out: str) -> dict[str, Any]:
     return {name: batch.state[name].tolist() for name in names}
 
 
-def test_the_step_limit_truncates_and_starts_the_next_episode() -> None:
-    batch = begun(2, GameConfig(red_agent="meander", episode_length=4))
-    assert sleep(batch, 9) == [0, 0, 0, 2, 0, 0, 0, 2, 0]
-    assert batch.state["episode"].tolist() == [2, 2]
-    assert batch.final_observation.sum() > 0
-
-
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cores)])
 @pytest.mark.parametrize("bad", [-1, NUM_ACTIONS, 200])
 def test_an_action_out_of_range_is_refused_before_anything_is_played(
@@ -91,24 +84,6 @@ def test_other_arrays_are_refused_before_anything_is_played(given: Any) -> None:
     what = r"actions .* shape \(3,\)" if len(given) == 1 else r"draws .* shape \(3, 4\)"
     refused(f"^{what}, not ", batch.step, *given)
     assert bytes_of(batch) == before
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        *((ACTIONS.astype(kind),) for kind in (np.int32, np.uint8, ">i8")),
-        (np.zeros(6, np.int64)[::2],),
-        (ACTIONS.tolist(),),
-        (ACTIONS, DRAWS.astype(np.int32)),
-        (ACTIONS, np.zeros((4, 3), np.int64).T),
-        (ACTIONS, np.zeros((3, 8), np.int64)[:, ::2]),
-    ],
-)
-def test_whole_numbers_of_any_kind_play_the_same(given: Any) -> None:
-    batch, plain = begun(3, GameConfig()), begun(3, GameConfig())
-    batch.step(*given)
-    plain.step(*(ACTIONS, DRAWS)[: len(given)])
-    assert bytes_of(batch) == bytes_of(plain)
 
 
 def test_what_was_saved_of_another_batch_is_refused_before_anything_changes() -> None:
@@ -280,21 +255,6 @@ def play(batches: Sequence[Batch], seed: int, acting: float) -> None:
     for actions in random_actions(seed, acting, max(b.num_envs for b in batches), STEPS):
         for batch in batches:
             batch.step(actions[: batch.num_envs].copy())
-
-
-@pytest.mark.compiled
-@settings(deadline=None, max_examples=10)
-@given(game=GAMES, seed=SEEDS, acting=ACTING)
-def test_the_same_seed_gives_the_same_bytes(game: dict[str, Any], seed: int, acting: float) -> None:
-    one, two = begun(N, GameConfig(**game), seed), begun(N, GameConfig(**game), seed + 1)
-    sleep(two)  # what was played before does not matter
-    two.state["step"] = 17
-    two.reset(seed=seed)
-    play((one, two), seed, acting)
-    stale = {"final_observation", "final_red_access"} if game["episode_length"] > STEPS else set()
-    assert one.state.tobytes() == two.state.tobytes()
-    for name in set(one.out._asdict()) - stale:
-        assert getattr(one.out, name).tobytes() == getattr(two.out, name).tobytes()
 
 
 @pytest.mark.compiled

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, parse_action
-from workflow_rl.scenario.tables import DECOYS, HOST_NAMES, HOSTS, NUM_DECOYS, NUM_HOSTS
+from workflow_rl.scenario.tables import DECOYS, HOST_NAMES, HOSTS, NUM_HOSTS
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.bits import packed_rows
 from workflow_rl.sim.memory import BEGIN, CLOCK, MEMORY_LAYOUT, MEMORY_SIZE, PLACEABLE, BlueMemory
@@ -44,14 +44,6 @@ def remembered(steps: Sequence[Step]) -> NDArray[np.int8]:
     for table, action in steps:
         row = memory.update(table[None], np.array([action]))
     return np.asarray(row[0].copy())
-
-
-def entry(row: NDArray[np.int8], name: str, host: str | None = None) -> list[int]:
-    """Returns the bits of an entry, of one host if it has four for each."""
-    bits = row[STARTS[name] : STARTS[name] + SIZES[name]]
-    if host is not None:
-        bits = bits.reshape(NUM_HOSTS, 4)[HOST_NAMES.index(host)]
-    return [int(bit) for bit in bits]
 
 
 def described(steps: Sequence[Step]) -> NDArray[np.int8]:
@@ -191,38 +183,12 @@ def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: str) -> N
         assert (batch.out.action_mask == SIMULATED["memory"].action_mask(batch.observation)).all()
 
 
-def test_a_restore_clears_exploits_and_decoys_but_not_scans() -> None:
-    exploited = (shown(Enterprise0="exploit"), 0)
-    steps: list[Step] = [
-        *((QUIET, parse_action("DecoyApache Enterprise0")), (shown(Enterprise0="scan"), 0)),
-        *(exploited, exploited),
-    ]
-    before = remembered(steps)
-    after = remembered([*steps, (QUIET, parse_action("Restore Enterprise0"))])
-    assert entry(before, "fixes", "Enterprise0") == [1, 0, 0, 0]
-    assert entry(after, "fixes", "Enterprise0") == [0, 0, 0, 1]
-    assert entry(after, "exploits", "Enterprise0") == [0, 0, 0, 0]
-    assert entry(after, "scans", "Enterprise0") == [0, 1, 1, 1]
-    assert [sum(entry(row, "decoys")) for row in (before, after)] == [1, 0]
-    assert sum(entry(after, "scanned_decoys")) == 1  # Red remembers its port
-
-
 @pytest.mark.parametrize("name", HOST_NAMES)
 def test_a_restore_clears_its_own_host_and_no_other(name: str) -> None:
     every = shown(**dict.fromkeys(HOST_NAMES, "exploit"))
     restored = [(every, 0), *[(QUIET, 0)] * 8, (every, 0), (QUIET, 0)]
     restored.append((QUIET, parse_action(f"Restore {name}")))
     np.testing.assert_array_equal(remembered(restored), described(restored))
-
-
-def test_every_decoy_that_can_stand_has_a_bit() -> None:
-    possible = {
-        (host, decoy)
-        for host in range(NUM_HOSTS)
-        for decoy in range(NUM_DECOYS)
-        if _accepts(host, set(), decoy)
-    }
-    assert set(PLACEABLE) == possible
 
 
 def test_the_clock_tells_the_spans_that_the_page_of_rules_names() -> None:

@@ -1,19 +1,7 @@
-from typing import Any
-
-import numpy as np
 import pytest
 
 from tests.sim.board import HOSTS, Board
-from workflow_rl.scenario.tables import HOSTS as SCENARIO
-from workflow_rl.scenario.tables import port_set
-from workflow_rl.sim.network import (
-    held_hosts,
-    open_ports,
-    record_events,
-    record_shell_event,
-    red_hosts,
-)
-from workflow_rl.sim.state import STATE_DTYPE, Outcome, Success
+from workflow_rl.sim.state import Outcome, Success
 
 OPERATIONAL = {"OpS", "OpH0", "OpH1", "OpH2"}
 
@@ -21,16 +9,6 @@ OPERATIONAL = {"OpS", "OpH0", "OpH1", "OpH2"}
 def reached(board: Board) -> set[str]:
     """The hosts on which a scan finds anything at this moment."""
     return {host for host in HOSTS if board.turn(red=f"DNS {host}").red.outcome is Outcome.SUCCESS}
-
-
-def test_the_hosts_red_holds_are_those_with_any_session() -> None:
-    states: Any = np.zeros(6, STATE_DTYPE)  # the last two with two kinds on one host
-    states["privileged"] = [1, 0, 0, 1, 0, 8]
-    states["removable"] = [0, 2, 0, 2, 8, 8]
-    states["persistent"] = [0, 0, 4, 4, 8, 0]
-    assert [red_hosts(state) for state in states] == [1, 2, 4, 7, 8, 8]
-    assert int(held_hosts(states[3])) == 7
-    assert held_hosts(states.reshape(3, 2)).tolist() == [[1, 2], [4, 7], [8, 8]]
 
 
 @pytest.mark.parametrize("kind", ["privileged", "removable", "persistent"])
@@ -52,30 +30,3 @@ def test_a_session_in_operational_needs_no_route_any_more() -> None:
     )
     board.turn(red="IMP OpS")
     assert (board.red.success, board.reward) == (Success.TRUE, -11.0)
-
-
-@pytest.mark.parametrize("host", HOSTS)
-def test_open_ports_are_those_of_services_and_decoys(host: str) -> None:
-    board = Board()
-    original = {service.port for service in SCENARIO[HOSTS.index(host)].services}
-    assert open_ports(board.state, HOSTS.index(host)) == port_set(original)
-    decoys = {"DecoyApache": 80, "DecoyTomcat": 443, "DecoyFemitter": 21, "DecoySSHD": 22}
-    opened = {
-        port
-        for decoy, port in decoys.items()
-        if board.turn(f"{decoy} {host}").blue_success is Success.TRUE
-    }
-    assert open_ports(board.state, HOSTS.index(host)) == port_set(original | opened)
-
-
-def test_connections_are_recorded_by_host_number_and_local_ports() -> None:
-    board = Board()
-    u3, u4 = HOSTS.index("U3"), HOSTS.index("U4")
-    record_events(board.state, u3, port_set([80, 443]), 2)
-    record_events(board.state, u3, port_set([443]), 1)
-    record_shell_event(board.state, u4)  # its port is none that anybody listens on
-    assert board.hosts("event_hosts") == {"U3", "U4"}
-    assert board.hosts("shell_events") == {"U4"}
-    counts, ports = board.state["event_count"], board.state["event_ports"]
-    assert {int(h): int(counts[h]) for h in np.flatnonzero(counts)} == {u3: 3, u4: 1}
-    assert {int(h): int(ports[h]) for h in np.flatnonzero(ports)} == {u3: port_set([80, 443])}
