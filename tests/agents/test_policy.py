@@ -263,14 +263,6 @@ def test_a_network_that_does_not_fit_its_description_is_refused(named: Any, tmp_
     assert fitting.probabilities(np.zeros(fitting.observation.size), order).shape == (outputs,)
 
 
-def test_what_is_shown_of_a_policy_says_what_it_is() -> None:
-    assert repr(FOLLOWING) == (
-        f"Policy(order: '{TEXT}', challenge: 52 values -> 16 units -> 145 actions, rules='main', "
-        "red_agent='bline')"
-    )
-    assert "order: any," in repr(new_policy(conditioned=True))
-
-
 def test_a_policy_is_loaded_with_a_workflow_or_told_one_step_by_step() -> None:
     first, second = "user > defender > enterprise > op_host > op_server", ORDERS[0]
     loaded, told = load_policy("universal", workflow=first), load_policy("universal")

@@ -6,14 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.policies import config_of, new_policy, policy_file, weights
+from tests.agents.policies import new_policy, policy_file
 from tests.cli.run import Capture, Patch, refusal
 from tests.parity.fixtures import MAIN_BLINE
 from tests.playbook.runs import finished
 from workflow_rl.cli import main
-from workflow_rl.config import stored
-from workflow_rl.files import save_arrays
-from workflow_rl.nets.policy_file import POLICY_KIND
 
 BESIDE = Path(__file__).parent.parent / "studies" / "data" / "bline.json"
 TYPES = "'op_server > enterprise > op_host > user > defender'"
@@ -24,19 +21,15 @@ DEEP = "a/" * 2_000
 
 COMBINED = {
     "search --n-envs 0": "n_envs must be a whole number from 1",
-    "train --gamma nan": "gamma must be a number from 0 to 1",
-    "landscape --stop-at nobody": "choose one of",
     "search --max-episodes 6 --min-episodes 7": "min_updates must be a whole number from 1 to 6",
     "search --update-steps 10": "update_steps must be a whole number from 200",
     "search --max-episodes 1 --update-steps 12000": "this would never finish an episode",
-    "search --n-envs 1 --update-steps 20000": "this would never update: 50 episodes of 100 steps",
     "search --preset original": "one policy without a workflow: use `workflow-rl train`",
     "landscape --preset original": "one policy without a workflow: choose others",
     f"train --workflow {TYPES} --preset original": "train one policy without a workflow",
     "train --vector pipes --vector-mode async": "the vector mode async goes with",
     "train --vector-mode async --action-space cardiff": "goes with the vector mode sync only",
     "train --backend cyborg --cyborg-path .": "CybORG",
-    "compare-updates --transitions 5000": "the preset parallel200 would never update",
     "compare-updates --presets fast": "unknown preset 'fast'",
     "compare-updates --seeds 0": "--seeds must be a whole number from 1",
     "compare-updates --parallel-trainings 0": "--parallel-trainings must be a whole number from 1",
@@ -91,8 +84,6 @@ PLAYING = {
     "evaluate bline=A,meander=B,bline=C": "does not name a policy per red agent",
     "evaluate sleep --output file": "nothing can be written to file",
     "evaluate file": "damaged or not a policy file",
-    "evaluate blind": "a policy of 52 inputs and 145 outputs does not fit the observation memory",
-    "evaluate old": "old is not a policy of this version",
     "evaluate truth --backend cyborg": "the observation 'truth' is the simulator's",
     "evaluate bline=table,meander=memory": "the two policies see different things",
     "train --red-agent given": "'given' does what it is told: name another for a training of Blue",
@@ -133,7 +124,6 @@ RUNS = (
         "train --config plan.toml": "plan.toml: plan has no setting 'speed'",
         f"evaluate sleep --output {DEEP}": "must be a path of at most 3,000 bytes",
         "export nowhere": "there is no file nowhere",
-        "export file": "is damaged or not a policy file",
     }
     | {f"{command} {LONG}": "" for command in ("evaluate", "replay", "report", "watch", "select")}
     | {
@@ -165,9 +155,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     policy_file(tmp_path / "memory", new_policy("memory"))
     policy_file(tmp_path / "truth", new_policy("truth"))
     policy_file(tmp_path / "any", new_policy(conditioned=True))
-    blind = {"trained": stored(config_of("memory"))}
-    save_arrays(tmp_path / "blind", POLICY_KIND, dict(weights(52, 145)), blind)
-    save_arrays(tmp_path / "old", POLICY_KIND, dict(weights(52, 145)), {"conditioned": False})
     return tmp_path
 
 

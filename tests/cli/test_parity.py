@@ -1,14 +1,11 @@
-import os
 import re
 import shutil
-import signal
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.cli.run import COMMAND, Capture, refusal
+from tests.cli.run import Capture, refusal
 from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP, TRACES, corrupted
 from workflow_rl.cli import main
 from workflow_rl.parity.trace import load_trace
@@ -57,21 +54,3 @@ def test_a_broken_file_is_refused_before_any_replay(tmp_path: Path, capsys: Capt
     shutil.copy(MAIN_SLEEP, tmp_path / "a.npz")
     (tmp_path / "b.npz").write_bytes(MAIN_SLEEP.read_bytes()[:9000])
     assert "b.npz is not a " in refusal(["parity", str(tmp_path)], capsys, tmp_path)
-
-
-def test_ctrl_c_ends_a_replay_without_a_traceback(tmp_path: Path) -> None:
-    for number in range(80):
-        os.symlink(MAIN_BLINE, tmp_path / f"{number:02}.npz")
-    with subprocess.Popen(
-        [*COMMAND, "parity", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout
-        assert process.stderr
-        assert process.stdout.readline().startswith(b"00.npz: ")
-        process.send_signal(signal.SIGINT)
-        rest = process.stdout.read().decode()
-        errors = process.stderr.read().decode()
-    assert process.returncode == 130
-    assert errors.endswith("workflow-rl: interrupted\n")
-    assert "Traceback" not in errors
-    assert "parity:" not in rest

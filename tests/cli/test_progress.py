@@ -22,7 +22,7 @@ from workflow_rl.cli.console import (
     print_whole,
     unbroken,
 )
-from workflow_rl.cli.progress import SearchProgress, print_outcome, show_task
+from workflow_rl.cli.progress import SearchProgress, print_outcome
 from workflow_rl.evaluation.selection import Games, Score
 from workflow_rl.ordersearch.finding import conclude
 from workflow_rl.ordersearch.recommendation import recommend
@@ -80,21 +80,6 @@ def test_a_search_shows_what_begins_how_it_ends_and_what_was_done_before(screen:
     assert lines[-2] == f"2/3 {TYPES[7].short}: -3.00 ± 0.49, compliance 0.500, too low"
     assert lines[-1].startswith("scoring 60/180")
     assert max(map(len, lines)) <= 80
-
-
-@pytest.mark.usefixtures("every_line")
-def test_one_of_many_tasks_is_shown_with_their_number(screen: Console) -> None:
-    with Bars(screen) as bars:
-        bars.begin("orders", 240)
-        show_task(bars, "orders", Rows(TRIAL, [ROW | {"transitions": 1_200}]), 61, "seed 1 of 2, ")
-        show_task(bars, "orders", Rows(TRIAL, [{"preset": "hybrid"}]), 61)
-        show_task(bars, "orders", Retried(TRIAL, "it rained"), 61)
-    assert shown(screen) == [
-        "orders 61/240: seed 1 of 2, order_7, 1,200 transitions: reward -20.0",
-        "orders 61/240: order_7",
-        "order_7 is done again: it rained",
-        "orders 61/240: order_7",
-    ]
 
 
 @pytest.mark.parametrize("width", [80, 60])
@@ -164,25 +149,6 @@ def told(trials: list[Trial], folder: Path, *, further: bool = False) -> str:
     text = out.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines() if str(folder) not in line), text
     return text
-
-
-def joined(text: str) -> str:
-    """The text without its breaks of lines."""
-    return " ".join(text.split())
-
-
-@pytest.mark.parametrize(
-    ("further", "how"),
-    [(True, "trained further for it against all"), (False, "as it comes with the package")],
-)
-def test_the_policy_is_scored_by_red_agent_and_may_be_unfit(
-    further: bool, how: str, tmp_path: Path
-) -> None:
-    shown = joined(told([trial(7, -1.0)], tmp_path, further=further))
-    assert f"handed over: the policy universal, {how}" in shown
-    assert "-14.25 ± 0.50" in shown
-    assert "unfit for meander: -300.0, where following the order by hand" in shown
-    assert shown.count("unfit") == 1
 
 
 def test_where_nothing_complied_the_answer_says_so_first(tmp_path: Path) -> None:

@@ -82,12 +82,6 @@ def test_a_shorter_training_needs_no_more_updates_than_it_has_episodes(
     assert (train.max_episodes, train.min_updates) == (longest, min(longest, least))
 
 
-def test_what_there_is_not_is_refused_in_a_sentence() -> None:
-    refused("unknown preset 'fast': choose one of episode", ExperimentConfig.preset, "fast")
-    said = "TrainConfig has no setting 'speed'"
-    refused(said, ExperimentConfig.preset, "hybrid", train={"speed": 3})
-
-
 def test_the_warm_start_universal_brings_that_policy_s_network_and_short_trainings() -> None:
     given: dict[str, Any] = {"search": {"warm_start": "universal"}}
     config = ExperimentConfig.preset("parallel200", **given)

@@ -62,16 +62,6 @@ def test_reaching_the_step_limit_truncates_and_the_next_episode_begins_in_the_sa
             assert infos["final_info"]["red_access"].shape == (3, 13)
 
 
-def test_action_mask_is_false_exactly_for_decoys_that_would_be_refused() -> None:
-    env = Cage2VectorEnv(256, red_agent="meander", episode_length=40)
-    _, infos = env.reset(seed=0)
-    for actions in random_actions(60, 256, seed=4):
-        expected = infos["action_mask"][np.arange(256), actions]
-        _, _, _, truncated, infos = env.step(actions)
-        if not truncated.any():  # afterwards the state is the next episode's
-            assert ((env.batch.state["blue_success"] == 0) == ~expected).all()
-
-
 def test_returned_arrays_last_unless_copy_is_off() -> None:
     env = Cage2VectorEnv(4, red_agent="bline")
     begun, _ = env.reset(seed=0)

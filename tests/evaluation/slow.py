@@ -31,15 +31,9 @@ def play_slowly(
     *,
     same_env: bool = False,
 ) -> tuple[list[float], list[float], list[float], list[tuple[int, int]]]:
-    """Returns each episode's return, its compliance, observed and true, and the fixes of both.
+    """Each episode's return, its compliance, observed and true, and the fixes of both.
 
-    Args:
-        new_agent: makes the agent of one episode.
-        game: what is played.
-        seed: of all episodes.
-        episodes: how many.
-        order: by which compliance is judged.
-        same_env: whether they are the episodes of one environment, or the first of several.
+    They are the episodes of one environment, or the first of several.
     """
     returns, observed, true, fixes = [], [], [], []
     env: Any = None

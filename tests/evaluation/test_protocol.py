@@ -93,17 +93,6 @@ def test_an_agent_with_a_belief_meets_only_reds_it_has_a_model_of() -> None:
         assert "and none of '" in refusal(evaluate, policy, episodes=2, **wrong)
 
 
-def test_the_same_seed_finds_the_same() -> None:
-    def returns(**changes: Any) -> list[list[float]]:
-        found = evaluate("random", episodes=20, steps=[30], **changes)
-        return [cell.returns.tolist() for cell in found.cells]
-
-    assert returns(seed=3) == returns(seed=3)
-    assert returns(seed=3) != returns(seed=4)
-    # A cell does not depend on which others are played.
-    assert returns(seed=3, red_agents=["RedMeanderAgent"]) == returns(seed=3)[1:2]
-
-
 def test_agents_are_judged_by_their_own_order_or_the_given_one() -> None:
     few: dict[str, Any] = {"episodes": 200, "steps": [50], "red_agents": ["bline"]}
     policy = new_policy(order=ORDER, conditioned=True)
@@ -140,16 +129,6 @@ def test_an_agent_that_answers_something_else_is_told_what_it_must_be(chosen: An
     assert "the actions of sleep must be whole numbers from 0 to 144 of shape (3,), not" in said
     said = refusal(evaluate, Stubborn(chosen), workflow=ORDERS[0], make_env=Cage2Env, **FEW)
     assert "the actions of sleep must be whole numbers from 0 to 144 of shape (1,), not" in said
-
-
-def test_mixed_is_each_red_agent_in_a_third_of_the_games() -> None:
-    names = ["mixed", "bline", "meander", "sleep"]
-    found = evaluate("sleep", episodes=3000, steps=[100], red_agents=names)
-    mixed, *alone = found.cells
-    thirds = sum(cell.mean for cell in alone) / 3
-    assert mixed.mean == pytest.approx(thirds, abs=4 * mixed.sd / len(mixed.returns) ** 0.5)
-    assert mixed.sd > 4 * max(cell.sd for cell in alone)
-    assert abs((mixed.returns == 0).mean() - 1 / 3) < 0.05
 
 
 @pytest.mark.parametrize("needed", list(OBSERVATIONS))

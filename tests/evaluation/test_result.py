@@ -70,12 +70,3 @@ def test_plain_data_holds_every_episode() -> None:
     assert only["episode_compliance_observed"] == [0.75, 0.75]
     assert (only["compliance_observed"], only["compliance_true"]) == (0.75, None)
     assert only["fixes_observed"] == 4
-
-
-def test_what_is_shown_of_an_evaluation_is_its_figures_not_its_episodes() -> None:
-    made = evaluation(*nine())
-    first, *rows = repr(made).splitlines()
-    assert "Evaluation of it (rules main, backend cage2, deterministic, 4 episodes a cell" in first
-    assert f"{made.total} over the official nine cells" in first
-    assert len(rows) == 9
-    assert repr(made.cells[0]) == "Cell(30 steps, bline, 4 episodes: -2.50 ± 1.27)"

@@ -15,18 +15,6 @@ def first_appearance(rows: Any) -> list[int]:
     return [numbers.setdefault(row.tobytes(), len(numbers)) for row in rows]
 
 
-@pytest.mark.parametrize("capacity", [1, 2, 1024])
-def test_it_grows_without_renumbering(capacity: int) -> None:
-    distinct = DistinctRows(width=40, capacity=capacity)
-    rows = np.random.default_rng(0).integers(0, 2, (5_000, 40)).astype(np.int8)
-    first = distinct.number(rows[:10])
-    everything = distinct.number(rows)
-    np.testing.assert_array_equal(everything[:10], first)
-    assert everything.tolist() == first_appearance(rows)
-    np.testing.assert_array_equal(distinct.rows[everything], rows)
-    np.testing.assert_array_equal(distinct.number(rows[::-1]), everything[::-1])
-
-
 @settings(deadline=None)
 @given(
     hnp.arrays(

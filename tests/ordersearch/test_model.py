@@ -12,7 +12,6 @@ from workflow_rl.ordersearch.model import OrderGP
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 DIFFERENT = PRECEDENCE[:, None] != PRECEDENCE[None]  # (120, 120, 10)
-DISTANCE = DIFFERENT.sum(axis=-1)
 
 
 def pairwise(seed: int) -> NDArray[np.float64]:

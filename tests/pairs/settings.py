@@ -64,11 +64,7 @@ SEARCH: Values = {
 
 
 def configuration(row: Mapping[str, Any]) -> ExperimentConfig:
-    """The tiny experiment with a row's settings; first values are left to the preset.
-
-    Raises:
-        InvalidInputError: they do not go together.
-    """
+    """The tiny experiment with a row's settings; first values are left to the preset."""
     sections: dict[str, Any] = {name: dict(settings) for name, settings in TINY.items()}
     for key, value in row.items():
         if value != {**GAME, **TRAIN, **SEARCH}[key][0]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.envs.played import PlayedEnv
-from tests.ppo.rollouts import new_network, new_player, outputs_of, played
+from tests.ppo.rollouts import new_network, new_player, outputs_of
 from tests.workflow.reference import judge_by_marks, judge_by_truth
 from workflow_rl.config import GameConfig, OrderEncodingName, PPOConfig, TrainConfig
 from workflow_rl.envs.world import INFO_ARRAYS, PythonWorld, SimulatorWorld, make_vector
@@ -53,22 +53,6 @@ def two_rollouts(*, masked: bool = False, **arguments: Any) -> tuple[Player, lis
 
 
 # --- what a rollout holds
-
-
-@pytest.mark.parametrize(
-    ("conditioned", "observation", "width"),
-    [(True, "challenge", 77), (False, "challenge", 52), (True, "cardiff", 87)],
-)
-def test_inputs_are_held_once_and_pointed_to(
-    conditioned: bool, observation: str, width: int
-) -> None:
-    rollout = played(40, 8, order=119, conditioned=conditioned, observation=observation)
-    assert rollout.inputs.shape == (len(np.unique(rollout.inputs, axis=0)), width)
-    assert len(rollout.inputs) - len(np.unique(rollout.rows)) <= 8  # came after the last step
-    assert len(rollout.inputs) < rollout.transitions == 320
-    assert (rollout.orders == 119).all()  # judged by it, shown or not
-    shapes = {array.shape for array in rollout.arrays().values()} - {rollout.inputs.shape}
-    assert shapes == {(8,), (40, 8), (40, 8, 2)}
 
 
 @pytest.mark.parametrize("order", [None, 77])

@@ -247,20 +247,7 @@ def test_a_training_done_again_counts_once(tmp_path: Path, serial: SearchOutcome
     assert_same(search.outcome.path, serial.path)
 
 
-# --- seeds, budgets, resuming
-
-
-def test_the_number_of_threads_changes_nothing(tmp_path: Path, serial: SearchOutcome) -> None:
-    import torch
-
-    before = torch.get_num_threads()
-    other = 2 if before == 1 else 1
-    try:
-        torch.set_num_threads(other)
-        assert_same(run_tiny(tmp_path).path, serial.path)
-        assert torch.get_num_threads() == other  # the caller's choice is left as it was
-    finally:
-        torch.set_num_threads(before)
+# --- resuming
 
 
 def test_a_finished_run_stays_as_it_is_when_resumed(tmp_path: Path, serial: SearchOutcome) -> None:

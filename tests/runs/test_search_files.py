@@ -183,22 +183,3 @@ def test_what_is_handed_over_is_universal_tuned_for_the_order_or_as_it_was(tmp_p
     (trial, *_) = outcome.trials  # the trials stay the documented network's
     own = load_policy(outcome.path / f"policies/{trial.name}.safetensors")
     assert own.observation.name == "challenge"
-
-
-def test_trials_can_start_from_universal_and_need_no_base_where_one_order_is_left(
-    tmp_path: Path,
-) -> None:
-    required = ("operational > enterprise > user",)
-    config = ExperimentConfig.preset(
-        "parallel200",
-        game={"episode_length": 10},
-        train={"n_envs": 4, "max_episodes": 1, "units": "subnets", "require": required},
-        search={"warm_start": "universal", "n_workflows": 2, "score_games": 5}
-        | {"polish_updates": 0},
-    )
-    outcome = run_search(config, checkpoint_dir=tmp_path)
-    assert not (outcome.path / "trainings" / "base").exists()
-    assert [trial.start for trial in outcome.trials] == ["universal"]
-    own = load_policy(outcome.path / f"policies/{outcome.trials[0].name}.safetensors").weights
-    universal = load_policy("universal").weights
-    assert {k: v.shape for k, v in own.items()} == {k: v.shape for k, v in universal.items()}

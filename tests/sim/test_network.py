@@ -1,6 +1,9 @@
+import numpy as np
 import pytest
 
 from tests.sim.board import HOSTS, Board
+from workflow_rl.scenario.tables import port_set
+from workflow_rl.sim.network import record_events, record_shell_event
 from workflow_rl.sim.state import Outcome, Success
 
 OPERATIONAL = {"OpS", "OpH0", "OpH1", "OpH2"}
@@ -30,3 +33,16 @@ def test_a_session_in_operational_needs_no_route_any_more() -> None:
     )
     board.turn(red="IMP OpS")
     assert (board.red.success, board.reward) == (Success.TRUE, -11.0)
+
+
+def test_connections_are_recorded_by_host_number_and_local_ports() -> None:
+    board = Board()
+    u3, u4 = HOSTS.index("U3"), HOSTS.index("U4")
+    record_events(board.state, u3, port_set([80, 443]), 2)
+    record_events(board.state, u3, port_set([443]), 1)
+    record_shell_event(board.state, u4)  # its port is none that anybody listens on
+    assert board.hosts("event_hosts") == {"U3", "U4"}
+    assert board.hosts("shell_events") == {"U4"}
+    counts, ports = board.state["event_count"], board.state["event_ports"]
+    assert {int(h): int(counts[h]) for h in np.flatnonzero(counts)} == {u3: 3, u4: 1}
+    assert {int(h): int(ports[h]) for h in np.flatnonzero(ports)} == {u3: port_set([80, 443])}

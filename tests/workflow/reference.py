@@ -29,14 +29,7 @@ class Judged(NamedTuple):
 def judge_by_marks(
     marks: Mapping[str, str], action: str, order: tuple[str, ...], home: Mapping[str, str] = TYPE_OF
 ) -> Judged:
-    """Judges an action by Blue's own table.
-
-    Args:
-        marks: host -> No, Unknown, User or Privileged, as Blue saw it before acting.
-        action: as in `Remove User1`.
-        order: the units, first to be fixed first.
-        home: host -> its unit.
-    """
+    """Judges `Remove User1` by what Blue saw before it: host -> No, Unknown, User or Privileged."""
     open_hosts = {host for host, mark in marks.items() if mark != "No"}
     already_unknown = {host for host, mark in marks.items() if mark == "Unknown"}
     return _judge(open_hosts, already_unknown, action, order, home)
@@ -45,14 +38,7 @@ def judge_by_marks(
 def judge_by_truth(
     access: Mapping[str, int], killable: Set[str], action: str, order: tuple[str, ...]
 ) -> Judged:
-    """Judges an action by where Red really is.
-
-    Args:
-        access: host -> 0 none, 1 user, 2 privileged, before the action.
-        killable: hosts where Remove would end a session.
-        action: as in `Remove User1`.
-        order: the unit types, first to be fixed first.
-    """
+    """Judges it by where Red is (0 none, 1 user, 2 privileged) and Remove would end a session."""
     open_hosts = {host for host, level in access.items() if level >= 1}
     return _judge(open_hosts, set(TYPE_OF) - killable, action, order)
 
