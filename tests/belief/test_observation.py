@@ -5,12 +5,12 @@ import pytest
 from numpy.typing import NDArray
 
 from workflow_rl.belief.belief import Belief
-from workflow_rl.belief.observation import BELIEF, LEVELS
+from workflow_rl.belief.observation import BELIEF, LEVELS, BlueBelief
 from workflow_rl.config import RED_AGENTS, GameConfig, RuleSetName
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.scenario.actions import NUM_ACTIONS, SLEEP
-from workflow_rl.sim.memory import MEMORY_SIZE
+from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE
 
 N = 60
 
@@ -66,6 +66,22 @@ def test_whoever_attacks_it_begins_with_all_red_agents_alike() -> None:
         batch = make_batch(3, config(red_agent))
         batch.reset(0)
         assert (batch.observation[:, MEMORY_SIZE:] == as_bits(Belief(3))).all()
+
+
+def test_who_is_shown_the_tables_only_believes_the_same() -> None:
+    batch = make_batch(N, config(), autoreset=False)
+    batch.reset(7)
+    blue = BlueBelief(N, config())
+    for episode in range(2):
+        assert (
+            blue.update(np.zeros((N, 52), np.int8), np.full(N, BEGIN)) == batch.observation
+        ).all()
+        for actions in random_actions(30, seed=episode):
+            batch.step(actions)
+            known = blue.update(batch.observation[:, :52].copy(), actions)
+            assert (known == batch.observation).all()
+            assert (blue.action_mask == batch.out.action_mask).all()
+        batch.reset(None)
 
 
 def test_acting_from_the_past_believes_what_the_past_knew() -> None:

@@ -23,19 +23,11 @@ def test_the_documented_command_shows_the_cells_and_the_leaderboard(here: Path) 
     result = run("evaluate", "react-restore", "--rules", "competition", *FEW, cwd=here)
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
-    assert lines[0] == (
-        "react-restore: rules competition, cage2, deterministic, 20 episodes a cell, seed 0"
-    )
     assert re.match(r" +100 +sleep +-92\.00 +0\.00 +-92\.00 to -92\.00", lines[10])
     found = evaluate("react-restore", rules="competition", episodes=20)
     assert lines[11].startswith(f"score, the sum of the 9 means: {found.total} (95 %); ")
     text = result.stdout
-    for published in (
-        "need --rules main:",
-        "\nrules competition:",
-        "-54.57 ± 0.43",
-        "-823.89 ± 1.03",
-    ):
+    for published in ("\nrules competition:", "-54.57 ± 0.43", "-823.89 ± 1.03"):
         assert published in text
     assert "1 CardiffUni" in text
     assert "cage-challenge/cage-challenge-2" in text

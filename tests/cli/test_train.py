@@ -1,6 +1,5 @@
 """Trainings at toy size: what they show and leave, killed and resumed."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -34,8 +33,6 @@ def test_the_documented_command_trains_one_workflow(made: Made) -> None:
     lines = shown.splitlines()
     assert lines[0].endswith(f"run directory logs/{path.name}")
     assert f"training: {WORKFLOW}" in lines
-    told = " ".join(shown.split())
-    assert re.search(rf"{WORKFLOW}: reward of the last episodes -?\d+\.\d+ ± \d+", told)
     assert lines[-1].endswith(f"policies/recommended.safetensors in logs/{path.name}")
     assert "\x1b" not in shown
     policy = load_policy(path)

@@ -93,6 +93,17 @@ def test_an_agent_with_a_belief_meets_only_reds_it_has_a_model_of() -> None:
         assert "and none of '" in refusal(evaluate, policy, episodes=2, **wrong)
 
 
+def test_the_same_seed_finds_the_same() -> None:
+    def returns(**changes: Any) -> list[list[float]]:
+        found = evaluate("random", episodes=20, steps=[30], **changes)
+        return [cell.returns.tolist() for cell in found.cells]
+
+    assert returns(seed=3) == returns(seed=3)
+    assert returns(seed=3) != returns(seed=4)
+    # A cell does not depend on which others are played.
+    assert returns(seed=3, red_agents=["RedMeanderAgent"]) == returns(seed=3)[1:2]
+
+
 def test_agents_are_judged_by_their_own_order_or_the_given_one() -> None:
     few: dict[str, Any] = {"episodes": 200, "steps": [50], "red_agents": ["bline"]}
     policy = new_policy(order=ORDER, conditioned=True)
