@@ -27,7 +27,7 @@ from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
-from workflow_rl.config import RULE_SETS, GameConfig
+from workflow_rl.config import RULE_SETS, ExperimentConfig, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.playing import play_batch
@@ -36,6 +36,7 @@ from workflow_rl.files import json_text, write_named
 from workflow_rl.parity.replay import compare
 from workflow_rl.parity.trace import find_traces, load_trace
 from workflow_rl.provenance import git_revision
+from workflow_rl.runs.exploit import open_exploit
 from workflow_rl.workflow.orders import ORDERS, TYPES, Order
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
@@ -143,6 +144,27 @@ def by_hand() -> Section:
     }
 
 
+def exploitability() -> Section:
+    """Best responses to shipped defenders: what attackers that adapt take from them."""
+    rows = []
+    for name in ("best", "universal", "cardiff", "greedy"):
+        order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
+        train = {"against": name, "against_workflow": None if order is None else str(order)}
+        config = ExperimentConfig.preset("best-response", train=train)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            open_exploit(config, checkpoint_dir=Path(folder), parallel=2) as run,
+        ):
+            for _ in run.events():
+                pass
+            assert run.found is not None
+            found = run.found.as_json()
+        seeds = [response["reward"]["mean"] for response in found["responses"]]
+        kept = ("exploitability", "transitions", "actions_a_game")
+        rows.append({"agent": name, "seeds": seeds, **{key: found[key] for key in kept}})
+    return {"command": "workflow-rl exploit AGENT", "rows": rows}
+
+
 def parity() -> Section:
     """The recordings of the real CybORG in the repository."""
     rows = []
@@ -223,6 +245,7 @@ CHEAP: Final = {
 }
 SECTIONS: Final = {
     **CHEAP,
+    "exploitability": exploitability,
     "searches": searches,
     "units": units,
     **{f"speed_{name}": _speed(name) for name in ("sim", "train", "vector", "engines")},
