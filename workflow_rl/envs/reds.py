@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.arrays import checked_array
-from workflow_rl.config import GameConfig, PolicyConfig
+from workflow_rl.config import RULE_SETS, GameConfig, PolicyConfig, one_of
 from workflow_rl.config.checks import file_path
+from workflow_rl.config.reds import POLICY_SUFFIX, SHIPPED_REDS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.mlp import read_mlp
 from workflow_rl.nets.policy_file import Weights, read_policy, save_policy
@@ -18,6 +19,7 @@ from workflow_rl.sim.batch import NO_DRAWS, Batch
 from workflow_rl.sim.red_given import NUM_RED_ACTIONS, RED_SLEEP
 from workflow_rl.sim.red_view import RED_VIEW_SIZE, actions_on_hosts
 
+_FOLDER: Final = Path(__file__).with_name("red_policies")
 _FIRST_WORD: Final = 1 << 30  # a counter of draws that no step reaches
 
 
@@ -46,8 +48,15 @@ class RedPolicy:
             )
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Reads a file or the recommended policy of a run; InvalidInputError if it is none."""
+    def load(cls, path: str | Path, rules: str = "main") -> Self:
+        """Reads a policy; InvalidInputError if there is none.
+
+        Args:
+            path: a file, a run, whose recommended policy it is, or a name of `SHIPPED_REDS`.
+            rules: for which rule set, of those that come with the package.
+        """
+        if path in SHIPPED_REDS:
+            path = _FOLDER / f"{path}_{one_of('rule set', rules, RULE_SETS)}{POLICY_SUFFIX}"
         path = file_path("a policy of Red", path)
         if not path.exists():
             raise InvalidInputError(f"there is no file {path} of a policy of Red")
@@ -94,7 +103,7 @@ class PlayedBatch(Batch):
         self._policies: dict[int, RedPolicy] = {}
         for number, red in enumerate(config.reds):
             if red.is_policy:
-                policy = RedPolicy.load(red.name)
+                policy = RedPolicy.load(red.name, config.rules)
                 rules = policy.config.game.rules
                 if rules != config.rules:
                     raise InvalidInputError(

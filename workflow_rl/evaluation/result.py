@@ -17,6 +17,7 @@ from workflow_rl.config import (
     red_agent_name,
     whole_number,
 )
+from workflow_rl.config.reds import SHIPPED_REDS
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.workflow.orders import Order
@@ -26,7 +27,7 @@ OFFICIAL_STEPS: Final = (30, 50, 100)
 OFFICIAL_EPISODES: Final = 1_000
 # Attackers that deviate from CybORG's scripts: whoever holds against these alone need not hold
 # against others. An official evaluation plays them, too, apart from its score.
-DEVIATING_REDS: Final = ("patient:2:bline", "patient:3:bline", "bait", "random")
+DEVIATING_REDS: Final = ("patient:2:bline", "patient:3:bline", "bait", "random", *SHIPPED_REDS)
 DEVIATING_STEPS: Final = 100
 
 
