@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workflow_rl.cli.arguments import Commands, add_command, add_flag
 from workflow_rl.cli.console import make_console, print_whole, unbroken, waiting
@@ -55,6 +55,10 @@ def add_to(commands: Commands) -> None:
     told |= {"search.warm_start": _START, PPO_FORM.name: _FORM}
     add_experiment_flags(parser, search=True, usual=usual, told=told)
     add_resume(parser, "RUN", "resume an interrupted run with its own settings")
+    for name, text in (("worst", "worst attacker"), ("mean", "mean over the attackers")):
+        told_as = f"value a workflow by its {text}, in fresh games: --objective {name}"
+        how: dict[str, Any] = {"action": "store_const", "const": name, "dest": "train.objective"}
+        add_flag(parser, f"--{name}", told_as, basic=False, **how)
     no_report = "write no report.html and no replay.html"
     add_flag(parser, "--no-report", no_report, basic=False, action="store_true")
     parser.set_defaults(run=run)

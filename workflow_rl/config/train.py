@@ -15,6 +15,7 @@ ActionSpaceName = Literal["all", "useful", "cardiff"]
 OrderEncodingName = Literal["onehot", "ranks", "precedence", "due", "ranks+due", "precedence+due"]
 FollowName = Literal["learned", "shielded"]
 SideName = Literal["blue", "red"]
+ObjectiveName = Literal["episodes", "mean", "worst"]
 RedRewardName = Literal["score", "harm"]
 VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
 ACTION_SPACES: Final[tuple[ActionSpaceName, ...]] = get_args(ActionSpaceName)
@@ -164,6 +165,21 @@ class TrainConfig:
             "harm": "that without the price of Blue's own Restores",
         },
     )
+    objective: ObjectiveName = setting(
+        "the value of a trained workflow",
+        default="episodes",
+        called="objective",
+        meanings={
+            "episodes": "the last 3 training episodes of every environment",
+            "mean": "the mean over the attackers of a mixture, in fresh games against each",
+            "worst": "the attacker that takes most, likewise",
+        },
+    )
+    objective_games: int = setting(
+        "with the objective mean or worst: games against each attacker",
+        default=300,
+        within=(1, 10**6),
+    )
     snapshot_every: int = setting(
         "updates between saved snapshots of the policy; 0: only the best and the last",
         default=0,
@@ -201,6 +217,8 @@ class TrainConfig:
                         f"{name} names the defender of a training of Red: choose side red"
                     )
             return
+        if self.objective != "episodes":
+            raise InvalidInputError("the objectives mean and worst are Blue's: choose side blue")
         if self.against is None:
             raise InvalidInputError("a training of side red needs a defender: --against AGENT")
         if self.conditioned:

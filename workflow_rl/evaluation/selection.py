@@ -16,7 +16,7 @@ import numpy as np
 from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
-from workflow_rl.config import RED_AGENTS, GameConfig, whole_number
+from workflow_rl.config import GameConfig, whole_number
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.evaluation.playing import play_batch
@@ -92,9 +92,9 @@ def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games
     return max(range(len(policies)), key=lambda i: ranks[i])
 
 
-def games_to_score(games: int) -> int:
+def games_to_score(games: int, game: GameConfig) -> int:
     """Returns how many games `score_policy` plays, so many of each kind against each red agent."""
-    return games * _SCORED * len(RED_AGENTS)
+    return games * _SCORED * len(game.scored_reds)
 
 
 def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score]:

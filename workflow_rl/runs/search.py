@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.shipped import UNIVERSAL
-from workflow_rl.config import RED_AGENTS, Execution, ExperimentConfig
+from workflow_rl.config import Execution, ExperimentConfig
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.pair_worth import WORTH_GAMES, PairWorth, pair_worth
 from workflow_rl.evaluation.selection import (
@@ -316,11 +316,11 @@ class Search:
         policy = policies[chosen]
         policy.save(self.directory.policy(RECOMMENDED))
         scores: list[Score] = []
-        total = games_to_score(games)
+        total = games_to_score(games, config.game)
         yield Games(SCORING, 0, total)
         for score in score_policy(policy, config.game, games):
             scores.append(score)
-            yield Games(SCORING, total * len(scores) // len(RED_AGENTS), total)
+            yield Games(SCORING, total * len(scores) // len(config.game.scored_reds), total)
         worth = tuple(self._worth(policy, finding))
         noted = HandedOver(chosen > 0, tuple(scores), self._seconds(), worth)
         noted.save(self.directory.path)

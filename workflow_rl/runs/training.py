@@ -26,6 +26,7 @@ from workflow_rl.runs.store import BASE, POLISH, RunDirectory
 from workflow_rl.runs.trials import Trial
 from workflow_rl.train.job import TrainJob, TrainOutcome
 from workflow_rl.train.loop import CHECKPOINT_KIND, Training
+from workflow_rl.train.valuation import valued
 
 _BASE_SEED: Final = 1  # the purpose of a training, of which its seed is made
 _TRIAL_SEED: Final = 2
@@ -80,7 +81,7 @@ class TrainTask:
                         job.save_policy(path, weights, update=record.update)
                     training.save(folder.checkpoint)
                     yield row
-                result = training.outcome()
+                result = valued(training.outcome(), job, training.best)
                 folder.save_result(job, result, training.best)
         folder.checkpoint.unlink(missing_ok=True)
         yield Returned(result)

@@ -101,6 +101,7 @@ class TrainOutcome:
     transitions: int
     episodes_per_env: int
     alignment_weights: tuple[float, ...]  # at the end: of each order, or one for all
+    by_attacker: tuple[Result, ...] = ()  # in fresh games against each, if it is valued by them
 
     def __repr__(self) -> str:
         """Says the outcome in one line, without the weight of every order."""
@@ -116,7 +117,9 @@ class TrainOutcome:
     def as_json(self) -> dict[str, Any]:
         """Returns the outcome as plain data."""
         results = {"objective": self.objective.as_json(), "best": self.best.as_json()}
-        return vars(self) | results | {"alignment_weights": list(self.alignment_weights)}
+        reds = [result.as_json() for result in self.by_attacker]
+        lists = {"alignment_weights": list(self.alignment_weights), "by_attacker": reds}
+        return vars(self) | results | lists
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -127,7 +130,8 @@ class TrainOutcome:
         """
         known: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
         known |= {name: Result.from_json(data[name]) for name in ("objective", "best")}
-        return cls(**known | {"alignment_weights": tuple(map(float, data["alignment_weights"]))})
+        known["alignment_weights"] = tuple(map(float, data["alignment_weights"]))
+        return cls(**known | {"by_attacker": tuple(map(Result.from_json, data["by_attacker"]))})
 
     def alignment_weight(self, order: int) -> float:
         """Returns the weight at the end for an order, trained with others or alone."""
