@@ -17,7 +17,7 @@ from workflow_rl.pages.live import recommended_replay
 GAMES = 40
 # Each field of a game with a value that is not its default.
 CHANGES: dict[str, dict[str, Any]] = {
-    "red_agent": {"red_agent": "meander"},
+    "red_agent": {"red_agent": "meander=1,bait=1"},
     "episode_length": {"episode_length": 35},
     "rules": {"rules": "competition"},
     "observation": {"observation": "memory"},
@@ -38,6 +38,7 @@ def played(run: Path, game: GameConfig) -> list[Result]:
             what,
             episodes=GAMES,
             steps=[game.episode_length],
+            red_agents=game.scored_reds,
             rules=game.rules,
             green_agent=game.green_agent,
             workflow=order,

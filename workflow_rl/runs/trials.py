@@ -239,7 +239,7 @@ class HandedOver:
         data = read_json(path)
         try:
             scores = tuple(Score.from_json(score) for score in data["scores"])
-            if [score.red_agent for score in scores[: len(RED_AGENTS)]] != list(RED_AGENTS):
+            if tuple(score.red_agent for score in scores)[: len(RED_AGENTS)] != RED_AGENTS:
                 raise ValueError("scores are missing")
             worth = tuple(PairWorth.from_json(one) for one in data.get("worth", ()))
             return cls(bool(data["trained_further"]), scores, float(data["seconds"]), worth)
