@@ -147,7 +147,7 @@ def by_hand() -> Section:
 def exploitability() -> Section:
     """Best responses to shipped defenders: what attackers that adapt take from them."""
     rows = []
-    for name in ("best", "universal", "cardiff", "greedy"):
+    for name in ("best", "universal", "greedy"):
         order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
         train = {"against": name, "against_workflow": None if order is None else str(order)}
         config = ExperimentConfig.preset("best-response", train=train)
