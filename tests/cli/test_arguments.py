@@ -19,6 +19,7 @@ from workflow_rl.config import (
     Execution,
     ExperimentConfig,
     GameConfig,
+    PopulationConfig,
     Setting,
     TrainConfig,
     setting_fields,
@@ -27,8 +28,8 @@ from workflow_rl.config import (
 SEARCH = ExperimentConfig.for_search(Asked())
 EVERYWHERE: list[Any] = [GameConfig(), PPO_FORMS[DEFAULT_PPO], BackendConfig()]
 COMMANDS: dict[str, list[Any]] = {  # what each takes, with what is so without a flag
-    "search": [*(getattr(SEARCH, name) for name in SECTIONS), Execution()],
-    "train": [*EVERYWHERE, TrainConfig()],
+    "search": [*(getattr(SEARCH, n) for n in SECTIONS if n != "population"), Execution()],
+    "train": [*EVERYWHERE, TrainConfig(), PopulationConfig()],
     "landscape": [*EVERYWHERE, TrainConfig(stop_at="budget"), Execution()],
 }
 

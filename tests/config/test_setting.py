@@ -57,6 +57,8 @@ def part(field: Setting) -> st.SearchStrategy[Any]:
 def value(field: Setting) -> st.SearchStrategy[Any]:
     if field.name == "red_probabilities":
         return st.none()  # it depends on the red agent
+    if field.name == "red_agent":
+        return st.sampled_from(["bline", "meander", "sleep", MIXED, "bait", "patient:2:bline"])
     if field.name == "units":
         names = st.lists(st.text(), max_size=3).map(tuple)
         return st.sampled_from(UNIT_KINDS) | st.dictionaries(st.text(), names, max_size=3)

@@ -60,5 +60,5 @@ def test_wrong_arguments_are_refused() -> None:
     make = Cage2ParallelVectorEnv
     refused("there is no red_agent to choose", make, red_agent="bline")
     refused("unknown illegal 'skip': choose one of sleep, error", make, illegal="skip")
-    refused("a model of bline, meander, sleep, not of 'given'", make, observation="belief")
+    refused("a model of bline, meander, sleep, and none of 'given'", make, observation="belief")
     refused("'given' does what it is told: workflow_rl.parallel_env", Cage2Env, red_agent="given")
