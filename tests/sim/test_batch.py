@@ -49,6 +49,13 @@ def fields_of(batch: Batch, *left_out: str) -> dict[str, Any]:
     return {name: batch.state[name].tolist() for name in names}
 
 
+def test_the_step_limit_truncates_and_starts_the_next_episode() -> None:
+    batch = begun(2, GameConfig(red_agent="meander", episode_length=4))
+    assert sleep(batch, 9) == [0, 0, 0, 2, 0, 0, 0, 2, 0]
+    assert batch.state["episode"].tolist() == [2, 2]
+    assert batch.final_observation.sum() > 0
+
+
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cores)])
 @pytest.mark.parametrize("bad", [-1, NUM_ACTIONS, 200])
 def test_an_action_out_of_range_is_refused_before_anything_is_played(
@@ -255,6 +262,21 @@ def play(batches: Sequence[Batch], seed: int, acting: float) -> None:
     for actions in random_actions(seed, acting, max(b.num_envs for b in batches), STEPS):
         for batch in batches:
             batch.step(actions[: batch.num_envs].copy())
+
+
+@pytest.mark.compiled
+@settings(deadline=None, max_examples=10)
+@given(game=GAMES, seed=SEEDS, acting=ACTING)
+def test_the_same_seed_gives_the_same_bytes(game: dict[str, Any], seed: int, acting: float) -> None:
+    one, two = begun(N, GameConfig(**game), seed), begun(N, GameConfig(**game), seed + 1)
+    sleep(two)  # what was played before does not matter
+    two.state["step"] = 17
+    two.reset(seed=seed)
+    play((one, two), seed, acting)
+    stale = {"final_observation", "final_red_access"} if game["episode_length"] > STEPS else set()
+    assert one.state.tobytes() == two.state.tobytes()
+    for name in set(one.out._asdict()) - stale:
+        assert getattr(one.out, name).tobytes() == getattr(two.out, name).tobytes()
 
 
 @pytest.mark.compiled

@@ -82,6 +82,11 @@ def test_remove_leaves_files_decoys_the_service_and_reds_memory() -> None:
     assert board.hosts("removable") == {"Ent1"}
 
 
+def test_remove_cannot_touch_reds_first_session() -> None:
+    board = Board().turn("Remove U0")
+    assert (board.access("U0"), board.blue_success) == (Access.PRIVILEGED, Success.TRUE)
+
+
 def test_remove_on_a_clean_host_reports_success_and_marks_only_a_marked_host() -> None:
     board = Board().turn("Remove U3")
     assert (board.blue_success, board.shown(), board.reward) == (Success.TRUE, {}, 0.0)

@@ -46,6 +46,14 @@ def remembered(steps: Sequence[Step]) -> NDArray[np.int8]:
     return np.asarray(row[0].copy())
 
 
+def entry(row: NDArray[np.int8], name: str, host: str | None = None) -> list[int]:
+    """Returns the bits of an entry, of one host if it has four for each."""
+    bits = row[STARTS[name] : STARTS[name] + SIZES[name]]
+    if host is not None:
+        bits = bits.reshape(NUM_HOSTS, 4)[HOST_NAMES.index(host)]
+    return [int(bit) for bit in bits]
+
+
 def described(steps: Sequence[Step]) -> NDArray[np.int8]:
     """Says the same from the whole history, host by host, without a word of bits."""
     row = np.zeros(MEMORY_SIZE, np.int8)
@@ -181,6 +189,22 @@ def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: str) -> N
         assert (batch.observation == memory.update(table, played)).all()
         assert (batch.out.action_mask == memory.action_mask).all()
         assert (batch.out.action_mask == SIMULATED["memory"].action_mask(batch.observation)).all()
+
+
+def test_a_restore_clears_exploits_and_decoys_but_not_scans() -> None:
+    exploited = (shown(Enterprise0="exploit"), 0)
+    steps: list[Step] = [
+        *((QUIET, parse_action("DecoyApache Enterprise0")), (shown(Enterprise0="scan"), 0)),
+        *(exploited, exploited),
+    ]
+    before = remembered(steps)
+    after = remembered([*steps, (QUIET, parse_action("Restore Enterprise0"))])
+    assert entry(before, "fixes", "Enterprise0") == [1, 0, 0, 0]
+    assert entry(after, "fixes", "Enterprise0") == [0, 0, 0, 1]
+    assert entry(after, "exploits", "Enterprise0") == [0, 0, 0, 0]
+    assert entry(after, "scans", "Enterprise0") == [0, 1, 1, 1]
+    assert [sum(entry(row, "decoys")) for row in (before, after)] == [1, 0]
+    assert sum(entry(after, "scanned_decoys")) == 1  # Red remembers its port
 
 
 @pytest.mark.parametrize("name", HOST_NAMES)

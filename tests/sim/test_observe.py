@@ -197,6 +197,16 @@ def test_the_vector_holds_four_bits_per_host_in_host_order() -> None:
     assert match.batch.observation.dtype == np.int8
 
 
+@pytest.mark.parametrize(("observation", "size"), [("challenge", 52), ("cardiff", 62)])
+def test_the_first_vector_is_all_zeros(observation: str, size: int) -> None:
+    match = Match(red_agent="meander", observation=observation)
+    assert match.batch.observation.tolist() == [[0] * size]
+    for target in ("", "U1", "U2"):
+        match.turn(target=target)
+    match.batch.reset(seed=1)
+    assert match.batch.observation.tolist() == [[0] * size]
+
+
 def test_true_access_is_written_per_host() -> None:
     match = Match(red_agent="sleep").put("removable", "Ent1").put("persistent", "U3", "OpS")
     match.put("privileged", "U0", "OpS").turn()

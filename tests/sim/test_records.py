@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from workflow_rl.sim.records import PADDING, initial_record, record_dtype
 
 Byte = Annotated[int, np.int8, ()]
+Short = Annotated[int, np.int16, ()]
 Long = Annotated[int, np.int64, ()]
 Three = Annotated[NDArray[np.int16], np.int16, (3,)]
 

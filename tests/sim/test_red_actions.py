@@ -24,6 +24,22 @@ def test_a_sweep_shows_red_all_addresses_of_a_subnet_it_has_a_route_to_and_blue_
         assert (board.hosts("names_known"), board.shown()) == ({"U0"}, {})
 
 
+@pytest.mark.parametrize(
+    ("host", "decoy", "ports"),
+    [
+        ("Def", "", {22, 53, 68}),
+        ("Ent0", "Tomcat", {22, 443}),
+        ("U2", "SSHD", {445, 139, 135, 3389, 22}),
+        ("U3", "Vsftpd", {80, 3389, 443, 25}),
+    ],
+)
+def test_a_scan_sees_services_and_decoys(host: str, decoy: str, ports: set[int]) -> None:
+    board = scanned(host, *([decoy] if decoy else []))
+    assert int(board.state["ports"][HOSTS.index(host)]) == port_set(ports)
+    assert board.hosts("ports_known") == {host}
+    assert (board.red.success, board.bits(host)) == (Success.TRUE, "1000")
+
+
 def test_a_scan_without_a_route_reports_success_and_changes_nothing() -> None:
     board = Board().remember("OpS", 22, 80)
     before = board.record()
@@ -175,3 +191,9 @@ def test_how_an_exploit_ended_is_told_of_that_step_only() -> None:
     assert tuple(int(board.state[name]) for name in fields) == told
     board.turn(red="PE U0")
     assert tuple(int(board.state[name]) for name in fields) == (NOBODY, -1, NOBODY)
+
+
+@pytest.mark.parametrize("red", ["DRS Enterprise", "PE U0", "IMP OpS", ""])
+def test_sweeps_escalation_and_impact_are_invisible(red: str) -> None:
+    board = Board().put("persistent", "OpS").arrange(ot_known=True).turn(red=red)
+    assert board.shown() == {}

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.sim.board import Match, host_index
-from workflow_rl.sim.state import Outcome, Success
+from workflow_rl.sim.state import NOBODY, Outcome, Success
 
 CHAIN = [  # through User1: action, where it goes on after a failure
     ("DRS User", 0),
@@ -81,6 +81,14 @@ def test_where_bline_goes_on_after_each_result(index: int, success: Success) -> 
     after = min(index + 1, 14) if success is Success.TRUE else CHAIN[index][1]
     assert int(match.state["bline_index"]) == after
     assert match.did.split(" by ")[0] == CHAIN[after][0]
+
+
+def test_bline_starts_with_the_sweep_since_nothing_has_happened_yet() -> None:
+    match = bline()
+    assert match.red.success is Success.UNKNOWN
+    match.turn()
+    assert (match.did, int(match.state["bline_index"])) == ("DRS User", 0)
+    assert int(match.state["bline_target"]) == NOBODY
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,14 @@ def test_a_scan_without_a_route_counts_as_done_and_dooms_the_exploit() -> None:
     assert (match.did, match.red.outcome) == ("EXP OpS", Outcome.NOT_SCANNED)
 
 
+def test_meander_never_sees_a_decoy_placed_after_its_scan() -> None:
+    match = meander()
+    for target in ("", *USER_HOSTS, ""):
+        match.turn(target=target)
+    match.turn("DecoyFemitter U2", target="U2")
+    assert (match.did, match.red.options) == ("EXP U2 by EternalBlue", 2)
+
+
 def test_meander_escalates_a_host_right_after_exploiting_it() -> None:
     match = settled().remember("Ent0", 22).turn(target="Ent0")
     assert match.did == "EXP Ent0 by SSH"
@@ -124,6 +132,13 @@ def test_meander_exploits_every_known_host_it_has_not_got_including_its_own() ->
     assert match.turn(target="Def").did == "EXP Def"
 
 
+def test_a_successful_exploit_enters_the_map() -> None:
+    match = settled("U1", escalated=("U1",)).put("meander_exploited", "U1", "U2")
+    match.last("EXP U2", Success.TRUE).turn(target="U3")
+    assert match.hosts("meander_mapped") == {"U1", "U2"}
+    assert match.hosts("meander_exploited") == {"U1", "U2", "U3"}
+
+
 @pytest.mark.parametrize(
     ("escalated", "left"),
     [
@@ -155,3 +170,12 @@ def test_real_sessions_outlive_what_meander_forgets() -> None:
     match = settled("Ent0", escalated=("Ent0",)).put("privileged", "U0", "Ent0")
     match.last("EXP Def", Success.FALSE).turn(target="Ent0")
     assert (match.did, match.sessions("Ent0")) == ("EXP Ent0", {"privileged"})
+
+
+def test_the_op_hosts_are_only_attacked_after_an_impact_failed() -> None:
+    match = settled("OpS", escalated=("OpS",)).put("persistent", "OpS").arrange(ot_known=True)
+    match.arrange(meander_swept=0b011).put("addresses_known", "U0", "OpS")
+    assert match.turn().did == "IMP OpS"
+    match.turn("Restore OpS")
+    assert (match.did, match.red.success) == ("IMP OpS", Success.FALSE)
+    assert match.turn().did == "DRS Operational"

@@ -12,6 +12,12 @@ VALUES = {  # what a privileged red session costs per step
 }
 
 
+@pytest.mark.parametrize(("host", "value"), VALUES.items())
+def test_a_privileged_session_costs_the_hosts_value(host: str, value: float) -> None:
+    board = Board().put("privileged", "U0", host).put("persistent", host)
+    assert [board.turn().reward for _ in range(3)] == [-value] * 3
+
+
 @pytest.mark.parametrize("kind", ["removable", "persistent"])
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_user_level_session_costs_nothing(host: str, kind: str) -> None:
@@ -32,6 +38,12 @@ def test_the_stopped_ot_service_costs_ten_every_step_whatever_red_does() -> None
     board = Board().put("persistent", "OpS").arrange(ot_known=True).turn(red="IMP OpS")
     board.put("persistent")  # Red has lost its session
     assert [board.turn().reward for _ in range(3)] == [-10.0] * 3
+
+
+@pytest.mark.parametrize(("blue", "reward"), [("Sleep", -14.7), ("Restore U0", -15.7)])
+def test_the_worst_step(blue: str, reward: float) -> None:
+    board = Board().put("privileged", *(set(HOSTS) - {"Def"})).arrange(ot_running=False)
+    assert board.turn(blue).reward == reward
 
 
 @settings(deadline=None)

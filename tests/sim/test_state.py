@@ -5,7 +5,15 @@ import numpy as np
 from workflow_rl.config.reds import BUILT_IN, GIVEN, RED_AGENTS
 from workflow_rl.sim.memory import MEMORY_DTYPE
 from workflow_rl.sim.records import PADDING
-from workflow_rl.sim.state import SETTINGS_DTYPE, STATE_DTYPE, RedAgent, Settings, State
+from workflow_rl.sim.state import (
+    SETTINGS_DTYPE,
+    STATE_DTYPE,
+    Activity,
+    Mark,
+    RedAgent,
+    Settings,
+    State,
+)
 
 
 def names_of(layout: np.dtype[np.void]) -> tuple[str, ...]:
@@ -25,6 +33,16 @@ def test_all_numbers_are_signed_so_that_compiled_arithmetic_stays_whole() -> Non
     assert kinds(SETTINGS_DTYPE) <= {"i", "b", "f"}
     assert kinds(MEMORY_DTYPE) == {"i"}
     assert kinds(STATE_DTYPE) == {"i", "b", "V"}  # V: the memory
+
+
+def test_activity_and_mark_are_numbered_by_their_bits_in_the_vector() -> None:
+    def bits(code: int) -> tuple[int, int]:
+        return code & 1, code >> 1
+
+    activities = {code.name: bits(code) for code in Activity}
+    assert activities == {"NONE": (0, 0), "SCAN": (1, 0), "EXPLOIT": (1, 1)}
+    marks = {code.name: bits(code) for code in Mark}
+    assert marks == {"NO": (0, 0), "UNKNOWN": (1, 0), "USER": (0, 1), "PRIVILEGED": (1, 1)}
 
 
 def test_red_agents_are_numbered_as_the_configuration_names_them() -> None:

@@ -5,7 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl.sim.state import STATE_DTYPE, Activity, Mark
-from workflow_rl.sim.table import activity, clear_activity, mark, mark_of, packed_tables, show
+from workflow_rl.sim.table import (
+    activity,
+    clear_activity,
+    mark,
+    mark_of,
+    packed_tables,
+    show,
+)
 
 HOST = st.integers(0, 12)
 TABLE = st.integers(0, 2**52 - 1)

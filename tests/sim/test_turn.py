@@ -64,6 +64,21 @@ def test_blues_restore_wipes_decoys_before_reds_exploit() -> None:
     assert (board.red.success, board.access("Ent0")) == (Success.TRUE, Access.USER)
 
 
+@pytest.mark.parametrize(
+    ("kind", "blue", "success", "access"),
+    [
+        ("removable", "Remove U4", Success.FALSE, Access.NONE),
+        ("persistent", "Remove U4", Success.TRUE, Access.PRIVILEGED),
+        ("persistent", "Restore U4", Success.FALSE, Access.NONE),
+    ],
+)
+def test_blues_remove_and_restore_come_before_reds_escalation(
+    kind: str, blue: str, success: Success, access: Access
+) -> None:
+    board = Board().put(kind, "U4").turn(blue, "PE U4")
+    assert (board.red.success, board.access("U4")) == (success, access)
+
+
 def test_blues_remove_misses_the_shell_of_the_same_step() -> None:
     board = Board().turn(red="DNS U4").turn("Remove U4", "EXP U4 by HTTP")
     assert board.sessions("U4") == {"removable"}
