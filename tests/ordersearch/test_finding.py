@@ -241,27 +241,6 @@ def test_four_trials_are_enough_to_weigh_pairs() -> None:
     assert len(found.effects) == len(PAIRS)
 
 
-@pytest.mark.parametrize(("apart", "named"), [(2, 2), (3, 3), (4, 4), (5, 0)])
-def test_up_to_four_pairs_that_cannot_be_told_apart_are_named(apart: int, named: int) -> None:
-    other = next(o for o in range(NUM_ORDERS) if TYPES.distance(0, o) == apart)
-    rng = np.random.default_rng(0)
-    seen = [complied(0, 10.0 + float(rng.normal())) for _ in range(10)]
-    seen += [complied(other, float(rng.normal())) for _ in range(10)]
-    found = conclude(TYPES, seen, "meander")
-    better = {
-        f"{UNITS[a]} before {UNITS[b]}"
-        for a, b in PAIRS
-        if POSITIONS[other, a] > POSITIONS[other, b]
-    }
-    assert found.clear == ()
-    assert {str(effect) for effect in found.either} == (better if named else set())
-    assert len(found.either) == named
-    assert (other in found.best) == (not named)
-    unknown = [effect for effect in found.effects if not (effect.tried and effect.tried_reverse)]
-    assert len(unknown) == len(PAIRS) - apart
-    assert {f"{effect.worth.mean:.1f}" for effect in unknown} == {"0.0"}  # and not -0.0
-
-
 def test_what_is_written_down_is_what_was_found() -> None:
     seen = quick_search(BEFORE_USER, 1.0, 1)
     found = conclude(TYPES, seen, "bline")

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from workflow_rl.estimates import Estimate
-from workflow_rl.evaluation.pair_worth import PairWorth
 from workflow_rl.ordersearch.finding import Finding, PairEffect, UnmetPair
 
 
@@ -68,42 +67,3 @@ def test_the_headline_says_what_was_found(found: Finding, sentence: str) -> None
     begins, _, ends = sentence.partition("...")
     assert found.headline.startswith(begins)
     assert ends in found.headline
-
-
-@pytest.mark.parametrize(
-    ("found", "sentences"),
-    [
-        (finding(), []),
-        (finding(A_C, B_D), ["No pair is worth more than 3.8 points"]),
-        (finding(C_D), ["No pair is worth more than 4.5 points"]),
-        (finding(A_C, B_D, either=(A_C, B_D)), []),
-        (finding(A_C, B_D, either=(A_C,)), ["No other pair is worth more than 3.8 points"]),
-        (
-            finding(A_B, C_B, A_C),
-            [
-                "A before B: worth 10.0 (8.5 to 11.5) points an episode, between trainings.",
-                "C before B: worth 4.0 (3.8 to 4.2) points an episode, between trainings.",
-                "No other pair is worth more than 3.0 points",
-            ],
-        ),
-        (  # what was measured leads, the trials' estimate follows
-            replace(finding(A_B), measured=(PairWorth("A", "B", 3.0, 0.5, "the one played"),)),
-            [
-                "A before B: worth 3.0 (2.5 to 3.5) points an episode to the one played; "
-                "10.0 (8.5 to 11.5) between the trainings of the trials."
-            ],
-        ),
-        (
-            finding(unmet=(UnmetPair("A", "B", 1), UnmetPair("C", "B", 2))),
-            [
-                "The one trial with A before B did not comply: ",
-                "None of the 2 trials with C before B complied: ",
-            ],
-        ),
-        (finding(idle=("D",)), ["By the rules the place of D cannot matter"]),
-        (finding(idle=("C", "D")), ["By the rules the places of C and D cannot matter"]),
-    ],
-)
-def test_the_details_say_the_rest(found: Finding, sentences: list[str]) -> None:
-    for said, begins in zip(found.details, sentences, strict=True):
-        assert said.startswith(begins)

@@ -16,23 +16,6 @@ ROWS = log_rows("base", None, 3) + log_rows("trial_000", 7, 2)
 TRIALS = [trial(0, 7, -20.0), trial(1, 30, None)]
 
 
-def test_a_whole_run_is_read_without_a_complaint(real_run: Path) -> None:
-    run = read_run(real_run)
-    assert run.problems == ()
-    assert run.is_finished
-    assert run.policy is not None
-    assert not run.is_live
-    assert run.config is not None
-    assert len(run.trials) == len(run.tried) == run.config.search.n_workflows
-    trials = (f"trial_{k:03d}" for k in range(6))
-    assert [curve.name for curve in run.curves] == ["base", *trials, "polish"]
-    for tried, curve in zip(run.trials, run.curves[1:-1], strict=True):
-        assert curve.order == tried.order
-        assert tried.outcome is not None
-        assert curve.columns["update"][-1] == tried.outcome.updates
-        assert curve.played.sum() == tried.outcome.transitions
-
-
 @pytest.mark.parametrize("name", ["trials.json", "scores.json", "experiment_config.json"])
 @pytest.mark.parametrize("damage", ["", "{", "3", '"text"', "\x00\xff"])
 def test_a_damaged_file_is_named_the_rest_read(tmp_path: Path, name: str, damage: str) -> None:

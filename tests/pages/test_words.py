@@ -1,6 +1,5 @@
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,23 +20,6 @@ from workflow_rl.pages.rundata import read_run
 )
 def test_durations_are_readable(seconds: float, text: str) -> None:
     assert words.duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("command", "text"),
-    [
-        (["/x/bin/workflow-rl", "search", "--seed", "3"], "workflow-rl search --seed 3"),
-        (
-            ["parallel_train_workflow_rl.py", "--checkpoint-dir", "my logs"],
-            "workflow-rl search --checkpoint-dir 'my logs'",
-        ),
-        (["/x/notebook.py"], None),
-        ("workflow-rl search", None),
-        (None, None),
-    ],
-)
-def test_the_command_is_what_one_would_type(command: Any, text: str | None) -> None:
-    assert words.command_of({"command": command}) == text
 
 
 @pytest.mark.parametrize("start", ["common", "universal"])

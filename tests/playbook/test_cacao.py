@@ -15,23 +15,6 @@ def test_a_playbook_of_any_units_keeps_the_rules_of_the_standard(plan: Plan) -> 
     assert broken_rules(written(plan)) == []
 
 
-def test_the_five_types_are_asked_about_in_order_and_fixed_by_openc2() -> None:
-    playbook = written(TYPES)
-    assert broken_rules(playbook) == []
-    units = [
-        step["step_extensions"][EXTENSION]["unit"]
-        for step in playbook["workflow"].values()
-        if "step_extensions" in step
-    ]
-    assert sorted(units) == sorted(unit.name for unit in TYPES)
-    fixes = [s["name"] for s in playbook["workflow"].values() if "targets" in s]
-    assert sum(name.startswith("Restore") for name in fixes) == 5
-    assert sorted(name for name in fixes if name.startswith("Remove")) == [
-        "Remove the marked host of enterprise",
-        "Remove the marked host of user",
-    ]
-
-
 def test_the_same_content_has_the_same_identifiers_and_other_content_others() -> None:
     first, again = written(TYPES, run={"seed": 1}), written(TYPES, run={"seed": 1})
     assert first == again
