@@ -103,3 +103,13 @@ def test_nothing_happens_against_a_sleeping_red(policy: str) -> None:
     assert not game.rewards.any()
     assert (game.red_action == RedAction.SLEEP).all()
     assert game.ot_running.all()
+
+
+def test_the_equivalence_test_can_fail() -> None:
+    returns = play("bline/sleep", EPISODES).rewards.sum(axis=1)
+    reference = REFERENCE["bline/sleep"]
+    mean = reference["mean_return_after_steps"]["100"]
+    deviation = reference["std_return_after_steps"]["100"]
+    shifted = returns + 0.3 * deviation
+    with pytest.raises(AssertionError, match="in the reference"):
+        assert_equivalent("shifted", shifted, mean, reference["n"], deviation, RETURN_MARGIN)
