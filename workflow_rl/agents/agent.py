@@ -66,6 +66,11 @@ class TellingAgent(BlueAgent, Protocol):
     chances: NDArray[np.float64] | None  # (n, 145) at the last step, if so
 
 
+def is_sampled(agent: BlueAgent) -> bool:
+    """Returns whether an agent samples its actions; one that does not say so does not."""
+    return bool(getattr(agent, "is_sampled", False))
+
+
 def uniforms(seed: int, step: int, n: int) -> NDArray[np.float64]:
     """Returns (n,) numbers in [0, 1); number k depends on (seed, step, k) alone."""
     key = np.array([seed % _WORD, step], np.uint64)  # else numpy makes large ones inexact

@@ -38,7 +38,7 @@ def make_agent(
     order: Sequence[str] | str | None = None,
     *,
     units: Units | None = None,
-    sampled: bool = False,
+    sampled: bool | None = None,
     rules: str = "main",
     observation: str = "challenge",
 ) -> BlueAgent:
@@ -50,7 +50,7 @@ def make_agent(
             which is the cardiff agent if the policies have its 36 outputs; or a policy.
         order: the workflow to follow, for those that follow any.
         units: whose names the workflow gives; by default the policy's own, or the five types.
-        sampled: whether policies are stochastic; by default they are deterministic.
+        sampled: whether policies are stochastic; by default as their training says.
         rules: for which rule set the policies that come with the package were trained.
         observation: what a model of SB3's PPO was trained on; its file does not say so.
 

@@ -66,6 +66,7 @@ class Policy:
         self.order: Order | None = (  # by which it is judged, even where it is not shown it
             None if config.order is None else read_order(config.order, self.units)
         )
+        self.is_sampled = config.train.acts == "sampled"  # when it plays, as in training
         self.is_masked = config.ppo.mask_actions  # it was trained with masks
         self.is_shielded = config.train.follow == "shielded"
         self.actor = read_mlp(weights, "actor", config.ppo.activation)
@@ -133,7 +134,7 @@ class Policy:
         order: Sequence[str] | str | None = None,
         *,
         action_mask: NDArray[np.bool_] | None = None,
-        deterministic: bool = True,
+        deterministic: bool | None = None,
     ) -> Any:
         """Returns an action for an observation, or (n,) actions for n of them.
 
@@ -142,7 +143,8 @@ class Policy:
             order: the workflow to follow; by default the one it was trained for.
             action_mask: (145,) or (n, 145), what may be chosen, as in the `info` of a step; by
                 default, for a policy that was trained with masks and has a memory, from the memory.
-            deterministic: whether to take the most probable action or to sample one.
+            deterministic: whether to take the most probable action or to sample one; by default
+                as its training says.
 
         Raises:
             InvalidInputError: the mask is not as long as the observations or allows nothing, or
@@ -163,7 +165,7 @@ class Policy:
         allowed = acting.allowed(mask)
         if not allowed.any(axis=1).all():
             raise InvalidInputError("the action mask allows no action of this policy")
-        if deterministic:
+        if not self.is_sampled if deterministic is None else deterministic:
             chosen = np.where(allowed, rows, -1.0).argmax(axis=1)
         else:
             everyone = np.arange(len(rows))
@@ -178,7 +180,7 @@ class Policy:
         *,
         workflow: Sequence[str] | str | None = None,
     ) -> int:
-        """Returns the most probable action, as CybORG's evaluation asks.
+        """Returns the action for an observation, as CybORG's evaluation asks.
 
         A policy with a memory or a belief may be given the 52 bits of the challenge: it keeps them
         by itself.
@@ -211,13 +213,23 @@ class Policy:
             self._last = BEGIN
         known = self._tracker.update(table.astype(np.int8), np.array([self._last]))
         scores = self.probabilities(known[0] if is_table else seen, order)[None]
+        allowed = None
         if self._acting is None:  # it has begun
             self._acting = self.action_space.begin(1)
         if self.is_masked:
             mask = self._tracker.action_mask
             mask = self.shield(mask, seen, order) if self.is_shielded else mask
-            scores = np.where(self._acting.allowed(mask), scores, -1.0)
-        (action,) = self._acting.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
+            allowed = self._acting.allowed(mask)
+        if self.is_sampled:
+            everything = np.ones(scores.shape, np.bool_)
+            draws = self._rng.random(1)
+            chosen, _ = sample_masked(
+                _FIRST_ROW, scores, draws, everything if allowed is None else allowed
+            )
+            (action,) = self._acting.actions(chosen)
+        else:
+            scores = scores if allowed is None else np.where(allowed, scores, -1.0)
+            (action,) = self._acting.best_actions(scores.argmax(axis=1), scores, _FIRST_ROW)
         self._last = int(action)
         return self._last
 

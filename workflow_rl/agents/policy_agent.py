@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.action_space import Acting
-from workflow_rl.agents.agent import BlueAgent, TellingAgent, uniforms
+from workflow_rl.agents.agent import BlueAgent, TellingAgent, is_sampled, uniforms
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.scripts import SleepAgent
 from workflow_rl.arrays import checked_array
@@ -42,7 +42,7 @@ class PolicyAgent:
         order: Sequence[str] | str | None = None,
         *,
         units: Units | None = None,
-        sampled: bool = False,
+        sampled: bool | None = None,
     ) -> None:
         """Makes an agent of a policy.
 
@@ -51,7 +51,8 @@ class PolicyAgent:
             name: of the agent.
             order: the workflow to follow; by default the one it was trained for.
             units: whose names those are; by default the policy's own.
-            sampled: whether the policy is stochastic: outputs are sampled.
+            sampled: whether the policy is stochastic: outputs are sampled; by default as its
+                training says.
 
         Raises:
             InvalidInputError: it needs an order and has none.
@@ -69,7 +70,7 @@ class PolicyAgent:
         self.game = policy.config.game  # in which it was trained
         self.keeps_chances = False
         self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
-        self._sampled = sampled
+        self.is_sampled = policy.is_sampled if sampled is None else sampled
         size = policy.observation.size
         self._table = Lookup(self._answers, size) if policy.observation.repeats else None
         self.begin(0, 0)
@@ -102,7 +103,7 @@ class PolicyAgent:
         if self.keeps_chances:
             found = rows[ids]
             self.chances = _by_action(found if allowed is None else found * allowed, self._acting)
-        if self._sampled:
+        if self.is_sampled:
             draws = uniforms(self._seed, step, n)
             if allowed is None:
                 chosen = sample(np.arange(n), accumulated(rows[ids]), draws)
@@ -171,6 +172,7 @@ class FingerprintAgent:
         self._agents: tuple[BlueAgent, ...] = (SleepAgent(), bline, meander)  # by hosts scanned
         self.name = name
         self.observation = bline.observation
+        self.is_sampled = is_sampled(bline) or is_sampled(meander)
         self.order: Order | None = bline.order if bline.order == meander.order else None
         self.keeps_chances = False
         self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept

@@ -38,7 +38,7 @@ class BlueSide:
         settings: Mapping[str, Any],
         *,
         workflow: Sequence[str] | str | None,
-        sampled: bool,
+        sampled: bool | None,
         illegal: str,
     ) -> None:
         """Makes the agent, and the game: it is shown what the agent needs to see."""
@@ -96,7 +96,7 @@ class Cage2RedEnv(Cage2Env):
         render_mode: str | None = None,
         dtype: str = "int8",
         workflow: Sequence[str] | str | None = None,
-        sampled: bool = False,
+        sampled: bool | None = None,
         illegal: str = "sleep",
         **settings: Any,
     ) -> None:
@@ -110,7 +110,7 @@ class Cage2RedEnv(Cage2Env):
             render_mode: None, ansi or rgb_array, as of `Cage2Env`.
             dtype: of observations: int8 or float32.
             workflow: the order that Blue follows, if it follows any.
-            sampled: whether Blue's policy is stochastic; by default it is deterministic.
+            sampled: whether Blue's policy is stochastic; by default as its training says.
             illegal: what an action does that is not legal: sleep, as in CybORG, or error.
             **settings: of the game: episode_length, rules, green_agent (docs/settings.md).
 
@@ -172,7 +172,7 @@ class Cage2RedVectorEnv(Cage2VectorEnv):
         render_mode: None = None,
         dtype: str = "int8",
         workflow: Sequence[str] | str | None = None,
-        sampled: bool = False,
+        sampled: bool | None = None,
         illegal: str = "sleep",
         **settings: Any,
     ) -> None:

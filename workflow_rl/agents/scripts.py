@@ -41,6 +41,7 @@ class RandomAgent(_Script):
     """Takes each of the 145 actions with the same probability, refused decoys included."""
 
     name: Final = "random"
+    is_sampled: Final = True
 
     def act(
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int

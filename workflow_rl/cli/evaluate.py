@@ -75,8 +75,8 @@ def add_to(commands: Commands) -> None:
     add_setting(parser, GAME["green_agent"])
     add_setting(parser, GAME["observation"], text="what an SB3 model was trained on")
     add_workflow(parser)
-    stochastic = "stochastic policy: sample actions instead of taking the most probable"
-    add_flag(parser, "--sampled", stochastic, action="store_true")
+    stochastic = "sample actions, or take the most probable (default: as in the policy's file)"
+    add_flag(parser, "--sampled", stochastic, action=argparse.BooleanOptionalAction)
     add_setting(parser, SEED)
     add_setting(parser, BACKEND["name"], dest="backend")
     add_setting(parser, BACKEND["cyborg_path"])

@@ -47,7 +47,8 @@ def add_to(commands: Commands) -> None:
     names = (*length.flags, "--steps")
     add_setting(policy, length, dest="steps", names=names, default="as in training")
     add_setting(policy, SEED, text="random seed of the game")
-    policy.add_argument("--sampled", action="store_true", help="stochastic policy: sample actions")
+    sampled = "sample actions, or take the most probable (default: as in the policy's file)"
+    policy.add_argument("--sampled", action=argparse.BooleanOptionalAction, help=sampled)
     recording = parser.add_argument_group("of a recording")
     recording.add_argument(
         "--episode", type=int, default=0, metavar="N", help="of a recording: which episode, from 0"
@@ -81,6 +82,7 @@ def run_replay(args: argparse.Namespace) -> "tuple[Path, Replay]":
 
 
 def _played(args: argparse.Namespace) -> "Replay":
+    from workflow_rl.agents.agent import is_sampled
     from workflow_rl.agents.named import make_agent
     from workflow_rl.files import check_manifest
     from workflow_rl.pages.replay import play_agent
@@ -105,7 +107,7 @@ def _played(args: argparse.Namespace) -> "Replay":
         args.seed,
         who=source.resolve().name if source.exists() else str(source),
         order=None if agent.order or workflow is None else read_order(workflow, units),
-        sampled=args.sampled,
+        sampled=is_sampled(agent),
     )
 
 
@@ -115,7 +117,7 @@ def _recorded(args: argparse.Namespace) -> "Replay":
     from workflow_rl.workflow.orders import read_order
 
     given = [name for name in ("red_agent", "steps") if name in args]
-    given += [name for name in ("seed", "sampled") if getattr(args, name)]
+    given += [name for name in ("seed", "sampled") if getattr(args, name) not in (None, 0)]
     if given:
         flag = given[0].replace("_", "-")
         raise InvalidInputError(f"--{flag} goes with a policy; a recording is as it is")

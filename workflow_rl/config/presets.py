@@ -98,6 +98,8 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
                 "conditioned": False,
                 "removal_bonus": 0.0,
                 "snapshot_every": 0,
+                # An attacker that answers a deterministic policy knows when it restores.
+                "acts": "sampled",
             },
             {"learning_rate": 7e-4},
             {"observation": "memory"},

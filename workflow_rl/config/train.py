@@ -15,6 +15,7 @@ ActionSpaceName = Literal["all", "useful", "cardiff"]
 OrderEncodingName = Literal["onehot", "ranks", "precedence", "due", "ranks+due", "precedence+due"]
 FollowName = Literal["learned", "shielded"]
 SideName = Literal["blue", "red"]
+ActsName = Literal["deterministic", "sampled"]
 ObjectiveName = Literal["episodes", "mean", "worst"]
 RedRewardName = Literal["score", "harm"]
 VIEWS: Final[tuple[ViewName, ...]] = get_args(ViewName)
@@ -138,6 +139,14 @@ class TrainConfig:
             "all": "all 145",
             "useful": "the 62 that can have an effect",
             "cardiff": "the 36 outputs of the challenge's winner",
+        },
+    )
+    acts: ActsName = setting(
+        "how the trained policy acts when it plays",
+        default="deterministic",
+        meanings={
+            "deterministic": "the most probable action",
+            "sampled": "actions are sampled, as in training",
         },
     )
     side: SideName = setting(

@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.agents.agent import BlueAgent, CyborgStyleAgent, as_agent
+from workflow_rl.agents.agent import BlueAgent, CyborgStyleAgent, as_agent, is_sampled
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
-from workflow_rl.agents.scripts import RandomAgent
 from workflow_rl.config import (
     BACKENDS,
     MAX_EPISODE_LENGTH,
@@ -88,7 +87,7 @@ def evaluate(
     observation: str = "challenge",
     workflow: Workflow | None = None,
     units: str | Path | Mapping[str, Sequence[str]] | None = None,
-    sampled: bool = False,
+    sampled: bool | None = None,
     seed: int = 0,
     backend: str = "cage2",
     cyborg_path: str | Path | None = None,
@@ -121,7 +120,7 @@ def evaluate(
             policy's own.
         units: what the workflow names: types, hosts, subnets, a TOML file or groups of hosts; by
             default the policy's own units, or the five types.
-        sampled: whether policies are stochastic; by default they are deterministic.
+        sampled: whether policies are stochastic; by default as their training says.
         seed: of everything; agents evaluated with the same seed meet the same games.
         backend: cage2 (our simulator) or cyborg (the original, which must play the rules named).
         cyborg_path: with cyborg, where the original is.
@@ -188,7 +187,7 @@ def evaluate(
         order=order,
         backend=backend,
         seed=seed,
-        is_sampled=sampled or isinstance(agent, RandomAgent),
+        is_sampled=is_sampled(agent),
         cells=tuple(cells[: len(games)]),
         seconds=time.perf_counter() - started,
         deviating=tuple(cells[len(games) :]),

@@ -64,6 +64,22 @@ class UnmetPair(NamedTuple):
         return f"None of the {self.trials} trials {with_it} complied"
 
 
+class Contradiction(NamedTuple):
+    """A pair whose better way round is clear against two attackers, and differs between them."""
+
+    effect: PairEffect
+    attacker: str
+    reverse: PairEffect
+    other: str
+
+    def __str__(self) -> str:
+        """Says both."""
+        return (
+            f"{self.effect} against {self.attacker}, worth {_interval(self.effect.worth)} points, "
+            f"but {self.reverse} against {self.other}, worth {_interval(self.reverse.worth)}"
+        )
+
+
 @dataclass(frozen=True)
 class Finding:
     """What the trials of a search tell of orders."""
@@ -80,6 +96,7 @@ class Finding:
     explained: float = math.nan  # share of the trials' variance that the pairs explain, if known
     unmet: tuple[UnmetPair, ...] = ()  # that were tried, and never complied with
     measured: tuple[PairWorth, ...] = ()  # what pairs are worth to a policy, where it was played
+    by_attacker: tuple[tuple[str, "Finding"], ...] = ()  # of trials that are valued by attackers
 
     @property
     def clear(self) -> tuple[PairEffect, ...]:
@@ -87,8 +104,28 @@ class Finding:
         return tuple(effect for effect in self.effects if effect.is_clear)
 
     @property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """The pairs whose better way round depends on the attacker."""
+        clear = [(name, effect) for name, found in self.by_attacker for effect in found.clear]
+        return tuple(
+            Contradiction(effect, name, reverse, other)
+            for k, (name, effect) in enumerate(clear)
+            for other, reverse in clear[k + 1 :]
+            if (effect.first, effect.second) == (reverse.second, reverse.first)
+        )
+
+    @property
     def headline(self) -> str:
-        """The finding in a sentence."""
+        """The finding in a sentence; first where attackers contradict each other."""
+        against = "; ".join(map(str, self.contradictions))
+        return (
+            f"The attackers disagree: {against}; together: {self._alone}"
+            if against
+            else self._alone
+        )
+
+    @property
+    def _alone(self) -> str:
         if not self.compliant:
             return (
                 f"No workflow complied: none of the {self.tried} tried reached the compliance "
@@ -143,6 +180,7 @@ class Finding:
                 f"By the rules the {'places' if many else 'place'} of {listed(self.idle)} cannot "
                 "matter against this attacker."
             )
+        told += [f"Against {name}: {found.headline}." for name, found in self.by_attacker]
         return tuple(told)
 
     def worth_of(self, effect: PairEffect) -> str:
@@ -169,11 +207,27 @@ class Finding:
             "explained": self.explained,
             "pairs": [asdict(effect) for effect in self.effects],
             "measured": [one.as_json() for one in self.measured],
+            "by_attacker": {name: found.as_json() for name, found in self.by_attacker},
+            "contradictions": [str(one) for one in self.contradictions],
         }
 
 
 def conclude(orders: Orders, seen: Sequence[TriedOrder], red_agent: str) -> Finding:
-    """Tells what trials against a red agent have found; only those that complied count."""
+    """Tells what trials against a red agent have found; only those that complied count.
+
+    Trials that are valued by several attackers are told for each of them as well.
+    """
+    names = [result.red_agent for result in seen[0].by_attacker] if seen else []
+    if len(names) < 2 or any(len(one.by_attacker) != len(names) for one in seen):
+        return _conclude(orders, seen, red_agent)
+    each = []
+    for k, name in enumerate(names):
+        mine = [replace(one, result=one.by_attacker[k], by_attacker=()) for one in seen]
+        each.append((name, _conclude(orders, mine, name)))
+    return replace(_conclude(orders, seen, red_agent), by_attacker=tuple(each))
+
+
+def _conclude(orders: Orders, seen: Sequence[TriedOrder], red_agent: str) -> Finding:
     used = [o for o in seen if o.is_compliant]
     names, idle = orders.units.names, orders.idle_units(red_agent)
     # Only pairs that may be arranged either way, of units whose places can matter.

@@ -26,6 +26,7 @@ class TriedOrder:
     order: int
     result: Result
     is_compliant: bool
+    by_attacker: tuple[Result, ...] = ()  # against each attacker, if it is valued by them
 
     def __post_init__(self) -> None:
         """Refuses what no trial can give, before it reaches the model of all orders."""

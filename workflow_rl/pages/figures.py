@@ -30,6 +30,9 @@ _KIND_COLOURS: Final = {
     "restore": style.BAD,
     "wait": style.FAINT,
 }
+_MOST_ROWS: Final = 24  # of a matrix of scores
+_MOST_COLUMNS: Final = 24
+_PAYOFF_ROW: Final = 26  # pixels
 _ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -183,6 +186,35 @@ def positions_figure(found: Findings) -> Figure | None:
     hover = "%{y} %{x}: %{z:+.2f}<extra></extra>"
     figure.update_traces(textfont={"size": 13}, hovertemplate=hover)
     figure.update_xaxes(title_text="place in the order")
+    return figure
+
+
+def payoffs_figure(found: Findings) -> Figure | None:
+    """Blue's score of orders, or of a population's rounds, against each attacker."""
+    matrix = found.payoffs
+    if matrix is None:
+        return None
+    rows = list(range(len(matrix.rows)))[:_MOST_ROWS]
+    if found.run.rounds:  # spread over the training, the last one included
+        last = len(matrix.rows) - 1
+        rows = sorted({round(k * last / (_MOST_ROWS - 1)) for k in range(_MOST_ROWS)})
+    hardest = np.argsort(np.nan_to_num(matrix.scores[rows], nan=0.0).min(axis=0), kind="stable")
+    shown = matrix.kept(rows, sorted(hardest[:_MOST_COLUMNS].tolist()))
+    figure = base_figure(height=_PAYOFF_ROW * len(rows) + 160)
+    figure.add_heatmap(
+        z=shown.scores,
+        x=[plain(name) for name in shown.attackers],
+        y=[plain(name) for name in shown.rows],
+        colorscale=[[0, style.BAD], [1, style.NEUTRAL]],
+        texttemplate="%{z:.0f}",
+        xgap=2,
+        ygap=2,
+        showscale=False,
+        hoverongaps=False,
+        hovertemplate="%{y} against %{x}: %{z:.1f}<extra></extra>",
+    )
+    figure.update_xaxes(showgrid=False, side="top", tickangle=-60)
+    figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure
 
 

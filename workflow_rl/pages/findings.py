@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.behaviour import Behaviour
+from workflow_rl.evaluation.payoffs import Payoffs
 from workflow_rl.evaluation.result import UNKNOWN, Result
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.ordersearch.finding import Finding, conclude
@@ -144,6 +145,7 @@ class Findings:
     path: list[Step]
     cost: Cost | None
     scores: list[GameScore]  # to compare the recommended policy with
+    payoffs: Payoffs | None  # of orders, or of a population's rounds, against each attacker
 
 
 def find(run: RunData) -> Findings:
@@ -160,7 +162,20 @@ def find(run: RunData) -> Findings:
         path=search_path(run),
         cost=cost_of(run),
         scores=_scores(run, mine),
+        payoffs=payoffs_in(run),
     )
+
+
+def payoffs_in(run: RunData) -> Payoffs | None:
+    """Returns who did how well against whom; None if no attackers were told apart."""
+    if run.rounds:
+        return Payoffs.of(run.rounds)
+    rows: dict[str, dict[str, float]] = {}
+    for one in sorted(run.tried, key=lambda one: -one.value):
+        scores = {result.red_agent: result.reward.mean for result in one.by_attacker}
+        if len(scores) > 1:
+            rows.setdefault(run.orders.format(one.order), scores)
+    return Payoffs.of(rows) if rows else None
 
 
 # --- the answer

@@ -122,6 +122,7 @@ def _run_page(key: str, found: Findings, folder: Path, share: float) -> RunPage:
         "orders": figures.orders_figure(found),
         "pairs": figures.pairs_figure(found),
         "positions": figures.positions_figure(found),
+        "payoffs": figures.payoffs_figure(found),
         "path": path_figure(decisions),
         "curves": curves_figure(trials, threshold, points=points),
         "stages": curves_figure(stages, threshold, named=True),

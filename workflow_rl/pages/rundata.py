@@ -1,9 +1,10 @@
 """What is in a run's directory, read as far as it can be: what is missing is said, not raised."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from workflow_rl.runs.store import (
     CONFIG_FILE,
     LANDSCAPE_FILE,
     POLISH,
+    ROUNDS_FILE,
     SCORES_FILE,
     SEARCH,
     SUMMARY_FILE,
@@ -38,6 +40,7 @@ from workflow_rl.workflow.orders import LISTABLE, TYPES, Orders, orders_of
 _ANY_OF: Final = (CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, SUMMARY_FILE, TRAININGS)
 _READ: Final = (
     *(CONFIG_FILE, TRIALS_FILE, TRAINING_LOG, BY_HAND_FILE, SCORES_FILE, SUMMARY_FILE),
+    ROUNDS_FILE,
     f"{TRAININGS}/*/result.safetensors",
 )
 _COLUMNS: Final = (
@@ -100,6 +103,7 @@ class RunData:
     is_live: bool  # whether its process is there
     problems: tuple[str, ...]  # what is missing or damaged, a sentence each
     orders: Orders = TYPES  # what the numbers of orders mean
+    rounds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of a population
 
     @property
     def name(self) -> str:
@@ -187,7 +191,7 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
     with _noting(problems, "What the run concluded is not known."):
         if is_finished and is_search:
             policy, by_hand = HandedOver.load(path), ByHand.load(path, orders)
-        elif is_finished:
+        elif is_finished and not (path / ROUNDS_FILE).exists():
             trained, _ = TrainingFolder(path / TRAININGS / TRAINING).load_result()
     if landscape is not None:
         means = read_landscape(landscape, orders)
@@ -208,7 +212,22 @@ def read_run(path: Path, landscape: Path | None = None, *, curves: bool = True) 
         is_live=live,
         problems=tuple(problems),
         orders=orders,
+        rounds=_read_rounds(path, problems),
     )
+
+
+def _read_rounds(path: Path, problems: list[str]) -> dict[str, dict[str, float]]:
+    """Returns the scores of each round of a population by attacker; nothing for other runs."""
+    file, rounds = path / ROUNDS_FILE, {}
+    if file.exists():
+        try:
+            for line in file.read_text().splitlines():
+                entry = json.loads(line)
+                scores = {str(name): float(score) for name, score in entry["scores"].items()}
+                rounds[f"round {int(entry['round'])}"] = scores
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            problems.append(f"{ROUNDS_FILE} cannot be read to its end.")
+    return rounds
 
 
 def _orders(config: ExperimentConfig | None) -> Orders:

@@ -21,6 +21,7 @@ from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.envs.reds import RedPolicy
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
+from workflow_rl.evaluation.payoffs import Payoffs
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.files import append, write_json
 from workflow_rl.nets.policy_file import Weights
@@ -30,6 +31,7 @@ from workflow_rl.runs.pool import Event, Failed, Pool, Rows
 from workflow_rl.runs.store import (
     EPISODES_FILE,
     RECOMMENDED,
+    ROUNDS_FILE,
     SUMMARY_FILE,
     TRAINING_LOG,
     RunDirectory,
@@ -40,7 +42,6 @@ from workflow_rl.runs.train import PURPOSE
 from workflow_rl.runs.training import TrainTask, job_of, seed_of
 from workflow_rl.train.loop import Training
 
-ROUNDS_FILE: Final = "rounds.jsonl"
 # Scripts in the defender's mixture: how much of their share each has.
 SCRIPTS: Final = {
     "bline": 0.36,
@@ -130,10 +131,9 @@ class RobustRun:
             yield from self._trained([task], tables, names)
             blue = load_policy(_last(task))
         blue.save(directory.policy(RECOMMENDED))
-        rounds = [{"round": r.number, "worst": r.worst, "scores": r.scores} for r in self.rounds]
-        write_json(
-            directory.path / SUMMARY_FILE, {"rules": directory.config.game.rules, "rounds": rounds}
-        )
+        matrix = Payoffs.of({f"round {one.number}": one.scores for one in self.rounds})
+        summary = {"rules": directory.config.game.rules, "payoffs": matrix.as_json()}
+        write_json(directory.path / SUMMARY_FILE, summary | {"worst": matrix.worst.tolist()})
         directory.seal(TRAINING_LOG, EPISODES_FILE, ROUNDS_FILE, SUMMARY_FILE)
 
     def _trained(

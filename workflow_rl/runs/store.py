@@ -45,6 +45,7 @@ SUMMARY_FILE: Final = "summary.json"
 REPORT_FILE: Final = "report.html"
 REPLAY_FILE: Final = "replay.html"
 LANDSCAPE_FILE: Final = "landscape.json"
+ROUNDS_FILE: Final = "rounds.jsonl"  # of a population
 PLAYED_FILE: Final = "played.jsonl"
 SEARCHED_FILE: Final = "searched.jsonl"
 TENSORBOARD: Final = "tensorboard"

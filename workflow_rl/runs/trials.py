@@ -62,7 +62,8 @@ class Trial:
         """What the strategy learns from it; None unless it is done."""
         if self.outcome is None:
             return None
-        return TriedOrder(self.order, self.outcome.objective, self.outcome.is_compliant)
+        found = self.outcome
+        return TriedOrder(self.order, found.objective, found.is_compliant, found.by_attacker)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the trial as plain data, without its outcome."""
