@@ -187,3 +187,24 @@ def test_acting_stays_on_one_thread() -> None:
         pytest.skip("numpy's products take one thread here anyway")
     assert main >= 0.5
     assert others <= 0.02
+
+
+def test_a_policy_that_acts_stochastically_does_so_by_default_wherever_it_plays() -> None:
+    weights = new_policy().weights
+    policy = Policy(weights, new_policy(acts="sampled").config)
+    assert PolicyAgent(policy, "it").is_sampled
+    assert not PolicyAgent(new_policy(), "it").is_sampled
+    assert (act(policy) == act(policy, sampled=True)).all()
+    assert (act(policy, sampled=False) == act(new_policy())).all()
+    assert (act(policy) != act(new_policy())).any()
+    one = np.repeat(SEEN[:1], 200, axis=0)
+    assert len(set(policy.act(one))) > 1
+    assert len(set(new_policy().act(one))) == 1
+    chosen = set()
+    for _ in range(200):
+        policy.end_episode()
+        chosen.add(policy.get_action(SEEN[0]))
+    assert len(chosen) > 1
+    assert all(policy.probabilities(SEEN[0])[action] > 1e-4 for action in chosen)
+    pair = FingerprintAgent(PolicyAgent(policy, "a"), PolicyAgent(new_policy(), "b"))
+    assert pair.is_sampled

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -354,3 +355,33 @@ def test_the_best_tried_are_told_even_if_they_lack_more_than_they_have() -> None
     assert {str(effect) for effect in found.clear} == set(worth)
     assert set(found.best) == {o.order for o in seen if o.value > -2.0}  # the first pair alone
     assert found.best_orders == math.factorial(12) // math.factorial(8)
+
+
+def by_two_attackers(reverses: bool) -> Finding:
+    """Trials of enterprise before user: worth 3 against bline, and -7 or 7 against bait."""
+    rng, seen = np.random.default_rng(0), []
+    for order in rng.integers(0, NUM_ORDERS, 20).tolist():
+        names = list(TYPES[order])
+        ahead = names.index("enterprise") < names.index("user")
+        means = {"bline": -14 + 3 * ahead, "bait": -80 + (-7 if reverses else 7) * ahead}
+        each = tuple(
+            replace(complied(order, mean + rng.normal(0, 0.2)).result, red_agent=red)
+            for red, mean in means.items()
+        )
+        seen.append(TriedOrder(order, each[1], is_compliant=True, by_attacker=each))
+    return conclude(TYPES, seen, "bline=1,bait=1")
+
+
+def test_attackers_that_contradict_each_other_are_told_first() -> None:
+    found = by_two_attackers(reverses=True)
+    assert found.headline.startswith(
+        "The attackers disagree: enterprise before user against bline, worth 3.0"
+    )
+    assert "but user before enterprise against bait, worth 6.9" in found.headline
+    assert any(text.startswith("Against bline: enterprise before user") for text in found.details)
+    assert found.as_json()["by_attacker"]["bait"]["clear"] == [["user", "enterprise"]]
+    assert json.loads(json_text(found.as_json()))["contradictions"]
+    agreed = by_two_attackers(reverses=False)
+    assert not agreed.contradictions
+    assert "disagree" not in agreed.headline
+    assert [name for name, _ in agreed.by_attacker] == ["bline", "bait"]

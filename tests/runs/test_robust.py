@@ -8,7 +8,10 @@ import pytest
 
 from tests.cli.run import run_here
 from tests.refused import refused
+from workflow_rl.agents.policy import load_policy
 from workflow_rl.config import ExperimentConfig
+from workflow_rl.evaluation.payoffs import Payoffs
+from workflow_rl.pages.report import write_report
 from workflow_rl.runs.robust import RobustRun, open_robust
 
 PLAN = {"rounds": 3, "lineages": 2, "response_updates": 1, "blue_updates": 2, "restart_every": 4}
@@ -17,6 +20,10 @@ PLAN = {"rounds": 3, "lineages": 2, "response_updates": 1, "blue_updates": 2, "r
 def tiny(**population: object) -> ExperimentConfig:
     game, train = {"episode_length": 20}, {"n_envs": 12}
     return ExperimentConfig.preset("robust", game=game, train=train, population=PLAN | population)
+
+
+def report_of(run: Path) -> str:
+    return write_report([run], run / "report.html").read_text()
 
 
 @contextmanager
@@ -55,6 +62,14 @@ def test_attackers_follow_the_defender_and_it_meets_all_of_them(tmp_path: Path) 
         assert set(learned) == set(made[2])
         assert sum(learned.values()) == pytest.approx(1 - config.population.script_share, abs=1e-4)
         scores = robust.rounds[-1].scores
+        written = report_of(path)
+        assert "Against each attacker" in written
+        assert "red_2_1" in written
+        assert "round 2" in written
+        assert f"<strong>{robust.rounds[-1].worst:.1f}" in written.replace("\N{MINUS SIGN}", "-")
+        summary = json.loads((path / "summary.json").read_text())
+        assert Payoffs.from_json(summary["payoffs"]).as_json()["round 2"] == scores
+        assert load_policy(path).is_sampled
         hardest, easiest = (f(learned, key=scores.__getitem__) for f in (min, max))
         assert learned[hardest] >= learned[easiest]
 
