@@ -30,6 +30,7 @@ from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
 from workflow_rl.config import RULE_SETS, ExperimentConfig, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
+from workflow_rl.evaluation.payoffs import Payoffs
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import DEVIATING_REDS, DEVIATING_STEPS, Evaluation
 from workflow_rl.files import json_text, write_named
@@ -46,6 +47,8 @@ _REDS: Final = ("bline", "meander")
 _GOOD: Final = TYPES.read(("enterprise", "user", "op_server", "op_host", "defender"))
 _GAMES: Final = 10_000  # of a cell
 _GAMES_OF_AN_ORDER: Final = 500
+_GAMES_AGAINST_EACH: Final = 200  # of an order
+_TOP, _BOTTOM = 6, 2  # orders that best responses are trained for
 _SEEDS: Final = (0, 1, 2)
 
 Row = dict[str, Any]
@@ -55,7 +58,7 @@ Section = dict[str, Any]  # command, rows and perhaps more
 def leaderboard() -> Section:
     """The official nine cells of every shipped agent, by both rule sets."""
     rows = []
-    for name in ("best", "universal", "cardiff", "greedy", "react-restore"):
+    for name in ("best", "robust", "universal", "cardiff", "greedy", "react-restore"):
         for rules in RULE_SETS:
             found = _evaluated(name, rules, deviating=())
             cells = {f"{c.steps} {c.red_agent}": c.mean for c in found.cells}
@@ -70,7 +73,7 @@ def leaderboard() -> Section:
 def deviating() -> Section:
     """Attackers that deviate from the scripts against the shipped agents, by both rule sets."""
     rows = []
-    for name in ("best", "universal", "cardiff", "greedy"):
+    for name in ("best", "robust", "universal", "cardiff", "greedy"):
         for rules in RULE_SETS:
             found = _evaluated(name, rules, steps=[DEVIATING_STEPS], red_agents=DEVIATING_REDS)
             cells = {cell.red_agent: asdict(cell.result.reward) for cell in found.cells}
@@ -147,22 +150,75 @@ def by_hand() -> Section:
 def exploitability() -> Section:
     """Best responses to shipped defenders: what attackers that adapt take from them."""
     rows = []
-    for name in ("best", "universal", "greedy"):
-        order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
-        train = {"against": name, "against_workflow": None if order is None else str(order)}
-        config = ExperimentConfig.preset("best-response", train=train)
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            open_exploit(config, checkpoint_dir=Path(folder), parallel=2) as run,
-        ):
-            for _ in run.events():
-                pass
-            assert run.found is not None
-            found = run.found.as_json()
-        seeds = [response["reward"]["mean"] for response in found["responses"]]
-        kept = ("exploitability", "transitions", "actions_a_game")
-        rows.append({"agent": name, "seeds": seeds, **{key: found[key] for key in kept}})
-    return {"command": "workflow-rl exploit AGENT", "rows": rows}
+    for rules in RULE_SETS:
+        for name in ("best", "robust", "universal", "greedy"):
+            order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
+            rows.append({"agent": name, "rules": rules, **_exploited(name, order, rules)})
+    return {"command": "workflow-rl exploit AGENT --rules RULES", "rows": rows}
+
+
+def _exploited(name: str, order: Order | None, rules: str = "main") -> Row:
+    """Trains best responses to a defender; returns what they take from it."""
+    train = {"against": name, "against_workflow": None if order is None else str(order)}
+    config = ExperimentConfig.preset("best-response", train=train, game={"rules": rules})
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_exploit(config, checkpoint_dir=Path(folder), parallel=2) as run,
+    ):
+        for _ in run.events():
+            pass
+        assert run.found is not None
+        found = run.found.as_json()
+    seeds = [response["reward"]["mean"] for response in found["responses"]]
+    kept = ("exploitability", "transitions", "actions_a_game")
+    return {"seeds": seeds, **{key: found[key] for key in kept}}
+
+
+def holding() -> Section:
+    """All 120 orders against every attacker by `universal`: which holds against its worst."""
+    universal = load_policy("universal")
+    attackers = (*_REDS, *DEVIATING_REDS)
+    scores: dict[str, dict[str, float]] = {}
+    least = 1.0  # compliance
+    for order in ORDERS:
+        agent = PolicyAgent(universal, "universal", order)
+        cells = {
+            red: play_batch(agent, GameConfig(red_agent=red), 5, _GAMES_AGAINST_EACH, order)
+            for red in attackers
+        }
+        least = min(least, *(cell.result.compliance.mean for cell in cells.values()))
+        scores[str(order)] = {red: cell.mean for red, cell in cells.items()}
+    payoffs = Payoffs.of(scores)
+    first = np.array([_before(order, "enterprise", "user") for order in ORDERS])
+    gain = payoffs.scores[first].mean(axis=0) - payoffs.scores[~first].mean(axis=0)
+    ranked = np.argsort(-payoffs.worst, kind="stable").tolist()
+    rows = [
+        {
+            "order": list(ORDERS[k]),
+            "rank": rank,
+            "worst": payoffs.worst[k],
+            "worst_attacker": attackers[int(payoffs.scores[k].argmin())],
+            "scores": dict(zip(attackers, payoffs.scores[k].tolist(), strict=True)),
+        }
+        for rank, k in enumerate(ranked, 1)
+        if rank <= _TOP or rank > len(ranked) - _BOTTOM or ORDERS[k] == _GOOD
+    ]
+    return {
+        "command": "python -m benchmarks.results --sections holding",
+        "games": _GAMES_AGAINST_EACH,
+        "attackers": list(attackers),
+        "enterprise_before_user": dict(zip(attackers, gain.tolist(), strict=True)),
+        "compliance": least,
+        "rows": rows,
+    }
+
+
+def holding_responses() -> Section:
+    """Best responses trained for each order that `holding` names."""
+    stored = json.loads(STORED.read_text("utf-8"))["holding"]["rows"]
+    orders = [TYPES.read(row["order"]) for row in stored]
+    rows = [{"order": list(order), **_exploited("universal", order)} for order in orders]
+    return {"command": "workflow-rl exploit universal --workflow ORDER", "rows": rows}
 
 
 def parity() -> Section:
@@ -246,6 +302,8 @@ CHEAP: Final = {
 SECTIONS: Final = {
     **CHEAP,
     "exploitability": exploitability,
+    "holding": holding,
+    "holding_responses": holding_responses,
     "searches": searches,
     "units": units,
     **{f"speed_{name}": _speed(name) for name in ("sim", "train", "vector", "engines")},

@@ -79,7 +79,7 @@ PLAYING = {
     f"{PLAYED} --sample 2 --beside {BESIDE}": "--beside goes with all orders",
     f"{PLAYED} --beside {BESIDE} --units subnets": "a landscape of other orders",
     f"{PLAYED} --beside list.json": "this is not a landscape of this version",
-    "landscape --policy nowhere": "comes with the package: best and universal do",
+    "landscape --policy nowhere": "comes with the package: best, robust, universal do",
     "landscape --policy best": "cannot compare orders: the policy universal does",
     "evaluate bline=A,meander=B,bline=C": "does not name a policy per red agent",
     "evaluate sleep --output file": "nothing can be written to file",

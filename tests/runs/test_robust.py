@@ -58,7 +58,8 @@ def test_attackers_follow_the_defender_and_it_meets_all_of_them(tmp_path: Path) 
         assert sum(updates.values()) == robust.updates
         game = json.loads((path / "policies" / "recommended.json").read_text())["trained"]["game"]
         shares = dict(part.rsplit("=", 1) for part in game["red_agent"].split(","))
-        learned = {Path(name).stem: float(w) for name, w in shares.items() if "/" in name}
+        learned = {Path(name).stem: float(w) for name, w in shares.items() if "red_" in name}
+        assert "/" not in game["red_agent"]  # no folder of the machine that trained it
         assert set(learned) == set(made[2])
         assert sum(learned.values()) == pytest.approx(1 - config.population.script_share, abs=1e-4)
         scores = robust.rounds[-1].scores
@@ -89,3 +90,29 @@ def test_the_command_trains_from_scratch_too_and_refuses_what_does_not_fit(tmp_p
     assert "round 0: bline" in said
     other = ExperimentConfig.preset("robust", train={"hidden": (16,)})
     refused("starts from best needs hidden", lambda: open_robust(other).__enter__())
+
+
+def test_a_policy_that_follows_any_order_is_trained_against_a_population(tmp_path: Path) -> None:
+    with finished(tmp_path / "first", rounds=1) as first:
+        given = str(first.directory.policy("red_0_0"))
+    config = ExperimentConfig.preset(
+        "robust-universal",
+        game={"episode_length": 20},
+        train={"n_envs": 12},
+        population=PLAN | {"rounds": 1, "attackers": (given,)},
+    )
+    with open_robust(config, checkpoint_dir=tmp_path / "second") as robust:
+        for _ in robust.events():
+            pass
+        path = robust.directory.path
+    assert set(robust.rounds[0].scores) == {"bline", "meander", "given_0", "red_0_0", "red_0_1"}
+    described = json.loads((path / "policies" / "recommended.json").read_text())["trained"]
+    assert "given_0" in described["game"]["red_agent"]
+    policy = load_policy(path)
+    assert policy.is_conditioned
+    assert policy.is_shielded
+    against = [
+        json.loads((path / "policies" / f"red_0_{k}.json").read_text())["trained"]["train"]
+        for k in range(2)
+    ]
+    assert len({train["against_workflow"] for train in against}) == 2  # each under its own order

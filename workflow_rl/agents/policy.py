@@ -342,7 +342,7 @@ def load_policy(
     named = isinstance(path, str) and path in FOR_ALL
     path = shipped_policy(str(path), rules) if named else file_path("a policy", path)
     if not path.exists():
-        known = " and ".join(FOR_ALL)
+        known = ", ".join(FOR_ALL)
         raise InvalidInputError(
             f"there is no file {path}, and no policy of that name comes with the package: {known} "
             "do"

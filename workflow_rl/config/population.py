@@ -41,3 +41,10 @@ class PopulationConfig:
         default="best",
         metavar="POLICY",
     )
+    attackers: tuple[str, ...] = setting(
+        "attackers that are in the population from the first round: a policy file; may be repeated",
+        default=(),
+        metavar="FILE",
+        unset="none",
+        repeated=True,
+    )

@@ -24,6 +24,7 @@ PresetName = Literal[
     "universal",
     "best-response",
     "robust",
+    "robust-universal",
 ]
 Changes = Mapping[str, Any]
 
@@ -62,6 +63,11 @@ _WITH_MEMORY: Final[Changes] = {
     "snapshot_every": 20,
 }
 _ANY_ORDER: Final[Changes] = {"order_encoding": "ranks+due", "follow": "shielded"}
+_AGAINST_ANSWERS: Final[Changes] = {
+    "removal_bonus": 0.0,
+    "snapshot_every": 0,
+    "acts": "sampled",  # an attacker that answers a deterministic policy knows when it restores
+}
 AGAINST_ALL: Final[Changes] = {
     "observation": "memory",
     "red_agent": "mixed",
@@ -93,18 +99,24 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
         ),
         "strongest": Preset({**_WITH_MEMORY, "conditioned": False}, {}, AGAINST_ALL, "modern"),
         "robust": Preset(
-            {
-                **_WITH_MEMORY,
-                "conditioned": False,
-                "removal_bonus": 0.0,
-                "snapshot_every": 0,
-                # An attacker that answers a deterministic policy knows when it restores.
-                "acts": "sampled",
-            },
+            {**_WITH_MEMORY, **_AGAINST_ANSWERS, "conditioned": False},
             {"learning_rate": 7e-4},
             {"observation": "memory"},
             "modern",
             {"rounds": 60},
+        ),
+        "robust-universal": Preset(
+            {
+                **_WITH_MEMORY,
+                **_AGAINST_ANSWERS,
+                **_ANY_ORDER,
+                "units": ANY,
+                "alignment_lambda": 5.0,
+            },
+            {"learning_rate": 7e-4},
+            {"observation": "memory"},
+            "modern",
+            {"rounds": 60, "start": "universal"},
         ),
         "best-response": Preset(
             {

@@ -8,6 +8,7 @@ so that it cannot go on with an answer to a single one of them.
 """
 
 import json
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -41,6 +42,8 @@ from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.train import PURPOSE
 from workflow_rl.runs.training import TrainTask, job_of, seed_of
 from workflow_rl.train.loop import Training
+from workflow_rl.workflow.orders import Orders
+from workflow_rl.workflow.units import TYPE_UNITS
 
 # Scripts in the defender's mixture: how much of their share each has.
 SCRIPTS: Final = {
@@ -54,7 +57,7 @@ SCRIPTS: Final = {
 FROM_SCRATCH: Final = "none"  # where the defender starts
 _SHOWN: Final = ("bline", "meander")  # scripts that a round is judged by as well
 _MOST_REDS: Final = 22  # learned attackers of a mixture
-_GAMES: Final = 200  # in which a round's defender meets each attacker
+_GAMES: Final = 100  # in which a round's defender meets each attacker
 _LONGER: Final = 3  # times as many updates has an attacker from scratch
 _RED_ENVS: Final = 192
 _FREE: Final = 15.0  # what every attacker takes anyway: it adds no weight
@@ -94,6 +97,7 @@ class RobustRun:
         self.rounds: list[Round] = []  # so far
         self._pool = pool
         self._population = directory.config.population
+        self._given = {f"given_{i}": file for i, file in enumerate(self._population.attackers)}
 
     @property
     def updates(self) -> int:
@@ -113,6 +117,9 @@ class RobustRun:
         (directory.path / ROUNDS_FILE).unlink(missing_ok=True)  # written anew, from results
         tables = RunTables(directory)
         directory.unseal()
+        for name, file in self._given.items():
+            if not directory.policy(name).exists():
+                RedPolicy.load(Path(file)).save(directory.policy(name))
         names: list[str] = []
         blue = self._first()
         for number in range(self._population.rounds):
@@ -130,7 +137,7 @@ class RobustRun:
             task = self._blue_task(number, blue.weights, found)
             yield from self._trained([task], tables, names)
             blue = load_policy(_last(task))
-        blue.save(directory.policy(RECOMMENDED))
+        _with_short_names(blue).save(directory.policy(RECOMMENDED))
         matrix = Payoffs.of({f"round {one.number}": one.scores for one in self.rounds})
         summary = {"rules": directory.config.game.rules, "payoffs": matrix.as_json()}
         write_json(directory.path / SUMMARY_FILE, summary | {"worst": matrix.worst.tolist()})
@@ -165,7 +172,9 @@ class RobustRun:
 
     def _red_task(self, number: int, lineage: int, defender: Path) -> TrainTask:
         config, plan = self.directory.config, self._population
-        usual = ExperimentConfig.preset("best-response", train={"against": str(defender)})
+        name = _red(number, lineage)
+        against = {"against": str(defender), "against_workflow": self._order(name)}
+        usual = ExperimentConfig.preset("best-response", train=against)
         updates, base = plan.response_updates * _LONGER, None
         if not self._is_fresh(number, lineage):
             updates = plan.response_updates
@@ -178,20 +187,28 @@ class RobustRun:
         game = replace(config.game, red_agent=usual.game.red_agent, red_probabilities=None)
         seed = seed_of(config, _RED, number, lineage)
         job = replace(job_of(config, None, train=train, seed=seed), game=game, ppo=ppo, base=base)
-        name = _red(number, lineage)
         return TrainTask(name, job, self.directory.training(name).path)
 
     def _meet(self, number: int, blue: Policy) -> Round:
         """Plays the defender against the attackers so far."""
-        agent, game = PolicyAgent(blue, RECOMMENDED), self.directory.config.game
-        reds = [_red(r, k) for r in range(number + 1) for k in range(self._population.lineages)]
+        game, lineages = self.directory.config.game, range(self._population.lineages)
+        reds = [*self._given, *(_red(r, k) for r in range(number + 1) for k in lineages)]
         files = {name: str(self.directory.policy(name)) for name in reds}
         seed = seed_of(self.directory.config, _JUDGE)
         scores = {}
         for name, red in {**{name: name for name in _SHOWN}, **files}.items():
+            agent = PolicyAgent(blue, RECOMMENDED, self._order(name))
             played = replace(game, red_agent=red, red_probabilities=None)
             scores[name] = float(play_batch(agent, played, seed, _GAMES).returns.mean())
         return Round(number, scores)
+
+    def _order(self, attacker: str) -> str | None:
+        """Returns the order that the defender follows against an attacker, if it follows any."""
+        if not self.directory.config.train.conditioned:
+            return None
+        rng = np.random.default_rng([self.directory.config.seed, zlib.crc32(attacker.encode())])
+        orders = Orders.of(TYPE_UNITS, ())
+        return orders.format(int(orders.draw(rng, 1)[0]))
 
     def _blue_task(self, number: int, base: Weights, found: Round) -> TrainTask:
         config, plan = self.directory.config, self._population
@@ -234,6 +251,14 @@ def _last(task: TrainTask) -> Path:
     return TrainingFolder(task.folder).snapshot(task.job.train.snapshot_every)
 
 
+def _with_short_names(policy: Policy) -> Policy:
+    """Returns a policy whose description names attackers by their files, without folders."""
+    game = policy.config.game
+    short = ",".join(part.rpartition("/")[2] for part in game.red_agent.split(","))
+    config = replace(policy.config, game=game.changed(red_agent=short))
+    return Policy(policy.weights, config, policy.facts)
+
+
 def _red(number: int, lineage: int) -> str:
     return f"red_{number}_{lineage}"
 
@@ -274,12 +299,16 @@ def _check_start(config: ExperimentConfig) -> None:
         "action_space": config.train.action_space,
         "hidden": config.train.hidden,
         "conditioned": config.train.conditioned,
+        "order_encoding": config.train.order_encoding,
+        "follow": config.train.follow,
     }
     theirs: dict[str, Any] = {
         "observation": start.config.game.observation,
         "action_space": start.config.train.action_space,
         "hidden": start.config.train.hidden,
         "conditioned": start.config.train.conditioned,
+        "order_encoding": start.config.train.order_encoding,
+        "follow": start.config.train.follow,
     }
     for name, value in mine.items():
         if theirs[name] != value:
