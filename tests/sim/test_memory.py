@@ -11,17 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from workflow_rl.config import RED_AGENTS, GameConfig
+from workflow_rl.config import RED_AGENTS, GameConfig, ObservationName
 from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, NUM_ACTIONS, parse_action
 from workflow_rl.scenario.tables import DECOYS, HOST_NAMES, HOSTS, NUM_HOSTS
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.bits import packed_rows
-from workflow_rl.sim.memory import BEGIN, CLOCK, MEMORY_LAYOUT, MEMORY_SIZE, PLACEABLE, BlueMemory
+from workflow_rl.sim.memory import (
+    BEGIN,
+    CLOCK,
+    MEMORY_LAYOUT,
+    MEMORY_SIZE,
+    PLACEABLE,
+    RECALLED,
+    BlueMemory,
+)
 from workflow_rl.sim.observation import SIMULATED
 from workflow_rl.sim.observe import CHALLENGE_SIZE, true_bits
 
 Step = tuple[NDArray[np.int8], int]  # what Blue was shown after its action, and the action
-SIZES = {entry.name: entry.size for entry in MEMORY_LAYOUT}
+SIZES = {entry.name: entry.size for entry in (*MEMORY_LAYOUT, *RECALLED)}
 STARTS = dict(zip(SIZES, np.cumsum([0, *SIZES.values()]), strict=False))
 RULES = Path(__file__).parents[2] / "docs" / "rules.md"
 QUIET = np.zeros(CHALLENGE_SIZE, np.int8)
@@ -39,7 +47,7 @@ def shown(**hosts: str) -> NDArray[np.int8]:
 
 def remembered(steps: Sequence[Step]) -> NDArray[np.int8]:
     """Returns what is remembered after an episode's steps."""
-    memory = BlueMemory(1)
+    memory = BlueMemory(1, recalls=True)
     row = memory.update(QUIET[None], np.array([BEGIN]))
     for table, action in steps:
         row = memory.update(table[None], np.array([action]))
@@ -56,7 +64,7 @@ def entry(row: NDArray[np.int8], name: str, host: str | None = None) -> list[int
 
 def described(steps: Sequence[Step]) -> NDArray[np.int8]:
     """Says the same from the whole history, host by host, without a word of bits."""
-    row = np.zeros(MEMORY_SIZE, np.int8)
+    row = np.zeros(sum(SIZES.values()), np.int8)
     if steps:
         row[:CHALLENGE_SIZE] = steps[-1][0]
     for host in range(NUM_HOSTS):
@@ -83,17 +91,25 @@ def described(steps: Sequence[Step]) -> NDArray[np.int8]:
                 any(t > max(last_exploit, restored) for t in removes),
                 bool(restores),
             ],
+            "restores": [len(steps) - ago in restores for ago in (1, 2, 3, 4)],
         }
         for name, bits in groups.items():
             row[STARTS[name] + 4 * host : STARTS[name] + 4 * host + 4] = bits
         standing: set[int] = set()
         at_first_scan: set[int] = set()
+        at_latest_scan: set[int] = set()
         for t, (_, action) in enumerate(steps):
             if ACTION_HOST[action] == host:
                 standing = _after(host, standing, int(ACTION_KIND[action]))
             if scans and t == scans[0]:
                 at_first_scan = set(standing)
-        for name, decoys in (("decoys", standing), ("scanned_decoys", at_first_scan)):
+            if t in scans:
+                at_latest_scan = set(standing)
+        for name, decoys in (
+            ("decoys", standing),
+            ("scanned_decoys", at_first_scan),
+            ("latest_decoys", at_latest_scan),
+        ):
             for decoy in decoys:
                 row[STARTS[name] + PLACEABLE.index((host, decoy))] = 1
     clock = STARTS["clock"]
@@ -143,9 +159,10 @@ busy = st.sampled_from(
 
 
 def test_its_entries_can_be_named_and_found() -> None:
-    memory = SIMULATED["memory"]
+    memory = SIMULATED["recall"]
     assert [memory.columns(name).start for name in SIZES] == list(STARTS.values())
-    assert memory.columns(list(SIZES)[-1]).stop == memory.size == MEMORY_SIZE
+    assert memory.columns(list(SIZES)[-1]).stop == memory.size
+    assert memory.entries[: len(MEMORY_LAYOUT)] == SIMULATED["memory"].entries
     start = STARTS["decoys"]
     assert memory.columns("decoys") == slice(start, start + len(PLACEABLE))
     with pytest.raises(KeyError):
@@ -162,7 +179,7 @@ def test_every_action_is_noted_once_and_again() -> None:
     """Every host, kind and decoy; the second time a decoy is refused, or ends what stood."""
     everything = np.arange(NUM_ACTIONS)
     quiet = np.tile(QUIET, (NUM_ACTIONS, 1))
-    memory = BlueMemory(NUM_ACTIONS)
+    memory = BlueMemory(NUM_ACTIONS, recalls=True)
     memory.update(quiet, np.full(NUM_ACTIONS, BEGIN))
     for times in (1, 2):
         rows = memory.update(quiet, everything)
@@ -171,9 +188,12 @@ def test_every_action_is_noted_once_and_again() -> None:
 
 
 @pytest.mark.parametrize("red_agent", RED_AGENTS)
-def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: str) -> None:
-    config = GameConfig(red_agent=red_agent, observation="memory", episode_length=40)
-    batch, memory = Batch(6, config), BlueMemory(6)
+@pytest.mark.parametrize("observation", ["memory", "recall"])
+def test_the_simulator_shows_what_its_table_and_actions_say(
+    red_agent: str, observation: ObservationName
+) -> None:
+    config = GameConfig(red_agent=red_agent, observation=observation, episode_length=40)
+    batch, memory = Batch(6, config), BlueMemory(6, recalls=observation == "recall")
     batch.reset(3)
     rng = np.random.default_rng(4)
     rows = memory.update(batch.observation[:, :CHALLENGE_SIZE].copy(), np.full(6, BEGIN))
@@ -188,7 +208,9 @@ def test_the_simulator_shows_what_its_table_and_actions_say(red_agent: str) -> N
             played = np.full(6, BEGIN)
         assert (batch.observation == memory.update(table, played)).all()
         assert (batch.out.action_mask == memory.action_mask).all()
-        assert (batch.out.action_mask == SIMULATED["memory"].action_mask(batch.observation)).all()
+        assert (
+            batch.out.action_mask == SIMULATED[observation].action_mask(batch.observation)
+        ).all()
 
 
 def test_a_restore_clears_exploits_and_decoys_but_not_scans() -> None:

@@ -58,8 +58,8 @@ def add_to(commands: Commands) -> None:
         metavar="WHAT",
         help="a run directory, a policy file, an SB3 PPO model (.zip), bline=PATH,meander=PATH (a "
         "policy for each red agent), or a baseline: sleep, random, react-restore, greedy, best "
-        "(the strongest), cardiff (the winner's method), ppo (145 actions, no workflow), universal "
-        "(follows any --workflow)",
+        "(the strongest against the scripts), robust (against attackers that answer it), cardiff "
+        "(the winner's method), ppo (145 actions, no workflow), universal (follows any --workflow)",
     )
     add_setting(parser, GAME["rules"])
     add_flag(parser, "--episodes", "episodes of each cell", "1000", type=int, metavar="N")

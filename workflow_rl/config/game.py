@@ -10,7 +10,7 @@ from workflow_rl.config.setting import setting, settings
 from workflow_rl.errors import InvalidInputError, shown
 
 RuleSetName = Literal["main", "competition"]
-ObservationName = Literal["challenge", "cardiff", "memory", "belief", "truth"]
+ObservationName = Literal["challenge", "cardiff", "memory", "recall", "belief", "truth"]
 GreenAgentName = Literal["sleep", "active"]
 
 RULE_SETS: Final[tuple[RuleSetName, ...]] = get_args(RuleSetName)
@@ -70,6 +70,7 @@ class GameConfig:
             "challenge": "52 bits",
             "cardiff": "challenge and 10 scan-state values",
             "memory": "challenge and bits of what Blue remembers",
+            "recall": "memory, the decoys at each host's latest scan, and recent Restores",
             "belief": "memory and the probability that Red holds each host",
             "truth": "memory and Red's true access: privileged, for measurements",
         },

@@ -19,7 +19,7 @@ from workflow_rl.sim.memory import BlueMemory
 from workflow_rl.sim.observation import SIMULATED, Observation
 
 OBSERVATIONS: Final[dict[ObservationName, Observation]] = {**SIMULATED, "belief": BELIEF}
-TRACKED: Final[tuple[ObservationName, ...]] = ("memory", "belief")  # what `make_tracker` can write
+TRACKED: Final[tuple[ObservationName, ...]] = ("memory", "recall", "belief")  # by `make_tracker`
 
 
 class Tracker(Protocol):
@@ -59,4 +59,6 @@ def make_batch(num_envs: int, game: GameConfig, **settings: Any) -> Batch:
 
 def make_tracker(num_envs: int, game: GameConfig) -> Tracker:
     """Returns what writes the game's observation; of those not in `TRACKED` it is the memory."""
-    return BlueBelief(num_envs, game) if game.observation == BELIEF.name else BlueMemory(num_envs)
+    if game.observation == BELIEF.name:
+        return BlueBelief(num_envs, game)
+    return BlueMemory(num_envs, recalls=game.observation == "recall")

@@ -494,6 +494,7 @@ def settings_of(config: GameConfig, autoreset: bool) -> NDArray[np.void]:
     settings["rescan_unites_ports"] = config.rules == "competition"
     settings["haraka_breaks"] = config.rules == "competition"
     settings["cardiff"] = config.observation == "cardiff"
-    settings["memory"] = config.observation in ("memory", "truth")
+    settings["memory"] = config.observation in ("memory", "recall", "truth")
+    settings["recall"] = config.observation == "recall"
     settings["truth"] = config.observation == "truth"
     return settings

@@ -47,6 +47,8 @@ class Memory(Protocol):
     fixes: Bits = 0  # per host: 2, 3 exploits since its last Restore; removed since the last one
     decoys: Bits = 0  # decoys that stand, a bit for each of PLACEABLE
     scanned_decoys: Bits = 0  # those that stood when the first scan of their host was shown
+    latest_decoys: Bits = 0  # those that stood when the latest scan of their host was shown
+    restores: Bits = 0  # per host: restored 1, 2, 3, 4 steps ago
     step: Count = 0
 
 
@@ -127,6 +129,11 @@ MEMORY_LAYOUT: Final = (
     Entry("scanned_decoys", len(PLACEABLE), "the decoys that stood at the host's first scan"),
 )
 MEMORY_SIZE: Final = sum(entry.size for entry in MEMORY_LAYOUT)
+RECALLED: Final = (  # behind these, in the observation `recall`
+    Entry("latest_decoys", len(PLACEABLE), "the decoys that stood at the host's latest scan"),
+    Entry("restores", _PER_HOST, "per host: restored 1, 2, 3, 4 steps ago"),
+)
+_NUM_DECOYS_SEEN: Final = RECALLED[0].size
 TRUTH_BITS: Final = 2 * NUM_HOSTS + 4  # Red's access to each host; OT stopped; who Red is
 
 
@@ -165,6 +172,7 @@ def grow_older(memory: Memory) -> None:
     memory.scans = memory.scans << 1 & _NOT_FIRST
     memory.older_exploits = memory.older_exploits << 1 & _NOT_FIRST | memory.exploits >> 3 & _FIRST
     memory.exploits = memory.exploits << 1 & _NOT_FIRST
+    memory.restores = memory.restores << 1 & _NOT_FIRST
 
 
 @rule
@@ -183,6 +191,7 @@ def remember_restore(memory: Memory, host: int) -> None:
     memory.fixes &= others
     memory.ever = memory.ever & ~(_SINCE_RESTORE << 4 * host) | 1 << (4 * host + _RESTORED)
     memory.decoys &= ~DECOYS_ON[host]
+    memory.restores |= 1 << 4 * host
 
 
 @rule
@@ -190,10 +199,13 @@ def remember_activity(memory: Memory, table: int) -> None:
     """Notes the scans and exploits that are shown now."""
     exploits = table >> 1 & _FIRST
     scans = table & _FIRST & ~exploits
-    new = scans & ~memory.ever
-    while new:
-        memory.scanned_decoys |= memory.decoys & DECOYS_ON[first(new) >> 2]
-        new &= new - 1
+    shown = scans
+    while shown:
+        decoys_there = DECOYS_ON[first(shown) >> 2]
+        if shown & -shown & ~memory.ever:
+            memory.scanned_decoys |= memory.decoys & decoys_there
+        memory.latest_decoys = memory.latest_decoys & ~decoys_there | memory.decoys & decoys_there
+        shown &= shown - 1
     known = memory.ever >> _EVER_EXPLOITED & exploits
     memory.fixes |= (memory.fixes & known) << 1 | known
     memory.fixes &= ~(exploits << 2)
@@ -241,6 +253,13 @@ def write_memory(memory: Memory, table: int, rows: NDArray[np.int8], k: int) -> 
     write_bits(rows, k, 256, clock >> 7 | memory.scanned_decoys << 7, 48)
 
 
+@rule
+def write_recall(memory: Memory, rows: NDArray[np.int8], k: int) -> None:
+    """Writes what `recall` has behind the memory to row k."""
+    write_bits(rows, k, MEMORY_SIZE, memory.latest_decoys, _NUM_DECOYS_SEEN)
+    write_bits(rows, k, MEMORY_SIZE + _NUM_DECOYS_SEEN, memory.restores, _PER_HOST)
+
+
 def accepted_beside(decoys: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns (n, 145) False for a decoy that would be refused where these sets (n,) stand."""
     refused: NDArray[np.bool_] = decoys[:, None] & REFUSED_BY != 0
@@ -253,6 +272,7 @@ def _remember(
     tables: NDArray[np.int64],
     actions: NDArray[np.int64],
     rows: NDArray[np.int8],
+    recalls: bool,
 ) -> None:
     for k in range(len(memories)):
         memory: Memory = memories[k]
@@ -261,18 +281,27 @@ def _remember(
         else:
             remember(memory, tables[k], actions[k])
         write_memory(memory, tables[k], rows, k)
+        if recalls:
+            write_recall(memory, rows, k)
 
 
 class BlueMemory:
     """The memories of episodes that are played elsewhere: in the real CybORG, or by an agent."""
 
-    def __init__(self, num_envs: int) -> None:
-        """Makes room for n episodes; `BEGIN` as the action begins one."""
+    def __init__(self, num_envs: int, *, recalls: bool = False) -> None:
+        """Makes room for n episodes; `BEGIN` as the action begins one.
+
+        Args:
+            num_envs: how many.
+            recalls: whether the observation is `recall`, not `memory`.
+        """
+        self._recalls = recalls
+        size = MEMORY_SIZE + (sum(entry.size for entry in RECALLED) if recalls else 0)
         self._memories = np.zeros(num_envs, MEMORY_DTYPE)
-        self._rows = np.zeros((num_envs, MEMORY_SIZE), np.int8)
+        self._rows = np.zeros((num_envs, size), np.int8)
 
     def update(self, tables: NDArray[np.int8], actions: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Takes in a step of each episode and returns (n, MEMORY_SIZE) what is known now.
+        """Takes in a step of each episode and returns (n, its size) what is known now.
 
         Args:
             tables: (n, 52) what Blue is shown now.
@@ -284,7 +313,7 @@ class BlueMemory:
         n = len(self._memories)
         tables = checked_array("tables", tables, (n, MEMORY_LAYOUT[0].size), np.int8)
         actions = checked_actions(actions, (n,), lowest=BEGIN)
-        _remember(self._memories, packed_rows(tables), actions, self._rows)
+        _remember(self._memories, packed_rows(tables), actions, self._rows, self._recalls)
         return self._rows
 
     @property

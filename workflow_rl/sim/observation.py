@@ -12,7 +12,14 @@ from workflow_rl.config import ObservationName
 from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.sim.bits import packed_rows
-from workflow_rl.sim.memory import DECOYS, MEMORY_LAYOUT, TRUTH_BITS, Entry, accepted_beside
+from workflow_rl.sim.memory import (
+    DECOYS,
+    MEMORY_LAYOUT,
+    RECALLED,
+    TRUTH_BITS,
+    Entry,
+    accepted_beside,
+)
 from workflow_rl.sim.observe import SCAN_SLOTS
 
 
@@ -90,6 +97,7 @@ SIMULATED: Final = _named(
             ),
         ),
         with_memory("memory"),
+        with_memory("recall", *RECALLED),
         with_memory(
             "truth",
             Entry(

@@ -11,7 +11,7 @@ from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
 from workflow_rl.sim.bits import write_bits
 from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
-from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_BITS, write_memory
+from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_BITS, write_memory, write_recall
 from workflow_rl.sim.network import open_ports, red_hosts
 from workflow_rl.sim.state import NOBODY, Activity, Mark, Settings, State
 from workflow_rl.sim.table import activity, clear_activity, mark, show
@@ -89,6 +89,8 @@ def write_observation(env: State, settings: Settings, rows: NDArray[np.int8], k:
     """Writes row k of the observation that is played with."""
     if settings.memory:
         write_memory(env.memory, env.table, rows, k)
+        if settings.recall:
+            write_recall(env.memory, rows, k)
         if settings.truth:
             write_bits(rows, k, MEMORY_SIZE, true_bits(env), TRUTH_BITS)
     else:

@@ -198,6 +198,7 @@ class Settings(Protocol):
     haraka_breaks: Flag  # rule set
     cardiff: Flag  # observation variant
     memory: Flag  # observation variant: Blue remembers
+    recall: Flag  # observation variant: and more
     truth: Flag  # observation variant: and is shown where Red is
 
 
