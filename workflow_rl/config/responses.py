@@ -39,3 +39,26 @@ def best_response(
         )
     changes["max_episodes"] = -(-transitions // episode)
     return ExperimentConfig.preset("best-response", train=changes, game=game, seed=seed)
+
+
+def responses_of(config: ExperimentConfig, against: str) -> ExperimentConfig:
+    """Returns the configuration of the best responses that a search trains; raises likewise.
+
+    Args:
+        config: of the search.
+        against: what the policy that it hands over is called.
+    """
+    game = config.game
+    return best_response(
+        against,
+        config.search.response_transitions,
+        game={
+            "rules": game.rules,
+            "episode_length": game.episode_length,
+            "green_agent": game.green_agent,
+        },
+        seed=config.seed,
+        called="response_transitions",
+        units=config.train.units,
+        require=config.train.require,
+    )
