@@ -37,6 +37,7 @@ TRIAL = TrainTask("order_7", job(7), Path("nowhere"))
 ROW: dict[str, Any] = {
     "training": "base",
     "update": 3,
+    "transitions": 360,
     "episodes": 6,
     "env_reward": -20.0,
     "compliance_observed": 0.5,

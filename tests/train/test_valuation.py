@@ -34,6 +34,8 @@ def test_a_workflow_is_valued_by_its_attackers_in_the_same_fresh_games(tmp_path:
     assert found["worst"].objective.reward.mean == min(means) < max(means)
     assert found["mean"].objective.reward.mean == pytest.approx(sum(means) / 3)
     assert valued(played, job("episodes"), training.best) is played
+    base = replace(job("worst"), order=None)  # a base policy follows any order
+    assert valued(played, base, training.best) is played
     restored = TrainOutcome.from_json(found["mean"].as_json())
     assert restored.by_attacker == found["mean"].by_attacker
     *_, last = TrainTask("t", job("worst"), tmp_path / "t").run()

@@ -64,6 +64,8 @@ _FIXED: Final = (
     "strategy",
     "polish",
     "polish_updates",
+    "responses",
+    "response_transitions",
     "total_episodes",
     "ordered_results",
 )

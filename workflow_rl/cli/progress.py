@@ -24,9 +24,10 @@ from workflow_rl.evaluation.result import with_fixes
 from workflow_rl.evaluation.selection import Games
 from workflow_rl.nets.policy_file import RECOMMENDED_FILE
 from workflow_rl.pages.snapshot import planned_updates
-from workflow_rl.pages.words import speed
+from workflow_rl.pages.words import speed, value_of
+from workflow_rl.runs.holding import BEST_RESPONSE
 from workflow_rl.runs.pool import Done, Event, Failed, Retried, Row, Rows, Started
-from workflow_rl.runs.store import BASE, POLISH, TRAINING, RunDirectory
+from workflow_rl.runs.store import BASE, POLISH, TRAINING, RunDirectory, is_response
 from workflow_rl.runs.train import TrainingRun, workflow_named
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trials import SearchOutcome, Trial, spread_of, tried_in
@@ -78,6 +79,12 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
     phases.append(
         f"score: {search.score_games:,} held-out games against each red agent; then the report"
     )
+    if config.responses:
+        phases[-1] = phases[-1].removesuffix("; then the report")
+        phases.append(
+            f"best responses: {config.responses} trained against that policy, "
+            f"{search.response_transitions:,} transitions each; then the report"
+        )
     for number, phase in enumerate(phases, 1):
         print_sentence(console, f"{number}. {phase}", indent="   ")
     if short := orders_of(config.train).units.legend:
@@ -146,7 +153,7 @@ class SearchProgress(Bars):
         elif isinstance(event, Rows):
             for row in event.rows:
                 self._update(event.task.name, row)
-        elif isinstance(event, Done) and event.task.name not in (BASE, POLISH, TRAINING):
+        elif isinstance(event, Done) and not _is_apart(event.task.name):
             self._finish(event.task.job.order, event.result)
         elif isinstance(event, Games):
             self._count(event)
@@ -161,6 +168,8 @@ class SearchProgress(Bars):
         named = workflow_named(self._config, order)
         if order is not None and task.name != TRAINING:
             named = orders_of(self._config.train)[order].short
+        if is_response(task.name):
+            named = f"an attacker, against the policy for {named}"
         print_whole(self.console, f"{task.name}: {named}")
 
     def _follow(self, name: str, total: int, news: str = "") -> None:
@@ -171,11 +180,13 @@ class SearchProgress(Bars):
 
     def _update(self, training: str, row: Row) -> None:
         """Moves the bar of a training, if it is the one that is shown."""
-        train = self._config.train
-        self._transitions += train.n_envs * train.rollout_steps(self._config.game.episode_length)
+        self._transitions += int(row["transitions"]) // int(row["update"])
         rate = self._transitions / max(time.perf_counter() - self._since, 1e-9)
-        compliance = row[f"compliance_{train.compliance_view}"]
-        scores = f"reward {float(row['env_reward']):.1f} compliance {float(compliance):.3f}"
+        reward = float(row["env_reward"])
+        compliance = float(row[f"compliance_{self._config.train.compliance_view}"])
+        scores = f"reward {reward:.1f} compliance {compliance:.3f}"
+        if is_response(training):
+            scores = f"the policy's score {-reward:.1f}"
         news = f"{scores if row['episodes'] else 'no episode ended'} {speed(rate)}"
         if training == self._training:
             self.move(training, int(row["update"]), news)
@@ -202,6 +213,11 @@ class SearchProgress(Bars):
             f"{result.reward}, compliance {result.compliance.mean:.3f}"
             f"{'' if found.is_compliant else ', too low'}",
         )
+
+
+def _is_apart(training: str) -> bool:
+    """Returns whether a training is no trial of a search."""
+    return training in (BASE, POLISH, TRAINING) or is_response(training)
 
 
 # --- the outcome
@@ -241,7 +257,7 @@ def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirect
     print_fitting(console, ranking, "ended", "ep.", "true")
     print_sentence(
         console,
-        f"{short and f'{short}; '}reward of each environment's last 3 training episodes; "
+        f"{short and f'{short}; '}reward {value_of(config.train)}; "
         "complied: share of fixes that followed the order; true: the same by the true state (5 % "
         "of Red's shells are never observed, which bounds it, most where user hosts come early); "
         "ep.: episodes of each environment.",
@@ -341,13 +357,21 @@ def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentCo
                 f"unfit for {score.red_agent}: {played.reward.mean:.1f}, where "
                 f"following the order by hand gets {by_hand.mean:.1f}"
             )
+    holding = outcome.handed_over.holding(config)
+    for result in () if holding is None else holding.responses:
+        rates = (
+            (result.compliance.mean, result.fixes),
+            (result.compliance_true.mean, result.fixes_true),
+        )
+        shown = [with_fixes(f"{rate:.3f}", fixes) for rate, fixes in rates]
+        table.add_row(BEST_RESPONSE, str(result.reward), "-", *shown, "-")
     print_fitting(console, table, "stochastic", "true")
     sampled = "stochastic: actions are sampled, as in training; by hand: standing orders that a"
     told = (
         f"{sampled} person can follow, under this order, without the policy (see the playbook).",
         "In brackets: the repairs a game that compliance judges.",
     )
-    for sentence in (*told, *unfit):
+    for sentence in (*told, *unfit, *(() if holding is None else holding.sentences)):
         print_sentence(console, sentence)
     if (does := outcome.handed_over.behaviour(config.game)) is not None:
         print_sentence(console, f"what it does, by steps: {does} (wait: {WAITING})")

@@ -46,6 +46,8 @@ from workflow_rl.config.reds import MIXED as MIXED
 from workflow_rl.config.reds import RED_AGENTS as RED_AGENTS
 from workflow_rl.config.reds import Red as Red
 from workflow_rl.config.reds import red_agent_name as red_agent_name
+from workflow_rl.config.responses import best_response as best_response
+from workflow_rl.config.responses import responses_of as responses_of
 from workflow_rl.config.search import STRATEGIES as STRATEGIES
 from workflow_rl.config.search import SearchConfig as SearchConfig
 from workflow_rl.config.setting import Setting as Setting

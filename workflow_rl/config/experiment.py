@@ -130,6 +130,12 @@ class ExperimentConfig:
         """Which policy a search hands over; without further training it is a trial's own."""
         return self.polish if self.polish_updates else "documented"
 
+    @property
+    def responses(self) -> int:
+        """How many best responses to the policy that is handed over a search trains."""
+        given = self.search.responses
+        return int(self.train.objective != "episodes") if given is None else given
+
     @classmethod
     def preset(
         cls,

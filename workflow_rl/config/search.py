@@ -67,6 +67,17 @@ class SearchConfig:
         default=2_000,
         within=(2, 10**6),
     )
+    responses: int | None = setting(
+        "best responses: attackers trained against the policy that is handed over",
+        default=None,
+        within=(0, 1_000),
+        unset="1 with the objective mean or worst, else 0",
+    )
+    response_transitions: int = setting(
+        "transitions of the training of each best response",
+        default=2_000_000,
+        within=(1, 10**12),
+    )
     parallel_workflows: int = setting(
         "workflows trained in parallel", default=1, basic=True, within=(1, 100_000)
     )

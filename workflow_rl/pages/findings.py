@@ -19,12 +19,14 @@ from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.pages.rundata import RunData
 from workflow_rl.pages.scores import GameScore, evaluated_scores, known_scores, shipped_scores
 from workflow_rl.runs.answer import answer_of
+from workflow_rl.runs.holding import BEST_RESPONSE, Holding
 from workflow_rl.runs.trials import Trial, tried_in
 from workflow_rl.workflow.orders import Indices, Orders
 
 if TYPE_CHECKING:
     from workflow_rl.ordersearch.model import Posterior
 
+HANDED_OVER: Final = "the policy handed over"  # its row among those of orders
 _NEEDED: Final = 2  # compliant trials, to learn from them alone
 _PLAIN_REASONS: Final[Mapping[str, str]] = {
     "design": "initial design, spread over all orders before the model is fitted",
@@ -46,6 +48,7 @@ class Recommended:
     result: Result  # on held-out games; else of the training's last episodes, sampled
     scores: tuple[Score, ...] = ()  # on held-out games, against each red agent, and by hand
     behaviour: Behaviour | None = None  # what the policy does, in the game of the run
+    holding: Holding | None = None  # against whom the policy holds, if the search asked
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,15 @@ class Findings:
     scores: list[GameScore]  # to compare the recommended policy with
     payoffs: Payoffs | None  # of orders, or of a population's rounds, against each attacker
 
+    @property
+    def best_tried(self) -> tuple[str, float] | None:
+        """Of the orders in the matrix the best against its own worst attacker, and that score."""
+        if self.payoffs is None:
+            return None
+        scores = zip(self.payoffs.rows, self.payoffs.worst.tolist(), strict=True)
+        tried = [(name, score) for name, score in scores if name != HANDED_OVER]
+        return max(tried, key=lambda row: row[1], default=None)
+
 
 def find(run: RunData) -> Findings:
     """Derives all findings of a run."""
@@ -171,6 +183,13 @@ def payoffs_in(run: RunData) -> Payoffs | None:
     if run.rounds:
         return Payoffs.of(run.rounds)
     rows: dict[str, dict[str, float]] = {}
+    holding = None
+    if run.policy is not None and run.config is not None:
+        holding = run.policy.holding(run.config)
+    if holding is not None and (holding.response is not None or len(holding.attackers) > 1):
+        rows[HANDED_OVER] = {one.red_agent: one.reward.mean for one in holding.attackers}
+    if holding is not None and holding.response is not None:
+        rows[HANDED_OVER][BEST_RESPONSE] = holding.response.reward.mean
     for one in sorted(run.tried, key=lambda one: -one.value):
         scores = {result.red_agent: result.reward.mean for result in one.by_attacker}
         if len(scores) > 1:
@@ -196,7 +215,10 @@ def answer_in(run: RunData) -> tuple[Finding, Recommended | None]:
         result = run.policy.result(config.game)
         complies = result.compliance.mean >= config.train.compliance_threshold
         scores, does = run.policy.scores, run.policy.behaviour(config.game)
-        return finding, Recommended(chosen.order, complies, chosen.reason, result, scores, does)
+        holding = run.policy.holding(config)
+        return finding, Recommended(
+            chosen.order, complies, chosen.reason, result, scores, does, holding
+        )
     outcomes = [t.outcome for t in run.trials if t.order == chosen.order and t.outcome is not None]
     best = max(outcomes, key=lambda outcome: (outcome.is_compliant, outcome.best.reward.mean))
     return finding, Recommended(chosen.order, best.is_compliant, chosen.reason, best.objective)

@@ -18,7 +18,7 @@ from workflow_rl.pages.findings import Findings, Step, find
 from workflow_rl.pages.history import cost_figure, curves_figure, path_figure
 from workflow_rl.pages.page import render
 from workflow_rl.pages.rundata import Curve, RunData, read_run, refuse_no_run
-from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE
+from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE, is_response
 
 # What keeps any report within 8 MB; most runs are far below.
 _MOST_RUNS: Final = 8
@@ -153,7 +153,8 @@ def _first_highlight(page: RunPage) -> str:
     """Returns the training to highlight at first: the recommended order's best trial."""
     mine = page.found.recommended
     order = mine.order if mine else None
-    matching = [c for c in page.found.run.curves if c.order == order and c.name != POLISH]
+    trained = [c for c in page.found.run.curves if c.name != POLISH and not is_response(c.name)]
+    matching = [c for c in trained if c.order == order]
     best = max(matching, key=_last_reward, default=None)
     if best is not None:
         return best.name

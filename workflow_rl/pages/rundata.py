@@ -32,6 +32,7 @@ from workflow_rl.runs.store import (
     TRAININGS,
     TRIALS_FILE,
     is_held,
+    is_response,
 )
 from workflow_rl.runs.trials import HandedOver, Trial, tried_in, with_status
 from workflow_rl.train.job import TrainOutcome
@@ -139,8 +140,9 @@ class RunData:
 
     @property
     def trial_curves(self) -> list[Curve]:
-        """Those of trials: neither the base policy nor the recommended one's further training."""
-        return [curve for curve in self.curves if curve.name not in (BASE, POLISH)]
+        """Those of trials: not the base policy's, nor of what is done with the recommended one."""
+        curves = [curve for curve in self.curves if curve.name not in (BASE, POLISH)]
+        return [curve for curve in curves if not (self.is_search and is_response(curve.name))]
 
     @property
     def tried(self) -> list[TriedOrder]:

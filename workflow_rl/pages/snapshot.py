@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from workflow_rl.config import ExperimentConfig
+from workflow_rl.config import ExperimentConfig, responses_of
 from workflow_rl.pages.rundata import RunData, curve_of, number, read_run
-from workflow_rl.runs.store import BASE, POLISH, TRAINING_LOG
+from workflow_rl.runs.store import BASE, POLISH, RECOMMENDED, TRAINING_LOG, is_response
 from workflow_rl.runs.tables import SCALARS, SPEED
 from workflow_rl.runs.trials import Trial, with_status
 from workflow_rl.workflow.orders import Orders
@@ -25,6 +25,8 @@ _FEWEST: Final = 2  # trials done before anything is said of the time left
 def planned_updates(config: ExperimentConfig, training: str) -> int:
     """Returns how many updates a training of a run makes at most."""
     planned = {BASE: config.search.base_updates, POLISH: config.polish_updates}
+    if config.train.side == "blue" and is_response(training):
+        config = responses_of(config, RECOMMENDED)
     return planned.get(training, config.train.max_updates(config.game.episode_length))
 
 

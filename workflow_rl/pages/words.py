@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+from workflow_rl.config import TrainConfig
 from workflow_rl.evaluation.behaviour import KINDS as KINDS
 from workflow_rl.evaluation.behaviour import WAITING as WAITING
 from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.evaluation.result import with_fixes as with_fixes
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.ordersearch.finding import listed
+from workflow_rl.pages.findings import HANDED_OVER as HANDED_OVER
 from workflow_rl.pages.findings import Findings
 from workflow_rl.pages.rundata import RunData
+from workflow_rl.runs.holding import BEST_RESPONSE as BEST_RESPONSE
 
 HOST_HEADINGS: Final = ("host", *(f"#{kind}" for kind in KINDS[:-1]))
 _DOES: Final = {
@@ -127,6 +130,16 @@ def about_behaviour(does: Behaviour) -> str:
     told = f"It {listed(parts)}. In steps {does.phases[0]} it mostly {_DOES[most]}"
     told += f" ({100 * first[most]:.0f} %)."
     return f"{told} Most of its actions are on {listed(hosts)}." if hosts else told
+
+
+def value_of(train: TrainConfig) -> str:
+    """Says what the reward of a trial is."""
+    if train.objective == "episodes":
+        return "over the last 3 training episodes of each environment"
+    games = f"in {train.objective_games:,} fresh games against each attacker"
+    if train.objective == "worst":
+        return f"against the attacker that takes most, {games}"
+    return f"on average over the attackers, {games}"
 
 
 def by_hand(scores: Sequence[Score]) -> str:

@@ -54,6 +54,7 @@ class Handout:
                 "reason": mine.reason,
                 "result": mine.result.as_json(),
                 "by_attacker": [_facts(score) for score in mine.scores],
+                **({} if mine.holding is None else {"holding": mine.holding.as_json()}),
                 "finding": finding.headline,
                 "pairs": [{n: pair[n] for n in _KEPT} for pair in map(asdict, finding.effects)],
                 "worth": [one.as_json() for one in finding.measured],

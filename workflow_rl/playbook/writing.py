@@ -64,7 +64,7 @@ def cacao(handout: Handout) -> str:
     description = (
         f"Fix marked hosts in the order {formatted(handout.plan)}: found by the workflow-rl run "
         f"{handout.run.name} against {game.red_agent}, rules {game.rules}, "
-        f"{game.episode_length} steps an episode.{_both_values(handout)}"
+        f"{game.episode_length} steps an episode.{_both_values(handout)}{_holding(handout)}"
     )
     playbook = playbook_of(handout.plan, description, handout.facts(), handout.created)
     return json_text(playbook, indent=2) + "\n"
@@ -75,6 +75,12 @@ def _both_values(handout: Handout) -> str:
     both = ((s.red_agent, s.deterministic, s.greedy) for s in handout.recommended.scores)
     values = "; ".join(f"{red} {a.reward.mean:.1f} and {b.reward.mean:.1f}" for red, a, b in both)
     return f" Points an episode of the trained policy and by hand: {values}." if values else ""
+
+
+def _holding(handout: Handout) -> str:
+    """Says against whom the trained policy holds, if the search asked."""
+    holding = handout.recommended.holding
+    return "" if holding is None else f" {' '.join(holding.sentences)}"
 
 
 def runbook(handout: Handout) -> str:

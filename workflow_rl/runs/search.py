@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.shipped import UNIVERSAL
-from workflow_rl.config import Execution, ExperimentConfig
+from workflow_rl.config import Execution, ExperimentConfig, responses_of
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.pair_worth import WORTH_GAMES, PairWorth, pair_worth
+from workflow_rl.evaluation.result import Result
 from workflow_rl.evaluation.selection import (
     CHOOSING,
     SCORING,
@@ -27,6 +28,7 @@ from workflow_rl.ordersearch.finding import Finding
 from workflow_rl.ordersearch.strategies import Strategy, make_strategy
 from workflow_rl.processes import one_thread
 from workflow_rl.runs.answer import ByHand, answer_of, score_by_hand
+from workflow_rl.runs.exploit import BestResponses
 from workflow_rl.runs.folder import CsvLog
 from workflow_rl.runs.pool import Done, Event, Failed, Pool, Retried, Rows, SerialPool
 from workflow_rl.runs.store import (
@@ -42,6 +44,7 @@ from workflow_rl.runs.store import (
     TRIALS_FILE,
     RunDirectory,
     open_run,
+    response_name,
 )
 from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.training import TrainTask, base_task, check_begun, polish_task, trial_task
@@ -205,7 +208,8 @@ class Search:
 
     def _keep_policy(self, task: TrainTask) -> None:
         """Saves the best policy of a finished training with the run's."""
-        self._policy_of(task).save(self.directory.policy(task.name))
+        _, weights = self.directory.training(task.name).load_result()
+        task.job.save_policy(self.directory.policy(task.name), weights)
 
     def _end(self, task: TrainTask, **how: Any) -> None:
         """Notes how a trial ended, if the task is one."""
@@ -224,7 +228,8 @@ class Search:
             self._decisions.rewrite(trial.decision_row(self.orders) for trial in self.trials)
 
     def _trainings(self) -> list[str]:
-        return [BASE, *(trial.name for trial in self.trials), POLISH]
+        responses = map(response_name, range(self.config.responses))
+        return [BASE, *(trial.name for trial in self.trials), POLISH, *responses]
 
     def _check_trainings(self) -> None:
         """Checks that what trainings have left is theirs, and undamaged."""
@@ -253,7 +258,7 @@ class Search:
     # --- the end
 
     def _conclude(self) -> Iterator[Event | Games]:
-        """Recommends an order, polishes its policy, and sums everything up."""
+        """Recommends an order, polishes its policy, answers it, and sums everything up."""
         if not self.done:
             failed = with_status(self.trials, "failed")
             raise TrainingFailedError(f"every workflow failed; the last: {failed[-1].failure}")
@@ -270,7 +275,7 @@ class Search:
                 policies = [task.job.policy(task.job.base)]
             if self._polished() is not None:
                 policies.append(self._policy_of(task, last=self.config.polish == UNIVERSAL))
-        yield from self._hand_over(policies, finding)
+        yield from self._hand_over(policies, finding, chosen.order)
         self._rebuild()
         self.outcome = self._outcome()
         summary = summarise(self.config, self.outcome, self.trials)
@@ -304,10 +309,13 @@ class Search:
             return load_policy(folder.snapshot(result.updates))
         return task.job.policy(weights)
 
-    def _hand_over(self, policies: Sequence[Policy], finding: Finding) -> Iterator[Games]:
+    def _hand_over(
+        self, policies: Sequence[Policy], finding: Finding, order: int
+    ) -> Iterator[Event | Games]:
         """Selects a policy on validation games, scores it on held-out games, and saves both.
 
-        The first is the policy before polishing. Yields how many games have been played.
+        The first is the policy before polishing. Yields how many games have been played, and how
+        the trainings of best responses go.
         """
         config = self.config
         games, threshold = config.search.score_games, config.train.compliance_threshold
@@ -322,8 +330,30 @@ class Search:
             scores.append(score)
             yield Games(SCORING, total * len(scores) // len(config.game.scored_reds), total)
         worth = tuple(self._worth(policy, finding))
-        noted = HandedOver(chosen > 0, tuple(scores), self._seconds(), worth)
+        responses = yield from self._answered(policy, order)
+        noted = HandedOver(chosen > 0, tuple(scores), self._seconds(), worth, responses)
         noted.save(self.directory.path)
+
+    def _answered(
+        self, policy: Policy, order: int
+    ) -> Generator[Event | Games, None, tuple[Result, ...]]:
+        """Trains best responses to the policy that is handed over; returns its results.
+
+        One whose training failed is left out.
+        """
+        config, found = self.config, []
+        if not config.responses:
+            return ()
+        trained = responses_of(config, RECOMMENDED)
+        responses = BestResponses(
+            self.directory, trained, config.responses, defender=policy, order=order
+        )
+        yield from self._noted(self._pool, responses.tasks)
+        games, done = config.search.score_games, [t for t in responses.tasks if t.stored()]
+        for number, task in enumerate(done, 1):
+            found.append(responses.result_of(task, responses.judge(task, games)))
+            yield Games(SCORING, number * games, len(done) * games)
+        return tuple(found)
 
     def _worth(self, policy: Policy, finding: Finding) -> Iterator[PairWorth]:
         """Measures what the pairs that matter are worth to the policy that is handed over.
@@ -367,12 +397,24 @@ def checked_search(config: ExperimentConfig) -> ExperimentConfig:
             "a search recommends policies without privileged information: choose another "
             "observation than truth (train and evaluate take it, as an upper bound)"
         )
+    if config.responses:
+        _check_responses(config)
     if orders.count > 1:
         return config
     search = replace(config.search, n_workflows=1)
     if search.warm_start != UNIVERSAL:  # there is nothing else to start from
         search = replace(search, warm_start="none")
     return replace(config, search=search)
+
+
+def _check_responses(config: ExperimentConfig) -> None:
+    """Checks that best responses can be trained to the policy that a search hands over."""
+    responses_of(config, RECOMMENDED)
+    if config.handed_over != UNIVERSAL and config.game.observation == "belief":
+        raise InvalidInputError(
+            "the belief has no model of attackers that are trained: for best responses choose "
+            "another observation, or none of them with --responses 0"
+        )
 
 
 @contextmanager
@@ -389,8 +431,9 @@ def open_search(
     unless from the policy `universal`.
 
     Raises:
-        InvalidInputError: its policies would have privileged information (observation `truth`); or
-            its units, or what is required of them, allow no order.
+        InvalidInputError: its policies would have privileged information (observation `truth`);
+            its units, or what is required of them, allow no order; or no best response can be
+            trained to its policy.
     """
     if isinstance(config, ExperimentConfig):
         config = checked_search(config)

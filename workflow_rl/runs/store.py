@@ -59,6 +59,7 @@ BASE: Final = "base"  # names of trainings, besides those of trials
 POLISH: Final = "polish"
 TRAINING: Final = "training"  # of a run that trains one policy
 RECOMMENDED: Final = "recommended"  # the policy that a run hands over
+_RESPONSE: Final = "response_"  # of best responses, a number after it
 
 _ORIGIN: Final = ("created", "command", "git_revision", "python", "packages")
 _PATIENCE: Final = 0.2  # seconds for which a check of the lock may delay taking it
@@ -182,6 +183,16 @@ class RunDirectory:
             InvalidInputError: a file of the finished run is not what was written.
         """
         return check_manifest(self.path, "*", missing=True)
+
+
+def response_name(number: int) -> str:
+    """Returns the name of the training of a best response, from 0."""
+    return f"{_RESPONSE}{number}"
+
+
+def is_response(training: str) -> bool:
+    """Returns whether a training is that of a best response."""
+    return training.startswith(_RESPONSE)
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -183,7 +183,7 @@ def open_training(
         config = instance_or_default("config", config, ExperimentConfig)
         order = order_to_train(config, workflow)
         if config.train.side == "red":
-            defender_of(config.game, config.train)
+            defender_of(job_of(config, None))
         plan["workflow"] = None if order is None else orders_of(config.train).format(order)
     with open_run(
         config,

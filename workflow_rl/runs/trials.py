@@ -22,6 +22,7 @@ from workflow_rl.ordersearch.finding import Finding
 from workflow_rl.ordersearch.recommendation import Recommendation
 from workflow_rl.ordersearch.strategies import Decision, TriedOrder
 from workflow_rl.runs.folder import TrainingFolder
+from workflow_rl.runs.holding import Holding
 from workflow_rl.runs.pool import Row
 from workflow_rl.runs.store import SCORES_FILE, TRAININGS, TRIALS_FILE
 from workflow_rl.train.job import TrainOutcome
@@ -212,6 +213,7 @@ class HandedOver:
     scores: tuple[Score, ...]  # against each red agent
     seconds: float  # of the run, up to its end
     worth: tuple[PairWorth, ...] = ()  # of pairs that matter, to it or to what it comes from
+    responses: tuple[Result, ...] = ()  # against best responses to it, named by their files
 
     def result(self, game: GameConfig) -> Result:
         """Returns the policy's result in the game of the search."""
@@ -223,11 +225,30 @@ class HandedOver:
         known = [score.behaviour for score in self.scores if score.behaviour is not None]
         return Behaviour.mean(known, game.red_weights) if len(known) == len(self.scores) else None
 
+    def holding(self, config: ExperimentConfig) -> Holding | None:
+        """Returns against whom it holds; None where the search did not ask.
+
+        Args:
+            config: of the search.
+        """
+        if config.train.objective == "episodes" and not self.responses:
+            return None
+        acts = "sampled" if config.train.acts == "sampled" else "deterministic"
+        met = zip(self.scores, config.game.red_weights, strict=True)
+        attackers = tuple(getattr(score, acts) for score, weight in met if weight > 0)
+        return Holding(attackers, self.responses, config.search.response_transitions)
+
     def save(self, run: Path) -> None:
         """Writes it into a run's directory."""
-        scores = [score.as_json() for score in self.scores]
-        worth = [one.as_json() for one in self.worth]
-        write_json(run / SCORES_FILE, vars(self) | {"scores": scores, "worth": worth})
+        lists = {
+            "scores": [score.as_json() for score in self.scores],
+            "worth": [one.as_json() for one in self.worth],
+            "responses": [result.as_json() for result in self.responses],
+        }
+        data = vars(self) | lists
+        if not self.responses:  # none were asked for
+            del data["responses"]
+        write_json(run / SCORES_FILE, data)
 
     @classmethod
     def load(cls, run: Path) -> Self:
@@ -243,7 +264,9 @@ class HandedOver:
             if tuple(score.red_agent for score in scores)[: len(RED_AGENTS)] != RED_AGENTS:
                 raise ValueError("scores are missing")
             worth = tuple(PairWorth.from_json(one) for one in data.get("worth", ()))
-            return cls(bool(data["trained_further"]), scores, float(data["seconds"]), worth)
+            answers = tuple(map(Result.from_json, data.get("responses", ())))
+            further, seconds = bool(data["trained_further"]), float(data["seconds"])
+            return cls(further, scores, seconds, worth, answers)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"{path} is damaged: remove it, and --resume makes it again"
@@ -294,6 +317,7 @@ def summarise(
     """Returns what `summary.json` holds, derived from other files; `trials` include failed ones."""
     result, policy = outcome.handed_over.result(config.game), outcome.handed_over
     tried, orders = tried_in(outcome.trials), orders_of(config.train)
+    holding = policy.holding(config)
     return {
         "rules": config.game.rules,
         "red_agent": config.game.red_agent,
@@ -310,6 +334,7 @@ def summarise(
         "policy_compliance_true": result.compliance_true.mean,
         "policy_scores": [score.as_json() for score in policy.scores],
         "policy_score_games": config.search.score_games,
+        **({} if holding is None else {"holding": holding.as_json()}),
         "compliant_workflows": sum(one.is_compliant for one in tried),
         "spread": asdict(spread_of(tried, config.game.red_agent, orders)),
         "workflows": len(tried),

@@ -159,6 +159,7 @@ def exhaustive(config: ExperimentConfig, seed: int) -> ExperimentConfig:
         strategy="exhaustive",
         n_workflows=orders.count,
         polish_updates=0,
+        responses=0,
         total_episodes=None,
     )
     return replace(config, search=search, seed=seed)

@@ -34,6 +34,7 @@ class TrainJob:
     order: int | None  # None: an order is sampled for every episode
     base: Weights | None = None  # weights to start from
     backend: BackendConfig = field(default_factory=BackendConfig)
+    defender: Policy | None = None  # of a training of Red, where `train.against` is no agent's name
 
     @property
     def workflow(self) -> Order | None:
@@ -59,7 +60,7 @@ class TrainJob:
     def identity(self) -> dict[str, Any]:
         """Returns what a checkpoint must agree with, as plain data."""
         base = None if self.base is None else digest_of(dict(self.base))
-        return {
+        known = {
             "game": stored(self.game),
             "ppo": stored(self.ppo),
             "train": stored(self.train),
@@ -68,6 +69,12 @@ class TrainJob:
             "base": base,
             "backend": stored(self.backend),
         }
+        if self.defender is not None:
+            known["defender"] = {
+                "weights": digest_of(dict(self.defender.weights)),
+                "trained": stored(self.defender.config),
+            }
+        return known
 
 
 def stop_reason(

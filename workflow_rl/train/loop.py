@@ -60,7 +60,7 @@ class Training:
         self.steps = job.train.rollout_steps(length)
         world: World
         if job.train.side == "red":
-            world = make_red_world(job.game, job.train)
+            world = make_red_world(job)
         else:
             world = make_world(job.game, job.train.n_envs, job.backend)
         self.player = Player(world, job.order, job.seed, job.train)

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.agents.named import make_agent
-from workflow_rl.config import GameConfig, RedRewardName, TrainConfig
+from workflow_rl.agents.policy_agent import PolicyAgent
+from workflow_rl.config import GameConfig, RedRewardName
 from workflow_rl.config.reds import GIVEN
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import derived_seed
 from workflow_rl.envs.world import Arrays, World
 from workflow_rl.sim.red_view import RED_VIEW_SIZE, actions_on_hosts
+from workflow_rl.train.job import TrainJob
 
 _HARM: Final = slice(0, 2)  # of `Outputs.reward_tenths`: all but the price of Blue's actions
 _TENTHS: Final = 10
@@ -91,17 +93,19 @@ class RedWorld(World):
         self._begin()
 
 
-def defender_of(game: GameConfig, train: TrainConfig) -> BlueAgent:
+def defender_of(job: TrainJob) -> BlueAgent:
     """Returns the defender of a training of Red; InvalidInputError if there is no such."""
-    assert train.against is not None
-    return make_agent(train.against, train.against_workflow, rules=game.rules)
+    against, order = job.train.against, job.train.against_workflow
+    assert against is not None
+    if job.defender is not None:
+        return PolicyAgent(job.defender, against, order)
+    return make_agent(against, order, rules=job.game.rules)
 
 
-def make_red_world(game: GameConfig, train: TrainConfig) -> RedWorld:
+def make_red_world(job: TrainJob) -> RedWorld:
     """Returns the environments of a training of Red.
 
     Raises:
         InvalidInputError: there is no such defender.
     """
-    blue = defender_of(game, train)
-    return RedWorld(game, train.n_envs, blue, train.red_reward)
+    return RedWorld(job.game, job.train.n_envs, defender_of(job), job.train.red_reward)

@@ -15,13 +15,15 @@ _SEED: Final = 11  # of the games: the same for all trainings, so that their val
 def valued(outcome: TrainOutcome, job: TrainJob, weights: Weights) -> TrainOutcome:
     """Returns the outcome of a training with the objective that its settings ask for.
 
+    A policy for any order is no workflow: its outcome stays as it is.
+
     Args:
         outcome: whose objective is that of the last episodes.
         job: the training.
         weights: of the policy that it hands over.
     """
     train, game = job.train, job.game
-    if train.objective == "episodes":
+    if train.objective == "episodes" or (train.conditioned and job.order is None):
         return outcome
     agent = PolicyAgent(job.policy(weights), "trained", job.workflow)
     found: list[Result] = []
