@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.measure import RESULTS, Parser, describe_machine
-from workflow_rl import evaluate
+from workflow_rl import Cage2VectorEnv, evaluate
 from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
@@ -37,7 +37,9 @@ from workflow_rl.files import json_text, write_named
 from workflow_rl.parity.replay import compare
 from workflow_rl.parity.trace import find_traces, load_trace
 from workflow_rl.provenance import git_revision
-from workflow_rl.runs.exploit import open_exploit
+from workflow_rl.runs.exploit import GAMES, open_exploit
+from workflow_rl.scenario.tables import HOST_NAMES, HOSTS
+from workflow_rl.sim.state import Access
 from workflow_rl.workflow.orders import ORDERS, TYPES, Order
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
@@ -50,6 +52,8 @@ _GAMES_OF_AN_ORDER: Final = 500
 _GAMES_AGAINST_EACH: Final = 200  # of an order
 _TOP, _BOTTOM = 6, 2  # orders that best responses are trained for
 _SEEDS: Final = (0, 1, 2)
+_CAUSES: Final = ("user hosts held", "other hosts held", "Restores", "the service down")
+_VALUES: Final = np.array([host.confidentiality for host in HOSTS])
 
 Row = dict[str, Any]
 Section = dict[str, Any]  # command, rows and perhaps more
@@ -154,7 +158,8 @@ def exploitability() -> Section:
         for name in ("best", "robust", "universal", "greedy"):
             order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
             rows.append({"agent": name, "rules": rules, **_exploited(name, order, rules)})
-    return {"command": "workflow-rl exploit AGENT --rules RULES", "rows": rows}
+    command = "workflow-rl exploit AGENT --rules RULES"
+    return {"command": command, "games": GAMES, "rows": rows}
 
 
 def _exploited(name: str, order: Order | None, rules: str = "main") -> Row:
@@ -172,6 +177,36 @@ def _exploited(name: str, order: Order | None, rules: str = "main") -> Row:
     seeds = [response["reward"]["mean"] for response in found["responses"]]
     kept = ("exploitability", "transitions", "actions_a_game")
     return {"seeds": seeds, **{key: found[key] for key in kept}}
+
+
+def costs() -> Section:
+    """What `robust` pays to a best response, by cause: sessions on hosts, Restores, the service."""
+    rows = []
+    for rules in RULE_SETS:
+        policy = load_policy("robust", rules=rules)
+        game = policy.config.game.changed(red_agent="vs-robust", rules=rules)
+        envs = Cage2VectorEnv(_GAMES_OF_AN_ORDER, game=game, seed=5)
+        agent = PolicyAgent(policy, "robust")
+        agent.begin(envs.num_envs, 5)
+        seen, infos = envs.reset()
+        paid = dict.fromkeys(_CAUSES, 0.0)
+        for step in range(game.episode_length):
+            actions = agent.act(seen, infos["action_mask"], step)
+            seen, _, _, _, infos = envs.step(actions)
+            access = infos.get("final_info", infos)["red_access"]
+            held = (access == Access.PRIVILEGED).sum(axis=0) * _VALUES / envs.num_envs
+            for name, cost in zip(HOST_NAMES, held, strict=True):
+                paid[_CAUSES[0] if name.startswith("User") else _CAUSES[1]] -= cost
+            _, outage, restores = infos["reward_tenths"].mean(axis=0) / 10
+            paid[_CAUSES[2]] += restores
+            paid[_CAUSES[3]] += outage
+        rows.append({"rules": rules, "costs": paid, "total": sum(paid.values())})
+    return {
+        "command": "python -m benchmarks.results --sections costs",
+        "games": _GAMES_OF_AN_ORDER,
+        "causes": list(_CAUSES),
+        "rows": rows,
+    }
 
 
 def holding() -> Section:
@@ -302,6 +337,7 @@ CHEAP: Final = {
 SECTIONS: Final = {
     **CHEAP,
     "exploitability": exploitability,
+    "costs": costs,
     "holding": holding,
     "holding_responses": holding_responses,
     "searches": searches,

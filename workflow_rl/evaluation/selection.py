@@ -79,16 +79,33 @@ class Score:
         )
 
 
-def choose(policies: Sequence[Policy], game: GameConfig, threshold: float, games: int) -> int:
+def choose(
+    policies: Sequence[Policy],
+    game: GameConfig,
+    threshold: float,
+    games: int,
+    *,
+    by_worst: bool = False,
+) -> int:
     """Returns the index of the best policy: compliant ones first, then by reward.
 
     All play the same validation games. Of equals the first is taken.
+
+    Args:
+        policies: to choose from.
+        game: what they play.
+        threshold: the least compliance.
+        games: how many each plays.
+        by_worst: whether the reward is that against the worst attacker of the game.
     """
+    against = [game.changed(red_agent=red.name) for red in game.reds] if by_worst else [game]
     ranks = []
     for policy in policies:
-        found = _pooled(_cells(policy, game, CHOOSING_SEED, games))
-        complies = policy.order is None or found.compliance.mean >= threshold
-        ranks.append((complies, found.reward.mean if complies else found.compliance.mean))
+        results = [_pooled(_cells(policy, one, CHOOSING_SEED, games)) for one in against]
+        found = min(results, key=lambda result: result.reward.mean)
+        followed = min(result.compliance.mean for result in results)
+        complies = policy.order is None or followed >= threshold
+        ranks.append((complies, found.reward.mean if complies else followed))
     return max(range(len(policies)), key=lambda i: ranks[i])
 
 

@@ -320,7 +320,8 @@ class Search:
         config = self.config
         games, threshold = config.search.score_games, config.train.compliance_threshold
         yield Games(CHOOSING, 0, games * len(policies))
-        chosen = choose(policies, config.game, threshold, games)
+        by_worst = config.train.objective == "worst"
+        chosen = choose(policies, config.game, threshold, games, by_worst=by_worst)
         policy = policies[chosen]
         policy.save(self.directory.policy(RECOMMENDED))
         scores: list[Score] = []

@@ -157,8 +157,12 @@ def polish_task(directory: RunDirectory, order: int, trial: Trial | None) -> Tra
 def _tuning_universal(job: TrainJob) -> TrainJob:
     """Returns the training of a job's order from the policy `universal`, against all attackers.
 
-    Its last policy is kept: the learning rate is annealed to 0.
+    Where orders are valued by attackers, these are the attackers. Its last policy is kept: the
+    learning rate is annealed to 0.
     """
+    game = job.game
+    if job.train.objective == "episodes":
+        game = replace(game, **AGAINST_ALL)
     changes = dict(FROM_UNIVERSAL.train) | {
         "n_envs": job.train.n_envs,
         "min_updates": job.train.min_updates,
@@ -167,7 +171,7 @@ def _tuning_universal(job: TrainJob) -> TrainJob:
     form = PPO_FORMS["modern"]
     return replace(
         job,
-        game=replace(job.game, **AGAINST_ALL),
+        game=game,
         ppo=replace(form, **{**FROM_UNIVERSAL.ppo, "epochs": form.epochs}),
         train=replace(job.train, **changes),
         base=load_policy(UNIVERSAL, rules=job.game.rules).weights,
