@@ -160,9 +160,7 @@ def _tuning_universal(job: TrainJob) -> TrainJob:
     Where orders are valued by attackers, these are the attackers. Its last policy is kept: the
     learning rate is annealed to 0.
     """
-    game = job.game
-    if job.train.objective == "episodes":
-        game = replace(game, **AGAINST_ALL)
+    game = AGAINST_ALL if job.train.objective == "episodes" else FROM_UNIVERSAL.game
     changes = dict(FROM_UNIVERSAL.train) | {
         "n_envs": job.train.n_envs,
         "min_updates": job.train.min_updates,
@@ -171,7 +169,7 @@ def _tuning_universal(job: TrainJob) -> TrainJob:
     form = PPO_FORMS["modern"]
     return replace(
         job,
-        game=game,
+        game=replace(job.game, **game),
         ppo=replace(form, **{**FROM_UNIVERSAL.ppo, "epochs": form.epochs}),
         train=replace(job.train, **changes),
         base=load_policy(UNIVERSAL, rules=job.game.rules).weights,
