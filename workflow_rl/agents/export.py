@@ -11,7 +11,8 @@ Inputs, a row for each of n situations:
 
 Outputs: `probabilities`, float (n, outputs); `output`, int64 (n,), the most probable one; and
 `action`, int64 (n,), its number among Blue's 145 actions, except of the winner's 36 outputs, whose
-meaning depends on the episode so far. The metadata say all of this, entry by entry.
+meaning depends on the episode so far. The metadata say all of this, entry by entry, and in `acts`
+whether the policy is stochastic: then sample from `probabilities`.
 """
 
 from pathlib import Path
@@ -125,6 +126,7 @@ def describe_interface(policy: Policy) -> dict[str, Any]:
         "hosts": list(HOST_NAMES),
         "outputs": list(space.outputs),
         "action_space": space.name,
+        "acts": policy.config.train.acts,
     }
     if policy.encoding is not None:
         told["order"] = _order_layout(policy, policy.encoding)

@@ -7,7 +7,8 @@ refused or, of a shielded policy, violate the order, and chooses.
 Inputs, a row for each of n episodes: `observation`, float (n, 52); `state`, float (n, its size),
 all zeros where an episode begins; and of a policy that follows any order `order`, float (n, 13),
 the rank of each host, 0 for those to be fixed first. Outputs: those of the plain export, and
-`next_state`, which is the `state` of the next step.
+`next_state`, which is the `state` of the next step. Its last entry is the action, plus 1: whoever
+samples an action of a stochastic policy writes it there.
 """
 
 from typing import TYPE_CHECKING, Any, Final
