@@ -52,6 +52,10 @@ _GAMES_OF_AN_ORDER: Final = 500
 _GAMES_AGAINST_EACH: Final = 200  # of an order
 _TOP, _BOTTOM = 6, 2  # orders that best responses are trained for
 _SEEDS: Final = (0, 1, 2)
+_EXPLOITED: Final = (
+    *((name, "main") for name in ("best", "robust", "universal")),
+    *((name, "competition") for name in ("robust", "universal")),
+)
 _CAUSES: Final = ("user hosts held", "other hosts held", "Restores", "the service down")
 _VALUES: Final = np.array([host.confidentiality for host in HOSTS])
 
@@ -154,10 +158,9 @@ def by_hand() -> Section:
 def exploitability() -> Section:
     """Best responses to shipped defenders: what attackers that adapt take from them."""
     rows = []
-    for rules in RULE_SETS:
-        for name in ("best", "robust", "universal", "greedy"):
-            order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
-            rows.append({"agent": name, "rules": rules, **_exploited(name, order, rules)})
+    for name, rules in _EXPLOITED:
+        order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
+        rows.append({"agent": name, "rules": rules, **_exploited(name, order, rules)})
     command = "workflow-rl exploit AGENT --rules RULES"
     return {"command": command, "games": GAMES, "rows": rows}
 

@@ -101,7 +101,7 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
         "robust": Preset(
             {**_WITH_MEMORY, **_AGAINST_ANSWERS, "conditioned": False},
             {"learning_rate": 7e-4},
-            {"observation": "memory"},
+            {"observation": "recall"},
             "modern",
             {"rounds": 60},
         ),

@@ -20,6 +20,7 @@ import numpy as np
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import ExperimentConfig, GameConfig
+from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.envs.reds import RedPolicy
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.payoffs import Payoffs
@@ -41,6 +42,7 @@ from workflow_rl.runs.store import (
 from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.train import PURPOSE
 from workflow_rl.runs.training import TrainTask, job_of, seed_of
+from workflow_rl.sim.observation import Observation
 from workflow_rl.train.loop import Training
 from workflow_rl.workflow.orders import Orders
 from workflow_rl.workflow.units import TYPE_UNITS
@@ -160,7 +162,8 @@ class RobustRun:
         """Returns the defender that the first round meets."""
         config = self.directory.config
         if config.population.start != FROM_SCRATCH:
-            return load_policy(config.population.start, rules=config.game.rules)
+            start = load_policy(config.population.start, rules=config.game.rules)
+            return _seeing(start, OBSERVATIONS[config.game.observation])
         job = job_of(config, None, seed=seed_of(config, _BLUE))
         with one_thread(), closing(Training(job)) as training:
             return job.policy(training.best)
@@ -246,6 +249,20 @@ class RobustRun:
         return replace(game, red_agent=mixed, red_probabilities=None)
 
 
+def _seeing(policy: Policy, observation: Observation) -> Policy:
+    """Returns a policy that plays the same and sees more: what is new has no weight yet."""
+    new = observation.size - policy.observation.size
+    if not new:
+        return policy
+    weights = dict(policy.weights)
+    for name in ("actor.0.weight", "critic.0.weight"):
+        seen, order = np.split(weights[name], [policy.observation.size], axis=1)
+        nothing = np.zeros((len(seen), new), seen.dtype)
+        weights[name] = np.concatenate([seen, nothing, order], axis=1)
+    game = policy.config.game.changed(observation=observation.name)
+    return Policy(weights, replace(policy.config, game=game), policy.facts)
+
+
 def _last(task: TrainTask) -> Path:
     """Returns the file of a training's last policy."""
     return TrainingFolder(task.folder).snapshot(task.job.train.snapshot_every)
@@ -294,8 +311,10 @@ def _check_start(config: ExperimentConfig) -> None:
     if config.population.start == FROM_SCRATCH:
         return
     start = load_policy(config.population.start, rules=config.game.rules)
+    seen, now = start.observation, OBSERVATIONS[config.game.observation]
+    sees_as_much = now.entries[: len(seen.entries)] == seen.entries
     mine: dict[str, Any] = {
-        "observation": config.game.observation,
+        "observation": seen.name if sees_as_much else now.name,
         "action_space": config.train.action_space,
         "hidden": config.train.hidden,
         "conditioned": config.train.conditioned,
