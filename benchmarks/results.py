@@ -4,7 +4,8 @@ python -m benchmarks.results                     # what is cheap: games of shipp
 python -m benchmarks.results --sections searches # some sections only
 make results                                     # the cheap ones, then the page
 
-The sections of speed come from the figures of the other benchmarks (benchmarks/results/). A section
+The sections of speed and of exploitability come from the figures of other commands
+(benchmarks/results/). A section
 that is not measured keeps its stored figures, command and date.
 """
 
@@ -27,7 +28,7 @@ from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
 from workflow_rl.agents.policy import load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
-from workflow_rl.config import RULE_SETS, ExperimentConfig, GameConfig
+from workflow_rl.config import RULE_SETS, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.payoffs import Payoffs
@@ -37,7 +38,7 @@ from workflow_rl.files import json_text, write_named
 from workflow_rl.parity.replay import compare
 from workflow_rl.parity.trace import find_traces, load_trace
 from workflow_rl.provenance import git_revision
-from workflow_rl.runs.exploit import GAMES, open_exploit
+from workflow_rl.runs.exploit import GAMES
 from workflow_rl.scenario.tables import HOST_NAMES, HOSTS
 from workflow_rl.sim.state import Access
 from workflow_rl.workflow.orders import ORDERS, TYPES, Order
@@ -53,8 +54,10 @@ _GAMES_AGAINST_EACH: Final = 200  # of an order
 _TOP, _BOTTOM = 6, 2  # orders that best responses are trained for
 _SEEDS: Final = (0, 1, 2)
 _EXPLOITED: Final = (
-    *((name, "main") for name in ("best", "robust", "universal")),
-    *((name, "competition") for name in ("robust", "universal")),
+    ("best", "main"),
+    ("robust", "main"),
+    ("universal", "main"),
+    ("robust", "competition"),
 )
 _CAUSES: Final = ("user hosts held", "other hosts held", "Restores", "the service down")
 _VALUES: Final = np.array([host.confidentiality for host in HOSTS])
@@ -156,30 +159,24 @@ def by_hand() -> Section:
 
 
 def exploitability() -> Section:
-    """Best responses to shipped defenders: what attackers that adapt take from them."""
+    """What attackers that adapt take from shipped defenders, by the results of `exploit`."""
     rows = []
     for name, rules in _EXPLOITED:
-        order = {"universal": _GOOD, "greedy": DEFAULT_ORDER}.get(name)
-        rows.append({"agent": name, "rules": rules, **_exploited(name, order, rules)})
+        found = _found(f"exploit_{name}_{rules}", f"workflow-rl exploit {name} --rules {rules}")
+        seeds = [response["reward"]["mean"] for response in found["responses"]]
+        kept = ("exploitability", "transitions", "actions_a_game")
+        kept_here = {key: found[key] for key in kept}
+        rows.append({"agent": name, "rules": rules, "seeds": seeds, **kept_here})
     command = "workflow-rl exploit AGENT --rules RULES"
     return {"command": command, "games": GAMES, "rows": rows}
 
 
-def _exploited(name: str, order: Order | None, rules: str = "main") -> Row:
-    """Trains best responses to a defender; returns what they take from it."""
-    train = {"against": name, "against_workflow": None if order is None else str(order)}
-    config = ExperimentConfig.preset("best-response", train=train, game={"rules": rules})
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        open_exploit(config, checkpoint_dir=Path(folder), parallel=2) as run,
-    ):
-        for _ in run.events():
-            pass
-        assert run.found is not None
-        found = run.found.as_json()
-    seeds = [response["reward"]["mean"] for response in found["responses"]]
-    kept = ("exploitability", "transitions", "actions_a_game")
-    return {"seeds": seeds, **{key: found[key] for key in kept}}
+def _found(name: str, command: str) -> Any:
+    """Returns the figures that another command has written to benchmarks/results/."""
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        raise InvalidInputError(f"{path} is missing: run {command} --output {path} first")
+    return json.loads(path.read_text("utf-8"))
 
 
 def costs() -> Section:
@@ -251,14 +248,6 @@ def holding() -> Section:
     }
 
 
-def holding_responses() -> Section:
-    """Best responses trained for each order that `holding` names."""
-    stored = json.loads(STORED.read_text("utf-8"))["holding"]["rows"]
-    orders = [TYPES.read(row["order"]) for row in stored]
-    rows = [{"order": list(order), **_exploited("universal", order)} for order in orders]
-    return {"command": "workflow-rl exploit universal --workflow ORDER", "rows": rows}
-
-
 def parity() -> Section:
     """The recordings of the real CybORG in the repository."""
     rows = []
@@ -315,9 +304,7 @@ def _speed(name: str) -> Callable[[], Section]:
 
     def section() -> Section:
         path = RESULTS / f"{name}.json"
-        if not path.exists():
-            raise InvalidInputError(f"{path} is missing: run python -m benchmarks.{name} first")
-        found = json.loads(path.read_text("utf-8"))
+        found = _found(name, f"python -m benchmarks.{name}")
         ratios = [{"ratio": n, **r} for n, r in found["ratios"].items()]
         rows = [{k: v for k, v in row.items() if k != "rounds"} for row in ratios]
         return {
@@ -342,7 +329,6 @@ SECTIONS: Final = {
     "exploitability": exploitability,
     "costs": costs,
     "holding": holding,
-    "holding_responses": holding_responses,
     "searches": searches,
     "units": units,
     **{f"speed_{name}": _speed(name) for name in ("sim", "train", "vector", "engines")},

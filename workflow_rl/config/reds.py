@@ -4,7 +4,7 @@ bline, meander, sleep           CybORG's own scripts
 bait                            exploits one enterprise host again and again, never escalates it
 random                          takes legal actions at random
 patient, patient:5:meander      sleeps 3 (5) steps, then plays B_line (Meander)
-vs-best, vs-universal           red policies that come with the package: best responses to these
+vs-best, vs-robust, vs-universal   red policies of the package: best responses to these
 red.safetensors                 a red policy
 mixed                           bline, meander and sleep with equal probability
 bline=1,bait=1,red.safetensors=2   a mixture: one is sampled for each episode
@@ -24,7 +24,7 @@ RED_AGENTS: Final = ("bline", "meander", "sleep")  # CybORG's own; sim.state.Red
 BUILT_IN: Final = (*RED_AGENTS, "bait", "random")  # played by the rules; sim.state.RedAgent
 GIVEN: Final = "given"  # its actions are arguments of the step
 PATIENT: Final = "patient"
-SHIPPED_REDS: Final = ("vs-best", "vs-universal")  # best responses to these policies
+SHIPPED_REDS: Final = ("vs-best", "vs-robust", "vs-universal")  # best responses to these policies
 POLICY_SUFFIX: Final = ".safetensors"
 MAX_REDS: Final = 32  # of a mixture
 _MAX_WAIT: Final = 100
