@@ -39,7 +39,7 @@ def test_every_quoted_score_and_ratio_is_stored(page: Path) -> None:
 def test_the_page_is_made_from_the_stored_figures_and_short() -> None:
     page = (ROOT / "docs" / "results.md").read_text("utf-8")
     assert page == results_page(), "make results"
-    assert page.count("\n") <= 150
+    assert page.count("\n") <= 190
     for section in stored().values():
         assert {"command", "date", "revision"} <= section.keys()
 
