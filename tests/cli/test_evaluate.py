@@ -39,7 +39,8 @@ def test_the_documented_command_shows_the_cells_and_the_leaderboard(here: Path) 
     assert (here / files[2]).read_text().startswith("workflow-rl v")
     assert "compliance" not in text
     apart = lines.index("attackers that deviate from the scripts, not part of the score")
-    reds = [line.split()[:2] for line in lines[apart + 2 : apart + 8]]
+    shown = lines[apart + 2 : apart + 2 + len(data["deviating"])]
+    reds = [line.split()[:2] for line in shown]
     assert reds == [["100", cell["red_agent"]] for cell in data["deviating"]]
 
 

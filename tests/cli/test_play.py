@@ -94,7 +94,7 @@ def test_piped_help_and_quitting(play: Play) -> None:
 
 def test_a_policy_s_advice_is_what_it_plays_when_it_is_taken(play: Play) -> None:
     game = replace(GameConfig(), episode_length=12)
-    agent = make_agent("universal", WORKFLOW)
+    agent = make_agent("universal", WORKFLOW, sampled=False)  # advice is what is most probable
     played = play_agent(agent, game, 3, who="it").episode.moments
     actions = [ACTION_NAMES[int(moment.state["blue_action"])] for moment in played[1:]]
     flags = f"--policy universal --workflow {WORKFLOW} --seed 3 --episode-length 12".split()

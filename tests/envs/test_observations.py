@@ -12,7 +12,7 @@ from workflow_rl.sim.memory import BEGIN
 from workflow_rl.sim.observe import CHALLENGE_SIZE
 
 ENVS, STEPS = 12, 45
-SHOWS_DECOYS = ("memory", "belief", "truth")
+SHOWS_DECOYS = ("memory", "recall", "belief", "truth")
 
 
 def played(name: ObservationName) -> Any:

@@ -115,7 +115,12 @@ class _Advisor:
 
         workflow, units = getattr(args, "workflow", None), workflow_units(args)
         self.agent = make_agent(
-            args.policy, workflow, units=units, rules=args.rules, observation=args.observation
+            args.policy,
+            workflow,
+            units=units,
+            sampled=False,
+            rules=args.rules,
+            observation=args.observation,
         )
         self._order = self.agent.order
         if self._order is None and workflow is not None:
