@@ -71,6 +71,12 @@ def rule(function: _Function) -> _Function:
     return compiled
 
 
+def inlined(function: _Function) -> _Function:
+    """Compiles a short rule that becomes a part of each that calls it."""
+    compiled: _Function = numba.njit(error_model="numpy", forceinline=True)(function)
+    return compiled
+
+
 def formula(function: _Function) -> _Function:
     """Compiles a piece of network arithmetic that kernels with `reorder` are made of.
 

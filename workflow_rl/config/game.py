@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, Literal, Self, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args
+
+from pydantic import PlainSerializer
 
 from workflow_rl.config.checks import not_allowed, numbers_allowed, one_of
 from workflow_rl.config.reds import MIXED, RED_AGENTS, Red, red_agent_name, reds_of
 from workflow_rl.config.setting import setting, settings
 from workflow_rl.errors import InvalidInputError, shown
+from workflow_rl.scenario.loading import SCENARIO2, SHIPPED, network_of, stored_network
+from workflow_rl.scenario.network import Network
 
 RuleSetName = Literal["main", "competition"]
 ObservationName = Literal["challenge", "cardiff", "memory", "recall", "belief", "truth"]
@@ -44,6 +48,13 @@ def _named_weights(weights: object) -> object:
 class GameConfig:
     """Which game is played: the same for every environment of a batch."""
 
+    network: Annotated[Network, PlainSerializer(stored_network)] = setting(
+        f"network: {', '.join(SHIPPED)}, or a file (*.toml, or a scenario of CybORG, *.yaml)",
+        default=SCENARIO2,
+        read=network_of,
+        basic=True,
+        metavar="FILE",
+    )
     red_agent: str = setting(
         "red agent, the attacker: bline, meander, sleep, mixed (one of these three, sampled for "
         "each episode), bait, random, patient[:STEPS[:SCRIPT]], a red policy (*.safetensors), or a "

@@ -241,6 +241,9 @@ IMAGE_REFUSES: Final = np.array(  # (image, decoy) refused if any of these ports
     ],
     np.int16,
 )
+DECOY_NEEDS: Final = np.array(  # (decoy,) the port that must be free
+    [port_set([decoy.needs_free]) for decoy in _ALL_DECOYS], np.int16
+)
 EXPLOIT_PORT: Final = np.array([port_set([e.port]) for e in EXPLOITS], dtype=np.int16)
 EXPLOIT_NEEDS_ONE_OF: Final = np.array(  # every exploit needs its own port: no condition is 'any'
     [port_set(e.also_one_of or PORTS) for e in EXPLOITS], dtype=np.int16

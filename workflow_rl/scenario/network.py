@@ -15,7 +15,7 @@ from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.images import DECOY_NAMES, IMAGES, PORTS
 
 MOST_HOSTS: Final = 64
-MOST_VALUE: Final = 1_000.0  # a step of one host
+MOST_VALUE: Final = 50.0  # a step of one host: what all cost together fits 16 bits of tenths
 
 # Blue's actions on a host, and those without one, as CybORG names them.
 WITHOUT_HOST: Final = ("Sleep", "Monitor")
@@ -113,6 +113,10 @@ class Network:
             InvalidInputError: they do not.
         """
         _check(self)
+
+    def __hash__(self) -> int:
+        """Returns the hash of the digest, which is made once."""
+        return hash(self.digest)
 
     @cached_property
     def host_names(self) -> tuple[str, ...]:

@@ -1,297 +1,347 @@
-"""Scenario2 as data: hosts, services, exploits and decoys, and the arrays the rules index.
+"""A network as the compiled rules look things up in it: one record of small integers.
 
-The first half is the scenario as a reader would write it down. The second half derives, from
-that and nothing else, the small integer arrays that the compiled rules look things up in.
+Everything is derived from a `Network` and from nothing else. Sets of hosts are bit masks (bit h =
+host h), sets of zones likewise, sets of ports as in `images.PORTS`.
 """
 
+from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import Enum, IntEnum, auto
-from typing import Final
+from functools import cache
+from typing import Annotated, Any, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-
-class Subnet(IntEnum):
-    """The three subnets."""
-
-    USER = 0
-    ENTERPRISE = 1
-    OPERATIONAL = 2
-
-
-class Software(Enum):
-    """What a listening process is, as far as an exploit can tell."""
-
-    OTHER = auto()  # listens, but nothing in Red's arsenal attacks it
-    SSH = auto()
-    FEMITTER = auto()
-    SMTP = auto()
-    SMB = auto()
-    RDP = auto()
-    WEB = auto()
-    MYSQL = auto()
-
-
-@dataclass(frozen=True)
-class Service:
-    """A process of the original image that listens on a port."""
-
-    port: int
-    software: Software = Software.OTHER
-    privileged: bool = False  # the process runs as root or SYSTEM: its shell is privileged at once
-
-
-@dataclass(frozen=True)
-class Host:
-    """One of the 13 machines."""
-
-    name: str
-    subnet: Subnet
-    windows: bool
-    services: tuple[Service, ...]
-    confidentiality: float  # charged per step while Red holds a privileged session
-    weak_ssh_account: bool = True  # whether SSH brute force can guess an account
-    reveals: str | None = None  # the host whose address an escalation here shows to Red
-
-
-@dataclass(frozen=True)
-class Exploit:
-    """A concrete technique behind Red's ExploitRemoteService."""
-
-    name: str
-    port: int
-    attacks: Software
-    also_one_of: tuple[int, ...] = ()  # Red must remember one of these ports as well
-
-
-@dataclass(frozen=True)
-class Decoy:
-    """A fake service Blue can deploy."""
-
-    name: str
-    opens: int
-    imitates: Software
-    needs_free: int  # refused when this port is in use on the host
-    windows: bool | None = None  # None: either operating system
-
-
-_SSH = Service(22, Software.SSH)
-_ENTERPRISE_WINDOWS = (
-    _SSH,
-    Service(135),
-    Service(3389, Software.RDP, privileged=True),
-    Service(445),  # Reference quirk: these two run SMB but are not recognised as such,
-    Service(139),  # so EternalBlue can be chosen against them and never works
-    Service(80, Software.WEB),
-    Service(443, Software.WEB),
+from workflow_rl.scenario.actions import ActionKind, actions_of
+from workflow_rl.scenario.images import (
+    ALL_PORTS,
+    DECOY_NAMES,
+    IMAGE_NAMES,
+    IMAGE_PORTS,
+    IMAGE_REFUSES,
+    IMAGE_YIELD,
+    IMAGES,
+    NUM_DECOY_TYPES,
+    NUM_DECOYS,
+    NUM_EXPLOITS,
+    PORTS_OF_DECOYS,
+    port_set,
 )
-_USER_WINDOWS = (_SSH, Service(21, Software.FEMITTER, privileged=True))
+from workflow_rl.scenario.network import Blue, Network, Reveal
+from workflow_rl.scenario.records import HOSTS_IN_WORD, Axis, capacity_of, record_dtype
 
-# In the order of the observation vector and of every block of 13 actions.
-HOSTS: Final = (
-    Host(
-        "Defender",
-        Subnet.ENTERPRISE,
-        windows=False,
-        services=(_SSH, Service(53), Service(53), Service(68)),
-        confidentiality=0.1,
-        weak_ssh_account=False,
-    ),
-    Host("Enterprise0", Subnet.ENTERPRISE, False, (_SSH,), 1.0),
-    Host("Enterprise1", Subnet.ENTERPRISE, True, _ENTERPRISE_WINDOWS, 1.0),
-    Host("Enterprise2", Subnet.ENTERPRISE, True, _ENTERPRISE_WINDOWS, 1.0, reveals="Op_Server0"),
-    Host("Op_Host0", Subnet.OPERATIONAL, False, (_SSH,), 0.1),
-    Host("Op_Host1", Subnet.OPERATIONAL, False, (_SSH,), 0.1),
-    Host("Op_Host2", Subnet.OPERATIONAL, False, (_SSH,), 0.1),
-    Host("Op_Server0", Subnet.OPERATIONAL, False, (_SSH,), 1.0),  # and the OT service, no port
-    Host("User0", Subnet.USER, True, _USER_WINDOWS, 0.0),
-    Host("User1", Subnet.USER, True, _USER_WINDOWS, 0.1, reveals="Enterprise1"),
-    Host(
-        "User2",
-        Subnet.USER,
-        windows=True,
-        services=(
-            Service(445, Software.SMB, privileged=True),
-            Service(139, Software.SMB, privileged=True),
-            Service(135),
-            Service(3389, Software.RDP),
-        ),
-        confidentiality=0.1,
-        reveals="Enterprise1",
-    ),
-    Host(
-        "User3",
-        Subnet.USER,
-        windows=False,
-        services=(
-            Service(80, Software.WEB),
-            Service(3389, Software.MYSQL, privileged=True),  # Reference quirk: MySQL on RDP's port
-            Service(443, Software.WEB),
-            Service(25, Software.SMTP, privileged=True),
-        ),
-        confidentiality=0.1,
-        reveals="Enterprise0",
-    ),
-    Host(
-        "User4",
-        Subnet.USER,
-        windows=False,
-        services=(
-            _SSH,
-            Service(80, Software.WEB),
-            Service(3390, Software.MYSQL, privileged=True),
-            Service(443, Software.WEB),
-            Service(25, Software.SMTP, privileged=True),
-        ),
-        confidentiality=0.1,
-        reveals="Enterprise0",
-    ),
-)
+NOBODY: Final = -1  # no host, no zone, no action
+UNTOLD: Final = -2  # a host whose address is not shown
+MOST_GREEN: Final = 64  # hosts that Green chooses from
+THIRD: Final = 2  # of a zone's hosts: the one that B_line goes on with
 
-# By falling weight: when Red can choose between several, the first of them is its favourite.
-EXPLOITS: Final = (
-    Exploit("FTPDirectoryTraversal", 21, Software.FEMITTER),
-    Exploit("HarakaRCE", 25, Software.SMTP),
-    Exploit("SQLInjection", 3390, Software.MYSQL, also_one_of=(80, 443)),
-    Exploit("HTTPSRFI", 443, Software.WEB),
-    Exploit("HTTPRFI", 80, Software.WEB),
-    Exploit("EternalBlue", 139, Software.SMB),
-    Exploit("BlueKeep", 3389, Software.RDP),
-    Exploit("SSHBruteForce", 22, Software.SSH),
-)
-
-DECOYS: Final = (
-    Decoy("DecoyApache", 80, Software.WEB, needs_free=80),
-    Decoy("DecoyFemitter", 21, Software.FEMITTER, needs_free=21, windows=True),
-    Decoy("DecoyHarakaSMPT", 25, Software.SMTP, needs_free=25, windows=False),
-    Decoy("DecoySmss", 139, Software.SMB, needs_free=139, windows=True),
-    Decoy("DecoySSHD", 22, Software.SSH, needs_free=22),
-    Decoy("DecoySvchost", 3389, Software.RDP, needs_free=3389, windows=True),
-    Decoy("DecoyTomcat", 443, Software.WEB, needs_free=443),
-    # Reference quirk: Vsftpd checks port 21 but opens port 80, so it can be placed again and again.
-    Decoy("DecoyVsftpd", 80, Software.WEB, needs_free=21, windows=False),
-)
-
-FAVOURITE_EXPLOIT_PROBABILITY: Final = 0.75
-SHELL_DETECTION_PROBABILITY: Final = 0.95
-BRUTE_FORCE_ATTEMPTS: Final = 10
-RESTORE_COST: Final = 1.0
-OT_SERVICE_DOWN_COST: Final = 10.0
-
-# --- derived: names and index constants -----------------------------------------------------
-
-NUM_HOSTS: Final = len(HOSTS)
-NUM_SUBNETS: Final = len(Subnet)
-NUM_EXPLOITS: Final = len(EXPLOITS)
-NUM_DECOYS: Final = len(DECOYS)
-
-HOST_NAMES: Final = tuple(host.name for host in HOSTS)
-EXPLOIT_NAMES: Final = tuple(exploit.name for exploit in EXPLOITS)
-DECOY_NAMES: Final = tuple(decoy.name for decoy in DECOYS)
-
-ENTERPRISE2: Final = HOST_NAMES.index("Enterprise2")
-OP_SERVER0: Final = HOST_NAMES.index("Op_Server0")
-USER0: Final = HOST_NAMES.index("User0")
-SSH_BRUTE_FORCE: Final = EXPLOIT_NAMES.index("SSHBruteForce")
-HARAKA_RCE: Final = EXPLOIT_NAMES.index("HarakaRCE")
-
-# --- derived: sets of hosts and ports as bit masks -------------------------------------------
+Small = Annotated[int, np.int8, ()]
+Number = Annotated[int, np.int64, ()]
+HostSet = Annotated[int, np.int64, ()]
+ZoneSet = Annotated[int, np.int64, ()]
+SmallPerHost = Annotated[NDArray[np.int8], np.int8, (Axis.HOSTS,)]
+PortsPerHost = Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS,)]
+HostsPerHost = Annotated[NDArray[np.int64], np.int64, (Axis.HOSTS,)]
+WordPerDecoy = Annotated[NDArray[np.int64], np.int64, (Axis.HOSTS, NUM_DECOYS)]
 
 
-def host_set(names: Iterable[str]) -> int:
-    """Returns the bit mask (bit h = host h) of the named hosts."""
-    return sum(1 << HOST_NAMES.index(name) for name in names)
+class Tables(Protocol):
+    """One network; arrays of a host or zone are longer than there are hosts and zones."""
+
+    num_hosts: Number
+    num_zones: Number
+    num_observed: Number  # hosts of Blue's observation
+    num_actions: Number
+
+    # --- Blue's actions
+    action_kind: Annotated[NDArray[np.int8], np.int8, (Axis.ACTIONS,)]  # ActionKind
+    action_host: Annotated[NDArray[np.int8], np.int8, (Axis.ACTIONS,)]  # or NOBODY
+    decoy_action: Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS, NUM_DECOYS)]  # or NOBODY
+    misinform_action: Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS,)]  # or NOBODY
+    misinforms: Annotated[bool, np.bool_, ()]  # there are any
+
+    # --- what Blue sees
+    slot: SmallPerHost  # place in the observation, or NOBODY
+    observed_host: SmallPerHost  # the host at each place
+    observed: HostSet
+    watched: HostSet
+    agents: HostSet  # where Blue's actions have an effect
+    placeable: PortsPerHost  # decoys that an empty host accepts
+    decoy_word: SmallPerHost  # word of Blue's memory with the decoys of the host
+    decoys_on: HostsPerHost  # their bits in it
+    placed_by: WordPerDecoy  # the bit of a decoy in its word, 0 if it is never accepted
+    refused_by: WordPerDecoy  # the bits of those that keep it from being placed
+    decoy_bits: Annotated[NDArray[np.int8], np.int8, (Axis.WORDS,)]  # that a word has
+    host_bits: Annotated[NDArray[np.int8], np.int8, (Axis.WORDS,)]  # that a word of hosts has
+
+    # --- hosts
+    ports: PortsPerHost  # on which the image listens
+    doubled: PortsPerHost  # those on which two of its processes do
+    passing: PortsPerHost  # that Red's connections reach
+    refuses: Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS, NUM_DECOY_TYPES)]  # any in use
+    yields: Annotated[NDArray[np.int8], np.int8, (Axis.HOSTS, NUM_EXPLOITS)]  # ServiceYield
+    runs_ot: HostSet
+    ot_tenths: Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS,)]  # charged while it is down
+    num_costs: Number
+    cost_tenths: Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS,)]  # a cost,
+    cost_hosts: HostsPerHost  # and the hosts that have it while Red is privileged there
+
+    # --- zones
+    zone: SmallPerHost  # of each host
+    zone_hosts: HostsPerHost  # of each zone
+    opened_by: HostsPerHost  # of each zone: while Red holds one of them it is reached
+
+    # --- what Red is told
+    foothold: Number
+    reveals: HostsPerHost  # addresses that an escalation on the host shows
+    reveals_zones: HostsPerHost
+    reveals_ot: HostSet  # hosts that tell of the OT service
+    targets: HostSet  # whose service the scripts stop
+
+    # --- Meander
+    sweep_order: SmallPerHost  # of zones
+    retried_first: HostSet
+    retried_second: HostSet
+
+    # --- B_line: CybORG's chain
+    bline_zone: Number  # its first sweep, or NOBODY
+    bline_first: HostSet  # where it begins
+    bline_second: SmallPerHost  # of each first host: the pivot that it leads to, NOBODY or UNTOLD
+    bline_second_zone: SmallPerHost  # of each pivot: the zone that it tells of, or NOBODY
+    bline_third: SmallPerHost  # of each zone, or NOBODY
+    bline_target: Number  # or NOBODY
+    bline_told: HostSet  # hosts that reveal the target
+
+    # --- path: B_line's chain along what escalations reveal
+    path_first: HostSet
+    path_next: SmallPerHost  # of each host: the next one towards a target, or NOBODY
+    path_sweeps: HostSet  # hosts whose zone is swept before the next one
+
+    # --- bait
+    bait_zone: Number  # its sweep
+    bait_first: HostSet
+    outside: HostSet  # hosts of other zones
+
+    # --- Green
+    num_green: Number
+    green: Annotated[NDArray[np.int8], np.int8, (MOST_GREEN,)]  # a host, or NOBODY
 
 
-SUBNET_HOSTS: Final = np.array(
-    [host_set(host.name for host in HOSTS if host.subnet is subnet) for subnet in Subnet],
-    dtype=np.int16,
-)
-SUBNET_OF: Final = np.array([host.subnet for host in HOSTS], dtype=np.int16)
-# Red reaches Operational only from these; Defender shares their subnet but does not count.
-ENTERPRISE_FOOTHOLDS: Final = host_set(("Enterprise0", "Enterprise1", "Enterprise2"))
-OPERATIONAL_HOSTS: Final = int(SUBNET_HOSTS[Subnet.OPERATIONAL])
-BLINE_FIRST_TARGETS: Final = host_set(("User1", "User2", "User3", "User4"))
-GREEN_SCAN_TARGETS: Final = host_set(
-    host.name for host in HOSTS if host.subnet is not Subnet.OPERATIONAL and host.name != "Defender"
-)
-
-PORTS: Final = tuple(sorted({s.port for host in HOSTS for s in host.services}))
+def host_set(network: Network, hosts: Iterable[str]) -> int:
+    """Returns the set of the named hosts, signed as in a record of 64 bits."""
+    return signed(sum(1 << network.number(name) for name in set(hosts)))
 
 
-def port_set(ports: Iterable[int]) -> int:
-    """Returns the bit mask (bit i = PORTS[i]) of the given ports."""
-    return sum(1 << PORTS.index(port) for port in set(ports))
+def signed(word: int) -> int:
+    """Returns a word of 64 bits as the signed number of the same bits."""
+    return word - (1 << 64) if word >> 63 else word
 
 
-# --- derived: lookup arrays ------------------------------------------------------------------
+@cache
+def tables_of(network: Network) -> NDArray[np.void]:
+    """Returns (1,) the record of a network, which nobody may change."""
+    record = np.zeros(1, record_dtype(Tables, capacity_of(network)))
+    tables: Any = record[0]
+    tables["num_hosts"], tables["num_zones"] = len(network.hosts), len(network.zones)
+    _fill_actions(tables, network)
+    _fill_sight(tables, network)
+    _fill_hosts(tables, network)
+    _fill_zones(tables, network)
+    _fill_told(tables, network)
+    _fill_bline(tables, network)
+    _fill_path(tables, network)
+    roles, home = network.roles, network.home
+    tables["targets"] = host_set(network, roles.targets)
+    tables["retried_first"] = host_set(network, roles.retried_first)
+    tables["retried_second"] = host_set(network, roles.retried_second)
+    tables["bait_zone"] = network.zone_names.index(home)
+    tables["bait_first"] = _first_hosts(network, home, network.foothold)
+    tables["outside"] = host_set(
+        network, (host for host in network.host_names if network.zone_of[host] != home)
+    )
+    tables["num_green"] = len(roles.green)
+    for i, host in enumerate(roles.green):
+        tables["green"][i] = NOBODY if host is None else network.number(host)
+    record.flags.writeable = False
+    return record
 
 
-class ServiceYield(IntEnum):
-    """What an exploit gets from the original service it attacks on a host."""
-
-    NO_SERVICE = 0
-    USER_SHELL = 1
-    PRIVILEGED_SHELL = 2
-    SSH_SESSION = 3
-    NO_ACCOUNT = 4
-
-
-def _service_yield(host: Host, exploit: Exploit) -> ServiceYield:
-    for service in host.services:
-        if service.port == exploit.port and service.software is exploit.attacks:
-            if exploit.attacks is Software.SSH:
-                return (
-                    ServiceYield.SSH_SESSION if host.weak_ssh_account else ServiceYield.NO_ACCOUNT
-                )
-            return ServiceYield.PRIVILEGED_SHELL if service.privileged else ServiceYield.USER_SHELL
-    return ServiceYield.NO_SERVICE
+def _fill_actions(tables: Any, network: Network) -> None:
+    actions = actions_of(network)
+    tables["num_actions"] = actions.size
+    tables["action_kind"][: actions.size] = actions.kinds
+    tables["action_host"][: actions.size] = actions.hosts
+    tables["decoy_action"][:] = NOBODY
+    tables["misinform_action"][:] = NOBODY
+    for action, (kind, host) in enumerate(zip(actions.kinds, actions.hosts, strict=True)):
+        if kind == ActionKind.MISINFORM:
+            tables["misinform_action"][host] = action
+            tables["misinforms"] = True
+        elif kind >= ActionKind.FIRST_DECOY:
+            tables["decoy_action"][host, kind - ActionKind.FIRST_DECOY] = action
 
 
-def _decoy_fits(host: Host, decoy: Decoy) -> bool:
-    return decoy.windows is None or decoy.windows is host.windows
+def _fill_sight(tables: Any, network: Network) -> None:
+    observed = network.observed
+    tables["num_observed"] = len(observed)
+    tables["slot"][:] = NOBODY
+    tables["slot"][[network.number(host) for host in observed]] = np.arange(len(observed))
+    tables["observed_host"][: len(observed)] = [network.number(host) for host in observed]
+    tables["observed"] = host_set(network, observed)
+    blue = {host.name: host.blue for host in network.hosts}
+    tables["watched"] = host_set(network, (h for h, has in blue.items() if has is Blue.WATCHED))
+    tables["agents"] = host_set(
+        network, (h for h, has in blue.items() if has in (Blue.WATCHED, Blue.UNWATCHED))
+    )
+    words = len(tables["host_bits"])
+    for word in range(words):
+        shown = len(observed) - word * HOSTS_IN_WORD
+        tables["host_bits"][word] = 4 * max(0, min(shown, HOSTS_IN_WORD))
+    for host in observed:
+        _place_decoys(tables, network, network.number(host))
 
 
-HOST_PORTS: Final = np.array(
-    [port_set(service.port for service in host.services) for host in HOSTS], dtype=np.int16
-)
-EXPLOIT_PORT: Final = np.array([port_set([e.port]) for e in EXPLOITS], dtype=np.int16)
-EXPLOIT_NEEDS_ONE_OF: Final = np.array(  # every exploit needs its own port: no condition is 'any'
-    [port_set(e.also_one_of or PORTS) for e in EXPLOITS], dtype=np.int16
-)
-SERVICE_YIELD: Final = np.array(
-    [[_service_yield(host, exploit) for exploit in EXPLOITS] for host in HOSTS], dtype=np.int16
-)
-DECOYS_TRAPPING: Final = np.array(  # (exploit,) bit d = decoy d answers this exploit
-    [
-        sum(1 << d for d, y in enumerate(DECOYS) if (y.opens, y.imitates) == (x.port, x.attacks))
-        for x in EXPLOITS
-    ],
-    dtype=np.int16,
-)
-DECOY_REFUSED_BY: Final = np.array(  # (host, decoy) refused if any of these ports is in use
-    [
-        [port_set([decoy.needs_free] if _decoy_fits(host, decoy) else PORTS) for decoy in DECOYS]
-        for host in HOSTS
-    ],
-    dtype=np.int16,
-)
-PORTS_OF_DECOYS: Final = np.array(  # (set of decoys,) the ports they open
-    [
-        port_set(decoy.opens for d, decoy in enumerate(DECOYS) if decoys >> d & 1)
-        for decoys in range(1 << NUM_DECOYS)
-    ],
-    dtype=np.int16,
-)
-REVEALS: Final = np.array(  # (host,) the host an escalation shows to Red besides itself
-    [HOST_NAMES.index(host.reveals or host.name) for host in HOSTS], dtype=np.int16
-)
-# Costs are kept in tenths, so that the reward is exact integer arithmetic until the very end.
-_TENTHS: Final = [round(10 * host.confidentiality) for host in HOSTS]
-CONFIDENTIALITY_TENTHS: Final = tuple(  # (cost, the hosts that cost it)
-    (cost, sum(1 << h for h in range(NUM_HOSTS) if _TENTHS[h] == cost))
-    for cost in sorted(set(_TENTHS) - {0})
-)
-RESTORE_COST_TENTHS: Final = round(10 * RESTORE_COST)
-OT_SERVICE_DOWN_TENTHS: Final = round(10 * OT_SERVICE_DOWN_COST)
+def _place_decoys(tables: Any, network: Network, host: int) -> None:
+    """Gives the decoys that a host can have, and Blue can place, bits of one word of its memory."""
+    image = IMAGE_NAMES.index(network.hosts[host].image)
+    fit = [
+        decoy
+        for decoy, name in enumerate(DECOY_NAMES)
+        if name in network.actions and not IMAGE_REFUSES[image, decoy] & IMAGE_PORTS[image]
+    ]
+    word = tables["slot"][host] // HOSTS_IN_WORD
+    begin = int(tables["decoy_bits"][word])
+    bits = {decoy: 1 << (begin + i) for i, decoy in enumerate(fit)}
+    tables["placeable"][host] = sum(1 << decoy for decoy in fit)
+    tables["decoy_word"][host] = word
+    tables["decoys_on"][host] = signed(sum(bits.values()))
+    tables["decoy_bits"][word] = begin + len(fit)
+    for decoy in fit:
+        needed = IMAGE_REFUSES[image, decoy]
+        stop = sum(bit for other, bit in bits.items() if PORTS_OF_DECOYS[1 << other] & needed)
+        tables["placed_by"][host, decoy] = signed(bits[decoy])
+        tables["refused_by"][host, decoy] = signed(stop)
+
+
+def _fill_hosts(tables: Any, network: Network) -> None:
+    costs: dict[int, int] = {}
+    for h, host in enumerate(network.hosts):
+        image = IMAGE_NAMES.index(host.image)
+        services = [service.port for service in IMAGES[host.image].services]
+        tables["ports"][h] = IMAGE_PORTS[image]
+        tables["doubled"][h] = port_set(p for p in services if services.count(p) > 1)
+        tables["refuses"][h] = IMAGE_REFUSES[image]
+        tables["yields"][h] = IMAGE_YIELD[image]
+        if IMAGES[host.image].runs_ot_service:
+            tables["runs_ot"] |= signed(1 << h)
+        tables["ot_tenths"][h] = round(10 * host.service_value)
+        if cost := round(10 * host.value):
+            costs[cost] = costs.get(cost, 0) | 1 << h
+    tables["num_costs"] = len(costs)
+    for i, cost in enumerate(sorted(costs)):
+        tables["cost_tenths"][i] = cost
+        tables["cost_hosts"][i] = signed(costs[cost])
+
+
+def _fill_zones(tables: Any, network: Network) -> None:
+    for z, zone in enumerate(network.zones):
+        tables["zone_hosts"][z] = host_set(network, zone.hosts)
+        tables["opened_by"][z] = host_set(network, network.openers(zone))
+        passing = ALL_PORTS if zone.ports is None else port_set(zone.ports)
+        for host in zone.hosts:
+            tables["zone"][network.number(host)] = z
+            tables["passing"][network.number(host)] = passing
+    met = dict.fromkeys(network.zone_of[host] for host in network.host_names)
+    order = [network.zone_names.index(zone) for zone in met]
+    empty = [z for z in range(len(network.zones)) if z not in order]
+    tables["sweep_order"][: len(network.zones)] = order + empty
+
+
+def _fill_told(tables: Any, network: Network) -> None:
+    tables["foothold"] = network.number(network.foothold)
+    for h, host in enumerate(network.hosts):
+        tables["reveals"][h] = addresses_of(network, host.reveals)
+        tables["reveals_zones"][h] = zones_of(network, host.reveals)
+        runs = any(r.ot_service and _runs_ot(network, r.host) for r in host.reveals)
+        tables["reveals_ot"] |= signed(runs << h)
+
+
+def _runs_ot(network: Network, host: str) -> bool:
+    return IMAGES[network.hosts[network.number(host)].image].runs_ot_service
+
+
+def addresses_of(network: Network, reveals: Iterable[Reveal]) -> int:
+    """Returns the hosts whose addresses are shown."""
+    return host_set(network, (reveal.host for reveal in reveals if reveal.address))
+
+
+def zones_of(network: Network, reveals: Iterable[Reveal]) -> int:
+    """Returns the zones that are shown."""
+    names = {network.zone_of[reveal.host] for reveal in reveals if reveal.zone}
+    return signed(sum(1 << network.zone_names.index(name) for name in names))
+
+
+def _first_hosts(network: Network, zone: str, but: str) -> int:
+    inside = (h for h in network.host_names if network.zone_of[h] == zone and h != but)
+    return host_set(network, inside)
+
+
+def _fill_bline(tables: Any, network: Network) -> None:
+    roles, pivots = network.roles, set(network.roles.pivots)
+    tables["bline_second"][:] = NOBODY
+    tables["bline_second_zone"][:] = NOBODY
+    tables["bline_third"][:] = NOBODY
+    tables["bline_zone"] = NOBODY
+    if roles.entry is not None:
+        zone = network.zone_of[roles.entry]
+        tables["bline_zone"] = network.zone_names.index(zone)
+        tables["bline_first"] = _first_hosts(network, zone, roles.entry)
+    tables["bline_target"] = network.number(roles.targets[0]) if roles.targets else NOBODY
+    for h, host in enumerate(network.hosts):
+        told = {reveal.host: reveal for reveal in host.reveals if reveal.address}
+        shown = {host.name, *(reveal.host for reveal in host.reveals)}
+        second = [name for name in (host.name, *network.host_names) if name in pivots & shown]
+        if second:
+            known = second[0] in told
+            tables["bline_second"][h] = network.number(second[0]) if known else UNTOLD
+        itself = told.get(host.name)
+        if itself is not None and itself.zone:
+            tables["bline_second_zone"][h] = network.zone_names.index(network.zone_of[host.name])
+        if roles.targets and roles.targets[0] in told:
+            tables["bline_told"] |= signed(1 << h)
+    for z, zone in enumerate(network.zones):
+        if len(zone.hosts) > THIRD:
+            tables["bline_third"][z] = network.number(zone.hosts[THIRD])
+
+
+def _fill_path(tables: Any, network: Network) -> None:
+    """Finds, from every host, the next one on a shortest way of escalations to a target."""
+    leads = [_leads_to(network, h) for h in range(len(network.hosts))]
+    tables["path_next"][:] = NOBODY
+    steps = {network.number(target): 0 for target in network.roles.targets}
+    queue = deque(sorted(steps))
+    while queue:
+        there = queue.popleft()
+        for here in range(len(network.hosts)):
+            if here not in steps and there in leads[here]:
+                steps[here] = steps[there] + 1
+                tables["path_next"][here] = there
+                queue.append(here)
+    for here in range(len(network.hosts)):
+        following = int(tables["path_next"][here])
+        if following != NOBODY and not int(tables["reveals"][here]) >> following & 1:
+            tables["path_sweeps"] |= signed(1 << here)
+    home = [network.number(h) for h in network.host_names if network.zone_of[h] == network.home]
+    foothold = network.number(network.foothold)
+    first = [host for host in home if host != foothold and host in steps] or [foothold]
+    tables["path_first"] = signed(sum(1 << host for host in first))
+
+
+def _leads_to(network: Network, host: int) -> set[int]:
+    """Returns the hosts that Red can go on with after an escalation on a host."""
+    told = network.hosts[host].reveals
+    names = {reveal.host for reveal in told if reveal.address}
+    zones = {network.zone_of[reveal.host] for reveal in told if reveal.zone}
+    names |= {name for name, zone in network.zone_of.items() if zone in zones}
+    reached = {zone.name for zone in network.zones if network.openers(zone)}
+    return {network.number(name) for name in names if network.zone_of[name] in reached} - {host}

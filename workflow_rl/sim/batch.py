@@ -12,35 +12,32 @@ from workflow_rl.config import MAX_ENVS, GameConfig, whole_number
 from workflow_rl.config.reds import GIVEN, MAX_REDS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import compile_message, entry_of, kernel, rule, use_threads
-from workflow_rl.scenario.actions import ACTION_HOST, NUM_ACTIONS, checked_actions
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.tables import NOBODY, Tables, tables_of
 from workflow_rl.sim.blue import decoys_changed
+from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.draws import LAST_OUTCOME, WORDS, Draws, philox
 from workflow_rl.sim.memory import remember
-from workflow_rl.sim.observation import SIMULATED
+from workflow_rl.sim.observation import simulated
 from workflow_rl.sim.observe import write_decoy_mask, write_observation, write_red_access
-from workflow_rl.sim.red_given import (
-    NOT_GIVEN,
-    NUM_RED_ACTIONS,
-    RED_ACTION_NAMES,
-    legal_red_actions,
-)
+from workflow_rl.sim.red_given import NOT_GIVEN, is_legal, legal_actions, red_actions_of
 from workflow_rl.sim.red_view import (
-    RED_MEMORY_DTYPE,
-    RED_VIEW_SIZE,
     begin_red,
+    red_memory_dtype,
+    red_view_size,
     remember_red,
     write_legal,
     write_red_view,
 )
 from workflow_rl.sim.reward import reward_of
 from workflow_rl.sim.state import (
-    NOBODY,
     SETTINGS_DTYPE,
-    STATE_DTYPE,
     RedAgent,
     Settings,
     State,
+    initial_state,
+    state_dtype,
 )
 from workflow_rl.sim.turn import play_turn, start_episode
 
@@ -48,6 +45,15 @@ _DRAWS: Final = (~LAST_OUTCOME, WORDS - 1)  # recorded outcomes below 0, random 
 NO_DRAWS: Final = np.empty((0, len(Draws._fields)), dtype=np.int64)
 _NO_ACTIONS: Final = np.empty(0, np.int64)
 _GIVEN: Final = int(RedAgent.GIVEN)
+_FIRST_DECOY_WORD: Final = 1 << 30  # a counter of draws that no step reaches
+
+
+class Params(NamedTuple):
+    """What is the same for every environment of a batch, one record each."""
+
+    net: NDArray[np.void]  # Tables
+    initial: NDArray[np.void]  # State
+    settings: NDArray[np.void]  # Settings
 
 
 class Outputs(NamedTuple):
@@ -56,24 +62,25 @@ class Outputs(NamedTuple):
     observation: NDArray[np.int8]  # (n, its size) what Blue sees now
     reward: NDArray[np.float64]  # (n,) of the step just played
     reward_tenths: NDArray[np.int16]  # (n, 3) its parts: confidentiality, availability, action cost
-    red_access: NDArray[np.int8]  # (n, 13) true access now: before the next action
-    action_mask: NDArray[np.bool_]  # (n, 145) False: a decoy that would be refused now
+    red_access: NDArray[np.int8]  # (n, hosts) true access now: before the next action
+    action_mask: NDArray[np.bool_]  # (n, actions) False: a decoy refused now
     truncated: NDArray[np.bool_]  # (n,) the episode ended; the rows above show the next one
     final_observation: NDArray[np.int8]  # (n, as above) of episodes that ended, else stale
-    final_red_access: NDArray[np.int8]  # (n, 13) of episodes that ended, else stale
+    final_red_access: NDArray[np.int8]  # (n, hosts) of episodes that ended, else stale
 
     @classmethod
-    def empty(cls, num_envs: int, observation_size: int) -> Self:
+    def empty(cls, network: Network, num_envs: int, observation_size: int) -> Self:
         """Allocates the outputs of a batch."""
+        hosts, actions = len(network.hosts), actions_of(network).size
         return cls(
             observation=np.zeros((num_envs, observation_size), np.int8),
             reward=np.zeros(num_envs, np.float64),
             reward_tenths=np.zeros((num_envs, 3), np.int16),
-            red_access=np.zeros((num_envs, NUM_HOSTS), np.int8),
-            action_mask=np.ones((num_envs, NUM_ACTIONS), np.bool_),
+            red_access=np.zeros((num_envs, hosts), np.int8),
+            action_mask=np.ones((num_envs, actions), np.bool_),
             truncated=np.zeros(num_envs, np.bool_),
             final_observation=np.zeros((num_envs, observation_size), np.int8),
-            final_red_access=np.zeros((num_envs, NUM_HOSTS), np.int8),
+            final_red_access=np.zeros((num_envs, hosts), np.int8),
         )
 
     def with_new_rows(self) -> Self:
@@ -85,58 +92,67 @@ class RedSide(NamedTuple):
     """Red's side of a batch, one row per environment; no rows where nobody looks at it."""
 
     memory: NDArray[np.void]  # (n,) what Red was told
-    observation: NDArray[np.int8]  # (n, RED_VIEW_SIZE) what Red sees now
-    legal: NDArray[np.bool_]  # (n, 56) what it may do now, by positions
+    observation: NDArray[np.int8]  # (n, `red_view_size`) what Red sees now
+    legal: NDArray[np.bool_]  # (n, red actions) what it may do now, by positions
     final_observation: NDArray[np.int8]  # (n, as above) of episodes that ended, else stale
 
     @classmethod
-    def empty(cls, num_envs: int) -> Self:
+    def empty(cls, network: Network, num_envs: int) -> Self:
         """Allocates Red's side of a batch."""
+        size, actions = red_view_size(network), red_actions_of(network).size
         return cls(
-            memory=np.zeros(num_envs, RED_MEMORY_DTYPE),
-            observation=np.zeros((num_envs, RED_VIEW_SIZE), np.int8),
-            legal=np.zeros((num_envs, NUM_RED_ACTIONS), np.bool_),
-            final_observation=np.zeros((num_envs, RED_VIEW_SIZE), np.int8),
+            memory=np.zeros(num_envs, red_memory_dtype(network)),
+            observation=np.zeros((num_envs, size), np.int8),
+            legal=np.zeros((num_envs, actions), np.bool_),
+            final_observation=np.zeros((num_envs, size), np.int8),
         )
 
 
 @rule
 def begin_episode(
-    states: NDArray[np.void], k: int, settings: Settings, out: Outputs, red: RedSide
+    states: NDArray[np.void], k: int, params: Params, out: Outputs, red: RedSide
 ) -> None:
     """Starts environment k's next episode and writes what holds before its first step."""
     env: State = states[k]
-    draws = philox(0, env.episode, env.index, settings.key[0], settings.key[1])
-    start_episode(states, k, settings, draws.target)
+    net: Tables = params.net[0]
+    settings: Settings = params.settings[0]
+    words = philox(0, env.episode, env.index, settings.key[0], settings.key[1])
+    start_episode(states, k, params.initial, settings, words.first)
     if len(red.memory):
-        begin_red(red.memory, k, env, settings)
-        write_red_view(red.memory[k], env, red.observation, k)
-        write_legal(red.memory[k], env, red.legal, k)
-    write_observation(env, settings, out.observation, k)
-    write_red_access(env, out.red_access, k)
-    for host in range(NUM_HOSTS):
-        write_decoy_mask(env, host, out.action_mask, k)
+        begin_red(red.memory[k], env, net, settings)
+        write_red_view(red.memory[k], env, net, red.observation, k)
+        write_legal(red.memory[k], env, net, red.legal, k)
+    write_observation(env, net, settings, out.observation, k)
+    write_red_access(env, net, out.red_access, k)
+    for host in range(net.num_hosts):
+        write_decoy_mask(env, net, host, out.action_mask, k)
 
 
 @rule
-def draws_of(env: State, settings: Settings, given: NDArray[np.int64], k: int) -> Draws:
+def draws_of(
+    env: State, net: Tables, settings: Settings, given: NDArray[np.int64], k: int
+) -> Draws:
     """Returns the given draws of environment k, or else those of its own stream."""
     if len(given):
-        return Draws(given[k, 0], given[k, 1], given[k, 2], given[k, 3])
-    return philox(env.step + 1, env.episode, env.index, settings.key[0], settings.key[1])
+        return Draws(given[k, 0], given[k, 1], given[k, 2], given[k, 3], given[k, 4])
+    key = settings.key
+    words = philox(env.step + 1, env.episode, env.index, key[0], key[1])
+    decoy: int = np.int64(0)  # type: ignore[assignment]
+    if net.misinforms:
+        counter = _FIRST_DECOY_WORD + env.step
+        decoy = philox(counter, env.episode, env.index, key[0], key[1]).first
+    return Draws(words.first, words.second, words.third, words.fourth, decoy)
 
 
 @kernel()
-def _reset(
-    states: NDArray[np.void], settings: NDArray[np.void], out: Outputs, red: RedSide
-) -> None:
+def _reset(states: NDArray[np.void], params: Params, out: Outputs, red: RedSide) -> None:
     for k in range(len(states)):
-        begin_episode(states, k, settings[0], out, red)
+        begin_episode(states, k, params, out, red)
 
 
 @rule
 def end_episode(
-    states: NDArray[np.void], k: int, settings: Settings, out: Outputs, red: RedSide
+    states: NDArray[np.void], k: int, params: Params, out: Outputs, red: RedSide
 ) -> None:
     """Keeps what was seen last and starts environment k's next episode."""
     out.final_observation[k] = out.observation[k]
@@ -145,13 +161,13 @@ def end_episode(
         red.final_observation[k] = red.observation[k]
     env: State = states[k]
     env.episode += 1
-    begin_episode(states, k, settings, out, red)
+    begin_episode(states, k, params, out, red)
 
 
 @rule
 def step_range(
     states: NDArray[np.void],
-    settings: Settings,
+    params: Params,
     actions: NDArray[np.int64],
     red_actions: NDArray[np.int64],
     given: NDArray[np.int64],
@@ -163,45 +179,50 @@ def step_range(
     """Plays a turn of environments start..stop-1; returns how many episodes ended."""
     # Taken apart once per range: inside the loop every access would count references.
     observation, reward, reward_tenths, red_access, action_mask, truncated, _, _ = out
+    net: Tables = params.net[0]
+    settings: Settings = params.settings[0]
     ended = 0
     for k in range(start, stop):
         env = states[k]
         action = actions[k]
         red_action = red_actions[k] if len(red_actions) else NOT_GIVEN
-        play_turn(env, settings, action, red_action, draws_of(env, settings, given, k))
+        draws = draws_of(env, net, settings, given, k)
+        play_turn(env, net, settings, action, red_action, draws)
         reward[k] = reward_of(env)
         reward_tenths[k, 0] = env.confidentiality
         reward_tenths[k, 1] = env.availability
         reward_tenths[k, 2] = env.action_cost
         if settings.memory:
-            remember(env.memory, env.table, action)
-        write_observation(env, settings, observation, k)
-        write_red_access(env, red_access, k)
+            remember(env.memory, net, env.table, action)
+        write_observation(env, net, settings, observation, k)
+        write_red_access(env, net, red_access, k)
         if len(red.memory):
-            remember_red(red.memory[k], env)
-            write_red_view(red.memory[k], env, red.observation, k)
-            write_legal(red.memory[k], env, red.legal, k)
-        if decoys_changed(env):
-            write_decoy_mask(env, ACTION_HOST[action], action_mask, k)
+            remember_red(red.memory[k], env, net)
+            write_red_view(red.memory[k], env, net, red.observation, k)
+            write_legal(red.memory[k], env, net, red.legal, k)
+        if decoys_changed(env, net):
+            write_decoy_mask(env, net, net.action_host[action], action_mask, k)
         truncated[k] = env.step >= settings.episode_length
         if truncated[k]:
             ended += 1
             if settings.autoreset:
-                end_episode(states, k, settings, out, red)
+                end_episode(states, k, params, out, red)
     return ended
 
 
 @rule
-def first_invalid(actions: NDArray[np.int64]) -> int:
-    """Returns the index of the first action outside 0..144, or NOBODY."""
+def first_invalid(actions: NDArray[np.int64], number: int) -> int:
+    """Returns the index of the first action that is not one of 0..number - 1, or NOBODY."""
     for k in range(len(actions)):
-        if actions[k] < 0 or actions[k] >= NUM_ACTIONS:
+        if actions[k] < 0 or actions[k] >= number:
             return k
     return NOBODY
 
 
 @rule
-def first_illegal(states: NDArray[np.void], red_actions: NDArray[np.int64]) -> int:
+def first_illegal(
+    states: NDArray[np.void], net: Tables, red_actions: NDArray[np.int64]
+) -> int:
     """Returns the first environment whose Red is given an action that it may not take, or NOBODY.
 
     A Red that waits, or chooses by itself, takes no action that is given.
@@ -212,7 +233,7 @@ def first_illegal(states: NDArray[np.void], red_actions: NDArray[np.int64]) -> i
             if not len(red_actions):
                 return k
             action = red_actions[k]
-            if action < 0 or action >= NUM_RED_ACTIONS or not legal_red_actions(env) >> action & 1:
+            if action < 0 or not is_legal(env, net, action):
                 return k
     return NOBODY
 
@@ -220,14 +241,15 @@ def first_illegal(states: NDArray[np.void], red_actions: NDArray[np.int64]) -> i
 @rule
 def first_wrong(
     states: NDArray[np.void],
-    settings: Settings,
+    params: Params,
     actions: NDArray[np.int64],
     red_actions: NDArray[np.int64],
 ) -> int:
     """Returns the first wrong action: k of Blue's, n + k of Red's, or NOBODY."""
-    invalid = first_invalid(actions)
-    if invalid == NOBODY and settings.red_given:
-        illegal = first_illegal(states, red_actions)
+    net: Tables = params.net[0]
+    invalid = first_invalid(actions, net.num_actions)
+    if invalid == NOBODY and params.settings[0].red_given:
+        illegal = first_illegal(states, net, red_actions)
         return len(states) + illegal if illegal != NOBODY else NOBODY
     return invalid
 
@@ -239,24 +261,24 @@ def first_wrong(
 @kernel()
 def _step(
     states: NDArray[np.void],
-    settings: NDArray[np.void],
+    params: Params,
     actions: NDArray[np.int64],
     red_actions: NDArray[np.int64],
     given: NDArray[np.int64],
     out: Outputs,
     red: RedSide,
 ) -> int:
-    wrong = first_wrong(states, settings[0], actions, red_actions)
+    wrong = first_wrong(states, params, actions, red_actions)
     if wrong != NOBODY:
         return ~wrong
     n = len(states)
-    return step_range(states, settings[0], actions, red_actions, given, out, red, 0, n)
+    return step_range(states, params, actions, red_actions, given, out, red, 0, n)
 
 
 @kernel(parallel=True)
 def _step_parallel(
     states: NDArray[np.void],
-    settings: NDArray[np.void],
+    params: Params,
     actions: NDArray[np.int64],
     red_actions: NDArray[np.int64],
     given: NDArray[np.int64],
@@ -264,14 +286,14 @@ def _step_parallel(
     red: RedSide,
     parts: int,
 ) -> int:
-    wrong = first_wrong(states, settings[0], actions, red_actions)
+    wrong = first_wrong(states, params, actions, red_actions)
     if wrong != NOBODY:
         return ~wrong
     n = len(states)
     ended = 0
     for part in numba.prange(parts):
         start, stop = part * n // parts, (part + 1) * n // parts
-        ended += step_range(states, settings[0], actions, red_actions, given, out, red, start, stop)
+        ended += step_range(states, params, actions, red_actions, given, out, red, start, stop)
     return ended
 
 
@@ -283,11 +305,11 @@ def _uniforms(
     for k in range(len(states)):
         env: State = states[k]
         words = philox(stream + env.step, env.episode, env.index, key[0], key[1])
-        numbers[k] = np.float32(words.target >> 8) * np.float32(2.0**-24)
+        numbers[k] = np.float32(words.first >> 8) * np.float32(2.0**-24)
 
 
-# The machine code of `_reset` and `_step`, once a batch has used it: all have the same types.
-_ENTRIES: Final[dict[Callable[..., int | None], Any]] = {}
+# The machine code of `_reset` and `_step` for each size class, once a batch has used it.
+_ENTRIES: Final[dict[tuple[Callable[..., int | None], np.dtype[np.void]], Any]] = {}
 
 
 class Batch:
@@ -325,12 +347,14 @@ class Batch:
         self.num_threads = whole_number("num_threads", num_threads, 1, max_threads())
         self.config = config
         self._new_rows = new_rows
-        self.observation_size = SIMULATED[config.observation].size
-        self.out = Outputs.empty(self.num_envs, self.observation_size)
-        self.red = RedSide.empty(self.num_envs if red_view else 0)
-        self.state = np.zeros(self.num_envs, STATE_DTYPE)
+        self.network = config.network
+        self.observation_size = simulated(config.observation, self.network).size
+        self.out = Outputs.empty(self.network, self.num_envs, self.observation_size)
+        self.red = RedSide.empty(self.network, self.num_envs if red_view else 0)
+        self.state = np.zeros(self.num_envs, state_dtype(self.network))
         self.state["index"] = np.arange(self.num_envs)
         self._settings = settings_of(config, autoreset)
+        self._params = Params(tables_of(self.network), initial_state(self.network), self._settings)
 
     def reset(self, seed: int | None = None) -> None:
         """Starts an episode in every environment.
@@ -344,11 +368,11 @@ class Batch:
         else:
             self.state["episode"] += 1
         self.out = self._next_out()
-        arguments = self.state, self._settings, self.out, self.red
-        if _reset not in _ENTRIES:
+        arguments = self.state, self._params, self.out, self.red
+        if (entry := _ENTRIES.get((_reset, self.state.dtype))) is None:
             with compile_message():
-                _ENTRIES[_reset] = entry_of(_reset, *arguments)
-        _ENTRIES[_reset](*arguments)
+                entry = _ENTRIES[_reset, self.state.dtype] = entry_of(_reset, *arguments)
+        entry(*arguments)
 
     def step(
         self,
@@ -360,7 +384,7 @@ class Batch:
 
         Args:
             actions: (n,) Blue's actions.
-            draws: (n, 4) outcomes of chance to use instead of the environments' own streams:
+            draws: (n, 5) outcomes of chance to use instead of the environments' own streams:
                 random words or recorded outcomes (`draws.py`).
             red_actions: (n,) actions on hosts (`red_given.py`) of each Red whose choice is given;
                 the others' are not looked at.
@@ -370,7 +394,7 @@ class Batch:
                 threads cannot be used (`use_threads`); nothing was played.
         """
         if not is_plain(actions, (self.num_envs,), np.int64):  # the kernel looks at their range
-            actions = checked_actions(actions, (self.num_envs,))
+            actions = checked_actions(self.network, actions, (self.num_envs,))
         if draws is not NO_DRAWS:  # the rules index arrays by them
             shape = self.num_envs, len(Draws._fields)
             draws = checked_array("draws", draws, shape, np.int64, _DRAWS)
@@ -380,7 +404,7 @@ class Batch:
         out = self._next_out()
         arguments: tuple[Any, ...] = (
             self.state,
-            self._settings,
+            self._params,
             actions,
             red_actions,
             draws,
@@ -388,15 +412,15 @@ class Batch:
             self.red,
         )
         if self.num_threads == 1:
-            if _step not in _ENTRIES:
-                _ENTRIES[_step] = entry_of(_step, *arguments)
-            ended = _ENTRIES[_step](*arguments)
+            if (entry := _ENTRIES.get((_step, self.state.dtype))) is None:
+                entry = _ENTRIES[_step, self.state.dtype] = entry_of(_step, *arguments)
+            ended = entry(*arguments)
         else:
             use_threads(self.num_threads)
             parallel: Callable[..., int] = _step_parallel
             ended = parallel(*arguments, self.num_threads)
         if ended < 0:
-            checked_actions(actions, (self.num_envs,))  # raises, unless it is Red's
+            checked_actions(self.network, actions, (self.num_envs,))  # raises, unless it is Red's
             raise self._illegal(~ended - self.num_envs, red_actions)
         self.out = out
         return ended
@@ -407,8 +431,8 @@ class Batch:
             return InvalidInputError(
                 f"Red's action in environment {env} is missing: give red_actions"
             )
-        legal = legal_red_actions(self.state[env])
-        names = [name for a, name in enumerate(RED_ACTION_NAMES) if legal >> a & 1]
+        legal = legal_actions(self.network, self.state[env])
+        names = np.array(red_actions_of(self.network).names)[legal]
         return InvalidInputError(
             f"red action {red_actions[env]} is not legal in environment {env}; legal are "
             f"{', '.join(names)}"

@@ -5,7 +5,7 @@ Blue's table and memory are words; an observation has a byte for each of their b
 for a whole word: so compiled code states it as the conversion of a vector.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -13,6 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
+
+from workflow_rl.jit import inlined, rule
 
 _WORD: Final = 64
 _ROWS: Final = types.Array(types.int8, 2, "C")
@@ -32,10 +34,65 @@ def write_bits(rows: NDArray[np.int8], k: int, at: int, bits: int, number: int) 
         rows[k, at + i] = bits >> i & 1
 
 
-def packed_rows(bits: NDArray[Any]) -> NDArray[np.int64]:
-    """Returns (n,) rows of bits (n, at most 63) as words, the first bit lowest."""
-    words: NDArray[np.int64] = (bits != 0) @ (np.int64(1) << np.arange(bits.shape[1]))
-    return words
+def packed_rows(bits: NDArray[Any], words: int) -> NDArray[np.int64]:
+    """Returns (n, words) rows of bits (n, at most 64 a word), the first bit lowest."""
+    padded = np.zeros((len(bits), words * 8), np.uint8)
+    packed = np.packbits(np.asarray(bits) != 0, axis=1, bitorder="little")
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<i8").astype(np.int64, copy=False)
+
+
+class Written(NamedTuple):
+    """How far a row of bits is written."""
+
+    word: int  # bits that are not yet in the row
+    number: int  # how many, fewer than 64
+    at: int  # the column that they begin at
+
+
+@inlined
+def append_bits(
+    rows: NDArray[np.int8], k: int, written: Written, bits: int, number: int
+) -> Written:
+    """Adds the lowest bits of a word to row k; the others must be 0.
+
+    Args:
+        rows: (n, more) contiguous; that row k has room is not checked.
+        k: the row.
+        written: how far the row is.
+        bits: the word.
+        number: how many of its bits, at most 64; need not be a constant.
+    """
+    word = written.word | np.int64(bits) << written.number
+    total = written.number + number
+    if total < _WORD:
+        return Written(word, total, written.at)
+    write_bits(rows, k, written.at, word, 64)
+    left = total - _WORD
+    rest = np.int64(0)
+    if left:  # a logical shift: what did not fit
+        rest = np.int64(np.uint64(bits) >> np.uint64(number - left))
+    return Written(rest, left, written.at + _WORD)
+
+
+@inlined
+def end_bits(rows: NDArray[np.int8], k: int, written: Written) -> None:
+    """Writes what is left of row k."""
+    word, at = written.word, written.at
+    if written.number & 32:
+        write_bits(rows, k, at, word, 32)
+        word, at = word >> 32, at + 32
+    if written.number & 16:
+        write_bits(rows, k, at, word, 16)
+        word, at = word >> 16, at + 16
+    if written.number & 8:
+        write_bits(rows, k, at, word, 8)
+        word, at = word >> 8, at + 8
+    if written.number & 4:
+        write_bits(rows, k, at, word, 4)
+        word, at = word >> 4, at + 4
+    for i in range(written.number & 3):
+        rows[k, at + i] = word >> i & 1
 
 
 @overload(write_bits, prefer_literal=True)  # type: ignore[untyped-decorator]

@@ -1,4 +1,4 @@
-"""Chance: four draws a step, from a counter-based generator or from a recording.
+"""Chance: the draws of a step, from a counter-based generator or from a recording.
 
 A draw is either a random 32-bit word (0 or more) or, when negative, a recorded outcome: `~draw`
 is then what happened. Rules never see the difference: they ask the functions below to choose, so
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import FAVOURITE_EXPLOIT_PROBABILITY
+from workflow_rl.scenario.images import FAVOURITE_EXPLOIT_PROBABILITY
 
 _M0: Final = np.uint64(0xD2511F53)
 _M1: Final = np.uint64(0xCD9E8D57)
@@ -26,9 +26,18 @@ _32: Final = np.uint64(32)
 
 WORDS: Final = 1 << 32  # a random word is below this
 FAVOURITE_BELOW: Final = round(FAVOURITE_EXPLOIT_PROBABILITY * WORDS)
-TOOK_FAVOURITE: Final = 30  # recorded outcome of an exploit choice: the favourite
-CHOSE_NOBODY: Final = 31  # recorded outcome of a choice that may be empty
+TOOK_FAVOURITE: Final = 126  # recorded outcome of an exploit choice: the favourite
+CHOSE_NOBODY: Final = 127  # recorded outcome of a choice that may be empty
 LAST_OUTCOME: Final = CHOSE_NOBODY  # rules shift and index by outcomes: none may be higher
+
+
+class Words(NamedTuple):
+    """Four independent random words."""
+
+    first: int
+    second: int
+    third: int
+    fourth: int
 
 
 class Draws(NamedTuple):
@@ -38,10 +47,11 @@ class Draws(NamedTuple):
     exploit: int  # which of several exploits
     detection: int  # whether Blue's monitor sees a reverse shell
     green: int  # what Green does
+    decoy: int  # which of several decoys Misinform places
 
 
 @rule
-def philox(counter0: int, counter1: int, counter2: int, key0: int, key1: int) -> Draws:
+def philox(counter0: int, counter1: int, counter2: int, key0: int, key1: int) -> Words:
     """Returns the four 32-bit words of Philox4x32-10 at counter (0, 1, 2, 0)."""
     x0, x1, x2, x3 = np.uint64(counter0), np.uint64(counter1), np.uint64(counter2), np.uint64(0)
     k0, k1 = np.uint64(key0), np.uint64(key1)
@@ -52,7 +62,7 @@ def philox(counter0: int, counter1: int, counter2: int, key0: int, key1: int) ->
         k0 = (k0 + _W0) & _LOW
         k1 = (k1 + _W1) & _LOW
     # Signed again, since a negative draw has a meaning; numba wants that spelled by type.
-    return Draws(np.int64(x0), np.int64(x1), np.int64(x2), np.int64(x3))  # type: ignore[arg-type]
+    return Words(np.int64(x0), np.int64(x1), np.int64(x2), np.int64(x3))  # type: ignore[arg-type]
 
 
 @rule
@@ -86,7 +96,7 @@ def choose(draw: int, eligible: int) -> int:
     """
     if draw < 0:
         outcome = ~draw
-        return outcome if eligible >> outcome & 1 else first(eligible)
+        return outcome if outcome < 64 and eligible >> outcome & 1 else first(eligible)
     for _ in range(draw * count(eligible) >> 32):
         eligible &= eligible - 1
     return first(eligible)

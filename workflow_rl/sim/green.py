@@ -1,8 +1,9 @@
 """Green: asleep by default; the active Green scans hosts, which looks to Blue like Red's scans."""
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import GREEN_SCAN_TARGETS
-from workflow_rl.sim.draws import CHOSE_NOBODY, WORDS, choose
+from workflow_rl.scenario.images import ALL_PORTS
+from workflow_rl.scenario.tables import NOBODY, Tables
+from workflow_rl.sim.draws import CHOSE_NOBODY, WORDS
 from workflow_rl.sim.network import record_scan
 from workflow_rl.sim.state import State
 
@@ -10,8 +11,16 @@ _HALF = WORDS // 2
 
 
 @rule
-def green_acts(env: State, active: bool, draw: int) -> None:
-    """Scans a user or Enterprise host in half of the steps, if active."""
-    if not active or ~draw == CHOSE_NOBODY or 0 <= draw < _HALF:
+def green_acts(env: State, net: Tables, active: bool, draw: int) -> None:
+    """Scans a host of its list in half of the steps, if active; no rule keeps it from any port.
+
+    Reference quirk: names that are not on the network stay in the list, and nothing happens.
+    """
+    if not active or not net.num_green or ~draw == CHOSE_NOBODY or 0 <= draw < _HALF:
         return
-    record_scan(env, choose(draw if draw < 0 else (draw - _HALF) * 2, GREEN_SCAN_TARGETS))
+    if draw < 0:
+        host = ~draw
+    else:
+        host = net.green[(draw - _HALF) * 2 * net.num_green >> 32]
+    if host != NOBODY and host < net.num_hosts:
+        record_scan(env, net, host, ALL_PORTS)

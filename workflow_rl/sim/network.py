@@ -3,52 +3,50 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import (
-    ENTERPRISE_FOOTHOLDS,
-    HOST_PORTS,
-    OPERATIONAL_HOSTS,
-    PORTS_OF_DECOYS,
-)
+from workflow_rl.jit import inlined, rule
+from workflow_rl.scenario.images import DECOY_NAMES, PORTS_OF_DECOYS
+from workflow_rl.scenario.tables import Tables
 from workflow_rl.sim.draws import count
 from workflow_rl.sim.state import State
 
+_VSFTPD = 1 << DECOY_NAMES.index("DecoyVsftpd")
 
-@rule
+
+@inlined
 def red_hosts(env: State) -> int:
     """Returns the hosts on which Red has a session of any level."""
     return env.privileged | env.removable | env.persistent
 
 
-def held_hosts(states: NDArray[np.void]) -> NDArray[np.int16]:
-    """Returns `red_hosts` of records of STATE_DTYPE, in their shape (...)."""
-    held: NDArray[np.int16] = states["privileged"] | states["removable"] | states["persistent"]
+def held_hosts(states: NDArray[np.void]) -> NDArray[np.int64]:
+    """Returns `red_hosts` of records of a State, in their shape (...)."""
+    held: NDArray[np.int64] = states["privileged"] | states["removable"] | states["persistent"]
     return held
 
 
-@rule
-def operational_is_reachable(env: State) -> bool:
-    """Says whether Red can reach Operational: it needs a session on an Enterprise host."""
-    return red_hosts(env) & ENTERPRISE_FOOTHOLDS != 0
+@inlined
+def zone_is_reached(env: State, net: Tables, zone: int) -> bool:
+    """Says whether Red has a route to the zone: it holds one of the hosts that open it."""
+    return red_hosts(env) & net.opened_by[zone] != 0
 
 
-@rule
-def is_reachable(env: State, host: int) -> bool:
-    """Says whether Red, always acting from User0, has a route to the host."""
-    return not (OPERATIONAL_HOSTS >> host & 1) or operational_is_reachable(env)
+@inlined
+def is_reachable(env: State, net: Tables, host: int) -> bool:
+    """Says whether Red, always acting from its foothold, has a route to the host."""
+    return zone_is_reached(env, net, net.zone[host])
 
 
-@rule
-def open_ports(env: State, host: int) -> int:
+@inlined
+def open_ports(env: State, net: Tables, host: int) -> int:
     """Returns the ports on which the host listens, decoys included."""
-    ports: int = HOST_PORTS[host] | PORTS_OF_DECOYS[env.decoys[host]]
+    ports: int = net.ports[host] | PORTS_OF_DECOYS[env.decoys[host]]
     return ports
 
 
 @rule
 def record_events(env: State, host: int, ports: int, number: int) -> None:
     """Records connections to the given local ports for Blue's monitor."""
-    env.event_hosts |= 1 << host
+    env.event_hosts |= np.int64(1) << host
     env.event_count[host] += number
     env.event_ports[host] |= ports
 
@@ -56,13 +54,24 @@ def record_events(env: State, host: int, ports: int, number: int) -> None:
 @rule
 def record_shell_event(env: State, host: int) -> None:
     """Records a connection out to port 4444, from an ephemeral local port of its own."""
-    env.event_hosts |= 1 << host
+    env.event_hosts |= np.int64(1) << host
     env.event_count[host] += 1
-    env.shell_events |= 1 << host
+    env.shell_events |= np.int64(1) << host
 
 
 @rule
-def record_scan(env: State, host: int) -> None:
-    """Records a port scan: one connection for each listening port."""
-    ports = open_ports(env, host)
-    record_events(env, host, ports, count(ports))
+def record_scan(env: State, net: Tables, host: int, passing: int) -> None:
+    """Records a port scan: one connection for each listening process on a port that passes."""
+    originals: int = net.ports[host] & passing
+    number = count(originals) + count(net.doubled[host] & passing)
+    decoys = env.decoys[host]
+    ports = originals
+    while decoys:
+        opened: int = PORTS_OF_DECOYS[decoys & -decoys] & passing
+        number += count(opened)
+        ports |= opened
+        decoys &= decoys - 1
+    if env.more_vsftpd[host]:
+        number += env.more_vsftpd[host] * count(PORTS_OF_DECOYS[_VSFTPD] & passing)
+    if number:
+        record_events(env, host, ports, number)

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.actions import DECOY_ACTIONS
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_DECOYS, NUM_HOSTS
-from workflow_rl.sim.bits import write_bits
+from workflow_rl.scenario.images import DECOY_NEEDS, MISINFORM_CANDIDATES, NUM_DECOYS
+from workflow_rl.scenario.scenario2 import CHALLENGE_SIZE, HOST_NAMES
+from workflow_rl.scenario.tables import NOBODY, Tables
+from workflow_rl.sim.bits import Written, append_bits, end_bits
 from workflow_rl.sim.blue import decoy_is_possible
 from workflow_rl.sim.draws import count, first
-from workflow_rl.sim.memory import MEMORY_SIZE, TRUTH_BITS, write_memory, write_recall
+from workflow_rl.sim.memory import write_memory, write_recall
 from workflow_rl.sim.network import open_ports, red_hosts
-from workflow_rl.sim.state import NOBODY, Activity, Mark, Settings, State
-from workflow_rl.sim.table import activity, clear_activity, mark, show
+from workflow_rl.sim.state import Activity, Mark, RedAgent, Settings, State
+from workflow_rl.sim.table import activity_at, clear_activity, mark, show
 
-CHALLENGE_SIZE: Final = 4 * NUM_HOSTS
 # The cardiff observation tracks scans of all hosts but the three Op hosts.
 SCAN_SLOTS: Final = np.array(
     [h for h, name in enumerate(HOST_NAMES) if not name.startswith("Op_Host")], dtype=np.int8
@@ -25,30 +25,33 @@ SCAN_SLOTS: Final = np.array(
 _NONE, _SCAN, _EXPLOIT = int(Activity.NONE), int(Activity.SCAN), int(Activity.EXPLOIT)
 _USER, _PRIVILEGED = int(Mark.USER), int(Mark.PRIVILEGED)
 _NUM_SLOTS = len(SCAN_SLOTS)
+NUM_SHOWN_REDS: Final = int(RedAgent.SLEEP) + 1  # CybORG's own, for `truth`
 
 
 @rule
-def monitor(env: State, cardiff: bool) -> None:
+def monitor(env: State, net: Tables, cardiff: bool) -> None:
     """Collects and clears the step's events and turns them into activities and marks.
 
     Blue's Remove or Restore has changed the mark already; a shown exploit overrides that, and a
-    file found by Analyse overrides both.
+    file found by Analyse overrides both. What happens on hosts that are not watched is not seen.
     """
     clear_activity(env)
     hosts = env.event_hosts
     while hosts:
         host = first(hosts)
         hosts &= hosts - 1
-        shown = classify(env, host, cardiff)
-        show(env, host, shown)
-        if shown == _EXPLOIT:
-            mark(env, host, _USER)  # Reference quirk: even if it was Privileged
+        place = net.slot[host]
+        if net.watched >> host & 1:
+            shown = classify(env, host, cardiff)
+            show(env, place, shown)
+            if shown == _EXPLOIT:
+                mark(env, place, _USER)  # Reference quirk: even if it was Privileged
         env.event_count[host] = 0
         env.event_ports[host] = 0
     env.event_hosts = 0
     env.shell_events = 0
     if env.malware_found != NOBODY:
-        mark(env, env.malware_found, _PRIVILEGED)
+        mark(env, net.slot[env.malware_found], _PRIVILEGED)
 
 
 @rule
@@ -78,23 +81,29 @@ def note_scans(env: State) -> None:
     """Cardiff observation: the first tracked host that shows a scan becomes the latest one."""
     for slot in range(_NUM_SLOTS):
         host = SCAN_SLOTS[slot]
-        if activity(env, host) == _SCAN:
-            env.scans_seen |= 1 << host
+        if activity_at(env.table, host) == _SCAN:
+            env.scans_seen |= np.int64(1) << host
             env.scan_latest = host
             return
 
 
 @rule
-def write_observation(env: State, settings: Settings, rows: NDArray[np.int8], k: int) -> None:
+def write_observation(
+    env: State, net: Tables, settings: Settings, rows: NDArray[np.int8], k: int
+) -> None:
     """Writes row k of the observation that is played with."""
     if settings.memory:
-        write_memory(env.memory, env.table, rows, k)
+        written = write_memory(env.memory, net, env.table, rows, k)
         if settings.recall:
-            write_recall(env.memory, rows, k)
+            written = write_recall(env.memory, net, rows, k, written)
         if settings.truth:
-            write_bits(rows, k, MEMORY_SIZE, true_bits(env), TRUTH_BITS)
+            written = write_truth(env, net, rows, k, written)
+        end_bits(rows, k, written)
     else:
-        write_bits(rows, k, 0, env.table, CHALLENGE_SIZE)
+        written = Written(np.int64(0), np.int64(0), np.int64(0))  # type: ignore[arg-type]
+        for word in range(len(env.table)):
+            written = append_bits(rows, k, written, env.table[word], net.host_bits[word])
+        end_bits(rows, k, written)
         if settings.cardiff:
             write_scan_states(env, rows, k)
 
@@ -112,29 +121,40 @@ def write_scan_states(env: State, values: NDArray[np.int8], k: int) -> None:
 
 
 @rule
-def true_bits(env: State) -> int:
-    """Returns where Red is and who: for the observation `truth` only."""
+def write_truth(
+    env: State, net: Tables, rows: NDArray[np.int8], k: int, written: Written
+) -> Written:
+    """Writes where Red is, which OT services are down, and who Red is: for `truth` only."""
     held = red_hosts(env)
-    bits = 0
-    for host in range(NUM_HOSTS):
-        bits |= (held >> host & 1 | (env.privileged >> host & 1) << 1) << 2 * host
-    if not env.ot_running:
-        bits |= 1 << 2 * NUM_HOSTS
-    return bits | 1 << (2 * NUM_HOSTS + 1 + env.red_agent)
+    for host in range(net.num_hosts):
+        access = held >> host & 1 | (env.privileged >> host & 1) << 1
+        written = append_bits(rows, k, written, access, 2)
+    written = append_bits(rows, k, written, np.int64(env.ot_down != 0), 1)
+    agent = env.red_agent
+    shown = np.int64(1) << agent if agent < NUM_SHOWN_REDS else np.int64(0)
+    return append_bits(rows, k, written, shown, NUM_SHOWN_REDS)
 
 
 @rule
-def write_red_access(env: State, out: NDArray[np.int8], k: int) -> None:
+def write_red_access(env: State, net: Tables, out: NDArray[np.int8], k: int) -> None:
     """Writes Red's true access to each host: 0 none, 1 user, 2 privileged."""
     held = red_hosts(env)
     privileged = env.privileged
-    for host in range(NUM_HOSTS):
+    for host in range(net.num_hosts):
         out[k, host] = (held >> host & 1) + (privileged >> host & 1)
 
 
 @rule
-def write_decoy_mask(env: State, host: int, out: NDArray[np.bool_], k: int) -> None:
-    """Writes, for the host's eight decoy actions, whether they would be accepted."""
-    used_ports = open_ports(env, host)
+def write_decoy_mask(env: State, net: Tables, host: int, out: NDArray[np.bool_], k: int) -> None:
+    """Writes, for the host's decoy actions, whether they would be accepted."""
+    used_ports = open_ports(env, net, host)
+    has_agent = net.agents >> host & 1 != 0
     for decoy in range(NUM_DECOYS):
-        out[k, DECOY_ACTIONS[host, decoy]] = decoy_is_possible(host, used_ports, decoy)
+        action = net.decoy_action[host, decoy]
+        if action != NOBODY:
+            out[k, action] = has_agent and decoy_is_possible(net, host, used_ports, decoy)
+    if net.misinform_action[host] != NOBODY:
+        fits = False
+        for decoy in MISINFORM_CANDIDATES:
+            fits = fits or not (DECOY_NEEDS[decoy] & used_ports)
+        out[k, net.misinform_action[host]] = has_agent and fits

@@ -1,34 +1,31 @@
-"""Red's five actions, executed through its session 0 on User0."""
+"""Red's five actions, executed through its first session on its foothold."""
+
+import numpy as np
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import (
+from workflow_rl.scenario.images import (
     BRUTE_FORCE_ATTEMPTS,
     DECOYS_TRAPPING,
     EXPLOIT_NEEDS_ONE_OF,
     EXPLOIT_PORT,
     HARAKA_RCE,
     NUM_EXPLOITS,
-    OP_SERVER0,
-    REVEALS,
-    SERVICE_YIELD,
     SHELL_DETECTION_PROBABILITY,
     SSH_BRUTE_FORCE,
-    SUBNET_HOSTS,
-    SUBNET_OF,
     ServiceYield,
-    Subnet,
 )
+from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.draws import Draws, choose_exploit, count, first, happens
 from workflow_rl.sim.network import (
     is_reachable,
     open_ports,
-    operational_is_reachable,
     record_events,
     record_scan,
     record_shell_event,
     red_hosts,
+    zone_is_reached,
 )
-from workflow_rl.sim.state import NOBODY, Outcome, RedAction, Settings, State, Success
+from workflow_rl.sim.state import Outcome, RedAction, Settings, State, Success
 
 _SWEEP = int(RedAction.DISCOVER_REMOTE_SYSTEMS)
 _SCAN = int(RedAction.DISCOVER_NETWORK_SERVICES)
@@ -36,7 +33,6 @@ _EXPLOIT = int(RedAction.EXPLOIT)
 _ESCALATE = int(RedAction.PRIVILEGE_ESCALATE)
 _IMPACT = int(RedAction.IMPACT)
 
-_OPERATIONAL = int(Subnet.OPERATIONAL)
 _TRUE, _FALSE, _UNKNOWN = int(Success.TRUE), int(Success.FALSE), int(Success.UNKNOWN)
 
 _NOTHING = int(Outcome.NOTHING)
@@ -51,6 +47,7 @@ _NO_SESSION = int(Outcome.NO_SESSION)
 _ALREADY_PRIVILEGED = int(Outcome.ALREADY_PRIVILEGED)
 _OT_UNKNOWN = int(Outcome.OT_UNKNOWN)
 
+_ONE = np.int64(1)
 _MOST_COUNTED = 127  # sessions of a kind on one host
 
 _NO_SERVICE = int(ServiceYield.NO_SERVICE)
@@ -59,7 +56,7 @@ _YIELDS_NO_ACCOUNT = int(ServiceYield.NO_ACCOUNT)
 
 
 @rule
-def red_acts(env: State, settings: Settings, draws: Draws) -> None:
+def red_acts(env: State, net: Tables, settings: Settings, draws: Draws) -> None:
     """Executes the action that Red's agent has chosen."""
     env.red_exploit = NOBODY
     env.red_options = -1
@@ -67,15 +64,15 @@ def red_acts(env: State, settings: Settings, draws: Draws) -> None:
     action = env.red_action
     target = env.red_target
     if action == _EXPLOIT:
-        outcome = exploit_remote_service(env, settings, target, draws)
+        outcome = exploit_remote_service(env, net, settings, target, draws)
     elif action == _ESCALATE:
-        outcome = privilege_escalate(env, target, draws.detection)
+        outcome = privilege_escalate(env, net, target, draws.detection)
     elif action == _SCAN:
-        outcome = discover_network_services(env, settings, target)
+        outcome = discover_network_services(env, net, settings, target)
     elif action == _IMPACT:
-        outcome = impact(env, target)
+        outcome = impact(env, net, target)
     elif action == _SWEEP:
-        outcome = discover_remote_systems(env, target)
+        outcome = discover_remote_systems(env, net, target)
     else:
         outcome = _NOTHING
     env.red_outcome = outcome
@@ -96,26 +93,28 @@ def success_of(action: int, outcome: int) -> int:
 
 
 @rule
-def discover_remote_systems(env: State, subnet: int) -> int:
-    """Sweeps a subnet: all its addresses become known. Blue sees nothing."""
-    if subnet == _OPERATIONAL and not operational_is_reachable(env):
+def discover_remote_systems(env: State, net: Tables, zone: int) -> int:
+    """Sweeps a zone: all its addresses become known. Blue sees nothing."""
+    if not zone_is_reached(env, net, zone):
         return _NO_ROUTE
-    env.addresses_known |= SUBNET_HOSTS[subnet]
+    env.addresses_known |= net.zone_hosts[zone]
     return _SUCCESS
 
 
 @rule
-def discover_network_services(env: State, settings: Settings, host: int) -> int:
+def discover_network_services(env: State, net: Tables, settings: Settings, host: int) -> int:
     """Scans a host's ports, decoys included; Red remembers what it saw at the last scan.
 
-    Under the competition rules Red unites what it saw with what it remembered.
+    It sees the ports that its zone lets pass; if there are none, nothing is remembered anew. Under
+    the competition rules Red unites what it saw with what it remembered.
     """
-    if not is_reachable(env, host):
+    seen = open_ports(env, net, host) & net.passing[host]
+    if not seen or not is_reachable(env, net, host):
         return _NO_ROUTE
     remembered = env.ports[host] if settings.rescan_unites_ports else 0
-    env.ports[host] = remembered | open_ports(env, host)
-    env.ports_known |= 1 << host
-    record_scan(env, host)
+    env.ports[host] = remembered | seen
+    env.ports_known |= _ONE << host
+    record_scan(env, net, host, net.passing[host])
     return _SUCCESS
 
 
@@ -130,17 +129,21 @@ def exploit_options(ports: int) -> int:
 
 
 @rule
-def exploit_remote_service(env: State, settings: Settings, host: int, draws: Draws) -> int:
+def exploit_remote_service(
+    env: State, net: Tables, settings: Settings, host: int, draws: Draws
+) -> int:
     """Attacks a host by one of the exploits that fit the ports Red remembers of it."""
     if not (env.ports_known >> host & 1):
         return _NOT_SCANNED
     options = exploit_options(env.ports[host])
     env.red_options = count(options)
+    if not options:
+        return _SERVICE_ABSENT
     exploit = choose_exploit(draws.exploit, options)
     env.red_exploit = exploit
-    if not is_reachable(env, host):
+    if not is_reachable(env, net, host):
         return _NO_ROUTE
-    service = SERVICE_YIELD[host, exploit]
+    service = net.yields[host, exploit]
     if service == _NO_SERVICE:
         return attack_decoy(env, host, exploit)
     if exploit == SSH_BRUTE_FORCE:
@@ -149,7 +152,7 @@ def exploit_remote_service(env: State, settings: Settings, host: int, draws: Dra
         record_events(env, host, EXPLOIT_PORT[exploit], 1)
         return _BROKEN_SERVICE
     record_events(env, host, EXPLOIT_PORT[exploit], 1)
-    open_reverse_shell(env, host, service == _PRIVILEGED_SHELL, draws.detection)
+    open_reverse_shell(env, net, host, service == _PRIVILEGED_SHELL, draws.detection)
     learn_name(env, host)
     return _SUCCESS
 
@@ -182,19 +185,22 @@ def brute_force_ssh(env: State, host: int, service: int) -> int:
 
 
 @rule
-def open_reverse_shell(env: State, host: int, privileged: bool, detection: int) -> None:
+def open_reverse_shell(
+    env: State, net: Tables, host: int, privileged: bool, detection: int
+) -> None:
     """Opens a shell as the owner of the attacked process and leaves a malware file.
 
-    Only a shell whose call home Blue's monitor has seen (95 %) can be killed by Remove.
+    Only a shell whose call home Blue's monitor has seen (95 % where it watches) can be killed by
+    Remove.
     """
-    env.malware |= 1 << host
+    env.malware |= _ONE << host
     detected = happens(detection, SHELL_DETECTION_PROBABILITY)
     if detected:
         record_shell_event(env, host)
     if privileged:
-        env.privileged |= 1 << host
+        env.privileged |= _ONE << host
     else:
-        add_user_session(env, host, detected)
+        add_user_session(env, host, detected and net.watched >> host & 1 != 0)
 
 
 @rule
@@ -205,24 +211,23 @@ def add_user_session(env: State, host: int, removable: bool) -> None:
         more = env.more_removable if removable else env.more_persistent
         more[host] = min(more[host] + 1, _MOST_COUNTED)
     if removable:
-        env.removable |= 1 << host
+        env.removable |= _ONE << host
     else:
-        env.persistent |= 1 << host
+        env.persistent |= _ONE << host
 
 
 @rule
 def learn_name(env: State, host: int) -> None:
     """Notes the name and address of a host Red got into."""
-    env.names_known |= 1 << host
-    env.addresses_known |= 1 << host
+    env.names_known |= _ONE << host
+    env.addresses_known |= _ONE << host
 
 
 @rule
-def privilege_escalate(env: State, host: int, draw: int) -> int:
+def privilege_escalate(env: State, net: Tables, host: int, draw: int) -> int:
     """Turns a user session into a privileged one; it never fails where a session exists.
 
-    Success shows Red the host's subnet, the address of the host it is linked to and, on
-    Op_Server0, the OT service. Blue sees nothing.
+    Success shows Red what the host reveals: zones, addresses, the OT service. Blue sees nothing.
     """
     if not (red_hosts(env) >> host & 1):
         return _NO_SESSION
@@ -230,9 +235,9 @@ def privilege_escalate(env: State, host: int, draw: int) -> int:
     if not (env.privileged >> host & 1):
         escalate_session(env, host, draw)
         outcome = _SUCCESS
-    env.subnets_known |= 1 << SUBNET_OF[host]
-    env.addresses_known |= 1 << REVEALS[host]
-    if host == OP_SERVER0:
+    env.subnets_known |= net.reveals_zones[host]
+    env.addresses_known |= net.reveals[host]
+    if net.reveals_ot >> host & 1:
         env.ot_known = True
     return outcome
 
@@ -247,27 +252,27 @@ def escalate_session(env: State, host: int, draw: int) -> None:
     if not env.more_removable[host] and (
         not persistent or happens(draw, 1 / (1 + persistent))  # the only one that Remove kills
     ):
-        env.removable &= ~(1 << host)
+        env.removable &= ~(_ONE << host)
     env.more_removable[host] = 0
     env.more_persistent[host] = 0
-    env.privileged |= 1 << host
-    env.malware |= 1 << host
+    env.privileged |= _ONE << host
+    env.malware |= _ONE << host
 
 
 @rule
-def impact(env: State, host: int) -> int:
+def impact(env: State, net: Tables, host: int) -> int:
     """Stops the OT service, through a session of any level once the service is known.
 
     It fails on a host that does not run the service.
 
-    Reference quirk: after any Restore of Op_Server0 it still succeeds but stops nothing.
+    Reference quirk: after any Restore of the host it still succeeds but stops nothing.
     """
     if not (red_hosts(env) >> host & 1):
         return _NO_SESSION
     if not env.ot_known:
         return _OT_UNKNOWN
-    if host != OP_SERVER0:
+    if not (net.runs_ot >> host & 1):
         return _SERVICE_ABSENT
-    if not (env.restored >> OP_SERVER0 & 1):
-        env.ot_running = False
+    if not (env.restored >> host & 1):
+        env.ot_down |= _ONE << host
     return _SUCCESS

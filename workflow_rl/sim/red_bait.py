@@ -1,37 +1,36 @@
-"""Bait: takes one enterprise host again and again, never escalates there, scans it after a loss.
+"""Bait: takes one host again and again, never escalates there, scans it after a loss.
 
 A session without privileges costs Blue nothing. Each Restore that answers one costs Blue a point
 and deletes the host's decoys.
 """
 
-from typing import Final
-
 from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import BLINE_FIRST_TARGETS, SUBNET_HOSTS, Subnet
+from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.draws import choose, first
-from workflow_rl.sim.state import NOBODY, RedAction, State, Success
+from workflow_rl.sim.red_sleep import sleep_chooses
+from workflow_rl.sim.state import RedAction, State, Success
 
 _SWEEP = int(RedAction.DISCOVER_REMOTE_SYSTEMS)
 _SCAN = int(RedAction.DISCOVER_NETWORK_SERVICES)
 _EXPLOIT = int(RedAction.EXPLOIT)
 _ESCALATE = int(RedAction.PRIVILEGE_ESCALATE)
-_USER = int(Subnet.USER)
-_ENTERPRISE_HOSTS: Final = int(SUBNET_HOSTS[Subnet.ENTERPRISE])
 _TRUE = int(Success.TRUE)
 
 
 @rule
-def bait_chooses(env: State, draw: int) -> None:
-    """Goes through a user host to the enterprise host that it reveals, and stays there."""
-    revealed = env.addresses_known & _ENTERPRISE_HOSTS
+def bait_chooses(env: State, net: Tables, draw: int) -> None:
+    """Goes through a host of its own zone to a host outside that it reveals, and stays there."""
+    revealed = env.addresses_known & net.outside
     if revealed:
         attack(env, first(revealed))
-    elif not env.addresses_known & BLINE_FIRST_TARGETS:
+    elif not net.bait_first:
+        sleep_chooses(env)
+    elif not env.addresses_known & net.bait_first:
         env.red_action = _SWEEP
-        env.red_target = _USER
+        env.red_target = net.bait_zone
     else:
         if env.bline_target == NOBODY:
-            env.bline_target = choose(draw, BLINE_FIRST_TARGETS)
+            env.bline_target = choose(draw, net.bait_first)
         if env.red_action == _EXPLOIT and env.red_success == _TRUE:
             env.red_action = _ESCALATE
         else:

@@ -1,14 +1,15 @@
-"""Meander: spreads over every host it learns of, subnet by subnet, and impacts when it can."""
+"""Meander: spreads over every host it learns of, zone by zone, and impacts when it can.
+
+Where CybORG's Meander ends the game by an exception, it sleeps from there on.
+"""
+
+import numpy as np
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import (
-    ENTERPRISE_FOOTHOLDS,
-    OP_SERVER0,
-    OPERATIONAL_HOSTS,
-    Subnet,
-)
-from workflow_rl.sim.draws import choose
-from workflow_rl.sim.state import RedAction, State, Success
+from workflow_rl.scenario.tables import Tables
+from workflow_rl.sim.draws import choose, first
+from workflow_rl.sim.red_sleep import raise_and_sleep
+from workflow_rl.sim.state import Raised, RedAction, State, Success
 
 _SWEEP = int(RedAction.DISCOVER_REMOTE_SYSTEMS)
 _SCAN = int(RedAction.DISCOVER_NETWORK_SERVICES)
@@ -16,26 +17,37 @@ _EXPLOIT = int(RedAction.EXPLOIT)
 _ESCALATE = int(RedAction.PRIVILEGE_ESCALATE)
 _IMPACT = int(RedAction.IMPACT)
 _TRUE, _FALSE = int(Success.TRUE), int(Success.FALSE)
-_SWEEP_ORDER = (int(Subnet.ENTERPRISE), int(Subnet.OPERATIONAL), int(Subnet.USER))
+_KEY_ERROR, _OUT_OF_OPTIONS = int(Raised.KEY_ERROR), int(Raised.NOT_IMPLEMENTED_ERROR)
+_ONE = np.int64(1)
 
 
 @rule
-def meander_chooses(env: State, draw: int) -> None:
+def meander_chooses(env: State, net: Tables, draw: int) -> None:
     """Takes in the last result, then names the next action."""
-    digest_result(env)
-    action, eligible = next_action(env)
+    if not digest_result(env, net):
+        raise_and_sleep(env, _KEY_ERROR)
+        return
+    action, eligible = next_action(env, net)
     if eligible:
         act(env, action, choose(draw, eligible))
+    else:
+        raise_and_sleep(env, _OUT_OF_OPTIONS)
 
 
 @rule
-def next_action(env: State) -> tuple[int, int]:
-    """Returns Meander's next action and the set of targets it samples from."""
-    if env.meander_escalated >> OP_SERVER0 & 1:
-        return _IMPACT, 1 << OP_SERVER0
+def next_action(env: State, net: Tables) -> tuple[int, int]:
+    """Returns Meander's next action and the set of targets it samples from.
+
+    CybORG's stops the service of one host again and again. Of several, ours goes on until it has
+    stopped each of them, and then takes any.
+    """
+    impacted = env.meander_escalated & net.targets
+    due = impacted & ~env.meander_impacted
+    if due or (impacted and not net.targets & ~env.meander_impacted):
+        return _IMPACT, due if due else impacted
     unswept = env.subnets_known & ~env.meander_swept
     if unswept:
-        return _SWEEP, 1 << first_to_sweep(unswept)
+        return _SWEEP, _ONE << first_to_sweep(net, unswept)
     unscanned = env.addresses_known & ~env.meander_scanned
     if unscanned:
         return _SCAN, unscanned
@@ -47,27 +59,36 @@ def next_action(env: State) -> tuple[int, int]:
 
 
 @rule
-def digest_result(env: State) -> None:
+def digest_result(env: State, net: Tables) -> bool:
     """Updates the lists by the result of the last action.
 
-    Reference quirk: any failed exploit makes Meander forget its Operational hosts, or else its
-    Enterprise hosts, and attack them anew.
+    Reference quirk: any failed exploit makes Meander forget one group of hosts, or else another,
+    and attack them anew. It ends the game if it has never exploited its foothold and that is one.
+
+    Returns:
+        Whether it can go on.
     """
     action = env.red_action
     host = env.red_target
     if action == _EXPLOIT:
         if env.red_success == _TRUE:
-            env.meander_mapped |= 1 << host
-            return
-        env.meander_exploited &= ~(1 << host)
-        if env.meander_escalated & OPERATIONAL_HOSTS:
-            forget(env, OPERATIONAL_HOSTS)
-        elif env.meander_escalated & ENTERPRISE_FOOTHOLDS:
-            forget(env, ENTERPRISE_FOOTHOLDS)
+            env.meander_mapped |= _ONE << host
+            return True
+        env.meander_exploited &= ~(_ONE << host)
+        group = net.retried_first
+        if not env.meander_escalated & group:
+            group = net.retried_second
+        if env.meander_escalated & ~env.meander_mapped & group:
+            return False
+        forget(env, group)
     elif action in (_ESCALATE, _IMPACT) and env.red_success == _FALSE:
-        env.meander_escalated &= ~(1 << host)
+        env.meander_escalated &= ~(_ONE << host)
+        env.meander_impacted &= ~(_ONE << host)
         if env.meander_mapped >> host & 1:
-            env.meander_exploited &= ~(1 << host)
+            env.meander_exploited &= ~(_ONE << host)
+    elif action == _IMPACT:
+        env.meander_impacted |= _ONE << host
+    return True
 
 
 @rule
@@ -79,12 +100,13 @@ def forget(env: State, group: int) -> None:
 
 
 @rule
-def first_to_sweep(subnets: int) -> int:
-    """Returns the subnet of a non-empty set that Meander sweeps first."""
-    for subnet in _SWEEP_ORDER:
-        if subnets >> subnet & 1:
-            return subnet
-    return _SWEEP_ORDER[0]
+def first_to_sweep(net: Tables, zones: int) -> int:
+    """Returns the zone of a non-empty set that Meander sweeps first."""
+    for i in range(net.num_zones):
+        zone = net.sweep_order[i]
+        if zones >> zone & 1:
+            return zone
+    return first(zones)
 
 
 @rule
@@ -96,10 +118,10 @@ def act(env: State, action: int, target: int) -> None:
     env.red_action = action
     env.red_target = target
     if action == _SWEEP:
-        env.meander_swept |= 1 << target
+        env.meander_swept |= _ONE << target
     elif action == _SCAN:
-        env.meander_scanned |= 1 << target
+        env.meander_scanned |= _ONE << target
     elif action == _ESCALATE:
-        env.meander_escalated |= 1 << target
+        env.meander_escalated |= _ONE << target
     elif action == _EXPLOIT:
-        env.meander_exploited |= 1 << target
+        env.meander_exploited |= _ONE << target

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.jit import kernel
+from workflow_rl.scenario.tables import tables_of
 from workflow_rl.sim.batch import Batch, RedSide
-from workflow_rl.sim.red_given import NOT_GIVEN, red_action_numbers
+from workflow_rl.sim.red_given import NOT_GIVEN, red_actions_of
 from workflow_rl.sim.red_view import remember_red, write_legal, write_red_view
 from workflow_rl.sim.turn import red_chooses
 
@@ -24,15 +25,15 @@ TOLD: Final = (
 
 
 @kernel()
-def _take_in(states: NDArray[np.void], red: RedSide) -> None:
-    remember_red(red.memory[0], states[0])
-    write_red_view(red.memory[0], states[0], red.observation, 0)
-    write_legal(red.memory[0], states[0], red.legal, 0)
+def _take_in(states: NDArray[np.void], nets: NDArray[np.void], red: RedSide) -> None:
+    remember_red(red.memory[0], states[0], nets[0])
+    write_red_view(red.memory[0], states[0], nets[0], red.observation, 0)
+    write_legal(red.memory[0], states[0], nets[0], red.legal, 0)
 
 
 @kernel()
-def _choose(states: NDArray[np.void], given: int, draw: int) -> None:
-    red_chooses(states[0], given, draw)
+def _choose(states: NDArray[np.void], nets: NDArray[np.void], given: int, draw: int) -> None:
+    red_chooses(states[0], nets[0], given, draw)
 
 
 class RedMirror:
@@ -45,6 +46,7 @@ class RedMirror:
             batch: one environment, with Red's view; it plays no step.
         """
         self.batch = batch
+        self._net = tables_of(batch.network)
 
     def begin(self, seed: int) -> None:
         """Begins an episode; the seed decides in which order unnamed hosts stand."""
@@ -56,7 +58,7 @@ class RedMirror:
         for name in TOLD:
             state[name][0] = told[name]
         state["step"] += 1
-        _take_in(state, self.batch.red)
+        _take_in(state, self._net, self.batch.red)
 
     def choose(self, draw: int, given: int = NOT_GIVEN) -> int:
         """Returns the number of Red's next action (`red_given.py`).
@@ -66,5 +68,6 @@ class RedMirror:
             given: that number, for a Red whose choice is given.
         """
         state = self.batch.state
-        _choose(state, given, draw)
-        return int(red_action_numbers(state["red_action"], state["red_target"])[0])
+        _choose(state, self._net, given, draw)
+        actions = red_actions_of(self.batch.network)
+        return int(actions.numbers(state["red_action"], state["red_target"])[0])

@@ -9,32 +9,20 @@ the hosts without a known name stand in an order drawn for the episode. A host w
 known moves to the position of its own number, and the one that stood there takes its place.
 """
 
-from typing import Annotated, Any, Final, Protocol
+from functools import cache
+from typing import Annotated, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import (
-    EXPLOIT_NAMES,
-    EXPLOIT_PORT,
-    NUM_EXPLOITS,
-    NUM_HOSTS,
-    NUM_SUBNETS,
-    OP_SERVER0,
-    SERVICE_YIELD,
-    SUBNET_HOSTS,
-    USER0,
-    ServiceYield,
-)
-from workflow_rl.sim.draws import first, philox
+from workflow_rl.scenario.images import EXPLOIT_NAMES, EXPLOIT_PORT, NUM_EXPLOITS, ServiceYield
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.records import Axis, capacity_of, record_dtype
+from workflow_rl.scenario.tables import Tables
+from workflow_rl.sim.draws import count, first, philox
 from workflow_rl.sim.memory import CLOCK, Entry
-from workflow_rl.sim.records import initial_record, record_dtype
-from workflow_rl.sim.red_given import (
-    FIRST_ON_HOST,
-    NUM_RED_ACTIONS,
-    legal_red_actions,
-)
+from workflow_rl.sim.red_given import FIRST_SWEEP, KINDS_ON_HOSTS, is_legal, red_actions_of
 from workflow_rl.sim.state import Outcome, RedAction, Settings, State, Success
 
 _SWEEP = int(RedAction.DISCOVER_REMOTE_SYSTEMS)
@@ -50,37 +38,33 @@ _NEVER: Final = 127  # steps since something that has not happened
 _FAILURES: Final = 3  # failed exploits are counted up to this
 _FIRST_ORDER_WORD: Final = 1 << 31  # a counter of draws that no step reaches
 
+_ONE: Final = np.int64(1)
+
 HostSet = Annotated[int, np.int64, ()]
-SmallPerHost = Annotated[NDArray[np.int8], np.int8, (NUM_HOSTS,)]
-
-
-def _per_host(value: int) -> NDArray[Any]:
-    return np.full(NUM_HOSTS, value)
-
-
-def _own_positions() -> NDArray[Any]:
-    return np.arange(NUM_HOSTS)
+SmallPerHost = Annotated[NDArray[np.int8], np.int8, (Axis.HOSTS,)]
 
 
 class RedMemory(Protocol):
     """What is kept of one episode for Red's view."""
 
-    order: SmallPerHost = _own_positions()  # (13,) the host at each position
-    place: SmallPerHost = _own_positions()  # (13,) the position of each host
-    named: HostSet = 1 << USER0  # hosts that stand at their own position
-    addresses: HostSet = 1 << USER0  # known after the step before
-    revealed: HostSet = 0  # its address was told by an escalation, not by a sweep
-    sessions: HostSet = 1 << USER0  # Red was told of a session, and not that it is gone
-    privileged: HostSet = 1 << USER0  # the same of a privileged one
-    lost: HostSet = 0  # an escalation or impact found no session where Red had one
-    swept: HostSet = 0  # subnets whose sweep succeeded, a bit each
-    failures: SmallPerHost = _per_host(0)  # exploits that failed since the last scan or success
-    since_scan: SmallPerHost = _per_host(_NEVER)  # (13,) steps since a scan with a result
-    since_exploit: SmallPerHost = _per_host(_NEVER)  # (13,) steps since a successful exploit
+    order: SmallPerHost  # the host at each position
+    place: SmallPerHost  # the position of each host
+    named: HostSet  # hosts that stand at their own position
+    addresses: HostSet  # known after the step before
+    revealed: HostSet  # its address was told by an escalation, not by a sweep
+    sessions: HostSet  # Red was told of a session, and not that it is gone
+    privileged: HostSet  # the same of a privileged one
+    lost: HostSet  # an escalation or impact found no session where Red had one
+    swept: HostSet  # zones whose sweep succeeded, a bit each
+    failures: SmallPerHost  # exploits that failed since the last scan or success
+    since_scan: SmallPerHost  # steps since a scan with a result
+    since_exploit: SmallPerHost  # steps since a successful exploit
 
 
-RED_MEMORY_DTYPE: Final = record_dtype(RedMemory)
-INITIAL_RED_MEMORY: Final = initial_record(RedMemory)
+def red_memory_dtype(network: Network) -> np.dtype[np.void]:
+    """Returns the record of what Red was told: one for each size class."""
+    return record_dtype(RedMemory, capacity_of(network))
+
 
 _HOST_BITS: Final = (
     ("address", "its address is known"),
@@ -98,48 +82,59 @@ _HOST_BITS: Final = (
 )
 _PER_HOST: Final = len(_HOST_BITS)
 _RECENT: Final = (1, 2, 4, 8)
-RED_VIEW_LAYOUT: Final = (
-    Entry(
-        "hosts",
-        _PER_HOST * NUM_HOSTS,
-        "per position: " + "; ".join(meaning for _, meaning in _HOST_BITS),
-    ),
-    Entry("subnets", NUM_SUBNETS, "known"),
-    Entry("swept", NUM_SUBNETS, "swept with success"),
-    Entry("ot", 1, "the OT service is known"),
-    Entry("action", len(RedAction), "what the last action was"),
-    Entry("success", len(Success), "its result: false, true, unknown"),
-    Entry("empty", 1, "it was a scan without a result"),
-    Entry("clock", len(CLOCK), "so many steps were played"),
-)
-RED_VIEW_SIZE: Final = sum(entry.size for entry in RED_VIEW_LAYOUT)
+
+
+@cache
+def red_view_layout(network: Network) -> tuple[Entry, ...]:
+    """Returns what Red's view shows on a network."""
+    return (
+        Entry(
+            "hosts",
+            _PER_HOST * len(network.hosts),
+            "per position: " + "; ".join(meaning for _, meaning in _HOST_BITS),
+        ),
+        Entry("subnets", len(network.zones), "known"),
+        Entry("swept", len(network.zones), "swept with success"),
+        Entry("ot", 1, "the OT service is known"),
+        Entry("action", len(RedAction), "what the last action was"),
+        Entry("success", len(Success), "its result: false, true, unknown"),
+        Entry("empty", 1, "it was a scan without a result"),
+        Entry("clock", len(CLOCK), "so many steps were played"),
+    )
+
+
+def red_view_size(network: Network) -> int:
+    """Returns how many bits Red's view has on a network."""
+    return sum(entry.size for entry in red_view_layout(network))
+
 
 
 @rule
-def begin_red(memories: NDArray[np.void], k: int, env: State, settings: Settings) -> None:
-    """Begins an episode of environment k: nothing is known, the order of positions is drawn."""
-    memories[k] = INITIAL_RED_MEMORY[0]
-    memory: RedMemory = memories[k]
+def begin_red(memory: RedMemory, env: State, net: Tables, settings: Settings) -> None:
+    """Begins an episode: nothing but the start is known, the order of positions is drawn."""
+    for host in range(len(memory.order)):
+        memory.order[host] = memory.place[host] = host
+        memory.failures[host] = 0
+        memory.since_scan[host] = memory.since_exploit[host] = _NEVER
+    memory.named = env.names_known
+    memory.addresses = env.addresses_known
+    memory.sessions = memory.privileged = env.privileged
+    memory.revealed = memory.lost = memory.swept = 0
     counter = _FIRST_ORDER_WORD
-    for subnet in range(NUM_SUBNETS):
-        left: int = np.int64(SUBNET_HOSTS[subnet]) & ~memory.named  # type: ignore[assignment]
+    for zone in range(net.num_zones):
+        left = net.zone_hosts[zone] & ~memory.named
         while left:  # Fisher-Yates among those that have no position yet
             here = first(left)
             words = philox(counter, env.episode, env.index, settings.key[0], settings.key[1])
             counter += 1
-            swap(memory, here, nth(left, words.target))
+            swap(memory, here, nth(left, words.first))
             left &= left - 1
 
 
 @rule
 def nth(members: int, draw: int) -> int:
     """Returns a member of a set that is not empty, by a random word."""
-    number = 0
-    rest = members
-    while rest:
-        rest &= rest - 1
-        number += 1
-    for _ in range(draw * number >> 32):
+    for _ in range(draw * count(members) >> 32):
         members &= members - 1
     return first(members)
 
@@ -153,41 +148,41 @@ def swap(memory: RedMemory, a: int, b: int) -> None:
 
 
 @rule
-def remember_red(memory: RedMemory, env: State) -> None:
+def remember_red(memory: RedMemory, env: State, net: Tables) -> None:
     """Takes in a step: what Red did, and what it was told then."""
-    for host in range(NUM_HOSTS):
+    for host in range(net.num_hosts):
         memory.since_scan[host] = min(memory.since_scan[host] + 1, _NEVER)
         memory.since_exploit[host] = min(memory.since_exploit[host] + 1, _NEVER)
     kind, target, success = env.red_action, env.red_target, env.red_success
     if kind == _SWEEP:
         if success == _TRUE:
-            memory.swept |= 1 << target
+            memory.swept |= _ONE << target
     elif kind == _SCAN:
         if env.red_outcome != _NO_ROUTE:
             memory.since_scan[target] = 0
             memory.failures[target] = 0
     elif kind == _EXPLOIT:
-        remember_exploit(memory, env, target)
+        remember_exploit(memory, env, net, target)
     elif kind == _ESCALATE:
         remember_escalation(memory, env, target)
-    elif kind == _IMPACT and success == _FALSE and env.ot_known and target == OP_SERVER0:
+    elif kind == _IMPACT and success == _FALSE and env.ot_known and net.runs_ot >> target & 1:
         remember_loss(memory, target)
     memory.addresses = env.addresses_known
 
 
 @rule
-def remember_exploit(memory: RedMemory, env: State, host: int) -> None:
+def remember_exploit(memory: RedMemory, env: State, net: Tables, host: int) -> None:
     """Notes the session that an exploit gave, or its failure."""
     if env.red_success != _TRUE:
         memory.failures[host] = min(memory.failures[host] + 1, _FAILURES)
         return
     memory.failures[host] = 0
     memory.since_exploit[host] = 0
-    memory.sessions |= 1 << host
-    if SERVICE_YIELD[host, env.red_exploit] == _PRIVILEGED_SHELL:
-        memory.privileged |= 1 << host
+    memory.sessions |= _ONE << host
+    if net.yields[host, env.red_exploit] == _PRIVILEGED_SHELL:
+        memory.privileged |= _ONE << host
     if not (memory.named >> host & 1):
-        memory.named |= 1 << host
+        memory.named |= _ONE << host
         swap(memory, host, memory.place[host])
 
 
@@ -197,24 +192,24 @@ def remember_escalation(memory: RedMemory, env: State, host: int) -> None:
     if env.red_success != _TRUE:
         remember_loss(memory, host)
         return
-    memory.sessions |= 1 << host
-    memory.privileged |= 1 << host
+    memory.sessions |= _ONE << host
+    memory.privileged |= _ONE << host
     memory.revealed |= env.addresses_known & ~memory.addresses
 
 
 @rule
 def remember_loss(memory: RedMemory, host: int) -> None:
     """Notes that there is no session on a host."""
-    memory.lost |= memory.sessions & 1 << host
-    memory.sessions &= ~(1 << host)
-    memory.privileged &= ~(1 << host)
+    memory.lost |= memory.sessions & _ONE << host
+    memory.sessions &= ~(_ONE << host)
+    memory.privileged &= ~(_ONE << host)
 
 
 @rule
 def host_bits(memory: RedMemory, env: State, host: int) -> int:
     """Returns the bits of a host in the order of the layout."""
     bits = (
-        np.int64(env.addresses_known >> host & 1)
+        (env.addresses_known >> host & 1)
         | (env.names_known >> host & 1) << 1
         | (env.ports_known >> host & 1) << 2
     )
@@ -240,18 +235,21 @@ def host_bits(memory: RedMemory, env: State, host: int) -> int:
 
 
 @rule
-def write_red_view(memory: RedMemory, env: State, rows: NDArray[np.int8], k: int) -> None:
-    """Writes row k of Red's view, (n, RED_VIEW_SIZE)."""
+def write_red_view(
+    memory: RedMemory, env: State, net: Tables, rows: NDArray[np.int8], k: int
+) -> None:
+    """Writes row k of Red's view, (n, `red_view_size`)."""
     at = 0
-    for position in range(NUM_HOSTS):
+    zones = net.num_zones
+    for position in range(net.num_hosts):
         bits = host_bits(memory, env, memory.order[position])
         for i in range(_PER_HOST):
             rows[k, at + i] = bits >> i & 1
         at += _PER_HOST
-    for subnet in range(NUM_SUBNETS):
-        rows[k, at + subnet] = env.subnets_known >> subnet & 1
-        rows[k, at + NUM_SUBNETS + subnet] = memory.swept >> subnet & 1
-    at += 2 * NUM_SUBNETS
+    for zone in range(zones):
+        rows[k, at + zone] = env.subnets_known >> zone & 1
+        rows[k, at + zones + zone] = memory.swept >> zone & 1
+    at += 2 * zones
     rows[k, at] = env.ot_known
     at += 1
     for kind in range(_IMPACT + 1):
@@ -267,20 +265,27 @@ def write_red_view(memory: RedMemory, env: State, rows: NDArray[np.int8], k: int
 
 
 @rule
-def write_legal(memory: RedMemory, env: State, rows: NDArray[np.bool_], k: int) -> None:
-    """Writes row k of Red's legal actions, (n, NUM_RED_ACTIONS), by positions."""
-    legal = legal_red_actions(env)
-    for action in range(FIRST_ON_HOST):
-        rows[k, action] = legal >> action & 1
-    for first_action in range(FIRST_ON_HOST, NUM_RED_ACTIONS, NUM_HOSTS):
-        for position in range(NUM_HOSTS):
+def write_legal(
+    memory: RedMemory, env: State, net: Tables, rows: NDArray[np.bool_], k: int
+) -> None:
+    """Writes row k of Red's legal actions, (n, actions), by positions."""
+    first_on_host = FIRST_SWEEP + net.num_zones
+    for action in range(first_on_host):
+        rows[k, action] = is_legal(env, net, action)
+    at = first_on_host
+    for _ in range(KINDS_ON_HOSTS):
+        for position in range(net.num_hosts):
             host = memory.order[position]
-            rows[k, first_action + position] = legal >> (first_action + host) & 1
+            rows[k, at + position] = is_legal(env, net, at + host)
+        at += net.num_hosts
 
 
-def actions_on_hosts(actions: NDArray[np.int64], memories: NDArray[np.void]) -> NDArray[np.int64]:
+def actions_on_hosts(
+    network: Network, actions: NDArray[np.int64], memories: NDArray[np.void]
+) -> NDArray[np.int64]:
     """Returns (n,) red actions on hosts for actions (n,) on positions."""
-    on_host = actions >= FIRST_ON_HOST
-    position = (actions - FIRST_ON_HOST) % NUM_HOSTS
+    red = red_actions_of(network)
+    on_host = red.is_on_host(actions)
+    position = (actions - red.first_on_host) % len(network.hosts)
     host = memories["order"][np.arange(len(actions)), np.where(on_host, position, 0)]
     return np.where(on_host, actions - position + host, actions)

@@ -3,25 +3,27 @@
 import numpy as np
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import (
-    CONFIDENTIALITY_TENTHS,
-    OT_SERVICE_DOWN_TENTHS,
-)
-from workflow_rl.sim.draws import count
+from workflow_rl.scenario.tables import Tables
+from workflow_rl.sim.draws import count, first
 from workflow_rl.sim.state import State
 
 
 @rule
-def score(env: State) -> None:
-    """Charges each host with a privileged red session, and the OT service while it is down.
+def score(env: State, net: Tables) -> None:
+    """Charges each host with a privileged red session, and each OT service while it is down.
 
-    The cost of a Restore was noted when Blue acted. User-level sessions cost nothing.
+    The cost of Blue's action was noted when Blue acted. User-level sessions cost nothing.
     """
     tenths = 0
-    for cost, hosts in CONFIDENTIALITY_TENTHS:
-        tenths += cost * count(env.privileged & hosts)
+    for i in range(net.num_costs):
+        tenths += net.cost_tenths[i] * count(env.privileged & net.cost_hosts[i])
     env.confidentiality = -tenths
-    env.availability = 0 if env.ot_running else -OT_SERVICE_DOWN_TENTHS
+    tenths = 0
+    down = env.ot_down
+    while down:
+        tenths += net.ot_tenths[first(down)]
+        down &= down - 1
+    env.availability = -tenths
 
 
 @rule

@@ -1,20 +1,22 @@
 """The state of one environment, field by field, and the codes its fields hold.
 
-`State` is written once: it types the rules, and two things are derived from it: `STATE_DTYPE`, the
-numpy record that holds one environment in a batch, and `INITIAL_STATE`, the record every episode
-starts from. Sets of hosts are bit masks (bit h = host h).
+`State` is written once: it types the rules, and two things are derived from it: `state_dtype`, the
+numpy record that holds one environment in a batch, and `initial_state`, the record every episode
+on a network starts from. Sets of hosts are bit masks (bit h = host h).
 """
 
 from enum import IntEnum
-from typing import Annotated, Any, Final, Protocol
+from functools import cache
+from typing import Annotated, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config.reds import MAX_REDS
-from workflow_rl.scenario.tables import NUM_HOSTS, USER0, Subnet
-from workflow_rl.sim.memory import INITIAL_MEMORY, MEMORY_DTYPE, Memory
-from workflow_rl.sim.records import initial_record, record_dtype
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.records import Axis, capacity_of, initial_record, record_dtype
+from workflow_rl.scenario.tables import NOBODY, addresses_of, signed, zones_of
+from workflow_rl.sim.memory import Memory
 
 # All integers are signed: numba turns mixed signed and unsigned arithmetic into floats.
 Small = Annotated[int, np.int8, ()]
@@ -22,12 +24,12 @@ Tenths = Annotated[int, np.int16, ()]
 Count = Annotated[int, np.int32, ()]
 Flag = Annotated[bool, np.bool_, ()]
 Action = Annotated[int, np.int16, ()]
-Bits = Annotated[int, np.int64, ()]
-HostSet = Annotated[int, np.int16, ()]
-SubnetSet = Annotated[int, np.int8, ()]
-Remembered = Annotated[Memory, MEMORY_DTYPE, ()]
-SmallPerHost = Annotated[NDArray[np.int8], np.int8, (NUM_HOSTS,)]
-SetPerHost = Annotated[NDArray[np.int16], np.int16, (NUM_HOSTS,)]
+Words = Annotated[NDArray[np.int64], np.int64, (Axis.WORDS,)]
+HostSet = Annotated[int, np.int64, ()]
+ZoneSet = Annotated[int, np.int64, ()]
+Remembered = Annotated[Memory, Memory, ()]
+SmallPerHost = Annotated[NDArray[np.int8], np.int8, (Axis.HOSTS,)]
+SetPerHost = Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS,)]
 
 
 class Success(IntEnum):
@@ -47,6 +49,16 @@ class RedAgent(IntEnum):
     BAIT = 3  # takes one host again and again
     RANDOM = 4  # legal actions at random
     GIVEN = 5  # its choice is an argument of the step
+    PATH = 6  # B_line's chain along what escalations reveal
+
+
+class Raised(IntEnum):
+    """The exception by which CybORG's red agent would have ended the game; it sleeps since."""
+
+    NOTHING = 0
+    KEY_ERROR = 1
+    INDEX_ERROR = 2
+    NOT_IMPLEMENTED_ERROR = 3
 
 
 class RedAction(IntEnum):
@@ -101,14 +113,6 @@ class Access(IntEnum):
     PRIVILEGED = 2
 
 
-NOBODY: Final = -1  # no host, no decoy, no exploit
-
-
-def per_host(value: int) -> NDArray[Any]:
-    """Returns the initial value of a field that has one for each host."""
-    return np.full(NUM_HOSTS, value)
-
-
 class State(Protocol):
     """One environment: each field with its initial value and what its values mean."""
 
@@ -118,44 +122,47 @@ class State(Protocol):
     step: Count = 0  # steps played in this episode
 
     # --- the network: what is true
-    privileged: HostSet = 1 << USER0  # a root/SYSTEM red session exists; User0 always
+    privileged: HostSet = 0  # a root/SYSTEM red session exists; on the foothold always
     removable: HostSet = 0  # a user-level session exists that Remove kills (a detected shell)
     persistent: HostSet = 0  # a user-level session exists that Remove misses (SSH, unseen shell)
-    more_removable: SmallPerHost = per_host(0)  # (13,) such sessions beyond the first, counted
-    more_persistent: SmallPerHost = per_host(0)  # (13,) while Red has no privileged one there
+    more_removable: SmallPerHost = 0  # such sessions beyond the first, counted
+    more_persistent: SmallPerHost = 0  # while Red has no privileged one there
     malware: HostSet = 0  # a red file lies there: what Analyse finds
-    decoys: SetPerHost = per_host(0)  # (13,) bit d = decoy type d is deployed
+    decoys: SetPerHost = 0  # bit d = decoy type d is deployed
+    more_vsftpd: SmallPerHost = 0  # Vsftpd decoys beyond the first
     restored: HostSet = 0  # restored at least once in this episode
-    ot_running: Flag = True  # the OT service on Op_Server0
+    ot_down: HostSet = 0  # their OT service does not run
 
     # --- the step's network events, the only thing Blue's monitor reads; it clears them
     event_hosts: HostSet = 0  # hosts with any
-    event_count: SmallPerHost = per_host(0)  # (13,) connections seen on the host
-    event_ports: SetPerHost = per_host(0)  # (13,) their local ports, bits as in tables.PORTS
+    event_count: SmallPerHost = 0  # connections seen on the host
+    event_ports: SetPerHost = 0  # their local ports, bits as in tables.PORTS
     shell_events: HostSet = 0  # a connection to port 4444 was among them
 
     # --- Blue
-    table: Bits = 0  # bit i = bit i of the 52-bit observation: see observe.py
+    table: Words = 0  # four bits for each place of the observation: see table.py
     blue_action: Action = NOBODY  # the last one, or NOBODY before the first
     blue_success: Small = Success.UNKNOWN  # its Success
+    blue_valid: Flag = True  # its host is in Blue's observation
     decoy_placed: Small = NOBODY  # host that received a decoy in this step, or NOBODY
     malware_found: Small = NOBODY  # host where Analyse found a file in this step, or NOBODY
     scans_seen: HostSet = 0  # cardiff observation: hosts that showed a scan
     scan_latest: Small = NOBODY  # cardiff observation: the last of them, or NOBODY
-    memory: Remembered = INITIAL_MEMORY[0]  # memory observation: see memory.py
+    memory: Remembered = 0  # memory observation: see memory.py
 
     # --- what Red knows
-    subnets_known: SubnetSet = 1 << Subnet.USER
-    addresses_known: HostSet = 1 << USER0
-    names_known: HostSet = 1 << USER0
+    subnets_known: ZoneSet = 0
+    addresses_known: HostSet = 0
+    names_known: HostSet = 0
     ports_known: HostSet = 0  # hosts of which Red remembers a port list
-    ports: SetPerHost = per_host(0)  # (13,) that list, bits as in tables.PORTS
+    ports: SetPerHost = 0  # that list, bits as in tables.PORTS
     ot_known: Flag = False
 
     # --- Red's last action
     red_agent: Small = RedAgent.SLEEP  # who plays this episode: drawn when it starts
     red_number: Small = 0  # which entry of the game's list of reds that is
     red_wait: Small = 0  # steps that it sleeps before it begins
+    red_raised: Small = Raised.NOTHING  # Raised
     red_action: Small = RedAction.SLEEP  # RedAction
     red_target: Small = NOBODY  # a subnet for a sweep, else a host, or NOBODY
     red_success: Small = Success.UNKNOWN  # Success
@@ -166,16 +173,22 @@ class State(Protocol):
 
     # --- B_line's plan
     bline_index: Small = 0  # 0..14, its place in the chain
-    bline_target: Small = NOBODY  # the user host it goes through, or NOBODY before it is drawn;
+    bline_target: Small = NOBODY  # the host it goes through, or NOBODY before it is drawn;
     # Bait's, too: the host that it takes again and again
-    bline_passed_scan: Flag = False  # it has exploited Op_Server0 once after a scan with a result
+    bline_reached: Tenths = 0  # bit i = it has been at place i of the chain
+
+    # --- path's plan
+    path_kind: Small = 0  # RedAction
+    path_stage: Small = 0  # 0 is the first
+    path_hosts: SmallPerHost = NOBODY  # the host of each stage
 
     # --- Meander's lists
-    meander_swept: SubnetSet = 0
+    meander_swept: ZoneSet = 0
     meander_scanned: HostSet = 0
     meander_exploited: HostSet = 0
     meander_escalated: HostSet = 0
     meander_mapped: HostSet = 0  # ever exploited successfully
+    meander_impacted: HostSet = 0  # whose service it stopped, as far as it knows
 
     # --- the reward's parts in tenths, each <= 0
     confidentiality: Tenths = 0
@@ -184,7 +197,7 @@ class State(Protocol):
 
 
 class Settings(Protocol):
-    """What is the same for every environment of a batch."""
+    """What is the same for every environment of a batch, besides the network."""
 
     key: Annotated[NDArray[np.int64], np.int64, (2,)]  # from the seed
     episode_length: Count
@@ -202,6 +215,21 @@ class Settings(Protocol):
     truth: Flag  # observation variant: and is shown where Red is
 
 
-STATE_DTYPE: Final = record_dtype(State)
-INITIAL_STATE: Final = initial_record(State)
 SETTINGS_DTYPE: Final = record_dtype(Settings)
+
+
+def state_dtype(network: Network) -> np.dtype[np.void]:
+    """Returns the record of an environment on a network: one for each size class."""
+    return record_dtype(State, capacity_of(network))
+
+
+@cache
+def initial_state(network: Network) -> NDArray[np.void]:
+    """Returns (1,) the record every episode on a network starts from."""
+    record = initial_record(State, capacity_of(network))
+    foothold = signed(1 << network.number(network.foothold))
+    record["privileged"] = record["names_known"] = foothold
+    record["addresses_known"] = addresses_of(network, network.known)
+    record["subnets_known"] = zones_of(network, network.known)
+    record.flags.writeable = False
+    return record

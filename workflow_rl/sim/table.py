@@ -1,7 +1,7 @@
-"""Blue's table: per host the step's activity and Blue's own mark, packed into one integer.
+"""Blue's table: per host the step's activity and Blue's own mark, packed into words.
 
-Host h owns four bits from bit 4h, in the order of the observation vector: two of `Activity`, then
-two of `Mark`. The integer is the 52-bit observation itself.
+The host at place p of the observation owns four bits of word p // 16, from bit 4 (p % 16): two of
+`Activity`, then two of `Mark`. The words are the challenge's bits themselves.
 """
 
 from typing import Any, Final
@@ -11,72 +11,69 @@ from numpy.typing import NDArray
 
 from workflow_rl.arrays import numbers
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.jit import rule
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.jit import inlined, rule
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.records import HOSTS_IN_WORD, capacity_of
 from workflow_rl.sim.bits import packed_rows
 from workflow_rl.sim.state import State
 
-_SIZE: Final = 4 * NUM_HOSTS
-_NEEDED: Final = f"observations must be rows of {_SIZE} numbers or more"
 _ACTIVITY = 0b0011
 _MARK = 0b1100
-ALL_MARKS: Final = sum(_MARK << 4 * host for host in range(NUM_HOSTS))
+_SHIFT: Final = HOSTS_IN_WORD.bit_length() - 1
+_PLACE: Final = HOSTS_IN_WORD - 1
+_ALL_MARKS: Final = np.int64(np.uint64(sum(_MARK << 4 * p for p in range(HOSTS_IN_WORD))).view("i8"))
 
 
-def packed_tables(observation: NDArray[Any]) -> NDArray[np.int64]:
-    """Returns (n,) the tables that observations (n, 52 or more) begin with.
+def packed_tables(network: Network, observation: NDArray[Any]) -> NDArray[np.int64]:
+    """Returns (n, words) the tables that observations (n, 4 for each host or more) begin with.
 
     Raises:
         InvalidInputError: they are no such rows of numbers.
     """
-    rows = numbers(_NEEDED, observation)
-    if rows.ndim != 2 or rows.shape[1] < _SIZE:
-        raise InvalidInputError(f"{_NEEDED}, not of shape {rows.shape}")
-    return packed_rows(rows[:, :_SIZE])
+    size = 4 * len(network.observed)
+    needed = f"observations must be rows of {size} numbers or more"
+    rows = numbers(needed, observation)
+    if rows.ndim != 2 or rows.shape[1] < size:
+        raise InvalidInputError(f"{needed}, not of shape {rows.shape}")
+    return packed_rows(rows[:, :size], capacity_of(network) // HOSTS_IN_WORD)
 
 
-def read_table(table: int) -> list[tuple[int, int]]:
-    """Returns the Activity and the Mark of each host in a table, where no kernel needs them."""
-    return [(table >> 4 * h & _ACTIVITY, table >> (4 * h + 2) & 0b11) for h in range(NUM_HOSTS)]
+def read_table(network: Network, table: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Returns the Activity and the Mark of each host of a network, 0 where it is not observed."""
+    read = [(0, 0)] * len(network.hosts)
+    for place, name in enumerate(network.observed):
+        bits = int(table[place >> _SHIFT]) >> 4 * (place & _PLACE) & 0b1111
+        read[network.number(name)] = bits & _ACTIVITY, bits >> 2
+    return read
 
 
-@rule
-def activity_in(table: int, host: int) -> int:
-    """Returns the Activity that a table shows on a host."""
-    return table >> 4 * host & _ACTIVITY
+@inlined
+def activity_at(table: NDArray[np.int64], place: int) -> int:
+    """Returns the Activity that a table shows at a place."""
+    return table[place >> _SHIFT] >> 4 * (place & _PLACE) & _ACTIVITY
 
 
-@rule
-def mark_in(table: int, host: int) -> int:
-    """Returns Blue's mark on a host in a table, a Mark."""
-    return table >> (4 * host + 2) & 0b11
+@inlined
+def mark_at(table: NDArray[np.int64], place: int) -> int:
+    """Returns Blue's mark at a place of a table, a Mark."""
+    return table[place >> _SHIFT] >> (4 * (place & _PLACE) + 2) & 0b11
 
 
-@rule
-def activity(env: State, host: int) -> int:
-    """Returns the Activity shown on a host."""
-    return activity_in(env.table, host)
+@inlined
+def mark(env: State, place: int, new: int) -> None:
+    """Changes Blue's mark at a place."""
+    word, at = place >> _SHIFT, 4 * (place & _PLACE)
+    env.table[word] = env.table[word] & ~(np.int64(_MARK) << at) | np.int64(new) << (at + 2)
 
 
-@rule
-def mark_of(env: State, host: int) -> int:
-    """Returns Blue's mark on a host, a Mark."""
-    return mark_in(env.table, host)
+@inlined
+def show(env: State, place: int, new: int) -> None:
+    """Shows an activity at a place that shows none yet."""
+    env.table[place >> _SHIFT] |= np.int64(new) << 4 * (place & _PLACE)
 
 
-@rule
-def mark(env: State, host: int, new: int) -> None:
-    """Changes Blue's mark on a host."""
-    env.table = env.table & ~(_MARK << 4 * host) | new << (4 * host + 2)
-
-
-@rule
-def show(env: State, host: int, new: int) -> None:
-    """Shows an activity on a host that shows none yet."""
-    env.table |= new << 4 * host
-
-
-@rule
+@inlined
 def clear_activity(env: State) -> None:
     """Takes down the activities of the step before."""
-    env.table &= ALL_MARKS
+    for word in range(len(env.table)):
+        env.table[word] &= _ALL_MARKS
