@@ -1,6 +1,6 @@
 """Replays recordings through the simulator and compares every step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,35 +10,24 @@ from numpy.typing import NDArray
 from workflow_rl.config import GameConfig, ObservationName, RuleSetName
 from workflow_rl.config.reds import GIVEN, reds_of
 from workflow_rl.parity.trace import CODE_OF_EXPLOIT, EXPLOIT_OF_CODE, TRACE_EXPLOIT_NAMES, Trace
-from workflow_rl.scenario.tables import (
-    HOST_PORTS,
-    HOSTS,
-    NUM_HOSTS,
-    NUM_SUBNETS,
-    OP_SERVER0,
-    PORTS_OF_DECOYS,
-)
+from workflow_rl.scenario.images import DECOY_NAMES, IMAGES, PORTS_OF_DECOYS
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.tables import tables_of
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE
 from workflow_rl.sim.network import held_hosts
-from workflow_rl.sim.observe import CHALLENGE_SIZE
-from workflow_rl.sim.red_given import (
-    NUM_RED_ACTIONS,
-    RED_SLEEP,
-    legal_red_actions,
-    red_action_numbers,
-)
+from workflow_rl.sim.red_given import RED_SLEEP, legal_actions, red_actions_of
 from workflow_rl.sim.state import Access, Outcome, RedAction, RedAgent
 
 _Array = NDArray[Any]
 _SHOWN: Final[dict[str, ObservationName]] = {"obs": "challenge", "obs_cw2": "cardiff"}
-_WINDOWS = np.array([host.windows for host in HOSTS])
 _JUICY_POTATO = TRACE_EXPLOIT_NAMES.index("JuicyPotato")
+_VSFTPD = DECOY_NAMES.index("DecoyVsftpd")
 _V4L2 = TRACE_EXPLOIT_NAMES.index("V4L2KernelExploit")
 
 
 def recorded_draws(trace: Trace) -> NDArray[np.int64]:
-    """Returns the recording's outcomes of chance as draws, (episodes, steps, 4)."""
+    """Returns the recording's outcomes of chance as draws, (episodes, steps, 5)."""
     a = trace.arrays
     has_host = np.isin(
         a["red_type"],
@@ -56,80 +45,118 @@ def recorded_draws(trace: Trace) -> NDArray[np.int64]:
     )
     detection = np.where(a["exploit_detected"] >= 0, a["exploit_detected"], CHOSE_NOBODY)
     green = np.where(a["green_type"] == 1, a["green_target"], CHOSE_NOBODY)
-    return ~np.stack([target, exploit, detection, green], axis=-1).astype(np.int64)
+    draws = [target, exploit, detection, green, _decoys_placed(a["decoys"])]
+    return ~np.stack(draws, axis=-1).astype(np.int64)
 
 
-def _members(sets: _Array, size: int = NUM_HOSTS) -> _Array:
+def _decoys_placed(decoys: _Array) -> _Array:
+    """Returns (episodes, steps) the new decoy of each step: what Misinform has placed."""
+    before = np.concatenate([np.zeros_like(decoys[:, :1]), decoys[:, :-1]], axis=1)
+    new = np.bitwise_or.reduce(decoys & ~before, axis=-1).astype(np.int64)
+    return np.where(new, np.log2(np.maximum(new & -new, 1)).astype(np.int64), CHOSE_NOBODY)
+
+
+def _members(sets: _Array, size: int) -> _Array:
     """Turns sets (...) into flags (..., size)."""
     return (sets[..., None] >> np.arange(size)) & 1
 
 
-def _concrete(s: _Array) -> _Array:
-    """Returns the technique by the traces' numbers; a successful escalation has one too."""
-    exploit = np.where(s["red_exploit"] >= 0, CODE_OF_EXPLOIT[s["red_exploit"]], 0)
-    escalated = (s["red_action"] == RedAction.PRIVILEGE_ESCALATE) & (
-        s["red_outcome"] == Outcome.SUCCESS
-    )
-    return np.where(escalated, np.where(_WINDOWS[s["red_target"]], _JUICY_POTATO, _V4L2), exploit)
-
-
-def _access(s: _Array) -> _Array:
-    return _members(held_hosts(s)) + _members(s["privileged"])
-
-
 def _kinds(removable: _Array, persistent: _Array, access: _Array) -> _Array:
-    """Returns (..., 13, 2) whether a host holds a session that Remove kills, and one it misses.
+    """Returns (..., hosts, 2) whether a host holds a session that Remove kills, and one it misses.
 
     One that it misses counts only while the host is not privileged.
     """
     return np.stack([removable, np.where(access == Access.USER, persistent, 0)], axis=-1)
 
 
-def _legal(s: _Array) -> _Array:
-    """Returns (...) the actions that Red may take now, bit a = action a."""
-    sets = [legal_red_actions(env) for env in s.reshape(-1)]
-    return np.array(sets, np.int64).reshape(s.shape)
+class _Read:
+    """The quantities of a recording, read from our states on a network."""
 
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._net: Any = tables_of(network)[0]
+        self._hosts, self._zones = len(network.hosts), len(network.zones)
+        self._windows = np.array([IMAGES[host.image].windows for host in network.hosts])
 
-def _only_of(agent: RedAgent, field: str) -> Callable[[_Array], _Array]:
-    return lambda s: np.where((s["red_agent"] == agent)[..., None], _members(s[field]), 0)
+    def sets(self, s: _Array, field: str) -> _Array:
+        return _members(s[field], self._hosts)
 
+    def concrete(self, s: _Array) -> _Array:
+        """Returns the technique by the traces' numbers; a successful escalation has one too."""
+        exploit = np.where(s["red_exploit"] >= 0, CODE_OF_EXPLOIT[s["red_exploit"]], 0)
+        escalated = (s["red_action"] == RedAction.PRIVILEGE_ESCALATE) & (
+            s["red_outcome"] == Outcome.SUCCESS
+        )
+        technique = np.where(self._windows[s["red_target"]], _JUICY_POTATO, _V4L2)
+        return np.where(escalated, technique, exploit)
 
-# What is compared, in this order: the trace's array -> the same quantity of our state.
-FIELDS: Final[dict[str, Callable[[_Array], _Array]]] = {
-    "red_type": lambda s: s["red_action"],
-    "red_target": lambda s: s["red_target"],
-    "red_concrete": _concrete,
-    "exploit_n_options": lambda s: s["red_options"],
-    "red_success": lambda s: s["red_success"],
-    "red_outcome": lambda s: s["red_outcome"],
-    "red_decoy_hit": lambda s: s["red_decoy_hit"],
-    "blue_success": lambda s: s["blue_success"],
-    "red_access": _access,
-    "malware": lambda s: _members(s["malware"]),
-    "decoys": lambda s: s["decoys"],
-    "open_ports": lambda s: HOST_PORTS | PORTS_OF_DECOYS[s["decoys"]],
-    "ot_down": lambda s: ~s["ot_running"],
-    "ot_stoppable": lambda s: (
-        s["ot_running"] & ~_members(s["restored"]).astype(bool)[..., OP_SERVER0]
-    ),
-    "ot_known": lambda s: s["ot_known"],
-    "red_ip_known": lambda s: _members(s["addresses_known"]),
-    "red_host_known": lambda s: _members(s["names_known"]),
-    "red_subnet_known": lambda s: _members(s["subnets_known"], NUM_SUBNETS),
-    "red_scanned": lambda s: _members(s["ports_known"]),
-    "red_ports": lambda s: s["ports"],
-    "bline_state": lambda s: np.where(s["red_agent"] == RedAgent.BLINE, s["bline_index"], -1),
-    "meander_scanned": _only_of(RedAgent.MEANDER, "meander_scanned"),
-    "meander_exploited": _only_of(RedAgent.MEANDER, "meander_exploited"),
-    "meander_escalated": _only_of(RedAgent.MEANDER, "meander_escalated"),
-    "conf_penalty": lambda s: s["confidentiality"] / 10.0,
-    "avail_penalty": lambda s: s["availability"] / 10.0,
-    "red_session_kinds": lambda s: _kinds(
-        _members(s["removable"]), _members(s["persistent"]), _access(s)
-    ),
-    "red_legal": lambda s: _members(_legal(s), NUM_RED_ACTIONS + 1),  # the last: anything else
-}
+    def access(self, s: _Array) -> _Array:
+        return _members(held_hosts(s), self._hosts) + self.sets(s, "privileged")
+
+    def stoppable(self, s: _Array) -> _Array:
+        return _members(self._net["runs_ot"] & ~s["ot_down"] & ~s["restored"], self._hosts)
+
+    def legal(self, s: _Array) -> _Array:
+        """Returns (..., actions + 1) what Red may do now; the last flag: anything else."""
+        flags = [legal_actions(self._network, env) for env in s.reshape(-1)]
+        rows = np.array(flags).reshape(*s.shape, -1)
+        return np.concatenate([rows, np.zeros_like(rows[..., :1])], axis=-1)
+
+    def only_of(self, agent: RedAgent, s: _Array, sets: _Array) -> _Array:
+        return np.where((s["red_agent"] == agent)[..., None], sets, 0)
+
+    def vsftpd(self, s: _Array) -> _Array:
+        hosts = slice(0, self._hosts)
+        return (s["decoys"][..., hosts] >> _VSFTPD & 1) + s["more_vsftpd"][..., hosts]
+
+    def all(self, s: _Array, wanted: Container[str]) -> dict[str, _Array]:
+        """Returns what is wanted of FORMAT's arrays, in the order in which they are compared."""
+        hosts, meander = slice(0, self._hosts), RedAgent.MEANDER
+        fields: dict[str, Callable[[], _Array]] = {
+            "red_type": lambda: s["red_action"],
+            "red_target": lambda: s["red_target"],
+            "red_concrete": lambda: self.concrete(s),
+            "exploit_n_options": lambda: s["red_options"],
+            "red_success": lambda: s["red_success"],
+            "red_outcome": lambda: s["red_outcome"],
+            "red_decoy_hit": lambda: s["red_decoy_hit"],
+            "blue_success": lambda: s["blue_success"],
+            "blue_valid": lambda: s["blue_valid"],
+            "red_access": lambda: self.access(s),
+            "malware": lambda: self.sets(s, "malware"),
+            "decoys": lambda: s["decoys"][..., hosts],
+            "vsftpd_count": lambda: self.vsftpd(s),
+            "open_ports": lambda: (self._net["ports"] | PORTS_OF_DECOYS[s["decoys"]])[..., hosts],
+            "ot_down": lambda: self.sets(s, "ot_down"),
+            "ot_stoppable": lambda: self.stoppable(s),
+            "ot_known": lambda: s["ot_known"],
+            "red_ip_known": lambda: self.sets(s, "addresses_known"),
+            "red_host_known": lambda: self.sets(s, "names_known"),
+            "red_subnet_known": lambda: _members(s["subnets_known"], self._zones),
+            "red_scanned": lambda: self.sets(s, "ports_known"),
+            "red_ports": lambda: s["ports"][..., hosts],
+            "bline_state": lambda: np.where(
+                s["red_agent"] == RedAgent.BLINE, s["bline_index"], -1
+            ),
+            "meander_scanned": lambda: self.only_of(meander, s, self.sets(s, "meander_scanned")),
+            "meander_exploited": lambda: self.only_of(
+                meander, s, self.sets(s, "meander_exploited")
+            ),
+            "meander_escalated": lambda: self.only_of(
+                meander, s, self.sets(s, "meander_escalated")
+            ),
+            "meander_mapped": lambda: self.only_of(meander, s, self.sets(s, "meander_mapped")),
+            "meander_subnets": lambda: self.only_of(
+                meander, s, _members(s["meander_swept"], self._zones)
+            ),
+            "conf_penalty": lambda: s["confidentiality"] / 10.0,
+            "avail_penalty": lambda: s["availability"] / 10.0,
+            "red_session_kinds": lambda: _kinds(
+                self.sets(s, "removable"), self.sets(s, "persistent"), self.access(s)
+            ),
+            "red_legal": lambda: self.legal(s),
+        }
+        return {name: read() for name, read in fields.items() if name in wanted}
 
 
 @dataclass(frozen=True)
@@ -176,17 +203,25 @@ class Comparison:
         )
 
 
-def play(trace: Trace, rules: RuleSetName) -> dict[str, _Array]:
-    """Plays the recorded episodes and returns every compared quantity, (episodes, steps, ...)."""
+def play(trace: Trace, rules: RuleSetName) -> tuple[dict[str, _Array], _Array]:
+    """Plays the recorded episodes.
+
+    Returns:
+        Every compared quantity, (episodes, steps, ...), and (episodes, steps) what Red has raised.
+    """
+    network = trace.network
+    red_actions_there = red_actions_of(network)
     draws = recorded_draws(trace)
     actions = trace.arrays["blue_action"].astype(np.int64)
     # A draw names a host; which of all legal actions the random Red took is given as that action.
     is_given = reds_of(trace.red_agent)[0].agent in (GIVEN, "random")
-    given = red_action_numbers(trace.arrays["red_type"], trace.arrays["red_target"])
-    collected: dict[str, list[_Array]] = {name: [] for name in (*_SHOWN, "reward")}
+    given = red_actions_there.numbers(trace.arrays["red_type"], trace.arrays["red_target"])
+    shown = {name: seen for name, seen in _SHOWN.items() if name in trace.arrays}
+    collected: dict[str, list[_Array]] = {name: [] for name in (*shown, "reward")}
     states = []
-    for name, observation in _SHOWN.items():
+    for name, observation in shown.items():
         config = GameConfig(
+            network=network,
             red_agent=GIVEN if is_given else trace.red_agent,
             rules=rules,
             observation=observation,
@@ -196,17 +231,20 @@ def play(trace: Trace, rules: RuleSetName) -> dict[str, _Array]:
         batch = Batch(trace.episodes, config, autoreset=False)
         batch.reset(seed=0)
         for t in range(trace.steps):
-            # What our rules do not allow cannot be followed: Red sleeps, which is a mismatch.
-            legal = _legal(batch.state) >> given[:, t] & 1
-            red_actions = np.where(legal, given[:, t], RED_SLEEP)
+            red_actions = np.full(trace.episodes, RED_SLEEP)
+            if is_given:  # what our rules do not allow cannot be followed: a mismatch
+                for k, (env, action) in enumerate(zip(batch.state, given[:, t], strict=True)):
+                    if legal_actions(network, env)[action]:
+                        red_actions[k] = action
             batch.step(actions[:, t].copy(), draws[:, t].copy(), red_actions)
-            collected[name].append(batch.observation[:, :CHALLENGE_SIZE].copy())
+            size = 4 * len(network.observed)
+            collected[name].append(batch.observation[:, :size].copy())
             if name == "obs":
                 collected["reward"].append(batch.out.reward.copy())
                 states.append(batch.state.copy())
     played = {name: np.stack(values, axis=1) for name, values in collected.items()}
     state = np.stack(states, axis=1)
-    return played | {name: of(state) for name, of in FIELDS.items() if name in trace.arrays}
+    return played | _Read(network).all(state, trace.arrays), state["red_raised"]
 
 
 def _expected(trace: Trace, name: str) -> _Array:
@@ -221,13 +259,18 @@ def _expected(trace: Trace, name: str) -> _Array:
 
 def compare(trace: Trace, rules: RuleSetName) -> Comparison:
     """Replays one file and compares every field of every step."""
-    played = play(trace, rules)
+    played, raised = play(trace, rules)
     valid = np.arange(trace.steps) < trace.lengths[:, None]
+    # Where Red raised, it does so in the step after the last one; before, nowhere.
+    ends = np.arange(trace.steps) == trace.lengths[:, None]
+    trace.arrays["red_raised"] = np.where(ends, trace.raised[:, None], 0)
+    played["red_raised"] = np.where(valid | ends, raised, 0)
     mismatches = 0
     first: Divergence | None = None
     for name, got in played.items():
         expected = _expected(trace, name)
-        differs = (got != expected).reshape(*valid.shape, -1).any(axis=-1) & valid
+        compared = valid | ends if name == "red_raised" else valid
+        differs = (got != expected).reshape(*valid.shape, -1).any(axis=-1) & compared
         mismatches += int(differs.sum())
         if differs.any():
             episode, step = (int(i) for i in np.argwhere(differs)[0])

@@ -12,17 +12,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import red_agent_name
+from workflow_rl.config import RuleSetName, red_agent_name
 from workflow_rl.config.reds import BUILT_IN, PATIENT, reds_of
 from workflow_rl.errors import InvalidInputError, shown
-from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.scenario.tables import (
-    EXPLOIT_NAMES,
-    GREEN_SCAN_TARGETS,
-    NUM_HOSTS,
-    NUM_SUBNETS,
-)
-from workflow_rl.sim.red_given import NUM_RED_ACTIONS
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.images import EXPLOIT_NAMES
+from workflow_rl.scenario.loading import SCENARIO2, network_of
+from workflow_rl.scenario.network import Network
+from workflow_rl.sim.red_given import red_actions_of
+from workflow_rl.sim.state import Raised
 
 # The traces number the exploits in another order than ours; 0 is none.
 TRACE_EXPLOIT_NAMES: Final = (
@@ -47,49 +45,74 @@ CODE_OF_EXPLOIT: Final = np.array(
     [TRACE_EXPLOIT_NAMES.index(name) for name in EXPLOIT_NAMES], dtype=np.int8
 )
 
-_HOST = (NUM_HOSTS,)
-INPUTS: Final[dict[str, tuple[int, int]]] = {  # lowest and highest value
-    "blue_action": (0, NUM_ACTIONS - 1),
-    "green_type": (0, 1),
-    "green_target": (-1, NUM_HOSTS - 1),
-    "red_type": (0, 5),
-    "red_target": (-1, NUM_HOSTS - 1),
-    "exploit_took_top": (-1, 1),
-    "exploit_other": (-1, len(TRACE_EXPLOIT_NAMES) - 1),
-    "exploit_detected": (-1, 1),
-}
-OUTPUTS: Final[dict[str, tuple[int, ...]]] = {  # shape behind (episodes, steps)
-    "obs": (4 * NUM_HOSTS,),
-    "obs_cw2": (4 * NUM_HOSTS,),
-    "reward": (),
-    "conf_penalty": (),
-    "avail_penalty": (),
-    "blue_success": (),
-    "red_concrete": (),
-    "exploit_n_options": (),
-    "red_success": (),
-    "red_outcome": (),
-    "red_decoy_hit": (),
-    "red_access": _HOST,
-    "red_session_kinds": (NUM_HOSTS, 4),
-    "malware": _HOST,
-    "decoys": _HOST,
-    "open_ports": _HOST,
-    "ot_down": (),
-    "ot_stoppable": (),
-    "ot_known": (),
-    "red_ip_known": _HOST,
-    "red_host_known": _HOST,
-    "red_subnet_known": (NUM_SUBNETS,),
-    "red_scanned": _HOST,
-    "red_ports": _HOST,
-    "bline_state": (),
-    "meander_scanned": _HOST,
-    "meander_exploited": _HOST,
-    "meander_escalated": _HOST,
-}
-LIVE_OUTPUTS: Final[dict[str, tuple[int, ...]]] = {  # of live play; recordings lack them
-    "red_legal": (NUM_RED_ACTIONS + 1,)
+
+
+def inputs_of(network: Network) -> dict[str, tuple[int, int]]:
+    """Returns what a replay is given, with the lowest and the highest value."""
+    hosts = len(network.hosts)
+    return {
+        "blue_action": (0, actions_of(network).size - 1),
+        "green_type": (0, 1),
+        "green_target": (-1, hosts - 1),
+        "red_type": (0, 5),
+        "red_target": (-1, max(hosts, len(network.zones)) - 1),
+        "exploit_took_top": (-1, 1),
+        "exploit_other": (-1, len(TRACE_EXPLOIT_NAMES) - 1),
+        "exploit_detected": (-1, 1),
+    }
+
+
+def outputs_of(network: Network) -> dict[str, tuple[int, ...]]:
+    """Returns what is compared, with its shape behind (episodes, steps)."""
+    host, zone = (len(network.hosts),), (len(network.zones),)
+    return {
+        "obs": (4 * len(network.observed),),
+        "reward": (),
+        "conf_penalty": (),
+        "avail_penalty": (),
+        "blue_success": (),
+        "red_concrete": (),
+        "exploit_n_options": (),
+        "red_success": (),
+        "red_outcome": (),
+        "red_decoy_hit": (),
+        "red_access": host,
+        "red_session_kinds": (*host, 4),
+        "malware": host,
+        "decoys": host,
+        "open_ports": host,
+        "ot_down": host,
+        "ot_stoppable": host,
+        "ot_known": (),
+        "red_ip_known": host,
+        "red_host_known": host,
+        "red_subnet_known": zone,
+        "red_scanned": host,
+        "red_ports": host,
+        "bline_state": (),
+        "meander_scanned": host,
+        "meander_exploited": host,
+        "meander_escalated": host,
+    }
+
+
+def optional_outputs_of(network: Network) -> dict[str, tuple[int, ...]]:
+    """Returns what is compared where a recording, or live play, has it."""
+    host = (len(network.hosts),)
+    return {
+        "obs_cw2": (4 * len(network.observed),),
+        "blue_valid": (),
+        "vsftpd_count": host,
+        "meander_mapped": host,
+        "meander_subnets": (len(network.zones),),
+        "red_legal": (red_actions_of(network).size + 1,),
+    }
+
+
+_RAISED: Final = {  # by the name of the exception that ended an episode
+    "KeyError": Raised.KEY_ERROR,
+    "IndexError": Raised.INDEX_ERROR,
+    "NotImplementedError": Raised.NOT_IMPLEMENTED_ERROR,
 }
 _VERSION_KEYS = ("meta_version", "meta_format", "format_version", "version")
 _VERSION = 1
@@ -100,10 +123,13 @@ class Trace:
     """One file: a batch of recorded episodes."""
 
     name: str
+    network: Network
+    rules: RuleSetName | None  # by which it was recorded, if it says so
     red_agent: str
     episodes: int
     steps: int  # of the longest episode
     lengths: NDArray[np.int64]  # (episodes,) steps of each
+    raised: NDArray[np.int64]  # (episodes,) Raised by Red in the step after them
     arrays: dict[str, NDArray[Any]]  # (episodes, steps, ...)
 
 
@@ -123,7 +149,13 @@ def find_traces(path: Path) -> list[Path]:
     return files
 
 
-def load_trace(path: Path) -> Trace:
+def find_networks(folder: Path) -> dict[Path, Network]:
+    """Returns the networks of a folder of networks: each has one, with its scenario file."""
+    files = sorted(folder.glob("*/scenario.yaml")) + sorted(folder.glob("scenario.yaml"))
+    return {path.parent: network_of(path) for path in files}
+
+
+def load_trace(path: Path, network: Network = SCENARIO2) -> Trace:
     """Reads a trace and checks all of it that a replay relies on.
 
     Raises:
@@ -140,10 +172,12 @@ def load_trace(path: Path) -> Trace:
         raise InvalidInputError(
             f"{path.name} is not a readable trace: it is damaged or holds more than plain arrays"
         ) from error
-    return checked_trace(path.name, arrays)
+    return checked_trace(path.name, arrays, network)
 
 
-def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
+def checked_trace(
+    name: str, arrays: dict[str, NDArray[Any]], network: Network = SCENARIO2
+) -> Trace:
     """Returns the arrays of a recording as a trace, if they are one.
 
     Raises:
@@ -154,7 +188,9 @@ def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
             raise InvalidInputError(
                 f"{name} is a trace of version {shown(str(arrays[key]))}; known is only {_VERSION}"
             )
-    required = {**dict.fromkeys(INPUTS, ()), **OUTPUTS}
+    inputs, optional = inputs_of(network), optional_outputs_of(network)
+    required = {**dict.fromkeys(inputs, ()), **outputs_of(network)}
+    required |= {key: shape for key, shape in optional.items() if key in arrays}
     missing = [key for key in (*required, "n_steps", "meta_red") if key not in arrays]
     if missing:
         raise InvalidInputError(
@@ -166,8 +202,16 @@ def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
         raise InvalidInputError(
             f"{name} is not a trace of this format: no (episodes, steps) inside"
         )
+    hosts, zones = arrays.get("hosts", ()), arrays.get("subnets", ())
+    for names, known in ((hosts, network.host_names), (zones, network.zone_names)):
+        if len(names) and tuple(map(str, names)) != known:
+            raise InvalidInputError(f"{name} was recorded on another network than {network.name}")
+    for key in ("ot_down", "ot_stoppable"):  # recordings of Scenario2 have one host's
+        if arrays[key].shape == shape:
+            runs = np.array([h in network.roles.targets for h in network.host_names])
+            arrays[key] = arrays[key][..., None] * runs
     for key, trailing in required.items():
-        kinds, what = ("iu", "whole numbers") if key in INPUTS else ("iuf", "numbers")
+        kinds, what = ("iu", "whole numbers") if key in inputs else ("iuf", "numbers")
         if arrays[key].shape != (*shape, *trailing) or arrays[key].dtype.kind not in kinds:
             raise InvalidInputError(
                 f"{name} is not a trace of this format: {key} is {arrays[key].dtype} of shape "
@@ -185,15 +229,31 @@ def checked_trace(name: str, arrays: dict[str, NDArray[Any]]) -> Trace:
             f"{', '.join((*BUILT_IN, PATIENT))}"
         )
     valid = np.arange(shape[1]) < lengths[:, None]
-    for key, (low, high) in INPUTS.items():
+    for key, (low, high) in inputs.items():
         values = np.where(valid, arrays[key], 0)  # what lies behind an episode's end is padding
         if values.min() < low or values.max() > high:
             raise InvalidInputError(f"{name} is damaged: {key} leaves the range {low} to {high}")
-        arrays[key] = values
     green = arrays["green_target"][valid & (arrays["green_type"] == 1)]
-    if any(not (host >= 0 and GREEN_SCAN_TARGETS >> int(host) & 1) for host in np.unique(green)):
+    scanned = {-1 if host is None else network.number(host) for host in network.roles.green}
+    if not scanned >= set(green.tolist()):
         raise InvalidInputError(f"{name} is damaged: Green scans a host that it never scans")
-    return Trace(name, red_agent, shape[0], shape[1], lengths.astype(np.int64), arrays)
+    raised = _raised(name, arrays, shape[0])
+    for key, (low, high) in inputs.items():  # the step in which Red raised is played, too
+        arrays[key] = np.where(valid, arrays[key], np.clip(arrays[key], low, high))
+    lengths = lengths.astype(np.int64)
+    rules = str(arrays["meta_rules"]) if "meta_rules" in arrays else None
+    return Trace(name, network, rules, red_agent, *shape, lengths, raised, arrays)
+
+
+def _raised(name: str, arrays: dict[str, NDArray[Any]], episodes: int) -> NDArray[np.int64]:
+    """Returns (episodes,) the exception that ended each, a Raised."""
+    if "error" not in arrays:
+        return np.zeros(episodes, np.int64)
+    kinds = [str(error).partition(":")[0] for error in arrays["error"]]
+    unknown = [kind for kind in kinds if kind and kind not in _RAISED]
+    if unknown or len(kinds) != episodes:
+        raise InvalidInputError(f"{name} is not a trace of this format: error is not per episode")
+    return np.array([_RAISED.get(kind, Raised.NOTHING) for kind in kinds], np.int64)
 
 
 def _is_one_red(name: str) -> bool:

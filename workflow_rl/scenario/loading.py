@@ -60,7 +60,8 @@ def read_yaml(text, name):
       "User0" if red["INT"]["Hosts"].get("User0",{}).get("Interfaces")=="All" else None,
       tuple(h for h in H if "Op" in h), tuple(h for h in H if "Ent" in h),
       tuple(g if g in H and g in gint and gs else None for g in GREEN))
-    return Network(name,hosts,tuple(zones),foothold,tuple(known),roles,tuple(blue["actions"]))
+    u=red["starting_sessions"][0]["username"]
+    return Network(name,hosts,tuple(zones),foothold,tuple(known),(u=="SYSTEM")==IMAGES[H[foothold]["image"]].windows,roles,tuple(blue["actions"]))
 
 from dataclasses import replace
 _n=read_yaml(open("/work/shared/networks/cage2/scenario.yaml").read(),"scenario2")

@@ -102,6 +102,7 @@ class Network:
     zones: tuple[Zone, ...]
     foothold: str  # where Red begins, with a session that it never loses
     known: tuple[Reveal, ...]  # what Red knows at the start
+    foothold_is_charged: bool = True  # not if Red begins as another system's administrator
     roles: Roles = field(default_factory=Roles)
     actions: tuple[str, ...] = CHALLENGE_ACTIONS  # kinds of Blue's actions, in their order
     units: tuple[tuple[str, tuple[str, ...]], ...] = ()  # groups of hosts that orders rank

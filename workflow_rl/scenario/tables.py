@@ -82,6 +82,7 @@ class Tables(Protocol):
     yields: Annotated[NDArray[np.int8], np.int8, (Axis.HOSTS, NUM_EXPLOITS)]  # ServiceYield
     runs_ot: HostSet
     ot_tenths: Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS,)]  # charged while it is down
+    uncharged: HostSet  # the foothold, if the session that Red begins with is not charged
     num_costs: Number
     cost_tenths: Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS,)]  # a cost,
     cost_hosts: HostsPerHost  # and the hosts that have it while Red is privileged there
@@ -237,6 +238,8 @@ def _fill_hosts(tables: Any, network: Network) -> None:
         tables["ot_tenths"][h] = round(10 * host.service_value)
         if cost := round(10 * host.value):
             costs[cost] = costs.get(cost, 0) | 1 << h
+    if not network.foothold_is_charged:
+        tables["uncharged"] = host_set(network, (network.foothold,))
     tables["num_costs"] = len(costs)
     for i, cost in enumerate(sorted(costs)):
         tables["cost_tenths"][i] = cost

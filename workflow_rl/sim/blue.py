@@ -102,6 +102,7 @@ def restore(env: State, net: Tables, host: int) -> None:
     """
     others = ~(_ONE << host)
     env.privileged &= others | _ONE << net.foothold
+    env.foothold_root = env.foothold_root and host != net.foothold
     env.removable &= others
     env.persistent &= others
     env.more_removable[host] = 0

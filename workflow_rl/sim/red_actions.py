@@ -46,6 +46,8 @@ _NOT_SCANNED = int(Outcome.NOT_SCANNED)
 _NO_SESSION = int(Outcome.NO_SESSION)
 _ALREADY_PRIVILEGED = int(Outcome.ALREADY_PRIVILEGED)
 _OT_UNKNOWN = int(Outcome.OT_UNKNOWN)
+_NO_OPTION = int(Outcome.NO_OPTION)
+_NO_OT_SERVICE = int(Outcome.NO_OT_SERVICE)
 
 _ONE = np.int64(1)
 _MOST_COUNTED = 127  # sessions of a kind on one host
@@ -138,7 +140,7 @@ def exploit_remote_service(
     options = exploit_options(env.ports[host])
     env.red_options = count(options)
     if not options:
-        return _SERVICE_ABSENT
+        return _NO_OPTION
     exploit = choose_exploit(draws.exploit, options)
     env.red_exploit = exploit
     if not is_reachable(env, net, host):
@@ -199,6 +201,7 @@ def open_reverse_shell(
         record_shell_event(env, host)
     if privileged:
         env.privileged |= _ONE << host
+        env.foothold_root = env.foothold_root or host == net.foothold
     else:
         add_user_session(env, host, detected and net.watched >> host & 1 != 0)
 
@@ -272,7 +275,7 @@ def impact(env: State, net: Tables, host: int) -> int:
     if not env.ot_known:
         return _OT_UNKNOWN
     if not (net.runs_ot >> host & 1):
-        return _SERVICE_ABSENT
+        return _NO_OT_SERVICE
     if not (env.restored >> host & 1):
         env.ot_down |= _ONE << host
     return _SUCCESS

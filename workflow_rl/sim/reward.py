@@ -15,8 +15,11 @@ def score(env: State, net: Tables) -> None:
     The cost of Blue's action was noted when Blue acted. User-level sessions cost nothing.
     """
     tenths = 0
+    charged = env.privileged
+    if not env.foothold_root:
+        charged &= ~net.uncharged
     for i in range(net.num_costs):
-        tenths += net.cost_tenths[i] * count(env.privileged & net.cost_hosts[i])
+        tenths += net.cost_tenths[i] * count(charged & net.cost_hosts[i])
     env.confidentiality = -tenths
     tenths = 0
     down = env.ot_down

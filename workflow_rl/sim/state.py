@@ -83,9 +83,11 @@ class Outcome(IntEnum):
     BROKEN_SERVICE = 5  # competition rules: Haraka after a Restore
     NO_ACCOUNT = 6  # SSH brute force finds nobody to be
     NOT_SCANNED = 7
+    NO_OPTION = 8  # no exploit fits the remembered ports
     NO_SESSION = 9
     ALREADY_PRIVILEGED = 11
     OT_UNKNOWN = 12
+    NO_OT_SERVICE = 13  # the host of an impact does not run it
 
 
 class Activity(IntEnum):
@@ -123,6 +125,7 @@ class State(Protocol):
 
     # --- the network: what is true
     privileged: HostSet = 0  # a root/SYSTEM red session exists; on the foothold always
+    foothold_root: Flag = False  # on the foothold one exists that Red did not begin with
     removable: HostSet = 0  # a user-level session exists that Remove kills (a detected shell)
     persistent: HostSet = 0  # a user-level session exists that Remove misses (SSH, unseen shell)
     more_removable: SmallPerHost = 0  # such sessions beyond the first, counted
