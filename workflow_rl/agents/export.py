@@ -28,8 +28,8 @@ from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
 from workflow_rl.config import one_of, stored
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import explain_missing
-from workflow_rl.scenario.cardiff import START_OUTPUTS
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.agents.cardiff import START_OUTPUTS
+from workflow_rl.scenario.scenario2 import HOST_NAMES
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.units import FIXABLE
 

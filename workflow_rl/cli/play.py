@@ -21,7 +21,7 @@ from workflow_rl.config import GameConfig, whole_number
 from workflow_rl.envs.episode import Episode, Moment
 from workflow_rl.envs.render import MAX_WIDTH
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
+from workflow_rl.scenario.scenario2 import ACTION_NAMES, parse_action
 
 _GAME = ("red_agent", "rules", "observation", "green_agent", "episode_length")
 _KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | ? help | q quits"
@@ -139,7 +139,7 @@ class _Advisor:
             return self._last[1]
         self.agent.begin(1, self._seed)
         for step, moment in enumerate(episode.moments[: episode.position + 1]):
-            action, choice = ask(self.agent, moment, step)
+            action, choice = ask(self.agent, self.episode.config.network, moment, step)
         told = {a: f"{ACTION_NAMES[a]} ({100 * p:.0f} %)" for a, p in choice if p >= _LEAST}
         mine = told.pop(action, ACTION_NAMES[action])
         lines = [", ".join([f"{self.agent.name} would play {mine}", *told.values()])]

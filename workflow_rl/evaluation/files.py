@@ -10,12 +10,13 @@ from typing import Final
 
 from workflow_rl import __version__
 from workflow_rl.config import MIXED
-from workflow_rl.envs.observations import OBSERVATIONS
+from workflow_rl.envs.observations import observation_of
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.errors import InvalidInputError, in_line
 from workflow_rl.evaluation.result import Cell, Evaluation
 from workflow_rl.files import check_folder, write_json, write_named
 from workflow_rl.provenance import git_revision, package_versions
-from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.scenario2 import ACTION_NAMES
 from workflow_rl.sim.observation import Observation
 
 JSON_NAME: Final = "evaluation.json"
@@ -78,7 +79,7 @@ def challenge_lines(evaluation: Evaluation, *, author: str = "", team: str = "")
         f"Commit Hash: {git_revision() or 'unknown'}\n"
     )
     yield in_line(f"author: {author}, team: {team}, technique: {evaluation.agent}") + "\n"
-    yield f"wrappers: {_wrapper(OBSERVATIONS[evaluation.observation])}\n"
+    yield f"wrappers: {_wrapper(observation_of(evaluation.observation, SCENARIO2))}\n"
     for cell in evaluation.cells:
         red = _RED_CLASSES.get(cell.red_agent, cell.red_agent)
         yield (

@@ -182,9 +182,6 @@ def units_of(setting: str | Mapping[str, Any] | Units, network: Network = SCENAR
     return _of_kind(setting, network)
 
 
-TYPE_UNITS: Final = units_of("types")
-
-
 def _grouped(groups: Groups, network: Network) -> Units:
     by_name = {name.casefold(): name for name in network.host_names}
     for group in groups:
@@ -232,3 +229,6 @@ def _check_number(names: list[str], at_least: int) -> None:
         raise InvalidInputError(
             f"a workflow orders {FEWEST} to {MOST} units, not {len(names)}: {', '.join(names)}"
         )
+
+
+TYPE_UNITS: Final = units_of("types")
