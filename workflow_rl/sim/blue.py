@@ -135,13 +135,19 @@ def place_decoy(env: State, net: Tables, host: int, decoy: int) -> None:
 
 
 @rule
-def misinform(env: State, net: Tables, host: int, draw: int) -> None:
-    """Deploys one of the decoys whose port is free, whatever the operating system."""
-    used_ports = open_ports(env, net, host)
+def misinform_options(used_ports: int) -> int:
+    """Returns the decoys that Misinform places one of on a host with these ports in use."""
     fit = 0
     for decoy in MISINFORM_CANDIDATES:
         if not (DECOY_NEEDS[decoy] & used_ports):
             fit |= 1 << decoy
+    return fit
+
+
+@rule
+def misinform(env: State, net: Tables, host: int, draw: int) -> None:
+    """Deploys one of the decoys whose port is free, whatever the operating system."""
+    fit = misinform_options(open_ports(env, net, host))
     if fit:
         env.decoys[host] |= 1 << choose(draw, fit)
         env.decoy_placed = host

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.images import DECOY_NEEDS, MISINFORM_CANDIDATES, NUM_DECOYS
+from workflow_rl.scenario.images import NUM_DECOYS
 from workflow_rl.scenario.scenario2 import CHALLENGE_SIZE, HOST_NAMES
 from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.bits import Written, append_bits, end_bits
-from workflow_rl.sim.blue import decoy_is_possible
+from workflow_rl.sim.blue import decoy_is_possible, misinform_options
 from workflow_rl.sim.draws import count, first
 from workflow_rl.sim.memory import write_memory, write_recall
 from workflow_rl.sim.network import open_ports, red_hosts
@@ -154,7 +154,5 @@ def write_decoy_mask(env: State, net: Tables, host: int, out: NDArray[np.bool_],
         if action != NOBODY:
             out[k, action] = has_agent and decoy_is_possible(net, host, used_ports, decoy)
     if net.misinform_action[host] != NOBODY:
-        fits = False
-        for decoy in MISINFORM_CANDIDATES:
-            fits = fits or not (DECOY_NEEDS[decoy] & used_ports)
+        fits = misinform_options(used_ports) != 0
         out[k, net.misinform_action[host]] = has_agent and fits

@@ -42,6 +42,7 @@ _LAST = len(_CHAIN) - 1
 _SCAN_FIRST = 1
 _EXPLOIT_SECOND, _EXPLOIT_THIRD, _EXPLOIT_TARGET = 5, 9, 12
 _SCAN_TARGET = 11
+_EXPLOIT = int(RedAction.EXPLOIT)
 _TRUE = int(Success.TRUE)
 _NO_ROUTE = int(Outcome.NO_ROUTE)
 _NOTHING = int(Raised.NOTHING)
@@ -103,6 +104,26 @@ def missing(env: State, net: Tables, index: int, found_nothing: bool) -> int:
     if whom == _TARGET and not net.bline_told >> third & 1:
         return _KEY_ERROR
     return _NOTHING
+
+
+@rule
+def places_without_surprise(env: State, net: Tables, found: int) -> int:
+    """Returns the places of the chain where it matters no more whether B_line has been there.
+
+    It goes on from them, whatever a scan before them finds; its first host has been drawn.
+
+    Args:
+        env: the environment.
+        net: the network.
+        found: the hosts of which a scan always finds something.
+    """
+    places = 0
+    for index in range(_LAST + 1):
+        if missing(env, net, index, False) == _NOTHING and (
+            _ACTION[index] != _EXPLOIT or found >> whom_of(env, net, _WHOM[index]) & 1
+        ):
+            places |= 1 << index
+    return places
 
 
 @rule
