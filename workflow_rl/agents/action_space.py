@@ -12,15 +12,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.arrays import checked_array
-from workflow_rl.config import ActionSpaceName, TrainConfig
-from workflow_rl.errors import InvalidInputError
-from workflow_rl.jit import kernel
-from workflow_rl.scenario.actions import actions_of
-from workflow_rl.scenario.loading import SCENARIO2
-from workflow_rl.scenario.network import Network
-from workflow_rl.scenario.scenario2 import ACTION_NAMES
-from workflow_rl.sim.checks import checked_mask
 from workflow_rl.agents.cardiff import (
     LIST_LENGTHS,
     MACRO_LISTS,
@@ -33,6 +24,15 @@ from workflow_rl.agents.cardiff import (
     due_output,
     perform,
 )
+from workflow_rl.arrays import checked_array
+from workflow_rl.config import ActionSpaceName, TrainConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.jit import kernel
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.scenario2 import ACTION_NAMES
+from workflow_rl.sim.checks import checked_mask
 from workflow_rl.sim.red_given import red_actions_of
 
 

@@ -21,7 +21,16 @@ from workflow_rl.agents.policy import Policy
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ActionKind
 from workflow_rl.scenario.loading import SCENARIO2
-from workflow_rl.scenario.scenario2 import ACTION_HOST, ACTION_KIND, CHALLENGE_SIZE, FIRST_REMOVE, FIRST_RESTORE, NUM_ACTIONS, NUM_HOSTS, USER0
+from workflow_rl.scenario.scenario2 import (
+    ACTION_HOST,
+    ACTION_KIND,
+    CHALLENGE_SIZE,
+    FIRST_REMOVE,
+    FIRST_RESTORE,
+    NUM_ACTIONS,
+    NUM_HOSTS,
+    USER0,
+)
 from workflow_rl.scenario.tables import tables_of
 from workflow_rl.sim.memory import CLOCK, accepted_beside, memory_layout, placeable_decoys
 from workflow_rl.workflow.encoding import OrderEncoding
@@ -34,14 +43,13 @@ MEMORY_LAYOUT: Final = memory_layout(SCENARIO2)
 PLACEABLE: Final = placeable_decoys(SCENARIO2)
 FIXABLE_HOSTS: Final = fixable_hosts(SCENARIO2)
 _NET: Final[Any] = tables_of(SCENARIO2)[0]
-_DECOY_OF: Final = [(int(h), int(k) - ActionKind.FIRST_DECOY) for h, k in zip(ACTION_HOST, ACTION_KIND, strict=True)]
+_DECOY_OF: Final = [
+    (int(h), int(k) - ActionKind.FIRST_DECOY) for h, k in zip(ACTION_HOST, ACTION_KIND, strict=True)
+]
 DECOYS_ON: Final = _NET["decoys_on"][:NUM_HOSTS]
 PLACED_BY: Final = np.array([_NET["placed_by"][p] if p[1] >= 0 else 0 for p in _DECOY_OF])
 REFUSED_BY: Final = np.array(
-    [
-        0 if p[1] < 0 else _NET["refused_by"][p] if p in PLACEABLE else -1
-        for p in _DECOY_OF
-    ]
+    [0 if p[1] < 0 else _NET["refused_by"][p] if p in PLACEABLE else -1 for p in _DECOY_OF]
 )
 _FLOAT, _INT64 = 1, 7  # types, by ONNX's numbers
 _AGES: Final = range(8)  # steps for which a scan or an exploit is noted

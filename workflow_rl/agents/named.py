@@ -62,6 +62,7 @@ def make_agent(
     """
     if not isinstance(what, str | Path | Policy):
         raise not_allowed("an agent", what, "a name, a path or a policy")
+
     def agent(policy: Policy, name: str) -> PolicyAgent:
         if policy.network.digest != network.digest:
             raise InvalidInputError(

@@ -16,7 +16,6 @@ from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.distinct import Lookup
 from workflow_rl.nets.sampling import accumulated, sample, sample_masked, softmax
-from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.sim.checks import checked_actions, checked_mask
 from workflow_rl.sim.observe import SCAN_SLOTS
@@ -124,9 +123,7 @@ class PolicyAgent:
         return [self._ask(observation)]  # a method: a copy of the agent uses its own policy
 
 
-def _by_action(
-    rows: NDArray[np.float64], acting: Acting, actions: int
-) -> NDArray[np.float64]:
+def _by_action(rows: NDArray[np.float64], acting: Acting, actions: int) -> NDArray[np.float64]:
     """Returns (n, actions) the probability of each action, from those of outputs (n, size)."""
     n = len(rows)
     chances = np.zeros((n, actions))
@@ -206,14 +203,19 @@ class FingerprintAgent:
                 agent.keeps_chances = self.keeps_chances
         everybody = np.arange(len(self._chosen))
         chosen = (agent.act(observation, action_mask, step) for agent in self._agents)
-        played = np.array([checked_actions(SCENARIO2, actions, everybody.shape) for actions in chosen])
+        played = np.array(
+            [checked_actions(SCENARIO2, actions, everybody.shape) for actions in chosen]
+        )
         if self.keeps_chances:
-            each = [_chances(a, p) for a, p in zip(self._agents, played, strict=True)]
+            each = [
+                _chances(a, p, action_mask.shape[1])
+                for a, p in zip(self._agents, played, strict=True)
+            ]
             self.chances = np.array(each)[self._chosen, everybody]
         return np.asarray(played[self._chosen, everybody])
 
 
-def _chances(agent: BlueAgent, played: NDArray[np.int64]) -> NDArray[np.float64]:
+def _chances(agent: BlueAgent, played: NDArray[np.int64], actions: int) -> NDArray[np.float64]:
     """Returns (n, actions) an agent's probabilities; 1 for the action of an agent without any."""
     chances = agent.chances if isinstance(agent, TellingAgent) else None
-    return np.eye(NUM_ACTIONS)[played] if chances is None else chances
+    return np.eye(actions)[played] if chances is None else chances

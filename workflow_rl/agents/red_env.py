@@ -20,8 +20,8 @@ from workflow_rl.envs.single import Cage2Env, Info, Played
 from workflow_rl.envs.spaces import action_space, derived_seed, red_observation_space
 from workflow_rl.envs.vector import Cage2VectorEnv, Infos
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.red_given import red_actions_of
 
 Blue = str | Path | Policy | BlueAgent | CyborgStyleAgent
@@ -71,7 +71,9 @@ class BlueSide:
         step = int(batch.state["step"][0])
         chosen = self.agent.act(batch.observation, batch.out.action_mask, step)
         what = f"the actions of {self.agent.name}"
-        return batch.step(checked_actions(batch.network, chosen, refused.shape, what), red_actions=red), refused
+        return batch.step(
+            checked_actions(batch.network, chosen, refused.shape, what), red_actions=red
+        ), refused
 
 
 class Cage2RedEnv(Cage2Env):

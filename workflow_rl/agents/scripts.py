@@ -12,7 +12,6 @@ from workflow_rl.scenario.network import Network
 from workflow_rl.workflow.orders import Order
 
 
-
 class _Script:
     """What the baselines share: they see the challenge's bits and follow no order."""
 

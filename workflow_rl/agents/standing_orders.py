@@ -263,8 +263,7 @@ def standing_orders_of(network: Network) -> StandingOrders:
         (host.name, name)
         for host in first
         for decoy, name in enumerate(DECOY_NAMES)
-        if net["placeable"][network.number(host.name)] >> decoy & 1
-        and name != _REPEATED
+        if net["placeable"][network.number(host.name)] >> decoy & 1 and name != _REPEATED
     ]
     expected = {host: told[0] for host, told in leads.items() if told}
     return StandingOrders(tuple(decoys), expected, rules, None, ())

@@ -21,7 +21,13 @@ from workflow_rl.envs.observations import TRACKED, make_tracker, observation_of
 from workflow_rl.envs.single import Info, Played, SingleEnv
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import ActionKind
-from workflow_rl.scenario.scenario2 import ACTION_HOST, ACTION_KIND, ACTION_NAMES, HOST_NAMES, NUM_HOSTS
+from workflow_rl.scenario.scenario2 import (
+    ACTION_HOST,
+    ACTION_KIND,
+    ACTION_NAMES,
+    HOST_NAMES,
+    NUM_HOSTS,
+)
 from workflow_rl.sim.memory import BEGIN
 from workflow_rl.sim.observe import SCAN_SLOTS
 

@@ -20,13 +20,13 @@ from workflow_rl.envs.reds import PlayedBatch
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.images import EXPLOIT_NAMES
 from workflow_rl.scenario.scenario2 import HOST_NAMES, NUM_HOSTS
+from workflow_rl.scenario.tables import NOBODY
 from workflow_rl.sim.red_given import (
     NOT_GIVEN,
     RED_ACTION_CLASSES,
     red_actions_of,
 )
 from workflow_rl.sim.red_mirror import RedMirror
-from workflow_rl.scenario.tables import NOBODY
 from workflow_rl.sim.state import Outcome, RedAction, RedAgent, Success
 
 _SETS: Final = {  # fields of State that are sets, and what tells them

@@ -12,7 +12,13 @@ from workflow_rl.envs.cyborg_import import Cyborg
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.images import DECOY_NAMES, PORTS
 from workflow_rl.scenario.loading import SCENARIO2
-from workflow_rl.scenario.scenario2 import ACTION_NAMES, DECOY_ACTIONS, HOST_NAMES, NUM_HOSTS, OP_SERVER0
+from workflow_rl.scenario.scenario2 import (
+    ACTION_NAMES,
+    DECOY_ACTIONS,
+    HOST_NAMES,
+    NUM_HOSTS,
+    OP_SERVER0,
+)
 from workflow_rl.sim.red_given import (
     RED_ACTION_CLASSES,
     RED_SLEEP,

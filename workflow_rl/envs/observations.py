@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import BELIEF, BelievingBatch, BlueBelief, belief_observation
+from workflow_rl.belief.observation import BelievingBatch, BlueBelief, believed
 from workflow_rl.config import GameConfig, ObservationName
 from workflow_rl.config.reds import GIVEN
 from workflow_rl.envs.reds import PlayedBatch
@@ -20,6 +20,7 @@ from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.memory import BlueMemory
 from workflow_rl.sim.observation import Observation, simulated
 
+_BELIEF: Final = "belief"
 TRACKED: Final[tuple[ObservationName, ...]] = ("memory", "recall", "belief")  # by `make_tracker`
 
 
@@ -30,7 +31,7 @@ def observation_of(name: ObservationName, network: Network) -> Observation:
     Raises:
         InvalidInputError: it does not exist there.
     """
-    return belief_observation(network) if name == BELIEF else simulated(name, network)
+    return believed(network) if name == _BELIEF else simulated(name, network)
 
 
 class Tracker(Protocol):
@@ -62,7 +63,7 @@ def make_batch(num_envs: int, game: GameConfig, **settings: Any) -> Batch:
         raise InvalidInputError(
             f"the red agent {GIVEN!r} does what it is told: workflow_rl.parallel_env plays it"
         )
-    if game.observation == BELIEF:
+    if game.observation == _BELIEF:
         return BelievingBatch(num_envs, game, **settings)
     kind = PlayedBatch if any(red.is_policy for red in game.reds) else Batch
     return kind(num_envs, game, **settings)
@@ -70,6 +71,6 @@ def make_batch(num_envs: int, game: GameConfig, **settings: Any) -> Batch:
 
 def make_tracker(num_envs: int, game: GameConfig) -> Tracker:
     """Returns what writes the game's observation; of those not in `TRACKED` it is the memory."""
-    if game.observation == BELIEF:
+    if game.observation == _BELIEF:
         return BlueBelief(num_envs, game)
     return BlueMemory(game.network, num_envs, recalls=game.observation == "recall")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import explain_missing
-from workflow_rl.scenario.images import DECOY_NAMES, EXPLOIT_NAMES
 from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.images import DECOY_NAMES, EXPLOIT_NAMES
 from workflow_rl.scenario.network import Network
 from workflow_rl.scenario.tables import NOBODY
 from workflow_rl.sim.network import held_hosts

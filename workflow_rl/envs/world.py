@@ -27,7 +27,6 @@ from workflow_rl.sim.table import packed_tables
 Arrays = dict[str, NDArray[Any]]
 
 
-
 def info_arrays(network: Network) -> dict[str, tuple[int, type[np.generic]]]:
     """Returns the arrays that the infos of an environment hold, with their lengths and types."""
     hosts, actions = len(network.hosts), actions_of(network).size
@@ -296,9 +295,7 @@ def make_world(game: GameConfig, num_envs: int, backend: BackendConfig) -> World
             "copy": False,
         }
     vector = make_vector([_cyborg_maker(game, backend)] * num_envs, backend.vector, **settings)
-    return PythonWorld(
-        vector, network=game.network, asynchronous=backend.vector_mode == "async"
-    )
+    return PythonWorld(vector, network=game.network, asynchronous=backend.vector_mode == "async")
 
 
 def check_backend(game: GameConfig, backend: BackendConfig) -> None:

@@ -46,7 +46,9 @@ class Behaviour:
             names = dict.fromkeys(name for times in phase for name in times)
             found.append(
                 {
-                    name: float(sum(s * t.get(name, 0.0) for s, t in zip(shares, phase, strict=True)))
+                    name: float(
+                        sum(s * t.get(name, 0.0) for s, t in zip(shares, phase, strict=True))
+                    )
                     for name in names
                 }
             )

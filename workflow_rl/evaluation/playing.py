@@ -6,8 +6,8 @@ Episode k depends on the game, the seed and k alone, however it is played.
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
@@ -23,8 +23,8 @@ from workflow_rl.evaluation.behaviour import ActionCounter
 from workflow_rl.evaluation.result import ActionLog, Cell
 from workflow_rl.jit import compile_message
 from workflow_rl.scenario.network import Network
-from workflow_rl.sim.checks import checked_actions, checked_mask
 from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.checks import checked_actions, checked_mask
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import RedAction
 from workflow_rl.sim.table import packed_tables
@@ -98,9 +98,7 @@ def _derived_seed(game: GameConfig, seed: int, purpose: int) -> int:
 class _Judge:
     """Adds up the verdicts of a cell's steps to each episode's compliance."""
 
-    def __init__(
-        self, order: Order | None, network: Network, steps: int, episodes: int
-    ) -> None:
+    def __init__(self, order: Order | None, network: Network, steps: int, episodes: int) -> None:
         self._network = network
         self._ranks = None if order is None else np.tile(order.host_ranks, (episodes, 1))
         self._last = steps - 1
@@ -116,9 +114,7 @@ class _Judge:
         if self._ranks is not None:
             ranks = self._ranks[: len(actions)]
             seen = judge_observed(state["table"], actions, ranks, self._network)
-            true = judge_true(
-                held_hosts(state), state["removable"], actions, ranks, self._network
-            )
+            true = judge_true(held_hosts(state), state["removable"], actions, ranks, self._network)
             self._note(step, episodes, seen, true)
 
     def judge_seen(

@@ -128,9 +128,7 @@ def _play(agent: BlueAgent, episode: Episode, seed: int) -> tuple[Choice, ...] |
     return tuple(choices) or None
 
 
-def ask(
-    agent: BlueAgent, network: Network, moment: Moment, step: int
-) -> tuple[int, Choice]:
+def ask(agent: BlueAgent, network: Network, moment: Moment, step: int) -> tuple[int, Choice]:
     """Returns an agent's action at a moment, and what it found most probable, if it tells."""
     chosen = agent.act(moment.observation[None], moment.action_mask[None], step)
     (action,) = checked_actions(network, chosen, (1,), f"the actions of {agent.name}")
@@ -194,7 +192,10 @@ def frames_of(replay: Replay) -> list[dict[str, Any]]:
     belief = None
     if not config.unmodelled_reds:  # Blue does not know the red agent
         belief = Belief(
-            rules=config.rules, observation=config.observation, green_agent=config.green_agent
+            network=config.network,
+            rules=config.rules,
+            observation=config.observation,
+            green_agent=config.green_agent,
         )
     frames = [_frame(replay.episode.moments[0].state, config.network, 0.0) | _known(belief)]
     for step, (before, after) in enumerate(itertools.pairwise(replay.episode.moments)):

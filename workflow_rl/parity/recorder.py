@@ -37,12 +37,11 @@ from workflow_rl.parity.trace import (
     optional_outputs_of,
     outputs_of,
 )
-from workflow_rl.scenario.images import EXPLOITS
-from workflow_rl.scenario.images import IMAGES
+from workflow_rl.scenario.images import EXPLOITS, IMAGES
 from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import ACTION_HOST, CHALLENGE_SIZE, HOST_NAMES
-from workflow_rl.sim.red_given import RED_ACTION_CLASSES
 from workflow_rl.scenario.tables import NOBODY
+from workflow_rl.sim.red_given import RED_ACTION_CLASSES
 from workflow_rl.sim.state import Access, Outcome, RedAction, Success
 
 # What Blue does in an episode, given an observation, the action mask and the step.
@@ -245,7 +244,9 @@ def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -
         outcome = Outcome.NO_SESSION
     technique = exploit
     if kind is RedAction.PRIVILEGE_ESCALATE and outcome is Outcome.SUCCESS:
-        technique = "JuicyPotato" if IMAGES[SCENARIO2.hosts[target].image].windows else "V4L2KernelExploit"
+        technique = (
+            "JuicyPotato" if IMAGES[SCENARIO2.hosts[target].image].windows else "V4L2KernelExploit"
+        )
     return {
         "red_type": kind,
         "red_target": target,

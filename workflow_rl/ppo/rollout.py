@@ -167,7 +167,9 @@ class Player:
         self._input = np.zeros((n, self.width), np.int8)
         self._before = _Situations(0, world)  # kept: fresh memory costs as much as the judging
         self._orders = np.full(n, 0 if order is None else order, np.int64)
-        self._ranks = np.zeros((n, len(world.network.hosts)), np.int8)  # each host's place in the order
+        self._ranks = np.zeros(
+            (n, len(world.network.hosts)), np.int8
+        )  # each host's place in the order
         world.reset(seed)
         self._new_orders(
             _EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, self.orders.count, n)

@@ -184,7 +184,9 @@ def open_training(
         order = order_to_train(config, workflow)
         if config.train.side == "red":
             defender_of(job_of(config, None))
-        plan["workflow"] = None if order is None else orders_of(config.train, config.game.network).format(order)
+        plan["workflow"] = (
+            None if order is None else orders_of(config.train, config.game.network).format(order)
+        )
     with open_run(
         config,
         purpose=PURPOSE,

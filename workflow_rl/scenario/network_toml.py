@@ -11,9 +11,9 @@ from typing import Final
 
 from workflow_rl.scenario.images import IMAGE_NAMES, IMAGES
 from workflow_rl.scenario.network import (
-    MOST_VALUE,
     CHALLENGE_ACTIONS,
     MOST_HOSTS,
+    MOST_VALUE,
     Blue,
     Host,
     Network,
@@ -80,7 +80,9 @@ HOST: Final = {
     "zone": Entry("a zone", None, "where the host stands"),
     "image": Entry("an image", None, "what runs on it"),
     "value": Entry(f"0 to {MOST_VALUE:g}", "0.1", "charged per step while Red is privileged there"),
-    "service_value": Entry(f"0 to {MOST_VALUE:g}", "0.1", "charged per step while its OT service is down"),
+    "service_value": Entry(
+        f"0 to {MOST_VALUE:g}", "0.1", "charged per step while its OT service is down"
+    ),
     "reveals": Entry(
         "list of reveals", "itself", "what an escalation there shows Red, beside the host itself"
     ),

@@ -246,9 +246,7 @@ def without_violations(
     return allowed
 
 
-def checked_tables(
-    tables: object, n: int, network: Network = SCENARIO2
-) -> NDArray[np.int64]:
+def checked_tables(tables: object, n: int, network: Network = SCENARIO2) -> NDArray[np.int64]:
     """Returns Blue's packed tables (n, words); InvalidInputError if they are none."""
     shape = n, capacity_of(network) // HOSTS_IN_WORD
     if has_form(tables, shape, np.int64):  # a column of the simulator's records is read as it is

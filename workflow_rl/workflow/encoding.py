@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import OrderEncodingName
 from workflow_rl.jit import kernel
-from workflow_rl.workflow.compliance import checked_ranks, checked_tables, is_due, open_by_table
 from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.network import Network
 from workflow_rl.scenario.tables import Tables, tables_of
+from workflow_rl.workflow.compliance import checked_ranks, checked_tables, is_due, open_by_table
 from workflow_rl.workflow.units import Units, fixable_hosts
 
 _SEPARATOR: Final = "+"

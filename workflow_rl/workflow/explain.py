@@ -48,7 +48,13 @@ def explain_observed(table: NDArray[np.int64], action: int, order: Order) -> Exp
     network = order.units.network
     judged = judge_observed(table[None], [action], order.host_ranks[None], network)
     words = ("marked in Blue's table", "it is already marked Unknown, so removing it is a repeat")
-    return _explained(int(judged.verdict[0]), int(open_by_table(tables_of(network)[0], table)), action, order, words)
+    return _explained(
+        int(judged.verdict[0]),
+        int(open_by_table(tables_of(network)[0], table)),
+        action,
+        order,
+        words,
+    )
 
 
 def explain_true(held: int, removable: int, action: int, order: Order) -> Explanation:
@@ -56,7 +62,13 @@ def explain_true(held: int, removable: int, action: int, order: Order) -> Explan
     network = order.units.network
     judged = judge_true([held], [removable], [action], order.host_ranks[None], network)
     words = ("held by Red", "there is no session that Remove would kill")
-    return _explained(int(judged.verdict[0]), int(held) & ~(1 << network.number(network.foothold)), action, order, words)
+    return _explained(
+        int(judged.verdict[0]),
+        int(held) & ~(1 << network.number(network.foothold)),
+        action,
+        order,
+        words,
+    )
 
 
 def _explained(
