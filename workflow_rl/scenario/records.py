@@ -6,7 +6,7 @@ not for each network.
 
 from enum import Enum, auto
 from functools import cache
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, cast, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from workflow_rl.scenario.network import MOST_HOSTS, Network
 
 PADDING: Final = "_padding_"  # how the names of bytes begin that mean nothing
 CAPACITIES: Final = (16, 32, MOST_HOSTS)  # hosts that the records of a size class have room for
+ONE: Final = cast(int, np.int64(1))  # of 64 bits also where rules are interpreted
 HOSTS_IN_WORD: Final = 16  # of a word of 64 bits that has four for each host
 
 
