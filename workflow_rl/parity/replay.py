@@ -135,9 +135,7 @@ class _Read:
             "red_subnet_known": lambda: _members(s["subnets_known"], self._zones),
             "red_scanned": lambda: self.sets(s, "ports_known"),
             "red_ports": lambda: s["ports"][..., hosts],
-            "bline_state": lambda: np.where(
-                s["red_agent"] == RedAgent.BLINE, s["bline_index"], -1
-            ),
+            "bline_state": lambda: np.where(s["red_agent"] == RedAgent.BLINE, s["bline_index"], -1),
             "meander_scanned": lambda: self.only_of(meander, s, self.sets(s, "meander_scanned")),
             "meander_exploited": lambda: self.only_of(
                 meander, s, self.sets(s, "meander_exploited")

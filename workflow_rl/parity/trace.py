@@ -46,7 +46,6 @@ CODE_OF_EXPLOIT: Final = np.array(
 )
 
 
-
 def inputs_of(network: Network) -> dict[str, tuple[int, int]]:
     """Returns what a replay is given, with the lowest and the highest value."""
     hosts = len(network.hosts)

@@ -238,7 +238,7 @@ def _fill_hosts(tables: Any, network: Network) -> None:
         tables["ot_tenths"][h] = round(10 * host.service_value)
         if cost := round(10 * host.value):
             costs[cost] = costs.get(cost, 0) | 1 << h
-    if not network.foothold_is_charged:
+    if not network.foothold_charged:
         tables["uncharged"] = host_set(network, (network.foothold,))
     tables["num_costs"] = len(costs)
     for i, cost in enumerate(sorted(costs)):

@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from workflow_rl.jit import inlined, rule
+from workflow_rl.jit import inlined
 
 _WORD: Final = 64
 _ROWS: Final = types.Array(types.int8, 2, "C")

@@ -27,8 +27,8 @@ from workflow_rl.scenario.records import (
     record_dtype,
 )
 from workflow_rl.scenario.tables import NOBODY, Tables, tables_of
-from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.bits import Written, append_bits, end_bits, packed_rows
+from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.draws import first
 
 Words = Annotated[NDArray[np.int64], np.int64, (Axis.WORDS,)]
@@ -246,7 +246,7 @@ def write_memory(
         scans = recency(memory.scans[w], memory.older_scans[w], memory.ever[w])
         written = append_bits(rows, k, written, scans, net.host_bits[w])
     for w in range(words):
-        ever = (memory.ever[w] >> _EVER_EXPLOITED)
+        ever = memory.ever[w] >> _EVER_EXPLOITED
         exploits = recency(memory.exploits[w], memory.older_exploits[w], ever)
         written = append_bits(rows, k, written, exploits, net.host_bits[w])
     for w in range(words):

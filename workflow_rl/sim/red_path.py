@@ -10,7 +10,6 @@ import numpy as np
 from workflow_rl.jit import rule
 from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.draws import choose, first
-from workflow_rl.sim.red_sleep import sleep_chooses
 from workflow_rl.sim.state import RedAction, State, Success
 
 _SWEEP = int(RedAction.DISCOVER_REMOTE_SYSTEMS)

@@ -108,7 +108,6 @@ def red_view_size(network: Network) -> int:
     return sum(entry.size for entry in red_view_layout(network))
 
 
-
 @rule
 def begin_red(memory: RedMemory, env: State, net: Tables, settings: Settings) -> None:
     """Begins an episode: nothing but the start is known, the order of positions is drawn."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.arrays import numbers
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.jit import inlined, rule
+from workflow_rl.jit import inlined
 from workflow_rl.scenario.network import Network
 from workflow_rl.scenario.records import HOSTS_IN_WORD, capacity_of
 from workflow_rl.sim.bits import packed_rows
@@ -21,7 +21,9 @@ _ACTIVITY = 0b0011
 _MARK = 0b1100
 _SHIFT: Final = HOSTS_IN_WORD.bit_length() - 1
 _PLACE: Final = HOSTS_IN_WORD - 1
-_ALL_MARKS: Final = np.int64(np.uint64(sum(_MARK << 4 * p for p in range(HOSTS_IN_WORD))).view("i8"))
+_ALL_MARKS: Final = np.int64(
+    np.uint64(sum(_MARK << 4 * p for p in range(HOSTS_IN_WORD))).view("i8")
+)
 
 
 def packed_tables(network: Network, observation: NDArray[Any]) -> NDArray[np.int64]:
