@@ -12,7 +12,6 @@ from workflow_rl.belief.thinning import thin
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.network import Network
-from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.tables import NOBODY, Tables, tables_of
 from workflow_rl.sim.batch import Params
 from workflow_rl.sim.draws import WORDS, Draws, count, first, philox, recorded
@@ -29,6 +28,7 @@ TOO_SMALL: Final = 2  # the workspace or the rows for that environment's states
 _BLINE = int(RedAgent.BLINE)
 _NUM_ACCESS = len(Access)
 _FIRST_SPACE: Final = 4096  # states that there is room for before any step needs more
+_ONE: Any = np.int64(1)
 
 
 class Marginals(NamedTuple):
@@ -101,7 +101,7 @@ def shown_hosts(net: Tables, table: NDArray[np.int64]) -> int:
     hosts = 0
     for place in range(net.num_observed):
         if activity_at(table, place):
-            hosts |= ONE << net.observed_host[place]
+            hosts |= _ONE << net.observed_host[place]
     return hosts
 
 
@@ -162,7 +162,7 @@ def _advance(
         shown = shown_hosts(net, table)
         host = net.action_host[action]
         always = (
-            watched & ~(ONE << host) if host != NOBODY else watched
+            watched & ~(_ONE << host) if host != NOBODY else watched
         )  # a new decoy may hide a scan
         number = 0
         is_too_small = False

@@ -5,6 +5,8 @@ The rules take their draws as arguments, so any outcome of chance can be enforce
 what Blue does in the same step.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +19,6 @@ from workflow_rl.scenario.images import (
     ServiceYield,
 )
 from workflow_rl.scenario.network import Network
-from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.blue import misinform_options
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, count, first, recorded
@@ -34,7 +35,7 @@ _SCAN, _EXPLOIT = int(RedAction.DISCOVER_NETWORK_SERVICES), int(RedAction.EXPLOI
 _NO_SERVICE = int(ServiceYield.NO_SERVICE)
 _USER_SHELL, _PRIVILEGED_SHELL = int(ServiceYield.USER_SHELL), int(ServiceYield.PRIVILEGED_SHELL)
 _GREEN_SLEEPS = 0.5
-_NO_HOSTS = np.int64(0)
+_ONE: Any = np.int64(1)
 _NO_DRAW = 1  # a set of one member: nothing is drawn
 
 
@@ -52,11 +53,11 @@ def always_found(net: Tables) -> int:
 
     They are always reached, and no port list hides all that listens on them.
     """
-    hosts = _NO_HOSTS
+    hosts = 0
     for host in range(net.num_hosts):
         is_reached = net.opened_by[net.zone[host]] >> net.foothold & 1
         if is_reached and net.ports[host] & net.passing[host]:
-            hosts |= ONE << host
+            hosts |= _ONE << host
     return hosts
 
 
@@ -107,7 +108,7 @@ def list_outcomes(
     for i in range(number_of_green):
         green = net.green[i]
         if is_seen(net, green) and (shown | ~always) >> green & 1:
-            here = ONE << green
+            here = _ONE << green
             left, silent = shown & ~here, ~always | here
             number = list_targets(
                 env, net, action, targets, chance, left, silent, green, draws, chances, number
@@ -132,7 +133,7 @@ def red_choice(env: State, net: Tables) -> tuple[int, int]:
         if targets:
             return action, targets
     red_chooses(env, net, NOT_GIVEN, recorded(CHOSE_NOBODY))
-    return env.red_action, ONE << max(env.red_target, 0)
+    return env.red_action, _ONE << max(env.red_target, 0)
 
 
 @rule
