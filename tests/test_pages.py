@@ -1,4 +1,4 @@
-"""The pages of settings, commands, Python and networks are made from the code: up to date, and whole."""
+"""The pages of settings, commands, Python and networks are made from the code, and up to date."""
 
 import re
 from pathlib import Path

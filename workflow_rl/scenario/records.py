@@ -44,7 +44,6 @@ def _length(axis: int | Axis, capacity: int) -> int:
             return axis
 
 
-@cache
 def record_dtype(layout: type[Any], capacity: int = CAPACITIES[0]) -> np.dtype[np.void]:
     """Returns the aligned numpy record with the annotated fields of `layout`.
 

@@ -5,7 +5,7 @@ Blue's table and memory are words; an observation has a byte for each of their b
 for a whole word: so compiled code states it as the conversion of a vector.
 """
 
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -72,7 +72,7 @@ def append_bits(
     left = total - _WORD
     rest = 0 * ONE
     if left:  # a logical shift: what did not fit
-        rest = cast(int, np.int64(np.uint64(bits) >> np.uint64(number - left)))
+        rest = np.int64(np.uint64(bits) >> np.uint64(number - left))  # type: ignore[assignment]
     return Written(rest, left, written.at + _WORD)
 
 
