@@ -5,7 +5,6 @@ not for each network.
 """
 
 from enum import Enum, auto
-from functools import cache
 from typing import Any, Final, cast, get_args, get_type_hints
 
 import numpy as np
