@@ -46,6 +46,7 @@ from workflow_rl.config.setting import (
     setting_fields,
     settings,
     stored,
+    values_of,
 )
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError, shown
@@ -275,11 +276,7 @@ class ConfigFile:
     @classmethod
     def of(cls, config: ExperimentConfig) -> Self:
         """Returns a configuration as a file that asks for every setting of it."""
-        parts = {name: getattr(config, name) for name in SECTIONS}
-        sections = {
-            name: {field: getattr(part, field) for field in setting_fields(type(part))}
-            for name, part in parts.items()
-        }
+        sections = {name: values_of(getattr(config, name)) for name in SECTIONS}
         return cls(Path(_CONFIG), Asked(seed=config.seed, sections=sections), {}, _CONFIG)
 
     @contextmanager

@@ -5,7 +5,7 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -171,15 +171,14 @@ def _settings(run: RunData) -> list[tuple[str, str, bool]]:
     noted = run.noted.get("config") if run.config is None else run.config.as_json()
     if not isinstance(noted, dict):  # of another version: shown as it is
         return []
-    default = asdict(ExperimentConfig.for_search(Asked()) if run.is_search else ExperimentConfig())
+    usual = ExperimentConfig.for_search(Asked()) if run.is_search else ExperimentConfig()
+    default = usual.as_json()
     rows = []
     for group, values in noted.items():
         named = values if isinstance(values, dict) else {"": values}
         usual = default.get(group)
         for name, value in named.items():
             expected = usual.get(name) if isinstance(usual, dict) else usual
-            if isinstance(expected, tuple):
-                expected = list(expected)
             rows.append((f"{group}.{name}".rstrip("."), _shown(value), value == expected))
     return rows
 
