@@ -83,10 +83,7 @@ class ComparisonConfig:
         return ExperimentConfig.preset(
             preset,
             form=PRESETS[preset].form or self.ppo,
-            game={
-                **values_of(self.game),
-                **PRESETS[preset].game,
-            },  # a preset has its own observation
+            game=values_of(self.game) | PRESETS[preset].game,  # a preset has its own observation
             train=changes | {"max_episodes": episodes},
             seed=seed,
         )

@@ -130,6 +130,11 @@ class GameConfig:
         return replace(self, **changes)
 
     @property
+    def is_scenario2(self) -> bool:
+        """Whether it is played on the network of the policies that come with the package."""
+        return self.network.digest == SCENARIO2.digest
+
+    @property
     def reds(self) -> tuple[Red, ...]:
         """Who attacks, each with its probability."""
         if self.red_agent == MIXED and self.red_probabilities is not None:

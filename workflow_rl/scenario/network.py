@@ -132,6 +132,10 @@ class Network:
         """Returns the hash of the digest, which is made once."""
         return hash(self.digest)
 
+    def __str__(self) -> str:
+        """Returns its name."""
+        return self.name
+
     @cached_property
     def host_names(self) -> tuple[str, ...]:
         """The hosts, in order."""
