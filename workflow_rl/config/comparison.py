@@ -83,7 +83,8 @@ class ComparisonConfig:
         return ExperimentConfig.preset(
             preset,
             form=PRESETS[preset].form or self.ppo,
-            game=values_of(self.game) | PRESETS[preset].game,  # a preset has its own observation
+            # A preset has its own observation.
+            game={**values_of(self.game), **PRESETS[preset].game},
             train=changes | {"max_episodes": episodes},
             seed=seed,
         )

@@ -12,7 +12,7 @@ from workflow_rl.config.setting import Setting, current_names
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.config.units import ANY
 from workflow_rl.scenario.attackers import default_red
-from workflow_rl.scenario.loading import SCENARIO2, network_of
+from workflow_rl.scenario.loading import network_of
 
 PresetName = Literal[
     "episode",
@@ -200,8 +200,9 @@ SEED: Final = Setting(
 
 def _default_attacker(game: Changes) -> dict[str, Any]:
     """Returns who attacks on the network asked for, where that is not the default."""
-    network = network_of(game.get("network", SCENARIO2))
-    return {} if network == SCENARIO2 else {"red_agent": default_red(network)}
+    if "network" not in game:
+        return {}
+    return {"red_agent": default_red(network_of(game["network"]))}
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,19 @@ class Network:
                 return tuple(host for host in self.host_names if self.zone_of[host] in near)
 
 
+def check_network(name: str, trained: Network, played: Network) -> None:
+    """Checks that what was trained on one network is played on the same.
+
+    Raises:
+        InvalidInputError: it is another one.
+    """
+    if trained.digest != played.digest:
+        raise InvalidInputError(
+            f"{name} was trained on the network {trained.name}, and the game is played on "
+            f"{played.name}: its hosts and actions are others"
+        )
+
+
 def _check(network: Network) -> None:
     hosts, zones = network.host_names, network.zone_names
     for kind, names in (("hosts", hosts), ("zones", zones)):
