@@ -16,7 +16,7 @@ from workflow_rl.cli.console import (
     print_whole,
     unbroken,
 )
-from workflow_rl.config import ExperimentConfig
+from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.config.units import ANY
 from workflow_rl.estimates import number_text
 from workflow_rl.evaluation.behaviour import WAITING
@@ -50,15 +50,20 @@ def print_start(console: Console, directory: RunDirectory) -> None:
         f"red {config.game.red_agent}, rules {config.game.rules}, seed {config.seed}; "
         f"run directory {unbroken(directory.path)}",
     )
-    if not config.game.is_scenario2:
-        for sentence in about_game_on(config.game.network):
-            print_whole(console, sentence)
+    print_network(console, config.game)
     if config.train.units != TYPE_UNITS.kind:
         given = config.train.units
         shown = given if given == ANY else units_of(given, config.game.network)
         print_whole(console, f"units: {shown}")
     if config.train.require:
         print_whole(console, f"required: {', '.join(config.train.require)}")
+
+
+def print_network(console: Console, game: GameConfig) -> None:
+    """Prints what there is to say of another network than Scenario2, a sentence a line."""
+    if not game.is_scenario2:
+        for sentence in about_game_on(game.network):
+            print_whole(console, sentence)
 
 
 def print_phases(console: Console, config: ExperimentConfig) -> None:
@@ -73,7 +78,8 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
         phases[0] += ", from the policy universal"
     if search.warm_start == "common":
         base = f"base: {search.base_updates} updates of one policy on all orders, which every trial"
-        phases.insert(0, f"{base} starts from, as documented (--warm-start universal needs none)")
+        how = ", as documented (--warm-start universal needs none)"
+        phases.insert(0, f"{base} starts from{how if config.game.is_scenario2 else ''}")
     if config.polish_updates:
         what = (
             "of the policy universal for the recommended order, against all attackers"

@@ -51,6 +51,7 @@ from workflow_rl.config.setting import (
 )
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError, shown
+from workflow_rl.scenario.attackers import default_red
 from workflow_rl.scenario.loading import SCENARIO2, network_of
 
 SECTIONS: Final[Mapping[str, Any]] = {
@@ -188,9 +189,14 @@ class ExperimentConfig:
 
     @classmethod
     def of(cls, asked: Asked) -> Self:
-        """Returns the configuration of requested settings; raises as `preset`."""
+        """Returns the configuration of requested settings; raises as `preset`.
+
+        Where B_line cannot play the network asked for, Meander attacks by default.
+        """
         preset = DEFAULT_PRESET if asked.preset is None else asked.preset
         chosen = replace(asked, preset=preset).settings()
+        if "network" in (game := chosen["game"]):
+            chosen["game"] = {"red_agent": default_red(network_of(game["network"])), **game}
         sections = {name: kind(**chosen.get(name, {})) for name, kind in SECTIONS.items()}
         return cls(**sections, seed=0 if asked.seed is None else asked.seed)
 
