@@ -62,8 +62,8 @@ class ComparisonConfig:
             raise InvalidInputError("--presets must name at least one preset, and each only once")
         if not self.game.is_scenario2:
             raise InvalidInputError(
-                f"the presets are compared on {SCENARIO2.name}, whose actions some of them have, not "
-                f"on {self.game.network.name}"
+                f"the presets are compared on {SCENARIO2.name}, whose actions some of them have, "
+                f"not on {self.game.network.name}"
             )
         if not self.seeds:
             raise InvalidInputError("there must be at least one seed")
