@@ -61,7 +61,7 @@ def test_the_true_state_always_has_a_probability(
 ) -> None:
     game = {"rules": rules, "green_agent": green_agent}
     games = play_at_random(network, 60, 40, seed=2, red_agent="mixed", **game)
-    belief = Belief(60, network=network, particles=20_000, **game)  # type: ignore[arg-type]
+    belief = Belief(60, network=network, particles=20_000, **game)
     for step in range(40):
         belief.update(games.observations[step], games.actions[step])
         assert probability_of(games.states[step], belief).min() > 0
