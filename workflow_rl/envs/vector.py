@@ -64,8 +64,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             copy: False returns the simulator's own arrays, overwritten by the next step.
             render_mode: only None; `Cage2Env` renders.
             dtype: of observations: int8, or float32, as RLlib's networks need them.
-            **settings: of the game: network, red_agent, episode_length, rules, observation, green_agent,
-                red_probabilities (docs/settings.md).
+            **settings: of the game: network, red_agent, episode_length, rules, observation,
+                green_agent, red_probabilities (docs/settings.md).
 
         Raises:
             InvalidInputError: an argument is not allowed.

@@ -15,6 +15,7 @@ from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
     BACKENDS,
     MAX_EPISODE_LENGTH,
+    OBSERVATIONS,
     RED_AGENTS,
     GameConfig,
     one_of,
