@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.refused import refused
 from tests.scenario.networks import random_networks
-from workflow_rl.scenario.attackers import spread_of
+from workflow_rl.scenario.attackers import Course, forecasts, spread_of
 from workflow_rl.scenario.cyborg_writer import why_not_in_cyborg
 from workflow_rl.scenario.images import IMAGES
 from workflow_rl.scenario.network import (
@@ -57,6 +57,13 @@ def test_most_targets_can_be_taken() -> None:
         network = random_network(20, 4, seed)
         taken += bool(spread_of(network).held & set(network.roles.targets))
     assert taken >= 150
+
+
+def test_cyborg_s_b_line_can_play_many() -> None:
+    networks = [random_network(12, 4, seed, Reachability.CYBORG) for seed in range(100)]
+    courses = [forecasts(network)[0].course for network in networks]
+    assert courses.count(Course.PLAYS) >= 25
+    assert courses.count(Course.RAISES) >= 10
 
 
 def test_rarer_features_occur() -> None:
