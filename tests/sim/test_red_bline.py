@@ -1,7 +1,10 @@
+from typing import Any
+
 import pytest
 
 from tests.sim.board import Match, host_index
-from workflow_rl.sim.state import NOBODY, Outcome, Success
+from workflow_rl.scenario.tables import NOBODY
+from workflow_rl.sim.state import Outcome, Success
 
 CHAIN = [  # through User1: action, where it goes on after a failure
     ("DRS User", 0),
@@ -22,7 +25,15 @@ CHAIN = [  # through User1: action, where it goes on after a failure
 ]
 
 
-def bline(**game: str) -> Match:
+ALL_PLACES, UP_TO_SCAN = 2**15 - 1, 2**12 - 1
+
+
+def has_exploited(match: Match) -> bool:
+    """Whether B_line has ever gone on from the scan of Op_Server0."""
+    return bool(int(match.state["bline_reached"]) >> 12 & 1)
+
+
+def bline(**game: Any) -> Match:
     return Match(red_agent="bline", **game)
 
 
@@ -62,13 +73,13 @@ def test_an_empty_scan_of_op_server_sends_bline_back_to_the_user_host() -> None:
 
 
 def test_the_empty_scan_rule_applies_until_a_scan_with_a_result_was_followed_up() -> None:
-    match = bline().arrange(bline_index=11, bline_target=host_index("U1"))
+    match = bline().arrange(bline_index=11, bline_target=host_index("U1"), bline_reached=UP_TO_SCAN)
     for _ in range(2):
         match.last("DNS OpS", Success.TRUE, Outcome.NO_ROUTE).turn(target="U4")
-        assert (match.did, bool(match.state["bline_passed_scan"])) == ("DNS U1", False)
+        assert (match.did, has_exploited(match)) == ("DNS U1", False)
         match.arrange(bline_index=11)
     match.last("DNS OpS", Success.TRUE, Outcome.SUCCESS).turn()
-    assert (match.did, bool(match.state["bline_passed_scan"])) == ("EXP OpS", True)
+    assert (match.did, has_exploited(match)) == ("EXP OpS", True)
     match.arrange(bline_index=11).last("DNS OpS", Success.TRUE, Outcome.NO_ROUTE).turn()
     assert match.did == "EXP OpS"
 
@@ -77,7 +88,7 @@ def test_the_empty_scan_rule_applies_until_a_scan_with_a_result_was_followed_up(
 @pytest.mark.parametrize("success", list(Success))
 def test_where_bline_goes_on_after_each_result(index: int, success: Success) -> None:
     match = bline().arrange(bline_index=index, bline_target=host_index("U1"))
-    match.arrange(bline_passed_scan=True, red_success=success).turn()
+    match.arrange(bline_reached=ALL_PLACES, red_success=success).turn()
     after = min(index + 1, 14) if success is Success.TRUE else CHAIN[index][1]
     assert int(match.state["bline_index"]) == after
     assert match.did.split(" by ")[0] == CHAIN[after][0]

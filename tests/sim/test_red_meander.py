@@ -1,14 +1,16 @@
+from typing import Any
+
 import pytest
 
 from tests.sim.board import HOSTS, Match
-from workflow_rl.scenario.tables import Subnet
 from workflow_rl.sim.state import Outcome, Success
 
 USER_HOSTS = ("U0", "U1", "U2", "U3", "U4")
 ALL_SUBNETS = 0b111
+USER, OPERATIONAL = 0b001, 0b100
 
 
-def meander(**game: str) -> Match:
+def meander(**game: Any) -> Match:
     return Match(red_agent="meander", **game)
 
 
@@ -58,13 +60,11 @@ def test_meander_sweeps_enterprise_then_operational_then_user_before_anything_el
 
 
 def test_meander_never_repeats_a_sweep_even_if_it_failed() -> None:
-    match = meander().arrange(
-        subnets_known=1 << Subnet.OPERATIONAL | 1 << Subnet.USER, meander_swept=1 << Subnet.USER
-    )
+    match = meander().arrange(subnets_known=OPERATIONAL | USER, meander_swept=USER)
     match.turn()
     assert (match.did, match.red.success) == ("DRS Operational", Success.FALSE)
     assert match.turn(target="U0").did == "DNS U0"
-    assert int(match.state["meander_swept"]) == 1 << Subnet.OPERATIONAL | 1 << Subnet.USER
+    assert match.zones("meander_swept") == {"Operational", "User"}
 
 
 def test_meander_scans_each_known_host_once() -> None:
