@@ -1,5 +1,6 @@
 """Path: it is B_line on Scenario2, and goes on where B_line would raise."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,8 @@ def test_on_every_network_it_acts_on_what_red_knows(network: Network, seed: int)
     batch.state["red_agent"] = RedAgent.PATH
     numbers = red_actions_of(network).numbers
     for actions in random_actions(seed, 0.2, 5, 40, actions_of(network).size):
-        legal = [legal_actions(network, env) for env in batch.state]
+        states: Any = batch.state
+        legal = [legal_actions(network, env) for env in states]
         batch.step(actions)
         taken = numbers(batch.state["red_action"], batch.state["red_target"])
         names = red_actions_of(network).names
@@ -191,6 +193,5 @@ def test_on_every_network_it_acts_on_what_red_knows(network: Network, seed: int)
 def test_the_addresses_that_the_start_tells_do_not_change_where_it_begins() -> None:
     network = several("one")
     known = (Reveal("two"),)
-    parts = (*network.hosts, *network.zones)
-    told = tiny.network(*parts, known=known, roles=network.roles)
+    told = replace(network, known=(*network.known, *known))
     assert played(path(told), 8) == played(path(network), 8)

@@ -1,5 +1,7 @@
 """What an escalation tells Red, and the session that Red begins with."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.sim import tiny
@@ -59,8 +61,8 @@ def test_an_escalation_tells_again_also_after_a_restore() -> None:
 
 def test_red_begins_with_what_the_network_says_it_knows() -> None:
     more = (Reveal("office"), Reveal("plant", address=False, zone=True))
-    parts = (*network().hosts, *network().zones)
-    board = Board(network=tiny.network(*parts, known=more))
+    there = network()
+    board = Board(network=replace(there, known=(*there.known, *more)))
     assert board.hosts("addresses_known") == {"start", "office"}
     assert board.zones("subnets_known") == {"home", "field"}
     assert board.hosts("names_known") == {"start"}
