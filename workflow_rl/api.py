@@ -48,7 +48,7 @@ class SearchResult(SearchOutcome):
     @property
     def recommended(self) -> Order:
         """The order that is recommended; the closest one where none complied."""
-        return orders_of(self.config.train)[self.recommendation.order]
+        return orders_of(self.config.train, self.config.game.network)[self.recommendation.order]
 
     @cached_property
     def policy(self) -> Policy:

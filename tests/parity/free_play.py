@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig, red_agent_name
-from workflow_rl.scenario.actions import ActionKind
 from workflow_rl.scenario.images import EXPLOIT_NAMES, SSH_BRUTE_FORCE
 from workflow_rl.scenario.loading import SCENARIO2
-from workflow_rl.scenario.scenario2 import ACTIONS, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS
+from workflow_rl.scenario.scenario2 import FIRST_RESTORE, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, SLEEP
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import first
 from workflow_rl.sim.red_actions import exploit_options
 from workflow_rl.sim.state import Activity, Outcome, RedAction
 
 STEPS = 100
-SLEEP, FIRST_RESTORE = ACTIONS.parse("Sleep"), ACTIONS.first(ActionKind.RESTORE)
 OUTCOME_NAMES = {
     Outcome.SUCCESS: "success",
     Outcome.HIT_DECOY: "hit_decoy",
@@ -41,13 +39,13 @@ class Play:
     """Episodes of the simulator, (episodes, steps)."""
 
     rewards: NDArray[np.float64]
-    ot_down: NDArray[np.int64]
+    ot_running: NDArray[np.bool_]
     red_action: NDArray[np.int8]
     red_target: NDArray[np.int8]
     red_exploit: NDArray[np.int8]
     red_outcome: NDArray[np.int8]
     red_options: NDArray[np.int8]
-    table: NDArray[np.int64]  # (episodes, steps, words)
+    table: NDArray[np.int64]
     ports: NDArray[np.int16]  # (episodes, steps, hosts)
 
     def top_choices(self) -> NDArray[np.bool_]:
@@ -68,7 +66,7 @@ class Play:
             & (self.red_outcome == Outcome.SUCCESS)
             & (self.red_exploit != SSH_BRUTE_FORCE)
         )
-        shown = self.table[shell][:, 0] >> 4 * self.red_target[shell].astype(np.int64) & 0b11
+        shown = self.table[shell] >> 4 * self.red_target[shell].astype(np.int64) & 0b11
         return np.asarray(shown == Activity.EXPLOIT)
 
     def action_counts(self) -> dict[str, NDArray[np.int64]]:
@@ -101,8 +99,8 @@ def _target_name(action: RedAction, target: int) -> str:
     if target < 0:
         return "none"
     if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
-        return str(SCENARIO2.zone_names[target])
-    return str(HOST_NAMES[target])
+        return SCENARIO2.zone_names[target]
+    return HOST_NAMES[target]
 
 
 def reference_action_counts(cell: str) -> Counter[str]:

@@ -19,7 +19,11 @@ from workflow_rl.scenario.network import Blue, Host, Network, Reach, Zone
 from workflow_rl.sim.state import Raised
 
 FOLDER = Path(__file__).parent / "networks"
-NETWORKS = find_networks(FOLDER)
+NETWORKS = {
+    folder: network
+    for folder, network in find_networks(FOLDER).items()
+    if any(folder.glob("*.npz"))
+}
 RECORDINGS = [path for folder in NETWORKS for path in sorted(folder.glob("*.npz"))]
 
 
@@ -65,7 +69,7 @@ def test_the_networks_have_the_features_that_scenario2_has_not() -> None:
     assert any("Misinform" in network.actions for network in networks)
     services = [Counter(host.image for host in network.hosts)["OP_Server"] for network in networks]
     assert max(services) > 1
-    assert not all(network.foothold_is_charged for network in networks)
+    assert not all(network.foothold_charged for network in networks)
     assert len({len(network.hosts) for network in networks}) > 5
     raised = {
         Raised(kind) for path in RECORDINGS for kind in recording(path).raised.tolist() if kind
@@ -135,7 +139,7 @@ CHANGES: dict[str, tuple[str, Any]] = {  # a network, and the same with one rule
     "nothing is watched": ("net_02", lambda net: with_hosts(net, blue=Blue.UNWATCHED)),
     "no host has a value": ("net_02", lambda net: with_hosts(net, value=0.0)),
     "escalations reveal nothing": ("net_08", lambda net: with_hosts(net, reveals=())),
-    "the foothold is charged": ("feat_04", lambda net: replace(net, foothold_is_charged=True)),
+    "the foothold is charged": ("feat_04", lambda net: replace(net, foothold_charged=True)),
     "nothing is retried after a failed exploit": (
         "net_08",
         lambda net: replace(net, roles=replace(net.roles, retried_first=(), retried_second=())),

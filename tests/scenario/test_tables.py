@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 
-from tests.scenario.networks import networks, padded, renamed
+from tests.scenario.drawn import networks, padded, renamed
 from workflow_rl.scenario import images
 from workflow_rl.scenario.images import (
     DECOYS,

@@ -14,7 +14,7 @@ def plant(*targets: str) -> Network:
         host("start", value=0.0),
         host("pump", "OP_Server", service("pump"), value=0.0, service_value=10.0),
         host("valve", "OP_Server", value=0.0, service_value=0.7),
-        host("desk", "Gateway", service("desk"), value=0.0),
+        host("desk", "Gateway", value=0.0),
         roles=Roles(targets=targets or ("pump", "valve")),
     )
 
@@ -50,7 +50,7 @@ def test_whoever_tells_of_the_service_tells_of_all() -> None:
     match.turn(red="PE valve").turn(red="IMP valve")
     assert match.red.outcome is Outcome.OT_UNKNOWN  # it tells nothing
     match.turn(red="PE desk").turn(red="IMP valve")
-    assert match.red.outcome is Outcome.OT_UNKNOWN  # it tells of a host without the service
+    assert match.red.outcome is Outcome.OT_UNKNOWN
     match.turn(red="PE pump").turn(red="IMP valve")
     assert (match.red.success, match.hosts("ot_down")) == (Success.TRUE, {"valve"})
 

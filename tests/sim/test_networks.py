@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.refused import refused
-from tests.scenario.networks import has_misinform, networks, padded, renamed
+from tests.scenario.drawn import has_misinform, networks, padded, renamed
 from tests.sim import tiny
 from tests.sim.games import ACTING, SEEDS, random_actions
 from tests.sim.test_memory import described
@@ -367,7 +367,7 @@ def test_invariants_hold_on_every_network(
         assert not s["event_hosts"].any()
         assert (out.reward == out.reward_tenths.sum(axis=1) / 10.0).all()
         charged = s["privileged"][:, None] >> every & 1
-        if not network.foothold_is_charged:
+        if not network.foothold_charged:
             charged[~s["foothold_root"], network.number(network.foothold)] = 0
         assert (out.reward_tenths[:, 0] == -(charged * values).sum(axis=1)).all()
         down = s["ot_down"][:, None] >> every & 1

@@ -139,6 +139,7 @@ def network(
     shows: tuple[Reveal, ...] = (Reveal("pivot"),),
     pivot: tuple[Reveal, ...] = (in_zone("pivot"),),
     third: tuple[Reveal, ...] = (TOLD,),
+    image: str = "Gateway",
     reach: Reach = Reach.OPEN,
     ports: tuple[int, ...] | None = None,
     goal: Reach = Reach.OPEN,
@@ -149,7 +150,7 @@ def network(
         "start": host("start"),
         "desk": host("desk"),
         "first": host("first", "Gateway", *shows),
-        "pivot": host("pivot", "Gateway", *pivot),
+        "pivot": host("pivot", image, *pivot),
         "other": host("other"),
         "third": host("third", "Gateway", *third),
         "goal": host("goal", "OP_Server", service("goal")),
@@ -187,7 +188,11 @@ def test_bline_plays_to_the_end_where_every_stage_shows_the_next() -> None:
         ({"entry": None}, 0, Raised.KEY_ERROR),  # nowhere to begin
         ({"shows": ()}, 4, Raised.INDEX_ERROR),  # no pivot is shown
         ({"shows": (Reveal("other"), Reveal("goal"))}, 4, Raised.INDEX_ERROR),
-        ({"shows": (Reveal("pivot", address=False, zone=True),)}, 4, Raised.KEY_ERROR),
+        (  # of the pivot the service is shown, not the address
+            {"shows": (service("pivot"),), "image": "OP_Server"},
+            4,
+            Raised.KEY_ERROR,
+        ),
         ({"reach": Reach.CLOSED}, 5, Raised.INDEX_ERROR),  # the pivot's scan was empty
         ({"reach": Reach.GATED}, 5, Raised.INDEX_ERROR),
         ({"ports": (80,)}, 5, Raised.INDEX_ERROR),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
-from tests.scenario.networks import networks
+from tests.scenario.drawn import networks
 from tests.sim import tiny
 from tests.sim.board import Match, host_index
 from tests.sim.games import ACTING, SEEDS, random_actions
@@ -141,7 +141,7 @@ def test_a_failed_impact_goes_back_to_the_escalation_and_from_there_to_the_explo
 
 def several(*targets: str) -> Network:
     def plant(name: str) -> Any:
-        return host(name, "OP_Server", service(name), in_zone(name))
+        return host(name, "OP_Server", Reveal(name, zone=True, ot_service=True))
 
     return tiny.network(
         *(host("start"), host("door", "Gateway", in_zone("one"))),

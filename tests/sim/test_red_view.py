@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.scenario.networks import networks
+from tests.scenario.drawn import networks
 from tests.sim.games import SEEDS, random_actions
 from workflow_rl.config import GameConfig
 from workflow_rl.scenario.actions import actions_of

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.scenario.networks import networks, padded
+from tests.scenario.drawn import networks, padded
 from workflow_rl.scenario.records import CAPACITIES, record_dtype
 from workflow_rl.sim.state import Activity, Mark, State
 from workflow_rl.sim.table import (

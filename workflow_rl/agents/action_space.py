@@ -1,22 +1,18 @@
 """The action spaces: what the outputs of a policy mean, each by its name.
 
-`all` are the 145 actions, `useful` those that can matter, `cardiff` the 36 outputs of the winner.
+`all` are all of Blue's actions, `useful` those that can matter, `cardiff` the winner's 36 outputs.
 Training, evaluation, replays and single policies all act through this module.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.arrays import checked_array
-from workflow_rl.config import ActionSpaceName, TrainConfig
-from workflow_rl.jit import kernel
-from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, USEFUL_ACTIONS, checked_mask
-from workflow_rl.scenario.cardiff import (
+from workflow_rl.agents.cardiff import (
     LIST_LENGTHS,
     MACRO_LISTS,
     NUM_MACROS,
@@ -28,7 +24,16 @@ from workflow_rl.scenario.cardiff import (
     due_output,
     perform,
 )
-from workflow_rl.sim.red_given import NUM_RED_ACTIONS, RED_ACTION_NAMES
+from workflow_rl.arrays import checked_array
+from workflow_rl.config import ActionSpaceName, TrainConfig
+from workflow_rl.errors import InvalidInputError
+from workflow_rl.jit import kernel
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.scenario2 import ACTION_NAMES
+from workflow_rl.sim.checks import checked_mask
+from workflow_rl.sim.red_given import red_actions_of
 
 
 def _places(what: str, value: object, n: int, size: int) -> NDArray[np.int64]:
@@ -42,9 +47,10 @@ class Acting:
     A subclass keeps the state on which the meaning of its outputs depends.
     """
 
-    def __init__(self, listed: NDArray[np.int64]) -> None:
-        """Acts by the actions listed, in any number of environments."""
+    def __init__(self, listed: NDArray[np.int64], number: int) -> None:
+        """Acts by the actions listed of so many, in any number of environments."""
         self._listed = listed
+        self._number = number
 
     @property
     def is_fixed(self) -> bool:
@@ -59,10 +65,10 @@ class Acting:
         """Returns (n, size) the outputs that would do something.
 
         Args:
-            action_mask: (n, 145) False for a decoy that would be refused now.
+            action_mask: (n, actions) False for a decoy that would be refused now.
         """
-        mask = checked_mask(action_mask, None)
-        everything = len(self._listed) == NUM_ACTIONS  # in the order of the mask
+        mask = checked_array("an action mask", action_mask, (None, self._number), np.bool_)
+        everything = len(self._listed) == self._number  # in the order of the mask
         return mask if everything else mask[:, self._listed]
 
     def actions(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -147,7 +153,7 @@ class CardiffActing(Acting):
 
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns the plain actions and the macros whose list is not used up."""
-        checked_mask(action_mask, len(self._placed))
+        checked_mask(SCENARIO2, action_mask, len(self._placed))
         plain = np.ones((len(self._placed), NUM_PLAIN), np.bool_)
         return np.hstack([plain, self._placed < LIST_LENGTHS])
 
@@ -211,17 +217,16 @@ class ActionSpace:
         return len(self.outputs)
 
 
-def _of_list(name: str, listed: NDArray[np.int64]) -> ActionSpace:
-    outputs = tuple(ACTION_NAMES[action] for action in listed)
-    return ActionSpace(name, outputs, partial(_begin_list, listed))  # no closure: it is pickled
+def _of_list(name: str, listed: NDArray[np.int64], names: tuple[str, ...]) -> ActionSpace:
+    outputs = tuple(names[action] for action in listed)
+    # No closure: it is pickled.
+    return ActionSpace(name, outputs, partial(_begin_list, listed, len(names)))
 
 
-def _begin_list(listed: NDArray[np.int64], num_envs: int) -> Acting:
-    return Acting(listed)
+def _begin_list(listed: NDArray[np.int64], number: int, num_envs: int) -> Acting:
+    return Acting(listed, number)
 
 
-ALL: Final = _of_list("all", np.arange(NUM_ACTIONS))
-USEFUL: Final = _of_list("useful", USEFUL_ACTIONS)
 CARDIFF: Final = ActionSpace(
     "cardiff",
     (
@@ -237,22 +242,45 @@ class RedActing(Acting):
     """Red's actions by positions; what is legal is the mask."""
 
     def allowed(self, action_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Returns (n, 56) what is legal."""
-        return checked_array("legal actions", action_mask, (None, NUM_RED_ACTIONS), np.bool_)
+        """Returns (n, actions) what is legal."""
+        return checked_array("legal actions", action_mask, (None, self._number), np.bool_)
 
 
-def _begin_red(num_envs: int) -> Acting:
-    return RedActing(np.arange(NUM_RED_ACTIONS))
+def _begin_red(number: int, num_envs: int) -> Acting:
+    return RedActing(np.arange(number), number)
 
 
-RED: Final = ActionSpace("red", RED_ACTION_NAMES, _begin_red)
-ACTION_SPACES: Final[dict[ActionSpaceName, ActionSpace]] = {
-    "all": ALL,
-    "useful": USEFUL,
-    "cardiff": CARDIFF,
-}
+@cache
+def red_action_space(network: Network) -> ActionSpace:
+    """Returns what a policy of Red chooses from."""
+    actions = red_actions_of(network)
+    return ActionSpace("red", actions.names, partial(_begin_red, actions.size))
 
 
-def action_space_of(train: TrainConfig) -> ActionSpace:
+@cache
+def action_space_named(name: ActionSpaceName, network: Network) -> ActionSpace:
+    """Returns one of Blue's action spaces on a network.
+
+    Raises:
+        InvalidInputError: it does not exist there.
+    """
+    actions = actions_of(network)
+    match name:
+        case "all":
+            return _of_list(name, np.arange(actions.size), actions.names)
+        case "useful":
+            return _of_list(name, actions.useful, actions.names)
+        case "cardiff":
+            if network != SCENARIO2:
+                raise InvalidInputError(
+                    f"the action space cardiff is of the network {SCENARIO2.name} alone; choose "
+                    f"another one for {network.name}"
+                )
+            return CARDIFF
+
+
+def action_space_of(train: TrainConfig, network: Network) -> ActionSpace:
     """Returns what the policy of a training chooses from."""
-    return RED if train.side == "red" else ACTION_SPACES[train.action_space]
+    if train.side == "red":
+        return red_action_space(network)
+    return action_space_named(train.action_space, network)

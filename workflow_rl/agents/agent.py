@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from workflow_rl.config import ObservationName
 from workflow_rl.envs.spaces import checked_action
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import NUM_ACTIONS
 from workflow_rl.workflow.orders import Order
 
 _WORD = 2**64
@@ -48,11 +47,11 @@ class BlueAgent(Protocol):
     def act(
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
-        """Returns (n,) actions in 0..144.
+        """Returns (n,) actions.
 
         Args:
             observation: (n, its size) what Blue sees.
-            action_mask: (n, 145) False for a decoy that would be refused now.
+            action_mask: (n, actions) False for a decoy that would be refused now.
             step: steps played in these episodes so far; 0 at the first.
         """
         ...
@@ -63,7 +62,7 @@ class TellingAgent(BlueAgent, Protocol):
     """An agent that can report the probability of each action."""
 
     keeps_chances: bool  # whether it does
-    chances: NDArray[np.float64] | None  # (n, 145) at the last step, if so
+    chances: NDArray[np.float64] | None  # (n, actions) at the last step, if so
 
 
 def is_sampled(agent: BlueAgent) -> bool:
@@ -111,9 +110,9 @@ class CyborgAgent:
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns (1,) the agent's action; InvalidInputError if that is no action."""
-        action = self._agent.get_action(observation[0].copy(), NUM_ACTIONS)
+        action = self._agent.get_action(observation[0].copy(), action_mask.shape[1])
         try:
-            return np.array([checked_action(action)])
+            return np.array([checked_action(action, action_mask.shape[1])])
         except InvalidInputError as error:
             raise InvalidInputError(f"{self.name}.get_action: {error}") from None
 

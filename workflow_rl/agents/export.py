@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from workflow_rl import __version__
+from workflow_rl.agents.cardiff import START_OUTPUTS
 from workflow_rl.agents.export_memory import memory_model
 from workflow_rl.agents.onnx_graph import Graph
 from workflow_rl.agents.policy import Policy, load_policy
@@ -28,10 +29,8 @@ from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
 from workflow_rl.config import one_of, stored
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import explain_missing
-from workflow_rl.scenario.cardiff import START_OUTPUTS
-from workflow_rl.scenario.tables import HOST_NAMES
 from workflow_rl.workflow.encoding import OrderEncoding
-from workflow_rl.workflow.units import FIXABLE
+from workflow_rl.workflow.units import fixable
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -123,7 +122,7 @@ def describe_interface(policy: Policy) -> dict[str, Any]:
                 for entry in seen.entries
             ],
         },
-        "hosts": list(HOST_NAMES),
+        "hosts": list(policy.network.host_names),
         "outputs": list(space.outputs),
         "action_space": space.name,
         "acts": policy.config.train.acts,
@@ -151,7 +150,9 @@ def _order_layout(policy: Policy, encoding: OrderEncoding) -> dict[str, Any]:
     number = 0 if units is None else len(units)
     parts = {
         "onehot": f"one-hot: value {number} * position + unit is 1, units as listed",
-        **{name: text.format(n=len(FIXABLE)) for name, text in _ORDER_PARTS.items()},
+        **{
+            name: text.format(n=len(fixable(policy.network))) for name, text in _ORDER_PARTS.items()
+        },
     }
     bits = None if order is None else encoding.order_bits(order.host_ranks[None])[0].tolist()
     return {
@@ -159,7 +160,7 @@ def _order_layout(policy: Policy, encoding: OrderEncoding) -> dict[str, Any]:
         "name": encoding.name,
         "units": None if units is None else list(units.names),
         "groups": None if units is None else units.groups,
-        "hosts": list(FIXABLE),
+        "hosts": list(fixable(policy.network)),
         "layout": "; then ".join(parts[part] for part in encoding.parts),
         "trained_for": None if order is None else str(order),
         "encoding": bits,

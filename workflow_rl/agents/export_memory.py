@@ -19,31 +19,38 @@ from numpy.typing import NDArray
 from workflow_rl.agents.onnx_graph import Graph
 from workflow_rl.agents.policy import Policy
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import (
+from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import (
     ACTION_HOST,
     ACTION_KIND,
+    CHALLENGE_SIZE,
     FIRST_REMOVE,
     FIRST_RESTORE,
     NUM_ACTIONS,
-    ActionKind,
+    NUM_HOSTS,
+    USER0,
 )
-from workflow_rl.scenario.tables import NUM_HOSTS, USER0
-from workflow_rl.sim.memory import (
-    CLOCK,
-    DECOYS_ON,
-    MEMORY_LAYOUT,
-    PLACEABLE,
-    PLACED_BY,
-    REFUSED_BY,
-    accepted_beside,
-)
-from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.scenario.tables import tables_of
+from workflow_rl.sim.memory import CLOCK, accepted_beside, memory_layout, placeable_decoys
 from workflow_rl.workflow.encoding import OrderEncoding
-from workflow_rl.workflow.units import FIXABLE_HOSTS
+from workflow_rl.workflow.units import fixable_hosts
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+MEMORY_LAYOUT: Final = memory_layout(SCENARIO2)
+PLACEABLE: Final = placeable_decoys(SCENARIO2)
+FIXABLE_HOSTS: Final = fixable_hosts(SCENARIO2)
+_NET: Final[Any] = tables_of(SCENARIO2)[0]
+_DECOY_OF: Final = [
+    (int(h), int(k) - ActionKind.FIRST_DECOY) for h, k in zip(ACTION_HOST, ACTION_KIND, strict=True)
+]
+DECOYS_ON: Final = _NET["decoys_on"][:NUM_HOSTS]
+PLACED_BY: Final = np.array([_NET["placed_by"][p] if p[1] >= 0 else 0 for p in _DECOY_OF])
+REFUSED_BY: Final = np.array(
+    [0 if p[1] < 0 else _NET["refused_by"][p] if p in PLACEABLE else -1 for p in _DECOY_OF]
+)
 _FLOAT, _INT64 = 1, 7  # types, by ONNX's numbers
 _AGES: Final = range(8)  # steps for which a scan or an exploit is noted
 _FACTS: Final = ("scanned", "exploited", "restored", "twice", "thrice", "removed")  # of a host
@@ -122,7 +129,7 @@ class _MemoryGraph(Graph):
         marked = self._and(self._or(low, high), self.constant(np.arange(NUM_HOSTS) != USER0))
         unknown = self._and(low, self._not(high))
         refused = self._matrix(now["decoys"], _bits(REFUSED_BY).T)
-        never = ~accepted_beside(np.zeros(1, np.int64))
+        never = ~accepted_beside(SCENARIO2, np.zeros((1, len(PLACEABLE))))
         masked = self.add("Add", refused, self.constant(never.astype(np.float32)))
         if policy.encoding is not None:
             ranks = self._ranks(policy, now["step"])

@@ -11,39 +11,37 @@ At every step it does the first of these that applies:
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.standing_orders import (
     NOWHERE,
-    STANDING_ORDERS,
     Column,
     Response,
     StandingOrders,
     Wait,
+    standing_orders_of,
 )
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import kernel, rule
-from workflow_rl.scenario.actions import (
-    ACTION_HOST,
-    FIRST_ANALYSE,
-    FIRST_REMOVE,
-    FIRST_RESTORE,
-    SLEEP,
-    checked_mask,
-)
-from workflow_rl.scenario.tables import NUM_HOSTS, USER0
-from workflow_rl.sim.records import initial_record, record_dtype
+from workflow_rl.scenario.actions import ActionKind, actions_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.records import ONE, Axis, capacity_of, initial_record
+from workflow_rl.scenario.tables import Tables, tables_of
+from workflow_rl.sim.checks import checked_mask
 from workflow_rl.sim.state import Activity, Mark
-from workflow_rl.sim.table import activity_in, mark_in, packed_tables
+from workflow_rl.sim.table import activity_at, mark_at, packed_tables
 from workflow_rl.workflow.compliance import open_by_table
 from workflow_rl.workflow.orders import TYPES, Order, read_order
+from workflow_rl.workflow.units import units_of
 
 DEFAULT_ORDER: Final = TYPES.read(("op_server", "enterprise", "op_host", "user", "defender"))
 
 _LEAVE, _ANALYSE = int(Response.LEAVE), int(Response.ANALYSE)
+_ANALYSES, _RESTORES = int(ActionKind.ANALYSE), int(ActionKind.RESTORE)
 _REMOVE, _RESTORE = int(Response.REMOVE), int(Response.RESTORE)
 _EXPECTED, _ALL = int(Wait.EXPECTED), int(Wait.ALL)
 _SCAN, _EXPLOIT = int(Activity.SCAN), int(Activity.EXPLOIT)
@@ -51,9 +49,10 @@ _MARK_UNKNOWN, _MARK_USER = int(Mark.UNKNOWN), int(Mark.USER)
 _LATER, _ONCE, _WAIT = int(Column.LATER), int(Column.ONCE), int(Column.WAIT)
 _UNKNOWN, _PRIVILEGED = int(Column.UNKNOWN), int(Column.PRIVILEGED)
 
-HostSet = Annotated[int, np.int16, ()]
+
+HostSet = Annotated[int, np.int64, ()]
 Host = Annotated[int, np.int16, ()]
-PerHost = Annotated[Any, np.int16, (NUM_HOSTS,)]
+PerHost = Annotated[Any, np.int16, (Axis.HOSTS,)]
 
 
 class Notes(Protocol):
@@ -66,40 +65,63 @@ class Notes(Protocol):
     exploits: PerHost = 0  # shown since the last Restore
 
 
-_NOTES_DTYPE: Final = record_dtype(Notes)
-_INITIAL: Final = initial_record(Notes)
+class Repairs(NamedTuple):
+    """The action of each kind on each host, or NOWHERE."""
+
+    analyse: NDArray[np.int16]  # (hosts,)
+    remove: NDArray[np.int16]
+    restore: NDArray[np.int16]
+
+    @classmethod
+    def on(cls, network: Network) -> "Repairs":
+        """Returns the actions of a network."""
+        named = actions_of(network).names
+        found = {
+            kind: [
+                named.index(name) if (name := f"{kind} {host}") in named else NOWHERE
+                for host in network.host_names
+            ]
+            for kind in ("Analyse", "Remove", "Restore")
+        }
+        return cls(*(np.array(actions, np.int16) for actions in found.values()))
 
 
 @rule
-def note(notes: Notes, table: int) -> None:
+def note(notes: Notes, net: Tables, table: NDArray[np.int64]) -> None:
     """Notes the scans and exploits that are shown now."""
-    for host in range(NUM_HOSTS):
-        activity = activity_in(table, host)
+    for place in range(net.num_observed):
+        host = net.observed_host[place]
+        activity = activity_at(table, place)
         if activity == _SCAN:
-            notes.scanned |= 1 << host
+            notes.scanned |= ONE << host
             notes.last_scan = host
         elif activity == _EXPLOIT:
             notes.exploits[host] += 1
-            notes.analysed &= ~(1 << host)
+            notes.analysed &= ~(ONE << host)
 
 
 @rule
-def note_action(notes: Notes, action: int) -> None:
+def note_action(notes: Notes, net: Tables, action: int) -> None:
     """Notes what was done."""
-    host = ACTION_HOST[action]
-    if action >= FIRST_RESTORE and action < FIRST_RESTORE + NUM_HOSTS:
+    host = net.action_host[action]
+    kind = net.action_kind[action]
+    if kind == _RESTORES:
         notes.exploits[host] = 0
-        notes.restored |= 1 << host
-        notes.analysed &= ~(1 << host)
-    elif action >= FIRST_ANALYSE and action < FIRST_ANALYSE + NUM_HOSTS:
-        notes.analysed |= 1 << host
+        notes.restored |= ONE << host
+        notes.analysed &= ~(ONE << host)
+    elif kind == _ANALYSES:
+        notes.analysed |= ONE << host
 
 
 @rule
-def response_to(host: int, table: int, notes: Notes, rules: NDArray[np.int16]) -> int:
+def response_to(
+    host: int, net: Tables, table: NDArray[np.int64], notes: Notes, rules: NDArray[np.int16]
+) -> int:
     """Returns the Response to the mark of a host, which may have none."""
-    mark = mark_in(table, host)
-    if not mark or host == USER0:
+    if net.slot[host] < 0 or host == net.foothold:
+        return _LEAVE
+    mark = mark_at(table, net.slot[host])
+    if not mark:
         return _LEAVE
     if mark == _MARK_USER:
         response = rules[host, min(max(notes.exploits[host] - 1, 0), _LATER)]
@@ -116,44 +138,53 @@ def response_to(host: int, table: int, notes: Notes, rules: NDArray[np.int16]) -
 
 @rule
 def due_on_marked(
-    table: int, notes: Notes, rules: NDArray[np.int16], ranks: NDArray[np.int8]
+    net: Tables,
+    table: NDArray[np.int64],
+    notes: Notes,
+    rules: NDArray[np.int16],
+    ranks: NDArray[np.int8],
+    repairs: Repairs,
 ) -> tuple[int, int]:
-    """Returns what is due on a marked host, or SLEEP, and for the sake of which host."""
+    """Returns what is due on a marked host, or NOWHERE, and for the sake of which host."""
     target, due = NOWHERE, _LEAVE
-    for host in range(NUM_HOSTS):
-        response = response_to(host, table, notes, rules)
+    for host in range(net.num_hosts):
+        response = response_to(host, net, table, notes, rules)
         if response != _LEAVE and (target == NOWHERE or ranks[host] < ranks[target]):
             target, due = host, response
     if target == NOWHERE:
-        return SLEEP, NOWHERE
+        return NOWHERE, NOWHERE
     if due == _ANALYSE:
-        return FIRST_ANALYSE + target, target
-    open_hosts = open_by_table(table)
+        return int(repairs.analyse[target]), target
+    open_hosts = open_by_table(net, table)
     first = target
-    for host in range(NUM_HOSTS):
+    for host in range(net.num_hosts):
         if open_hosts >> host & 1 and ranks[host] < ranks[first]:
             first, due = host, _RESTORE
-    return (FIRST_RESTORE if due == _RESTORE else FIRST_REMOVE) + first, target
+    repair = repairs.restore if due == _RESTORE else repairs.remove
+    return int(repair[first]), target
 
 
 @rule
 def next_decoy(
-    expected: int, decoys: NDArray[np.int16], action_mask: NDArray[np.bool_]
+    expected: int, net: Tables, decoys: NDArray[np.int16], action_mask: NDArray[np.bool_]
 ) -> tuple[int, bool]:
-    """Returns the next decoy, or SLEEP, and whether the expected host gets it."""
-    found = SLEEP
+    """Returns the next decoy, or NOWHERE, and whether the expected host gets it."""
+    found = NOWHERE
     for decoy in decoys:
         action = int(decoy)
         if action_mask[action]:
-            if ACTION_HOST[action] == expected:
+            if net.action_host[action] == expected:
                 return action, True
-            if found == SLEEP:
+            if found == NOWHERE:
                 found = action
     return found, False
 
 
 @kernel()
 def _act(
+    nets: NDArray[Any],
+    repairs: Repairs,
+    sleep: int,
     tables: NDArray[Any],
     action_masks: NDArray[Any],
     ranks: NDArray[Any],
@@ -165,26 +196,29 @@ def _act(
     signs: int,
     actions: NDArray[Any],
 ) -> None:
+    net: Tables = nets[0]
     for k in range(len(actions)):
         notes: Notes = all_notes[k]
         table = tables[k]
-        note(notes, table)
+        note(notes, net, table)
         awaited = NOWHERE if notes.last_scan == NOWHERE else expected[notes.last_scan]
-        decoy, for_expected = next_decoy(awaited, decoys, action_masks[k])
-        action, host = due_on_marked(table, notes, rules, ranks)
+        decoy, for_expected = next_decoy(awaited, net, decoys, action_masks[k])
+        action, host = due_on_marked(net, table, notes, rules, ranks, repairs)
         if (
             early != NOWHERE
             and not notes.restored >> early & 1
             and (signs == 0 or notes.scanned & signs)
-            and not open_by_table(table)
+            and not open_by_table(net, table)
         ):
-            action = FIRST_RESTORE + early
-        elif action == SLEEP or (
-            decoy != SLEEP
+            action = int(repairs.restore[early])
+        elif action == NOWHERE or (
+            decoy != NOWHERE
             and (rules[host, _WAIT] == _ALL or (rules[host, _WAIT] == _EXPECTED and for_expected))
         ):
             action = decoy
-        note_action(notes, action)
+        if action == NOWHERE:
+            action = sleep
+        note_action(notes, net, action)
         actions[k] = action
 
 
@@ -195,30 +229,49 @@ class GreedyAgent:
     observation: Final = "challenge"
 
     def __init__(
-        self, order: Sequence[str] = DEFAULT_ORDER, rules: StandingOrders = STANDING_ORDERS
+        self,
+        order: Sequence[str] | None = None,
+        rules: StandingOrders | None = None,
+        *,
+        network: Network = SCENARIO2,
     ) -> None:
-        """Makes the agent of one workflow, an order of any units or names of the five types."""
-        self.order: Order = read_order(order)
-        self.standing_orders = rules
+        """Makes the agent of one workflow, an order of any units or names of the types.
+
+        Args:
+            order: by default one that was found for Scenario2, elsewhere that of the types.
+            rules: the standing orders; by default the network's.
+            network: what is played on.
+        """
+        usual = DEFAULT_ORDER if network == SCENARIO2 else units_of("types", network).names
+        self.order: Order = read_order(usual if order is None else order, network=network)
+        self.standing_orders = standing_orders_of(network) if rules is None else rules
+        self._network = network
         self._ranks = self.order.host_ranks
-        self._arrays = rules.arrays()
-        self._notes = np.zeros(0, _NOTES_DTYPE)
+        self._repairs = Repairs.on(network)
+        self._sleep = actions_of(network).names.index("Sleep")
+        self._arrays = self.standing_orders.arrays(network)
+        self._initial = initial_record(Notes, capacity_of(network))
+        self._notes = self._initial[:0]
 
     def begin(self, num_envs: int, seed: int) -> None:
         """Begins new episodes."""
-        self._notes = np.repeat(_INITIAL, num_envs)
+        self._notes = np.repeat(self._initial, num_envs)
 
     def act(
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns what is due in each environment."""
-        tables = packed_tables(observation)
-        mask = checked_mask(action_mask, len(tables))
+        tables = packed_tables(self._network, observation)
+        mask = checked_mask(self._network, action_mask, len(tables))
         if len(tables) != len(self._notes):
             raise InvalidInputError(
                 f"observations must be of the {len(self._notes)} environments that began, "
                 f"not of {len(tables)}"
             )
-        actions = np.empty_like(tables)
-        _act(tables, mask, self._ranks, self._notes, *self._arrays, actions)
+        actions = np.empty(len(tables), np.int64)
+        net = tables_of(self._network)
+        _act(
+            *(net, self._repairs, self._sleep, tables, mask, self._ranks, self._notes),
+            *(*self._arrays, actions),
+        )
         return actions

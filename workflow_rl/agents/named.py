@@ -6,13 +6,12 @@ trained policies.
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from workflow_rl.agents.action_space import CARDIFF
 from workflow_rl.agents.agent import BlueAgent
-from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
+from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
 from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
@@ -20,14 +19,16 @@ from workflow_rl.agents.scripts import RandomAgent, ReactRestoreAgent, SleepAgen
 from workflow_rl.agents.shipped import FOR_ALL, PER_RED_AGENT, SHIPPED, shipped_policy
 from workflow_rl.config.checks import file_path, not_allowed
 from workflow_rl.errors import InvalidInputError, shown
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
 from workflow_rl.workflow.orders import Order, read_order
 from workflow_rl.workflow.units import Units
 
-REFERENCE_AGENTS: Final[dict[str, Callable[[Order | None], BlueAgent]]] = {
-    SleepAgent.name: lambda order: SleepAgent(),
-    RandomAgent.name: lambda order: RandomAgent(),
-    ReactRestoreAgent.name: lambda order: ReactRestoreAgent(),
-    GreedyAgent.name: lambda order: GreedyAgent(order or DEFAULT_ORDER),
+REFERENCE_AGENTS: Final[dict[str, Callable[[Network, Order | None], BlueAgent]]] = {
+    SleepAgent.name: lambda network, order: SleepAgent(network),
+    RandomAgent.name: lambda network, order: RandomAgent(network),
+    ReactRestoreAgent.name: lambda network, order: ReactRestoreAgent(network),
+    GreedyAgent.name: lambda network, order: GreedyAgent(order, network=network),
 }
 _TRAINED_AGAINST: Final = ("bline", "meander")
 _PAIR: Final = "bline=PATH,meander=PATH"
@@ -41,6 +42,7 @@ def make_agent(
     sampled: bool | None = None,
     rules: str = "main",
     observation: str = "challenge",
+    network: Network = SCENARIO2,
 ) -> BlueAgent:
     """Returns the agent of a name, a path or a policy.
 
@@ -53,18 +55,29 @@ def make_agent(
         sampled: whether policies are stochastic; by default as their training says.
         rules: for which rule set the policies that come with the package were trained.
         observation: what a model of SB3's PPO was trained on; its file does not say so.
+        network: what is played on.
 
     Raises:
-        InvalidInputError: there is no such agent, or a file is no policy.
+        InvalidInputError: there is no such agent, a file is no policy, or one of another network.
     """
     if not isinstance(what, str | Path | Policy):
         raise not_allowed("an agent", what, "a name, a path or a policy")
-    agent = partial(PolicyAgent, order=order, units=units, sampled=sampled)
+
+    def agent(policy: Policy, name: str) -> PolicyAgent:
+        if policy.network.digest != network.digest:
+            raise InvalidInputError(
+                f"{name} was trained on the network {policy.network.name}, and the game is played "
+                f"on {network.name}: its hosts and actions are others"
+            )
+        return PolicyAgent(policy, name, order, units=units, sampled=sampled)
+
     if isinstance(what, Policy):
         return agent(what, "policy")
     text = str(what)
     if text in REFERENCE_AGENTS:
-        return REFERENCE_AGENTS[text](None if order is None else read_order(order, units))
+        return REFERENCE_AGENTS[text](
+            network, None if order is None else read_order(order, units, network)
+        )
     if text in FOR_ALL:
         return agent(load_policy(text, rules=rules), text)
     if text in PER_RED_AGENT:

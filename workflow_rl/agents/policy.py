@@ -7,20 +7,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.agents.action_space import ACTION_SPACES, Acting
+from workflow_rl.agents.action_space import Acting, action_space_named
 from workflow_rl.agents.shipped import FOR_ALL, shipped_policy
 from workflow_rl.arrays import numbers
 from workflow_rl.config import RULE_SETS, PolicyConfig, one_of
 from workflow_rl.config.checks import file_path, not_allowed
 from workflow_rl.config.units import ANY, read_groups
-from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, Tracker, make_tracker
+from workflow_rl.envs.observations import TRACKED, Tracker, make_tracker, observation_of
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.mlp import input_rows, read_mlp
 from workflow_rl.nets.policy_file import Weights, read_policy, save_policy
 from workflow_rl.nets.sampling import sample_masked, softmax
-from workflow_rl.scenario.actions import NUM_ACTIONS, checked_mask
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.sim.checks import checked_mask
 from workflow_rl.sim.memory import BEGIN, BlueMemory
-from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.compliance import without_violations
 from workflow_rl.workflow.encoding import OrderEncoding
@@ -54,17 +54,20 @@ class Policy:
         self.config = config
         self.facts = dict(facts or {})
         self.weights = weights
-        self.observation = OBSERVATIONS[config.game.observation]
-        self.action_space = ACTION_SPACES[config.train.action_space]
+        self.network = config.game.network  # on which it was trained
+        self.observation = observation_of(config.game.observation, self.network)
+        self.action_space = action_space_named(config.train.action_space, self.network)
         # Whose orders it was trained on; None: any.
-        self.units = None if config.train.units == ANY else units_of(config.train.units)
+        self.units = None
+        if config.train.units != ANY:
+            self.units = units_of(config.train.units, self.network)
         self.encoding = (  # how it is shown an order; None: not at all
-            OrderEncoding(config.train.shown_order, self.units)
+            OrderEncoding(config.train.shown_order, self.units, self.network)
             if config.train.conditioned
             else None
         )
         self.order: Order | None = (  # by which it is judged, even where it is not shown it
-            None if config.order is None else read_order(config.order, self.units)
+            None if config.order is None else read_order(config.order, self.units, self.network)
         )
         self.is_sampled = config.train.acts == "sampled"  # when it plays, as in training
         self.is_masked = config.ppo.mask_actions  # it was trained with masks
@@ -73,7 +76,7 @@ class Policy:
         self._check_size()
         self._rng = np.random.default_rng(0)
         self._acting: Acting | None = None  # of the episode that get_action plays
-        self._tracker: Tracker = BlueMemory(1)
+        self._tracker: Tracker = BlueMemory(self.network, 1)
 
     def __repr__(self) -> str:
         """Says what it follows, what it is made of and what it was trained on."""
@@ -106,7 +109,7 @@ class Policy:
         if self.encoding is not None:
             ranks = self._ranks(order, len(rows))
             lasting = np.tile(self.encoding.order_bits(ranks[:1]), (len(rows), 1))
-            due = self.encoding.step_bits(packed_tables(rows), ranks)
+            due = self.encoding.step_bits(packed_tables(self.network, rows), ranks)
             rows = np.hstack([rows, lasting, due])
         elif order is not None:
             self.read_order(order)  # refuses it
@@ -192,24 +195,27 @@ class Policy:
                 loaded with.
 
         Raises:
-            InvalidInputError: the observation has another size, its first 52 values are no bits,
+            InvalidInputError: the observation has another size, its table's values are no bits,
                 it is shown to a belief and the rules make it impossible, or the order is none that
                 the policy follows. The episode goes on from where it was.
         """
         seen = self._numbers(observation)
         order = self.order if workflow is None else self.read_order(workflow)
         keeps_itself = self.observation.name in TRACKED
-        is_table = seen.shape == (CHALLENGE_SIZE,) and keeps_itself
+        size = 4 * len(self.network.observed)
+        is_table = seen.shape == (size,) and keeps_itself
         if seen.shape != (self.observation.size,) and not is_table:
-            raise self._other_size(seen, f" or {CHALLENGE_SIZE}" if keeps_itself else "")
-        table = seen[None, :CHALLENGE_SIZE]
+            raise self._other_size(seen, f" or {size}" if keeps_itself else "")
+        table = seen[None, :size]
         if not ((table == 0) | (table == 1)).all():
             raise InvalidInputError(
-                f"the first {CHALLENGE_SIZE} values of an observation must be bits, 0 or 1"
+                f"the first {size} values of an observation must be bits, 0 or 1"
             )
         if self._acting is None:
             # The full observation needs no tracker of its own: a memory is enough for the mask.
-            self._tracker = make_tracker(1, self.config.game) if is_table else BlueMemory(1)
+            self._tracker = (
+                make_tracker(1, self.config.game) if is_table else BlueMemory(self.network, 1)
+            )
             self._last = BEGIN
         known = self._tracker.update(table.astype(np.int8), np.array([self._last]))
         scores = self.probabilities(known[0] if is_table else seen, order)[None]
@@ -247,29 +253,30 @@ class Policy:
         observation: NDArray[Any],
         order: Sequence[str] | str | None = None,
     ) -> NDArray[np.bool_]:
-        """Returns (n, 145) a mask without what would violate the order, by what Blue sees.
+        """Returns (n, actions) a mask without what would violate the order, by what Blue sees.
 
         Args:
-            action_mask: (n, 145) what is allowed otherwise.
-            observation: (52 or more,) or (n, 52 or more).
+            action_mask: (n, actions) what is allowed otherwise.
+            observation: (its size,) or (n, its size), or the table alone.
             order: the workflow to follow; by default the one it was trained for.
         """
-        tables = packed_tables(np.atleast_2d(self._numbers(observation)))
-        return without_violations(action_mask, tables, self._ranks(order, len(tables)))
+        tables = packed_tables(self.network, np.atleast_2d(self._numbers(observation)))
+        ranks = self._ranks(order, len(tables))
+        return without_violations(action_mask, tables, ranks, self.network)
 
     def read_order(self, workflow: Sequence[str] | str, units: Units | None = None) -> Order:
         """Returns the order of a workflow that this policy can follow.
 
         Args:
             workflow: text, names, or an order that knows its units.
-            units: whose names those are; by default the policy's own, or the five types.
+            units: whose names those are; by default the policy's own, or the network's types.
 
         Raises:
             InvalidInputError: it is none, the policy follows none, or none of these units.
         """
         if self.encoding is None:
             raise InvalidInputError("this policy follows no order: leave out the workflow")
-        order = read_order(workflow, units or self.units)
+        order = read_order(workflow, units or self.units, self.network)
         if not self.encoding.is_general and order.units != self.units:
             raise InvalidInputError(
                 f"this policy follows orders of the units {self.units}, not of {order.units}"
@@ -277,14 +284,14 @@ class Policy:
         return order
 
     def _mask(self, rows: NDArray[Any], given: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Returns (n, 145) what may be chosen: as given, or by the observations."""
+        """Returns (n, actions) what may be chosen: as given, or by the observations."""
         if given is not None:
             mask = numbers("an action mask must be truth values", given)
             is_one = mask.ndim == 1 and len(rows) == 1
-            return checked_mask(mask[None] if is_one else mask, len(rows))
+            return checked_mask(self.network, mask[None] if is_one else mask, len(rows))
         if self.is_masked:
             return self.observation.action_mask(rows)
-        return np.ones((len(rows), NUM_ACTIONS), np.bool_)
+        return np.ones((len(rows), actions_of(self.network).size), np.bool_)
 
     def _numbers(self, observation: Any) -> NDArray[Any]:
         needed = f"an observation of this policy is {self.observation.size} numbers"
@@ -297,7 +304,7 @@ class Policy:
         )
 
     def _ranks(self, order: Sequence[str] | str | None, n: int) -> NDArray[np.int8]:
-        """Returns (n, 13) the rank of each host in an order, by default the policy's own."""
+        """Returns (n, hosts) the rank of each host in an order, by default the policy's own."""
         followed = self.order if order is None else self.read_order(order)
         if followed is None:
             raise InvalidInputError("this policy follows any order: say which one")
@@ -352,7 +359,7 @@ def load_policy(
         policy = Policy(weights, config, facts)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path} does not hold a policy: {error}") from error
-    told = None if units is None else units_of(read_groups(units))
+    told = None if units is None else units_of(read_groups(units), policy.network)
     if workflow is not None:
         policy.order = policy.read_order(workflow, told)
     elif told is not None:

@@ -16,7 +16,8 @@ from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.distinct import Lookup
 from workflow_rl.nets.sampling import accumulated, sample, sample_masked, softmax
-from workflow_rl.scenario.actions import NUM_ACTIONS, checked_actions, checked_mask
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.sim.checks import checked_actions, checked_mask
 from workflow_rl.sim.observe import SCAN_SLOTS
 from workflow_rl.sim.state import Activity
 from workflow_rl.sim.table import packed_tables
@@ -69,7 +70,7 @@ class PolicyAgent:
         self.policy = policy
         self.game = policy.config.game  # in which it was trained
         self.keeps_chances = False
-        self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
+        self.chances: NDArray[np.float64] | None = None  # (n, actions) at the last step, if kept
         self.is_sampled = policy.is_sampled if sampled is None else sampled
         size = policy.observation.size
         self._table = Lookup(self._answers, size) if policy.observation.repeats else None
@@ -96,13 +97,15 @@ class PolicyAgent:
             ids, rows = np.arange(n, dtype=np.int32), self._ask(observation)
         allowed = None
         if self.policy.is_masked:
-            action_mask = checked_mask(action_mask, n)
+            action_mask = checked_mask(self.policy.network, action_mask, n)
             if self.policy.is_shielded:
                 action_mask = self.policy.shield(action_mask, observation, self.order)
             allowed = self._acting.allowed(action_mask)
         if self.keeps_chances:
             found = rows[ids]
-            self.chances = _by_action(found if allowed is None else found * allowed, self._acting)
+            self.chances = _by_action(
+                found if allowed is None else found * allowed, self._acting, action_mask.shape[1]
+            )
         if self.is_sampled:
             draws = uniforms(self._seed, step, n)
             if allowed is None:
@@ -120,10 +123,10 @@ class PolicyAgent:
         return [self._ask(observation)]  # a method: a copy of the agent uses its own policy
 
 
-def _by_action(rows: NDArray[np.float64], acting: Acting) -> NDArray[np.float64]:
-    """Returns (n, 145) the probability of each action, from those of outputs (n, size)."""
+def _by_action(rows: NDArray[np.float64], acting: Acting, actions: int) -> NDArray[np.float64]:
+    """Returns (n, actions) the probability of each action, from those of outputs (n, size)."""
     n = len(rows)
-    chances = np.zeros((n, NUM_ACTIONS))
+    chances = np.zeros((n, actions))
     meanings = np.broadcast_to(acting.meanings(), rows.shape)
     np.add.at(chances, (np.arange(n)[:, None], meanings), rows)
     return np.asarray(chances / chances.sum(axis=1, keepdims=True))
@@ -141,8 +144,8 @@ class ScanCount:
 
     def add(self, observation: NDArray[np.int8]) -> NDArray[np.int64]:
         """Notes the observations (n, 52 or more) of a step and returns the counts so far."""
-        tables = checked_tables(packed_tables(observation), len(self._seen))
-        shown = tables[:, None] >> 4 * SCAN_SLOTS.astype(np.int64) & 0b11
+        tables = checked_tables(packed_tables(SCENARIO2, observation), len(self._seen))
+        shown = tables >> 4 * SCAN_SLOTS.astype(np.int64) & 0b11
         scanned = shown == _SCAN
         hit = np.flatnonzero(scanned.any(axis=1))
         self._seen[hit, scanned[hit].argmax(axis=1)] = True
@@ -175,7 +178,7 @@ class FingerprintAgent:
         self.is_sampled = is_sampled(bline) or is_sampled(meander)
         self.order: Order | None = bline.order if bline.order == meander.order else None
         self.keeps_chances = False
-        self.chances: NDArray[np.float64] | None = None  # (n, 145) at the last step, if kept
+        self.chances: NDArray[np.float64] | None = None  # (n, actions) at the last step, if kept
         known, other = (getattr(agent, "game", None) for agent in (bline, meander))
         alike = known and other and replace(known, red_agent=other.red_agent) == other
         self.game: GameConfig | None = known if alike else None  # in which they were trained
@@ -200,14 +203,19 @@ class FingerprintAgent:
                 agent.keeps_chances = self.keeps_chances
         everybody = np.arange(len(self._chosen))
         chosen = (agent.act(observation, action_mask, step) for agent in self._agents)
-        played = np.array([checked_actions(actions, everybody.shape) for actions in chosen])
+        played = np.array(
+            [checked_actions(SCENARIO2, actions, everybody.shape) for actions in chosen]
+        )
         if self.keeps_chances:
-            each = [_chances(a, p) for a, p in zip(self._agents, played, strict=True)]
+            each = [
+                _chances(a, p, action_mask.shape[1])
+                for a, p in zip(self._agents, played, strict=True)
+            ]
             self.chances = np.array(each)[self._chosen, everybody]
         return np.asarray(played[self._chosen, everybody])
 
 
-def _chances(agent: BlueAgent, played: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns (n, 145) an agent's probabilities; 1 for the action of an agent without any."""
+def _chances(agent: BlueAgent, played: NDArray[np.int64], actions: int) -> NDArray[np.float64]:
+    """Returns (n, actions) an agent's probabilities; 1 for the action of an agent without any."""
     chances = agent.chances if isinstance(agent, TellingAgent) else None
-    return np.eye(NUM_ACTIONS)[played] if chances is None else chances
+    return np.eye(actions)[played] if chances is None else chances

@@ -20,9 +20,9 @@ from workflow_rl.envs.single import Cage2Env, Info, Played
 from workflow_rl.envs.spaces import action_space, derived_seed, red_observation_space
 from workflow_rl.envs.vector import Cage2VectorEnv, Infos
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import checked_actions
 from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.red_given import RED_ACTION_NAMES
+from workflow_rl.sim.checks import checked_actions
+from workflow_rl.sim.red_given import red_actions_of
 
 Blue = str | Path | Policy | BlueAgent | CyborgStyleAgent
 _DEFAULT: Final = "best"
@@ -46,7 +46,12 @@ class BlueSide:
         self.illegal = one_of("illegal", illegal, ILLEGAL)
         self.agent = (
             make_agent(
-                blue, workflow, sampled=sampled, rules=config.rules, observation=config.observation
+                blue,
+                workflow,
+                sampled=sampled,
+                rules=config.rules,
+                observation=config.observation,
+                network=config.network,
             )
             if isinstance(blue, str | Path | Policy)
             else as_agent(blue)
@@ -66,25 +71,25 @@ class BlueSide:
         step = int(batch.state["step"][0])
         chosen = self.agent.act(batch.observation, batch.out.action_mask, step)
         what = f"the actions of {self.agent.name}"
-        return batch.step(checked_actions(chosen, refused.shape, what), red_actions=red), refused
+        return batch.step(
+            checked_actions(batch.network, chosen, refused.shape, what), red_actions=red
+        ), refused
 
 
 class Cage2RedEnv(Cage2Env):
     """One environment in which the player is Red and a Blue agent defends.
 
-    Action space: `Discrete(56)`: Sleep, a sweep of each subnet, then a scan, an exploit, an
-    escalation and an impact of each host; `actions` names them. Until Red has a host's name, hosts
-    of a subnet stand at positions drawn for the episode (`sim/red_view.py`).
+    Action space: Sleep, a sweep of each subnet, then a scan, an exploit, an escalation and an
+    impact of each host, `Discrete(56)` on Scenario2; `actions` names them. Until Red has a host's
+    name, hosts of a subnet stand at positions drawn for the episode (`sim/red_view.py`).
 
     Observation space: what Red was told and did, in bits. The reward is what Blue loses.
 
     `info` is that of `Cage2Env`, with two differences:
-        action_mask: (56,) what Red may do now.
+        action_mask: (actions,) what Red may do now.
         illegal: after a step: whether the action was not legal, so that Red slept.
     """
 
-    actions: ClassVar[tuple[str, ...]] = RED_ACTION_NAMES
-    """What each of the 56 actions does; hosts are positions."""
     _red_view: ClassVar = True
 
     def __init__(
@@ -121,7 +126,8 @@ class Cage2RedEnv(Cage2Env):
             blue, game, settings, workflow=workflow, sampled=sampled, illegal=illegal
         )
         super().__init__(game=self._blue.game, seed=seed, render_mode=render_mode, dtype=dtype)
-        self.observation_space = red_observation_space(dtype)
+        self.actions = red_actions_of(self.config.network).names  # hosts are positions
+        self.observation_space = red_observation_space(self.config.network, dtype)
         self.action_space = action_space(len(self.actions))
         self._illegal: bool | None = None  # whether the last action was; None at the start
 
@@ -156,8 +162,6 @@ class Cage2RedVectorEnv(Cage2VectorEnv):
     `Cage2VectorEnv`. Environment k's episode e depends on (seed, k, e) and the actions alone.
     """
 
-    actions: ClassVar[tuple[str, ...]] = RED_ACTION_NAMES
-    """What each of the 56 actions does; hosts are positions."""
     _red_view: ClassVar = True
 
     def __init__(
@@ -200,8 +204,11 @@ class Cage2RedVectorEnv(Cage2VectorEnv):
             )
         self._illegal: NDArray[np.bool_] | None = None  # of the last step; None at the start
 
+    def _action_names(self) -> tuple[str, ...]:
+        return red_actions_of(self.config.network).names  # hosts are positions
+
     def _observation_space(self, dtype: str) -> Any:
-        return red_observation_space(dtype)
+        return red_observation_space(self.config.network, dtype)
 
     def _begin(self, seed: int | None) -> None:
         super()._begin(seed)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
+    OBSERVATIONS,
     ActivationName,
     GameConfig,
     ObservationName,
@@ -22,12 +23,13 @@ from workflow_rl.config import (
     TrainConfig,
     one_of,
 )
-from workflow_rl.envs.observations import OBSERVATIONS
+from workflow_rl.envs.observations import observation_of
 from workflow_rl.errors import InvalidInputError, explain_missing
 from workflow_rl.files import check_file
 from workflow_rl.nets.mlp import ACTIVATIONS
 from workflow_rl.nets.policy_file import Weights
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,7 +62,7 @@ def sb3_policy(path: Path, observation: str = "challenge") -> Policy:
         InvalidInputError: the file is none, its network is of another kind, or its spaces are not
             this game's with that observation.
     """
-    seen = one_of("observation", observation, tuple(OBSERVATIONS))
+    seen = one_of("observation", observation, OBSERVATIONS)
     with explain_missing(str(path)):
         import torch  # noqa: F401
     check_file(path)
@@ -98,9 +100,10 @@ def _check_spaces(path: Path, data: dict[str, Any], name: ObservationName) -> No
             f"{path} plays another game: it sees {observation[':type:']} of shape {shape} and "
             f"chooses from {action[':type:']} of {action.get('n')}"
         )
-    if sizes != [OBSERVATIONS[name].size]:
+    size = observation_of(name, SCENARIO2).size
+    if sizes != [size]:
         raise InvalidInputError(
-            f"{path} sees {sizes[0]} values, the observation {name} has {OBSERVATIONS[name].size}: "
+            f"{path} sees {sizes[0]} values, the observation {name} has {size}: "
             "say which observation it was trained on (--observation, observation=)"
         )
 

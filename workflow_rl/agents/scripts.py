@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import uniforms
-from workflow_rl.scenario.actions import FIRST_RESTORE, MONITOR, NUM_ACTIONS, SLEEP
-from workflow_rl.scenario.tables import NUM_HOSTS, USER0
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
 from workflow_rl.workflow.orders import Order
-
-_CYCLE: Final = (MONITOR, *(FIRST_RESTORE + host for host in range(NUM_HOSTS) if host != USER0))
 
 
 class _Script:
@@ -19,6 +18,11 @@ class _Script:
     observation: Final = "challenge"
     order: Order | None = None
     _seed = 0
+
+    def __init__(self, network: Network = SCENARIO2) -> None:
+        """Makes the agent on a network."""
+        self._network = network
+        self._actions = actions_of(network)
 
     def begin(self, num_envs: int, seed: int) -> None:
         """Begins new episodes."""
@@ -34,11 +38,11 @@ class SleepAgent(_Script):
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns Sleep everywhere."""
-        return np.full(len(observation), SLEEP, np.int64)
+        return np.full(len(observation), self._actions.names.index("Sleep"), np.int64)
 
 
 class RandomAgent(_Script):
-    """Takes each of the 145 actions with the same probability, refused decoys included."""
+    """Takes each of Blue's actions with the same probability, refused decoys included."""
 
     name: Final = "random"
     is_sampled: Final = True
@@ -47,7 +51,7 @@ class RandomAgent(_Script):
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns actions sampled uniformly."""
-        return (uniforms(self._seed, step, len(observation)) * NUM_ACTIONS).astype(np.int64)
+        return (uniforms(self._seed, step, len(observation)) * self._actions.size).astype(np.int64)
 
 
 class ReactRestoreAgent(_Script):
@@ -68,4 +72,13 @@ class ReactRestoreAgent(_Script):
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns the action of the cycle that is due."""
-        return np.full(len(observation), _CYCLE[step % len(_CYCLE)], np.int64)
+        cycle = self._cycle()
+        return np.full(len(observation), cycle[step % len(cycle)], np.int64)
+
+    def _cycle(self) -> list[int]:
+        """Returns a Monitor, then a Restore of every host but Red's foothold."""
+        names = [f"Restore {host}" for host in self._network.host_names]
+        named = self._actions.names
+        foothold = f"Restore {self._network.foothold}"
+        kept = ["Monitor", *(name for name in names if name != foothold)]
+        return [named.index(name) for name in kept if name in named] or [named.index("Sleep")]

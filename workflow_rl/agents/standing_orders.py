@@ -15,12 +15,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.scenario.actions import DECOY_ACTIONS
-from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES, NUM_HOSTS
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.images import DECOY_NAMES, ServiceYield
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.tables import signed, tables_of
 
 NOWHERE: Final = -1
 MOST_RULES: Final = 12  # that a person is asked to follow
 _FILE: Final = Path(__file__).with_name("standing_orders.json")
+_REPEATED: Final = "DecoyVsftpd"  # a decoy that is never refused, however often it stands
 _DECOY: Final = "Decoy"  # how the names of decoys begin
 
 
@@ -114,23 +118,21 @@ class StandingOrders:
             signs=tuple(data["signs"]),
         )
 
-    def arrays(self) -> "Arrays":
-        """Returns it by the numbers of hosts and actions."""
-        number = HOST_NAMES.index
-        expected = np.full(NUM_HOSTS, NOWHERE, np.int16)
+    def arrays(self, network: Network = SCENARIO2) -> "Arrays":
+        """Returns it by the numbers of a network's hosts and actions."""
+        number, named = network.number, actions_of(network).names
+        expected = np.full(len(network.hosts), NOWHERE, np.int16)
         for scanned, host in self.expected.items():
             expected[number(scanned)] = number(host)
-        rules = np.zeros((NUM_HOSTS, len(Column)), np.int16)
+        rules = np.zeros((len(network.hosts), len(Column)), np.int16)
         for name, host_rule in self.hosts.items():
             rules[number(name)] = host_rule.columns()
         return Arrays(
-            np.array(
-                [DECOY_ACTIONS[number(h), DECOY_NAMES.index(d)] for h, d in self.decoys], np.int16
-            ),
+            np.array([named.index(f"{d} {h}") for h, d in self.decoys], np.int16),
             expected,
             rules,
             NOWHERE if self.restored_early is None else number(self.restored_early),
-            sum(1 << number(host) for host in self.signs),
+            signed(sum(1 << number(host) for host in self.signs)),
         )
 
 
@@ -192,7 +194,7 @@ def sentences_of(rules: StandingOrders) -> list[str]:
 def _same(hosts: Mapping[str, HostRule]) -> list[tuple[HostRule, list[str]]]:
     """Returns each rule with the hosts that have it."""
     rules = dict.fromkeys(hosts.values())
-    return [(rule, [n for n in HOST_NAMES if hosts.get(n) == rule]) for rule in rules]
+    return [(rule, [n for n in hosts if hosts[n] == rule]) for rule in rules]
 
 
 def _early(rules: StandingOrders) -> str:
@@ -238,6 +240,42 @@ def _decoys(decoys: tuple[tuple[str, str], ...]) -> str:
 def _listed(names: Iterable[str], last: str = "and") -> str:
     *others, final = names
     return f"{', '.join(others)} {last} {final}" if others else final
+
+
+def standing_orders_of(network: Network) -> StandingOrders:
+    """Returns the rules for a network: those that were searched for Scenario2, else usual ones.
+
+    A host is repaired by Remove where that can help, else by Restore. Decoys stand on hosts that
+    lead on and on targets first, the most valuable ones before the others.
+    """
+    if network == SCENARIO2:
+        return STANDING_ORDERS
+    net: Any = tables_of(network)[0]
+    acted = [host for host in network.hosts if int(net["agents"]) >> network.number(host.name) & 1]
+    acted = [host for host in acted if host.name != network.foothold and host.blue != "hidden"]
+    rules = {host.name: _usual_rule(net["yields"][network.number(host.name)]) for host in acted}
+    leads = {host.name: [r.host for r in host.reveals if r.host != host.name] for host in acted}
+    first = sorted(
+        acted,
+        key=lambda h: (not (leads[h.name] or h.name in network.roles.targets), -h.value),
+    )
+    decoys = [
+        (host.name, name)
+        for host in first
+        for decoy, name in enumerate(DECOY_NAMES)
+        if net["placeable"][network.number(host.name)] >> decoy & 1 and name != _REPEATED
+    ]
+    expected = {host: told[0] for host, told in leads.items() if told}
+    return StandingOrders(tuple(decoys), expected, rules, None, ())
+
+
+def _usual_rule(yields: NDArray[np.int8]) -> HostRule:
+    remove, restore = Response.REMOVE, Response.RESTORE
+    if np.isin(yields, (ServiceYield.NO_SERVICE, ServiceYield.NO_ACCOUNT)).all():
+        return HostRule((remove,) * 3, Response.LEAVE, restore)  # only false alarms
+    if (yields == ServiceYield.USER_SHELL).any():
+        return HostRule((remove,) * 3, restore, restore)
+    return HostRule((restore,) * 3, restore, restore)
 
 
 STANDING_ORDERS: Final = StandingOrders.from_json(json.loads(_FILE.read_text(encoding="utf-8")))

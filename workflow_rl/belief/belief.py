@@ -21,14 +21,15 @@ from workflow_rl.config import (
 )
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.jit import compile_message
-from workflow_rl.scenario.actions import checked_actions
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.records import HOSTS_IN_WORD, capacity_of
 from workflow_rl.sim.batch import settings_of
-from workflow_rl.sim.observation import SIMULATED
-from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.sim.checks import checked_actions
+from workflow_rl.sim.observation import SIMULATED, simulated
 from workflow_rl.sim.table import packed_tables
 
 MAX_PARTICLES: Final = 1_000_000
-_LAST_TABLE: Final = 2**CHALLENGE_SIZE - 1
 _MORE: Final = 4  # times the states at every attempt to explain a history from its start
 
 
@@ -56,9 +57,9 @@ class Belief:
     """
 
     access: NDArray[np.float64]
-    """(n, 13, 3) probability that Red's access to a host is none, user-level, privileged."""
+    """(n, hosts, 3) probability that Red's access to a host is none, user-level, privileged."""
     ot_stopped: NDArray[np.float64]
-    """(n,) probability that the OT service is stopped."""
+    """(n,) probability that an OT service is stopped."""
     red_agent: NDArray[np.float64]
     """(n, 3) probability that Red is bline, meander, sleep."""
     effective_particles: NDArray[np.float64]
@@ -68,6 +69,7 @@ class Belief:
         self,
         num_envs: int = 1,
         *,
+        network: Network = SCENARIO2,
         rules: RuleSetName = "main",
         red_agents: Mapping[str, float] | None = None,
         particles: int = 1000,
@@ -79,11 +81,12 @@ class Belief:
 
         Args:
             num_envs: how many games are followed.
+            network: what they are played on.
             rules: by which rule set they are played.
             red_agents: how probable each red agent is before the first step; equally by default.
             particles: the most states kept of one environment.
             seed: of the sample that stays where more states than that explain a history.
-            observation: which observation Blue is shown; only its first 52 bits are read.
+            observation: which observation Blue is shown; its table, which comes first, is read.
             green_agent: what Green does.
 
         Raises:
@@ -97,30 +100,34 @@ class Belief:
         self.particles = whole_number("particles", particles, 1, MAX_PARTICLES)
         seed = whole_number("seed", seed, 0, MAX_SEED)
         self.config = GameConfig(
+            network=network,
             red_agent=MIXED,
             rules=rules,
             observation=observation,
             green_agent=green_agent,
             red_probabilities=red_agents,
         )
-        # Only the first 52 bits are read, which the memory observation has as well.
-        known = SIMULATED.get(observation)
-        self._width = None if known is None else known.size
+        self.network = self.config.network
+        self._bits = 4 * len(self.network.observed)
+        self._words = capacity_of(self.network) // HOSTS_IN_WORD
+        is_simulated = observation in SIMULATED
+        self._width = simulated(observation, self.network).size if is_simulated else None
         self._settings = settings_of(self.config, autoreset=False)
         self._settings["key"] = np.random.SeedSequence(seed).generate_state(2)
         self._prior = np.array(self.config.red_weights)
-        self.marginals = Marginals.empty(self.num_envs)
+        self.marginals = Marginals.empty(self.network, self.num_envs)
         self.access, self.ot_stopped, self.red_agent, self.effective_particles = self.marginals
         self._none_ended = np.zeros(self.num_envs, np.bool_)
         with compile_message():
             self.reset()
-            nothing = np.zeros(self.num_envs, np.int64)
-            self._filter.advance(nothing, nothing, self._none_ended)  # compiled, never committed
+            tables = np.zeros((self.num_envs, self._words), np.int64)
+            actions = np.zeros(self.num_envs, np.int64)
+            self._filter.advance(tables, actions, self._none_ended)  # compiled, never committed
 
     def reset(self) -> None:
         """Begins an episode in every environment."""
         self._filter = self._new_filter(np.arange(self.num_envs), self.particles)
-        self._history = History(self.num_envs)
+        self._history = History(self.num_envs, self._words)
         self._filter.summarise(self.marginals)
 
     def update(
@@ -129,9 +136,9 @@ class Belief:
         """Takes in a step of every environment.
 
         Args:
-            observation: (n, 52 or more) what Blue was shown after the step; the first 52 bits are
-                read. Without the first axis if there is one environment.
-            action: (n,) Blue's action in the step, 0..144; a number if there is one environment.
+            observation: (n, 4 for each observed host, or more) what Blue was shown after the step;
+                only these bits are read. Without the first axis if there is one environment.
+            action: (n,) Blue's action in the step; a number if there is one environment.
             ended: (n,) environments whose episode ended with this step. They begin the next one:
                 their observation, which is its first, and their action are not read.
 
@@ -178,8 +185,8 @@ class Belief:
             InvalidInputError: it was saved from another belief, or the rules make it impossible.
         """
         tables, actions, steps = (arrays.get(name) for name in ("tables", "actions", "steps"))
-        tables = checked_array("tables", tables, (self.num_envs, None), np.int64, (0, _LAST_TABLE))
-        actions = checked_actions(actions, tables.shape)
+        tables = checked_array("tables", tables, (self.num_envs, None, self._words), np.int64)
+        actions = checked_actions(self.network, actions, tables.shape[:2])
         steps = checked_array("steps", steps, tables.shape[:1], np.int64, (0, tables.shape[1]))
         self.reset()
         longest = int(steps.max())
@@ -199,9 +206,9 @@ class Belief:
         return self._filter.now.number.copy()
 
     def _new_filter(self, indices: NDArray[np.int64], limit: int) -> Filter:
-        return Filter(indices, self._settings, self._prior, limit)
+        return Filter(self.network, indices, self._settings, self._prior, limit)
 
-    def _explained_anew(self, k: int, table: int, action: int) -> Filter:
+    def _explained_anew(self, k: int, table: NDArray[np.int64], action: int) -> Filter:
         """Returns the states that explain environment k's whole history, kept in larger numbers.
 
         Only needed where states were left out: the true one may have been among them.
@@ -232,19 +239,20 @@ class Belief:
         )
 
     def _checked_tables(self, observation: ArrayLike) -> NDArray[np.int64]:
-        """Returns (n,) the observations' bits as integers (`sim.table`)."""
+        """Returns (n, words) the tables that observations begin with (`sim.table`)."""
         rows = self._rows("observation", observation, 1)
         rows = checked_array("observation", rows, (self.num_envs, self._width), rows.dtype.type)
-        tables = packed_tables(rows)
-        bits = rows[:, :CHALLENGE_SIZE]
+        tables = packed_tables(self.network, rows)
+        bits = rows[:, : self._bits]
         if not ((bits == 0) | (bits == 1)).all():
             raise InvalidInputError(
-                f"the first {CHALLENGE_SIZE} values of an observation must be bits, 0 or 1"
+                f"the first {self._bits} values of an observation must be bits, 0 or 1"
             )
         return tables
 
     def _checked_actions(self, action: ArrayLike) -> NDArray[np.int64]:
-        return checked_actions(self._rows("action", action, 0), (self.num_envs,), "action")
+        rows = self._rows("action", action, 0)
+        return checked_actions(self.network, rows, (self.num_envs,), "action")
 
     def _checked_ended(self, ended: ArrayLike) -> NDArray[np.bool_]:
         rows = self._rows("ended", ended, 0)
@@ -259,9 +267,9 @@ class Belief:
 class History:
     """What each environment showed and what Blue did since its episode began."""
 
-    def __init__(self, num_envs: int) -> None:
-        """Begins without a step."""
-        self._tables = np.zeros((num_envs, 128), np.int64)
+    def __init__(self, num_envs: int, words: int) -> None:
+        """Begins without a step; a table has so many words."""
+        self._tables = np.zeros((num_envs, 128, words), np.int64)
         self._actions = np.zeros((num_envs, 128), np.int16)
         self._steps = np.zeros(num_envs, np.int64)
         self._all = np.arange(num_envs)
@@ -291,8 +299,10 @@ class History:
             "steps": self._steps.copy(),
         }
 
-    def of(self, k: int, table: int, action: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def of(
+        self, k: int, table: NDArray[np.int64], action: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns environment k's tables and actions, followed by one more of each."""
         steps = self._steps[k]
-        tables = np.append(self._tables[k, :steps], table)
+        tables = np.append(self._tables[k, :steps], table[None], axis=0)
         return tables, np.append(self._actions[k, :steps], action).astype(np.int64)

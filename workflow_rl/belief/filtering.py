@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.belief.hypotheses import Hypotheses, Workspace, add_state
-from workflow_rl.belief.outcomes import MOST_OUTCOMES, list_outcomes
+from workflow_rl.belief.outcomes import always_found, decoys_drawn, list_outcomes
 from workflow_rl.belief.settling import settle
 from workflow_rl.belief.thinning import thin
 from workflow_rl.config import RED_AGENTS
 from workflow_rl.jit import kernel, rule
-from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
-from workflow_rl.scenario.tables import BLINE_FIRST_TARGETS, NUM_HOSTS
-from workflow_rl.sim.draws import WORDS, Draws, count, first, philox
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.tables import NOBODY, Tables, tables_of
+from workflow_rl.sim.batch import Params
+from workflow_rl.sim.draws import WORDS, Draws, count, first, philox, recorded
 from workflow_rl.sim.network import red_hosts
 from workflow_rl.sim.red_given import NOT_GIVEN
-from workflow_rl.sim.state import INITIAL_STATE, Access, RedAgent, Settings, State
-from workflow_rl.sim.table import activity_in
+from workflow_rl.sim.state import Access, RedAgent, Settings, State, initial_state, state_dtype
+from workflow_rl.sim.table import activity_at
 from workflow_rl.sim.turn import play_turn
 
 # How far a kernel came.
@@ -26,22 +27,23 @@ IMPOSSIBLE: Final = 1  # no state explains what was seen in the environment it s
 TOO_SMALL: Final = 2  # the workspace or the rows for that environment's states
 _BLINE = int(RedAgent.BLINE)
 _NUM_ACCESS = len(Access)
-_FIRST_ROWS: Final = 8  # an episode can start in six states
+_FIRST_SPACE: Final = 4096  # states that there is room for before any step needs more
+_ONE: Any = np.int64(1)
 
 
 class Marginals(NamedTuple):
     """Marginals of the posterior, one row per environment."""
 
-    access: NDArray[np.float64]  # (n, 13, 3) probability of each Access
-    ot_stopped: NDArray[np.float64]  # (n,)
+    access: NDArray[np.float64]  # (n, hosts, 3) probability of each Access
+    ot_stopped: NDArray[np.float64]  # (n,) that an OT service is
     red_agent: NDArray[np.float64]  # (n, 3) by RedAgent
     effective_particles: NDArray[np.float64]  # (n,) 1 over the sum of squared probabilities
 
     @classmethod
-    def empty(cls, num_envs: int) -> Self:
+    def empty(cls, network: Network, num_envs: int) -> Self:
         """Allocates the marginals of `num_envs` environments."""
         return cls(
-            access=np.zeros((num_envs, NUM_HOSTS, _NUM_ACCESS)),
+            access=np.zeros((num_envs, len(network.hosts), _NUM_ACCESS)),
             ot_stopped=np.zeros(num_envs),
             red_agent=np.zeros((num_envs, len(RED_AGENTS))),
             effective_particles=np.zeros(num_envs),
@@ -49,47 +51,67 @@ class Marginals(NamedTuple):
 
 
 @rule
-def begin(kept: Hypotheses, k: int, prior: NDArray[np.float64]) -> None:
+def begin(kept: Hypotheses, k: int, params: Params, prior: NDArray[np.float64]) -> None:
     """Brings environment k to the start of an episode: the states it can start in.
 
-    B_line samples the user host it goes through in its second step, uniformly and independently of
+    B_line samples the host it goes through in its second step, uniformly and independently of
     everything else: here it has been sampled already.
     """
+    net: Tables = params.net[0]
     row = 0
     for agent in range(len(prior)):
-        targets = 1
-        if agent == _BLINE:
-            targets = BLINE_FIRST_TARGETS
-        share = prior[agent] / count(targets)
-        while targets and share > 0.0:
-            kept.states[k, row] = INITIAL_STATE[0]
+        if prior[agent] <= 0.0:
+            continue
+        targets = net.bline_first if agent == _BLINE else 0
+        share = prior[agent] / max(count(targets), 1)
+        while True:
+            kept.states[k, row] = params.initial[0]
             env: State = kept.states[k, row]
             env.red_agent = agent
-            if agent == _BLINE:
+            if targets:
                 env.bline_target = first(targets)
-            targets &= targets - 1
+                targets &= targets - 1
             kept.weights[k, row] = share
             row += 1
+            if not targets:
+                break
     kept.number[k] = row
     kept.is_exact[k] = True
 
 
+def first_rows(network: Network) -> int:
+    """Returns how many states an episode on a network can start in."""
+    net: Any = tables_of(network)[0]
+    return max(int(net["bline_first"]).bit_count(), 1) + len(RED_AGENTS) - 1
+
+
 @kernel()
-def _begin(kept: Hypotheses, prior: NDArray[np.float64], over: NDArray[np.bool_]) -> None:
+def _begin(
+    kept: Hypotheses, params: Params, prior: NDArray[np.float64], over: NDArray[np.bool_]
+) -> None:
     """Brings some environments to the start of an episode."""
     for k in range(len(over)):
         if over[k]:
-            begin(kept, k, prior)
+            begin(kept, k, params, prior)
 
 
 @rule
-def shown_hosts(table: int) -> int:
+def shown_hosts(net: Tables, table: NDArray[np.int64]) -> int:
     """Returns the hosts on which a table shows activity."""
     hosts = 0
-    for host in range(NUM_HOSTS):
-        if activity_in(table, host):
-            hosts |= 1 << host
+    for place in range(net.num_observed):
+        if activity_at(table, place):
+            hosts |= _ONE << net.observed_host[place]
     return hosts
+
+
+@rule
+def is_table(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+    """Says whether two tables show the same."""
+    differ = 0
+    for word in range(len(one)):
+        differ |= one[word] ^ other[word]
+    return differ == 0
 
 
 @kernel()
@@ -97,7 +119,7 @@ def _advance(
     before: Hypotheses,
     after: Hypotheses,
     space: Workspace,
-    settings: NDArray[np.void],
+    params: Params,
     prior: NDArray[np.float64],
     tables: NDArray[np.int64],
     actions: NDArray[np.int64],
@@ -112,9 +134,9 @@ def _advance(
         before: the states before the step.
         after: where those after the step go.
         space: to work in.
-        settings: (1,) the rules, and the key of chance.
+        params: the network, the rules and the key of chance.
         prior: (3,) the probability of each red agent.
-        tables: (n,) what Blue sees after the step.
+        tables: (n, words) what Blue sees after the step.
         actions: (n,) what Blue did.
         ended: (n,) environments that begin an episode instead.
         indices: (n,) which environment of the run each is.
@@ -125,34 +147,46 @@ def _advance(
         The environment it stopped at, and why.
     """
     # Taken apart once: inside the loop every access would count references.
-    env, env_words, draws, chances, states, words, weights, slots, slot_of = space
+    env, env_words, hidden, draws, chances, states, words, weights, slots, slot_of = space
     tried: State = env[0]
     child: State = env[1]
-    rules: Settings = settings[0]
+    net: Tables = params.net[0]
+    rules: Settings = params.settings[0]
+    found = always_found(net)
+    watched = found & net.watched  # where Blue sees each of Red's connections
     for k in range(start, len(tables)):
         if ended[k]:
-            begin(after, k, prior)
+            begin(after, k, params, prior)
             continue
         table, action = tables[k], actions[k]
-        shown = shown_hosts(table)
-        host = ACTION_HOST[action]
-        maybe_hidden = 1 << host if host != NO_HOST else 0  # a decoy placed there may hide a scan
+        shown = shown_hosts(net, table)
+        host = net.action_host[action]
+        always = (
+            watched & ~(_ONE << host) if host != NOBODY else watched
+        )  # a new decoy may hide a scan
         number = 0
         is_too_small = False
         for row in range(before.number[k]):
-            if len(states) - number < MOST_OUTCOMES:
+            env[0] = before.states[k, row]
+            decoys = decoys_drawn(tried, net, action)
+            ways = count(decoys)
+            outcomes = list_outcomes(tried, net, rules.green_active, shown, always, draws, chances)
+            if len(states) - number < ways * outcomes:
                 is_too_small = True
                 break
-            env[0] = before.states[k, row]
-            outcomes = list_outcomes(tried, rules.green_active, shown, maybe_hidden, draws, chances)
-            for i in range(outcomes):
-                env[1] = before.states[k, row]
-                chance = Draws(draws[i, 0], draws[i, 1], draws[i, 2], draws[i, 3])
-                play_turn(child, rules, action, NOT_GIVEN, chance)
-                if child.table == table:
-                    settle(child)
-                    weight = before.weights[k, row] * chances[i]
-                    number = add_state(env_words[1], weight, words, weights, slots, slot_of, number)
+            while decoys:
+                decoy = recorded(first(decoys))
+                decoys &= decoys - 1
+                for i in range(outcomes):
+                    env[1] = before.states[k, row]
+                    chance = Draws(draws[i, 0], draws[i, 1], draws[i, 2], draws[i, 3], decoy)
+                    play_turn(child, net, rules, action, NOT_GIVEN, chance)
+                    if is_table(child.table, table):
+                        settle(child, net, found)
+                        weight = before.weights[k, row] * chances[i] / ways
+                        number = add_state(
+                            env_words[1], weight, hidden, words, weights, slots, slot_of, number
+                        )
         for i in range(number):
             slots[slot_of[i]] = 0
         if is_too_small or min(number, limit) > after.states.shape[1]:
@@ -161,7 +195,7 @@ def _advance(
             return k, IMPOSSIBLE
         after.is_exact[k] = before.is_exact[k] and number <= limit
         if number > limit:
-            uniform = philox(tried.step, limit, indices[k], rules.key[0], rules.key[1]).target
+            uniform = philox(tried.step, limit, indices[k], rules.key[0], rules.key[1]).first
             thin(weights, number, limit, (uniform + 0.5) / WORDS)
         keep(after, k, states, weights, number)
     return len(tables), DONE
@@ -201,10 +235,10 @@ def _summarise(kept: Hypotheses, out: Marginals) -> None:
             weight = kept.weights[k, row]
             squares += weight * weight
             out.red_agent[k, env.red_agent] += weight
-            if not env.ot_running:
+            if env.ot_down:
                 out.ot_stopped[k] += weight
             held, privileged = red_hosts(env), env.privileged
-            for host in range(NUM_HOSTS):
+            for host in range(out.access.shape[1]):
                 out.access[k, host, (held >> host & 1) + (privileged >> host & 1)] += weight
         out.effective_particles[k] = 1.0 / squares
 
@@ -214,6 +248,7 @@ class Filter:
 
     def __init__(
         self,
+        network: Network,
         indices: NDArray[np.int64],
         settings: NDArray[np.void],
         prior: NDArray[np.float64],
@@ -222,17 +257,20 @@ class Filter:
         """Begins an episode in every environment.
 
         Args:
+            network: what is played on.
             indices: (n,) which environment of the run each is.
             settings: (1,) the rules, and the key of chance.
             prior: (3,) the probability of each red agent.
             limit: the most states to keep of an environment.
         """
-        self._indices, self._settings, self._prior = indices, settings, prior
+        self._network, self._indices, self._prior = network, indices, prior
+        self._params = Params(tables_of(network), initial_state(network), settings)
         self.limit = limit
-        self.now = Hypotheses.empty(len(indices), _FIRST_ROWS)
-        self._next = Hypotheses.empty(len(indices), _FIRST_ROWS)
-        self._space = Workspace.empty(2 * MOST_OUTCOMES)
-        _begin(self.now, prior, np.ones(len(indices), np.bool_))
+        rows = first_rows(network)
+        self.now = Hypotheses.empty(state_dtype(network), len(indices), rows)
+        self._next = Hypotheses.empty(state_dtype(network), len(indices), rows)
+        self._space = Workspace.empty(network, _FIRST_SPACE)
+        _begin(self.now, self._params, prior, np.ones(len(indices), np.bool_))
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns everything but the room to work in, which is made of views of itself."""
@@ -240,7 +278,8 @@ class Filter:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Takes over what a copy is made of."""
-        self.__dict__ |= state | {"_space": Workspace.empty(state["_space"])}
+        self.__dict__ |= state
+        self._space = Workspace.empty(self._network, state["_space"])
 
     def advance(
         self,
@@ -260,7 +299,7 @@ class Filter:
                 self.now,
                 self._next,
                 self._space,
-                self._settings,
+                self._params,
                 self._prior,
                 tables,
                 actions,
@@ -275,7 +314,7 @@ class Filter:
 
     def _enlarge(self) -> None:
         """Doubles the room for children, and for states up to the limit."""
-        self._space = Workspace.empty(2 * len(self._space.states))
+        self._space = Workspace.empty(self._network, 2 * len(self._space.states))
         self._make_rows(min(2 * self._next.states.shape[1], self.limit))
 
     def _make_rows(self, rows: int) -> None:
@@ -298,7 +337,7 @@ class Filter:
 
     def restart(self, over: NDArray[np.bool_]) -> None:
         """Begins an episode in some environments."""
-        _begin(self.now, self._prior, over)
+        _begin(self.now, self._params, self._prior, over)
 
     def summarise(self, out: Marginals) -> None:
         """Returns the marginals of the current states."""

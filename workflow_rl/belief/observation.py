@@ -6,6 +6,7 @@ stays a row of bits. The prior over the three red agents is uniform, whichever o
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -17,49 +18,72 @@ from workflow_rl.belief.filtering import Marginals
 from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import kernel
-from workflow_rl.scenario.actions import checked_actions
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.scenario.network import Network
 from workflow_rl.sim.batch import Batch, Outputs
-from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE, BlueMemory, Entry
-from workflow_rl.sim.observation import with_memory
-from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.sim.checks import checked_actions
+from workflow_rl.sim.memory import BEGIN, BlueMemory, Entry
+from workflow_rl.sim.observation import Observation, simulated, with_memory
 from workflow_rl.sim.state import Access
 
 LEVELS: Final = np.array([0.02, 0.2, 0.5, 0.8, 0.98])
 _EACH: Final = len(LEVELS)
 _REACHED: Final = f"is at least {', '.join(map(str, LEVELS))}"
-BELIEF: Final = with_memory(
-    "belief",
-    Entry("held", NUM_HOSTS * _EACH, f"per host: the probability that Red holds it {_REACHED}"),
-    Entry("privileged", NUM_HOSTS * _EACH, "per host: that Red is privileged there, likewise"),
-    Entry("ot_stopped", _EACH, "that the OT service is stopped, likewise"),
-    Entry("red_agent", len(RED_AGENTS) * _EACH, "that Red is bline, meander, sleep, likewise"),
-)
-
 _PRIVILEGED = int(Access.PRIVILEGED)
-_AFTER_HOSTS = 2 * NUM_HOSTS
 _SEEN: Final = "seen."  # of what is saved: the history
+
+
+@cache
+def believed(network: Network) -> Observation:
+    """Returns the observation `belief` on a network."""
+    per_host = len(network.hosts) * _EACH
+    return with_memory(
+        "belief",
+        network,
+        Entry("held", per_host, f"per host: the probability that Red holds it {_REACHED}"),
+        Entry("privileged", per_host, "per host: that Red is privileged there, likewise"),
+        Entry("ot_stopped", _EACH, "that the OT service is stopped, likewise"),
+        Entry("red_agent", len(RED_AGENTS) * _EACH, "that Red is bline, meander, sleep, likewise"),
+    )
 
 
 @kernel()
 def _write(marginals: Marginals, levels: NDArray[np.float64], rows: NDArray[np.int8]) -> None:
-    """Writes the probabilities behind what is remembered, in the order of BELIEF's entries."""
+    """Writes the probabilities to rows (n, their bits) in the order of the entries."""
     each = len(levels)
     access, ot_stopped, red_agent, _ = marginals
+    hosts = access.shape[1]
+    after_hosts = 2 * hosts
     for k in range(len(rows)):
-        at = MEMORY_SIZE
-        for entry in range(_AFTER_HOSTS + 1 + red_agent.shape[1]):
-            if entry < NUM_HOSTS:
+        at = 0
+        for entry in range(after_hosts + 1 + red_agent.shape[1]):
+            if entry < hosts:
                 p = access[k, entry, 1] + access[k, entry, _PRIVILEGED]
-            elif entry < _AFTER_HOSTS:
-                p = access[k, entry - NUM_HOSTS, _PRIVILEGED]
-            elif entry == _AFTER_HOSTS:
+            elif entry < after_hosts:
+                p = access[k, entry - hosts, _PRIVILEGED]
+            elif entry == after_hosts:
                 p = ot_stopped[k]
             else:
-                p = red_agent[k, entry - _AFTER_HOSTS - 1]
+                p = red_agent[k, entry - after_hosts - 1]
             for level in range(each):
                 rows[k, at + level] = p >= levels[level]
             at += each
+
+
+def write_belief(belief: Belief, rows: NDArray[np.int8]) -> None:
+    """Writes what is believed now behind what is remembered, in rows (n, size)."""
+    start = simulated("memory", belief.network).size
+    _write(belief.marginals, LEVELS, rows[:, start:])
+
+
+def belief_in(game: GameConfig, num_envs: int) -> Belief:
+    """Returns the belief behind the observation: every red agent is as likely, whoever plays."""
+    return Belief(
+        num_envs,
+        network=game.network,
+        rules=game.rules,
+        green_agent=game.green_agent,
+        observation="belief",
+    )
 
 
 class BlueBelief:
@@ -67,15 +91,16 @@ class BlueBelief:
 
     def __init__(self, num_envs: int, game: GameConfig) -> None:
         """Makes room for n episodes; they begin together, by `BEGIN` as every action."""
-        self._memory = BlueMemory(num_envs)
-        self._belief = Belief(num_envs, rules=game.rules, green_agent=game.green_agent)
-        self._rows = np.zeros((num_envs, BELIEF.size), np.int8)
+        self._network = game.network
+        self._memory = BlueMemory(game.network, num_envs)
+        self._belief = belief_in(game, num_envs)
+        self._rows = np.zeros((num_envs, believed(game.network).size), np.int8)
 
     def update(self, tables: NDArray[np.int8], actions: NDArray[np.int64]) -> NDArray[np.int8]:
         """Takes in a step of each episode and returns (n, size) what is believed now.
 
         Args:
-            tables: (n, 52) what Blue is shown now.
+            tables: (n, 4 for each observed host) what Blue is shown now.
             actions: (n,) what it did before that, or BEGIN if the episodes begin.
 
         Raises:
@@ -83,8 +108,9 @@ class BlueBelief:
                 impossible; nothing has changed.
         """
         n = len(self._rows)
-        tables = checked_array("tables", tables, (n, CHALLENGE_SIZE), np.int8, (0, 1))
-        actions = checked_actions(actions, (n,), lowest=BEGIN)
+        bits = 4 * len(self._network.observed)
+        tables = checked_array("tables", tables, (n, bits), np.int8, (0, 1))
+        actions = checked_actions(self._network, actions, (n,), lowest=BEGIN)
         if actions[0] == BEGIN:
             if tables.any():
                 raise InvalidInputError(
@@ -93,13 +119,14 @@ class BlueBelief:
             self._belief.reset()
         else:
             self._belief.update(tables, actions)
-        self._rows[:, :MEMORY_SIZE] = self._memory.update(tables, actions)
-        _write(self._belief.marginals, LEVELS, self._rows)
+        remembered = self._memory.update(tables, actions)
+        self._rows[:, : remembered.shape[1]] = remembered
+        write_belief(self._belief, self._rows)
         return self._rows
 
     @property
     def action_mask(self) -> NDArray[np.bool_]:
-        """(n, 145) False for a decoy that would be refused now."""
+        """(n, actions) False for a decoy that would be refused now."""
         return self._memory.action_mask
 
 
@@ -113,16 +140,16 @@ class BelievingBatch(Batch):
         remembering = replace(config, observation="memory")
         super().__init__(num_envs, remembering, autoreset=autoreset, **settings)
         self.config = config
-        self.observation_size = BELIEF.size
-        self.out = Outputs.empty(self.num_envs, BELIEF.size)
+        self.observation_size = believed(self.network).size
+        self.out = Outputs.empty(self.network, self.num_envs, self.observation_size)
         self._autoreset = autoreset
-        self._belief = Belief(self.num_envs, rules=config.rules, green_agent=config.green_agent)
+        self._belief = belief_in(config, self.num_envs)
 
     def reset(self, seed: int | None = None) -> None:
         """Starts an episode in every environment; as `Batch.reset`."""
         super().reset(seed)
         self._belief.reset()
-        _write(self._belief.marginals, LEVELS, self.out.observation)
+        write_belief(self._belief, self.out.observation)
 
     def step(self, actions: NDArray[np.integer[Any]], *chance: NDArray[Any]) -> int:
         """Plays one turn in every environment, then takes in what Blue saw; as `Batch.step`."""
@@ -131,13 +158,13 @@ class BelievingBatch(Batch):
         rows = self.out.observation
         if restarted:
             rows = np.where(self.out.truncated[:, None], self.out.final_observation, rows)
-        self._belief.update(rows[:, :CHALLENGE_SIZE], actions)
-        _write(self._belief.marginals, LEVELS, rows)
+        self._belief.update(rows, actions)
+        write_belief(self._belief, rows)
         if restarted:
             over = self.out.truncated
             self.out.final_observation[over] = rows[over]
             self._belief.restart(over)
-            _write(self._belief.marginals, LEVELS, self.out.observation)
+            write_belief(self._belief, self.out.observation)
         return ended
 
     def saved(self) -> dict[str, NDArray[Any]]:

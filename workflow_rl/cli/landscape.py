@@ -238,7 +238,7 @@ def _play(
         _refuse_training_flags(args)
         config, plan = _config(args), PlayedPlan(**given)
     beside = Landscape.from_json(read_json(args.beside)) if "beside" in args else None
-    if beside is not None and beside.orders != orders_of(config.train):
+    if beside is not None and beside.orders != orders_of(config.train, config.game.network):
         raise InvalidInputError(f"{args.beside} is a landscape of other orders")
     with open_played(config, plan, checkpoint_dir=args.checkpoint_dir, resume=resume) as landscape:
         path = landscape.directory.path

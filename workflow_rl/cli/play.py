@@ -21,7 +21,7 @@ from workflow_rl.config import GameConfig, whole_number
 from workflow_rl.envs.episode import Episode, Moment
 from workflow_rl.envs.render import MAX_WIDTH
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import ACTION_NAMES, parse_action
+from workflow_rl.scenario.actions import actions_of
 
 _GAME = ("red_agent", "rules", "observation", "green_agent", "episode_length")
 _KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | ? help | q quits"
@@ -139,12 +139,13 @@ class _Advisor:
             return self._last[1]
         self.agent.begin(1, self._seed)
         for step, moment in enumerate(episode.moments[: episode.position + 1]):
-            action, choice = ask(self.agent, moment, step)
-        told = {a: f"{ACTION_NAMES[a]} ({100 * p:.0f} %)" for a, p in choice if p >= _LEAST}
-        mine = told.pop(action, ACTION_NAMES[action])
+            action, choice = ask(self.agent, episode.config.network, moment, step)
+        names = actions_of(episode.config.network).names
+        told = {a: f"{names[a]} ({100 * p:.0f} %)" for a, p in choice if p >= _LEAST}
+        mine = told.pop(action, names[action])
         lines = [", ".join([f"{self.agent.name} would play {mine}", *told.values()])]
         if self._order is not None:
-            judged = explain_observed(int(moment.state["table"]), action, self._order)
+            judged = explain_observed(moment.state["table"], action, self._order)
             due = f"{judged.due}: {', '.join(judged.due_hosts)}" if judged.due else "none"
             lines += [f"{judged.word}: {judged.why}", f"first in the order of those marked: {due}"]
         self._last = episode.moment, lines
@@ -163,7 +164,7 @@ def play_lines(episode: Episode, show: Callable[..., str] = Episode.text) -> Non
                 print(f"\n{_HELP}", flush=True)
             if not word or word in _HELP_WORDS:
                 continue
-            episode.act(parse_action(line.strip()))
+            episode.act(actions_of(episode.config.network).parse(line.strip()))
             print(f"\n{show(episode)}", flush=True)
             if episode.has_ended:
                 print("\nthe episode has ended")
@@ -199,7 +200,10 @@ class _Line:
         self._episode = episode
         self.is_empty = Condition(lambda: not self.buffer.text)
         # An action's name is two words: the pattern takes the whole line as the word to complete.
-        names = FuzzyCompleter(WordCompleter(list(ACTION_NAMES), sentence=True), pattern="^.+")
+        names = FuzzyCompleter(
+            WordCompleter(list(actions_of(episode.config.network).names), sentence=True),
+            pattern="^.+",
+        )
         self.buffer = Buffer(
             completer=ConditionalCompleter(names, ~self.is_empty),
             complete_while_typing=True,
@@ -227,7 +231,7 @@ class _Line:
         """Plays the action typed and returns whether there was one."""
         later = self._episode.length - self._episode.position
         try:
-            self._episode.act(parse_action(buffer.text))
+            self._episode.act(actions_of(self._episode.config.network).parse(buffer.text))
         except InvalidInputError as error:
             buffer.complete_state = None  # closes the menu, which would cover the problem
             self.problem = str(error)

@@ -87,7 +87,7 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
         )
     for number, phase in enumerate(phases, 1):
         print_sentence(console, f"{number}. {phase}", indent="   ")
-    if short := orders_of(config.train).units.legend:
+    if short := orders_of(config.train, config.game.network).units.legend:
         print_whole(console, f"short: {short}")
 
 
@@ -131,6 +131,7 @@ class SearchProgress(Bars):
         """Prepares the bars of a run, some of whose trials may have been done before."""
         super().__init__(console)
         self._config = config
+        self._orders = orders_of(config.train, config.game.network)
         self._earlier = earlier
         self._training = ""  # whose updates are shown
         self._best = float("-inf")
@@ -167,7 +168,7 @@ class SearchProgress(Bars):
         order = task.job.order
         named = workflow_named(self._config, order)
         if order is not None and task.name != TRAINING:
-            named = orders_of(self._config.train)[order].short
+            named = self._orders[order].short
         if is_response(task.name):
             named = f"an attacker, against the policy for {named}"
         print_whole(self.console, f"{task.name}: {named}")
@@ -209,7 +210,7 @@ class SearchProgress(Bars):
         self.move(_WORKFLOWS, self._done, news)
         print_whole(
             self.console,
-            f"{self._done}/{total} {orders_of(self._config.train)[order].short}: "
+            f"{self._done}/{total} {self._orders[order].short}: "
             f"{result.reward}, compliance {result.compliance.mean:.3f}"
             f"{'' if found.is_compliant else ', too low'}",
         )
@@ -249,7 +250,7 @@ def print_training(console: Console, training: TrainingRun) -> None:
 def print_outcome(console: Console, outcome: SearchOutcome, directory: RunDirectory) -> None:
     """Prints the ranking, what was found, one order and where everything is."""
     config = directory.config
-    game, orders = config.game, orders_of(config.train)
+    game, orders = config.game, orders_of(config.train, config.game.network)
     short = orders.units.legend
     ranking = _ranking(
         outcome, orders, f"workflows tried: red {game.red_agent}, rules {game.rules}"

@@ -17,11 +17,17 @@ from workflow_rl.envs.cyborg_state import (
     short_true_state,
     write_decoy_mask,
 )
-from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, make_tracker
+from workflow_rl.envs.observations import TRACKED, make_tracker, observation_of
 from workflow_rl.envs.single import Info, Played, SingleEnv
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, ActionKind
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS
+from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.scenario2 import (
+    ACTION_HOST,
+    ACTION_KIND,
+    ACTION_NAMES,
+    HOST_NAMES,
+    NUM_HOSTS,
+)
 from workflow_rl.sim.memory import BEGIN
 from workflow_rl.sim.observe import SCAN_SLOTS
 
@@ -70,7 +76,7 @@ class CyborgEnv(SingleEnv):
             InvalidInputError: an argument is not allowed.
         """
         super().__init__(game, seed, render_mode, dtype, settings)
-        if OBSERVATIONS[self.config.observation].is_privileged:
+        if observation_of(self.config.observation, self.config.network).is_privileged:
             raise InvalidInputError(
                 f"the observation {self.config.observation!r} is the simulator's: not CybORG's"
             )

@@ -18,15 +18,16 @@ from workflow_rl.envs.cyborg_state import (
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.reds import PlayedBatch
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, NUM_HOSTS
+from workflow_rl.scenario.images import EXPLOIT_NAMES
+from workflow_rl.scenario.scenario2 import HOST_NAMES, NUM_HOSTS
+from workflow_rl.scenario.tables import NOBODY
 from workflow_rl.sim.red_given import (
     NOT_GIVEN,
     RED_ACTION_CLASSES,
-    RED_ACTION_KIND,
-    RED_ACTION_TARGET,
+    red_actions_of,
 )
 from workflow_rl.sim.red_mirror import RedMirror
-from workflow_rl.sim.state import NOBODY, Outcome, RedAction, RedAgent, Success
+from workflow_rl.sim.state import Outcome, RedAction, RedAgent, Success
 
 _SETS: Final = {  # fields of State that are sets, and what tells them
     "subnets_known": "red_subnet_known",
@@ -92,7 +93,8 @@ class MirroredRed:
 
     def _action(self, number: int) -> Any:
         """Returns CybORG's action of a number of ours."""
-        kind, target = RED_ACTION_KIND[number], int(RED_ACTION_TARGET[number])
+        actions = red_actions_of(self._batch.network)
+        kind, target = actions.kinds[number], int(actions.targets[number])
         make, state = self._classes[kind], self._controller.state
         if kind == RedAction.SLEEP:
             return make()

@@ -10,21 +10,19 @@ from numpy.typing import NDArray
 
 from workflow_rl.envs.cyborg_import import Cyborg
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import ACTION_NAMES, DECOY_ACTIONS
-from workflow_rl.scenario.tables import (
-    DECOY_NAMES,
+from workflow_rl.scenario.images import DECOY_NAMES, PORTS
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import (
+    ACTION_NAMES,
+    DECOY_ACTIONS,
     HOST_NAMES,
     NUM_HOSTS,
-    NUM_SUBNETS,
     OP_SERVER0,
-    PORTS,
-    Subnet,
 )
 from workflow_rl.sim.red_given import (
-    FIRST_RED_ACTION,
-    NUM_RED_ACTIONS,
     RED_ACTION_CLASSES,
     RED_SLEEP,
+    red_actions_of,
 )
 
 Fields = dict[str, Any]  # by the names of a trace's arrays (docs/parity.md)
@@ -104,7 +102,7 @@ def addresses_of(state: Any) -> dict[Any, int]:
 def subnets_of(state: Any) -> dict[Any, int]:
     """Returns the number of each subnet, by its block of addresses."""
     blocks = state.subnet_name_to_cidr.items()
-    return {block: int(Subnet[name.upper()]) for name, block in blocks}
+    return {block: SCENARIO2.zone_names.index(name) for name, block in blocks}
 
 
 def _ports_of(process: Any) -> list[int]:
@@ -174,7 +172,7 @@ def red_knowledge(controller: Any) -> Fields:
         "ot_known": memory.ot_service is not None,
         "red_ip_known": _flags(space.ip_address, addresses),
         "red_host_known": _flags(space.hostname, HOST_INDEX),
-        "red_subnet_known": _flags(space.subnet, subnets_of(state), NUM_SUBNETS),
+        "red_subnet_known": _flags(space.subnet, subnets_of(state), len(SCENARIO2.zones)),
         "red_scanned": [host in remembered for host in range(NUM_HOSTS)],
         "red_ports": [remembered.get(host, 0) for host in range(NUM_HOSTS)],
     }
@@ -197,12 +195,13 @@ def offered_red_actions(controller: Any) -> list[bool]:
     }
     classes = {kind.__name__ for kind, allowed in space["action"].items() if allowed}
     sessions = [session for session, known in space["session"].items() if known]
-    offered = [False] * (NUM_RED_ACTIONS + 1)
+    red_actions = red_actions_of(SCENARIO2)
+    offered = [False] * (red_actions.size + 1)
     offered[-1] = sessions != [RED_SERVER]
     offered[RED_SLEEP] = "Sleep" in classes
     for name in classes & parameters.keys():
         parameter, index = parameters[name]
-        first = FIRST_RED_ACTION[RED_ACTION_CLASSES.index(name)]
+        first = red_actions.kinds.tolist().index(RED_ACTION_CLASSES.index(name))
         for value, known in space[parameter].items():
             if known:
                 offered[first + index[value] if value in index else -1] = True

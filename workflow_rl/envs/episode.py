@@ -12,17 +12,18 @@ from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.render import frame_text
 from workflow_rl.envs.spaces import checked_action
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.actions import actions_of
 
 
 @dataclass(frozen=True)
 class Moment:
     """The environment after a step, and the return up to there."""
 
-    state: Any  # a record of STATE_DTYPE
+    state: Any  # a record of State
     total: float
     saved: dict[str, NDArray[Any]]  # of the batch
     observation: NDArray[np.int8]  # what Blue sees
-    action_mask: NDArray[np.bool_]  # (145,) False: a decoy that would be refused now
+    action_mask: NDArray[np.bool_]  # (actions,) False: a decoy that would be refused now
 
 
 class Episode:
@@ -65,8 +66,8 @@ class Episode:
         """Plays an action from the moment shown; what came after it so far is dropped.
 
         Args:
-            action: one of Blue's 145.
-            draws: (4,) recorded outcomes of chance to use instead of the episode's own.
+            action: one of Blue's.
+            draws: (5,) recorded outcomes of chance to use instead of the episode's own.
 
         Raises:
             InvalidInputError: the episode has ended, or the action or a draw is not allowed.
@@ -75,7 +76,7 @@ class Episode:
             raise InvalidInputError(
                 f"the episode ended after {self.config.episode_length} steps: go back in time first"
             )
-        actions = np.array([checked_action(action)])
+        actions = np.array([checked_action(action, actions_of(self.config.network).size)])
         if self.position < self.length:
             self._batch.load(self.moment.saved)
         recorded = () if draws is None else (numbers("draws must be numbers", draws)[None],)

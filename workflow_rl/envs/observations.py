@@ -1,25 +1,37 @@
 """Every observation by its name, and the two ways to write one.
 
-`make_batch` plays on the simulator, which writes it. `make_tracker` writes it from the 52 bits and
-Blue's own actions alone, for games that are played elsewhere: the real CybORG, an agent's own.
+`make_batch` plays on the simulator, which writes it. `make_tracker` writes it from Blue's table and
+its own actions alone, for games that are played elsewhere: the real CybORG, an agent's own.
 """
 
+from functools import cache
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.belief.observation import BELIEF, BelievingBatch, BlueBelief
+from workflow_rl.belief.observation import BelievingBatch, BlueBelief, believed
 from workflow_rl.config import GameConfig, ObservationName
 from workflow_rl.config.reds import GIVEN
 from workflow_rl.envs.reds import PlayedBatch
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.network import Network
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.memory import BlueMemory
-from workflow_rl.sim.observation import SIMULATED, Observation
+from workflow_rl.sim.observation import Observation, simulated
 
-OBSERVATIONS: Final[dict[ObservationName, Observation]] = {**SIMULATED, "belief": BELIEF}
+_BELIEF: Final = "belief"
 TRACKED: Final[tuple[ObservationName, ...]] = ("memory", "recall", "belief")  # by `make_tracker`
+
+
+@cache
+def observation_of(name: ObservationName, network: Network) -> Observation:
+    """Returns an observation on a network.
+
+    Raises:
+        InvalidInputError: it does not exist there.
+    """
+    return believed(network) if name == _BELIEF else simulated(name, network)
 
 
 class Tracker(Protocol):
@@ -29,14 +41,14 @@ class Tracker(Protocol):
         """Takes in a step of each episode and returns (n, size) the observation after it.
 
         Args:
-            tables: (n, 52) what Blue is shown now.
+            tables: (n, 4 for each observed host) what Blue is shown now.
             actions: (n,) what it did before that, or `sim.memory.BEGIN` when the episodes begin.
         """
         ...
 
     @property
     def action_mask(self) -> NDArray[np.bool_]:
-        """(n, 145) False for a decoy that would be refused now."""
+        """(n, actions) False for a decoy that would be refused now."""
         ...
 
 
@@ -51,7 +63,7 @@ def make_batch(num_envs: int, game: GameConfig, **settings: Any) -> Batch:
         raise InvalidInputError(
             f"the red agent {GIVEN!r} does what it is told: workflow_rl.parallel_env plays it"
         )
-    if game.observation == BELIEF.name:
+    if game.observation == _BELIEF:
         return BelievingBatch(num_envs, game, **settings)
     kind = PlayedBatch if any(red.is_policy for red in game.reds) else Batch
     return kind(num_envs, game, **settings)
@@ -59,6 +71,6 @@ def make_batch(num_envs: int, game: GameConfig, **settings: Any) -> Batch:
 
 def make_tracker(num_envs: int, game: GameConfig) -> Tracker:
     """Returns what writes the game's observation; of those not in `TRACKED` it is the memory."""
-    if game.observation == BELIEF.name:
+    if game.observation == _BELIEF:
         return BlueBelief(num_envs, game)
-    return BlueMemory(num_envs, recalls=game.observation == "recall")
+    return BlueMemory(game.network, num_envs, recalls=game.observation == "recall")

@@ -25,8 +25,8 @@ from workflow_rl.envs.spaces import (
     reset_seed,
 )
 from workflow_rl.errors import InvalidInputError, NotResetError, shown
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.sim.red_given import RED_ACTION_NAMES
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.sim.red_given import red_actions_of
 
 BLUE: Final = "blue"
 RED: Final = "red"
@@ -50,10 +50,10 @@ class Cage2ParallelVectorEnv:
     `episode_length`; the next begins within the same step.
 
     `infos` of each agent:
-        action_mask: (n, 145) of Blue, False for a decoy that would be refused now; (n, 56) of Red,
-            what it may do now.
+        action_mask: (n, actions) of Blue, False for a decoy that would be refused now; of Red, what
+            it may do now.
         reward_tenths: (n, 3) of Blue, after a step: confidentiality, availability, action cost.
-        red_access: (n, 13) of Blue: Red's true access: 0 none, 1 user, 2 privileged.
+        red_access: (n, hosts) of Blue: Red's true access: 0 none, 1 user, 2 privileged.
         illegal: (n,) of Red, after a step: whether its action was not legal, so that it slept.
         final_obs: (n, as observations) what was seen last, in a step in which episodes ended.
 
@@ -61,7 +61,7 @@ class Cage2ParallelVectorEnv:
     """
 
     possible_agents: ClassVar[tuple[str, ...]] = AGENTS
-    actions: ClassVar[Mapping[str, tuple[str, ...]]] = {BLUE: ACTION_NAMES, RED: RED_ACTION_NAMES}
+    actions: Mapping[str, tuple[str, ...]]
     """What each action does, by agent; Red's hosts are positions."""
 
     def __init__(
@@ -87,18 +87,20 @@ class Cage2ParallelVectorEnv:
                 not, the caller resets.
             dtype: of observations: int8 or float32.
             illegal: what a red action does that is not legal: sleep, as in CybORG, or error.
-            **settings: of the game: episode_length, rules, observation (Blue's), green_agent
-                (docs/settings.md).
+            **settings: of the game: network, episode_length, rules, observation (Blue's),
+                green_agent (docs/settings.md).
 
         Raises:
             InvalidInputError: an argument is not allowed.
         """
         self.config = given_game(game, settings)
+        network = self.config.network
+        self.actions = {BLUE: actions_of(network).names, RED: red_actions_of(network).names}
         self.illegal = one_of("illegal", illegal, ILLEGAL)
         self._first_seed = checked_seed(seed)
         self.observation_spaces: dict[str, Space[Any]] = {
             BLUE: observation_space(self.config, dtype),
-            RED: red_observation_space(dtype),
+            RED: red_observation_space(network, dtype),
         }
         self.action_spaces: dict[str, Space[Any]] = {
             agent: action_space(len(names)) for agent, names in self.actions.items()

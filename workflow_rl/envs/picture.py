@@ -18,9 +18,10 @@ from workflow_rl.envs.render import (
     reward_tenths,
     situation,
 )
-from workflow_rl.scenario.actions import ACTION_HOST
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, SUBNET_OF, USER0, Subnet
-from workflow_rl.sim.state import NOBODY, Access, Activity, Mark, RedAction
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.tables import NOBODY
+from workflow_rl.sim.state import Access, Activity, Mark, RedAction
 
 Image = NDArray[np.uint8]  # (height, width, 3)
 Colour = tuple[int, int, int]
@@ -30,13 +31,13 @@ _LETTER_WIDTH: Final = 5
 _LETTER_HEIGHT: Final = 9
 _ADVANCE: Final = _LETTER_WIDTH + 1  # dots from one letter to the next
 
-WIDTH: Final = 960  # both even: video encoders ask for it
+WIDTH: Final = 960  # the least; both even: video encoders ask for it
 HEIGHT: Final = 640
 _MARGIN: Final = 12
 _SCALE: Final = 2  # of letters, in pixels for each of their dots
 _LINE: Final = _SCALE * (_LETTER_HEIGHT + 1) + 4
 _NETWORK_TOP: Final = _MARGIN + 4 * _LINE + 8
-_COLUMN: Final = (WIDTH - _MARGIN) // len(Subnet)  # from one subnet to the next
+_COLUMN: Final = (WIDTH - _MARGIN) // 3  # from one zone to the next
 _BOX: Final = 96  # from one host to the next
 _GAP: Final = 6  # between hosts
 _FRAME: Final = 3  # pixels of a frame around whom somebody acted on
@@ -44,7 +45,7 @@ _FRAME: Final = 3  # pixels of a frame around whom somebody acted on
 _INK: Final = (27, 36, 48)
 _MUTED: Final = (86, 97, 112)
 _PAGE: Final = (254, 254, 254)
-_SUBNET: Final = (226, 230, 235)
+_ZONE: Final = (226, 230, 235)
 _BLUE: Final = (31, 95, 191)
 _RED: Final = (192, 38, 45)
 _FILL: Final = {
@@ -169,19 +170,18 @@ class _Place(NamedTuple):
         return self.left + _COLUMN - 2 * _MARGIN - _GAP
 
 
-def _places() -> list[_Place]:
-    """Returns each host's box: its subnet's column, one below the other."""
-    rows = [0] * len(Subnet)
+@functools.cache
+def _places(network: Network) -> list[_Place]:
+    """Returns each host's box: its zone's column, one below the other."""
+    rows = dict.fromkeys(network.zone_names, 0)
     places = []
-    for host in range(NUM_HOSTS):
-        subnet = int(SUBNET_OF[host])
-        top = _NETWORK_TOP + _LINE + 8 + rows[subnet] * _BOX
-        places.append(_Place(top, _MARGIN + subnet * _COLUMN + _GAP + _GAP // 2))
-        rows[subnet] += 1
+    for host in network.host_names:
+        zone = network.zone_of[host]
+        top = _NETWORK_TOP + _LINE + 8 + rows[zone] * _BOX
+        column = network.zone_names.index(zone)
+        places.append(_Place(top, _MARGIN + column * _COLUMN + _GAP + _GAP // 2))
+        rows[zone] += 1
     return places
-
-
-_PLACES: Final = _places()
 
 
 def _write(
@@ -200,16 +200,16 @@ def _frame(image: Image, place: _Place, colour: Colour, inset: int, width: int =
     box[:, :width] = box[:, -width:] = colour
 
 
-def _draw_host(image: Image, host: int, view: HostView) -> None:
+def _draw_host(image: Image, network: Network, host: int, view: HostView) -> None:
     """Draws a host: coloured by the truth, with a bar in the colour of Blue's mark."""
-    place = _PLACES[host]
+    place, name = _places(network)[host], network.host_names[host]
     top, left = place
     image[top : place.bottom, left : place.right] = _FILL[view.access]
     _frame(image, place, _MARK[Mark.NO], 0, 1)
     image[top : place.bottom, left : left + 8] = _MARK[view.mark]
     text = left + 18
-    _write(image, top + 8, text, HOST_NAMES[host])
-    note = "Red starts here" if host == USER0 else ""
+    _write(image, top + 8, text, name)
+    note = "Red starts here" if name == network.foothold else ""
     if view.activity is not Activity.NONE:
         note = f"{view.activity.name.lower()} seen"
     if note:
@@ -222,41 +222,45 @@ def _draw_host(image: Image, host: int, view: HostView) -> None:
         _write(image, top + 75, text, f"decoys: {', '.join(view.decoys)}", _BLUE, scale=1)
 
 
-def _background() -> Image:
-    """Returns the page with its three subnets."""
-    image = np.full((HEIGHT, WIDTH, 3), _PAGE, np.uint8)
-    for subnet in Subnet:
-        left = _MARGIN + subnet * _COLUMN
-        image[_NETWORK_TOP : HEIGHT - 4, left : left + _COLUMN - _MARGIN] = _SUBNET
-        _write(image, _NETWORK_TOP + 6, left + 10, f"{subnet.name.capitalize()} subnet", _MUTED)
+@functools.cache
+def _background(network: Network) -> Image:
+    """Returns the page with its zones; Scenario2's is of WIDTH and HEIGHT, others may be larger."""
+    width = max(WIDTH, _MARGIN + len(network.zones) * _COLUMN)
+    bottom = max(place.bottom for place in _places(network)) + _GAP + _GAP // 2
+    height = max(HEIGHT, bottom + 4)
+    image = np.full((height + height % 2, width + width % 2, 3), _PAGE, np.uint8)
+    for column, zone in enumerate(network.zone_names):
+        left = _MARGIN + column * _COLUMN
+        image[_NETWORK_TOP : len(image) - 4, left : left + _COLUMN - _MARGIN] = _ZONE
+        _write(image, _NETWORK_TOP + 6, left + 10, f"{zone} subnet", _MUTED)
     image.flags.writeable = False
     return image
 
 
-_BACKGROUND: Final = _background()
-
-
 def frame_image(state: Any, config: GameConfig, total: float) -> Image:
-    """Returns one moment of an episode as an image, (HEIGHT, WIDTH, 3).
+    """Returns one moment of an episode as an image, (HEIGHT, WIDTH, 3) or larger.
 
     Args:
         state: the environment's record.
         config: the game.
         total: the return so far.
     """
-    image = _BACKGROUND.copy()
+    network = config.network
+    image = _background(network).copy()
+    places = _places(network)
     lines: tuple[tuple[str, Colour], ...] = (
         (situation(state, config), _INK),
-        (f"Blue: {blue_sentence(state)}", _BLUE),
-        (f"Red:  {red_sentence(state)}", _RED),
+        (f"Blue: {blue_sentence(state, network)}", _BLUE),
+        (f"Red:  {red_sentence(state, network)}", _RED),
         (f"reward {sum(reward_tenths(state)) / 10:.1f} | return so far {total:.1f}", _INK),
     )
     for k, (line, colour) in enumerate(lines):
         _write(image, _MARGIN + k * _LINE, _MARGIN, line, colour)
-    for host in range(NUM_HOSTS):
-        _draw_host(image, host, host_view(state, host))
+    for host in range(len(network.hosts)):
+        _draw_host(image, network, host, host_view(state, network, host))
     if state["red_target"] != NOBODY and state["red_action"] > RedAction.DISCOVER_REMOTE_SYSTEMS:
-        _frame(image, _PLACES[state["red_target"]], _RED, -_FRAME)
-    if state["blue_action"] != NOBODY and (host := ACTION_HOST[state["blue_action"]]) >= 0:
-        _frame(image, _PLACES[host], _BLUE, 0)
+        _frame(image, places[state["red_target"]], _RED, -_FRAME)
+    acted_on = actions_of(network).hosts
+    if state["blue_action"] != NOBODY and (host := acted_on[state["blue_action"]]) >= 0:
+        _frame(image, places[host], _BLUE, 0)
     return image

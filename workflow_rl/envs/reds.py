@@ -16,8 +16,8 @@ from workflow_rl.nets.mlp import read_mlp
 from workflow_rl.nets.policy_file import Weights, read_policy, save_policy
 from workflow_rl.nets.sampling import draw
 from workflow_rl.sim.batch import NO_DRAWS, Batch
-from workflow_rl.sim.red_given import NUM_RED_ACTIONS, RED_SLEEP
-from workflow_rl.sim.red_view import RED_VIEW_SIZE, actions_on_hosts
+from workflow_rl.sim.red_given import RED_SLEEP, red_actions_of
+from workflow_rl.sim.red_view import actions_on_hosts, red_view_size
 
 _FOLDER: Final = Path(__file__).with_name("red_policies")
 _FIRST_WORD: Final = 1 << 30  # a counter of draws that no step reaches
@@ -41,9 +41,11 @@ class RedPolicy:
         """
         self.weights, self.config, self.facts = weights, config, dict(facts or {})
         self.actor = read_mlp(weights, "actor", config.ppo.activation)
-        if (self.actor.inputs, self.actor.outputs) != (RED_VIEW_SIZE, NUM_RED_ACTIONS):
+        self.network = config.game.network
+        view, self._actions = red_view_size(self.network), red_actions_of(self.network).size
+        if (self.actor.inputs, self.actor.outputs) != (view, self._actions):
             raise InvalidInputError(
-                f"a policy of Red has {RED_VIEW_SIZE} inputs and {NUM_RED_ACTIONS} outputs, not "
+                f"a policy of Red has {view} inputs and {self._actions} outputs, not "
                 f"{self.actor.inputs} and {self.actor.outputs}"
             )
 
@@ -75,11 +77,11 @@ class RedPolicy:
         """Returns (n,) actions by positions.
 
         Args:
-            view: (n, RED_VIEW_SIZE) what Red sees.
-            legal: (n, 56) what it may do.
+            view: (n, `red_view_size`) what Red sees.
+            legal: (n, actions) what it may do.
             uniforms: (n,) numbers in [0, 1), by which actions are sampled.
         """
-        legal = checked_array("legal actions", legal, (len(view), NUM_RED_ACTIONS), np.bool_)
+        legal = checked_array("legal actions", legal, (len(view), self._actions), np.bool_)
         uniforms = checked_array("uniforms", uniforms, (len(view),), np.float32)
         actions = np.empty(len(view), np.int64)
         draw(self.actor.forward(view), legal, uniforms, actions, np.empty(len(view), np.float32))
@@ -125,5 +127,5 @@ class PlayedBatch(Batch):
             if len(mine):
                 seen, legal = self.red.observation[mine], self.red.legal[mine]
                 actions = policy.act(seen, legal, uniforms[mine])
-                chosen[mine] = actions_on_hosts(actions, self.red.memory[mine])
+                chosen[mine] = actions_on_hosts(self.network, actions, self.red.memory[mine])
         return chosen

@@ -5,15 +5,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import explain_missing
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.tables import DECOY_NAMES, EXPLOIT_NAMES, HOST_NAMES, USER0, Subnet
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.images import DECOY_NAMES, EXPLOIT_NAMES
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.tables import NOBODY
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import (
-    NOBODY,
     Access,
     Activity,
     Mark,
     Outcome,
+    Raised,
     RedAction,
     Success,
 )
@@ -41,7 +43,7 @@ def situation(state: Any, config: GameConfig, *, blind: bool = False) -> str:
     """Says which step of which game it is; blind, without what Blue is not told."""
     if blind:
         return f"step {state['step']} of {config.episode_length} | rules {config.rules}"
-    service = "running" if state["ot_running"] else "DOWN"
+    service = "DOWN" if state["ot_down"] else "running"
     red = config.reds[state["red_number"]].name
     return (
         f"step {state['step']} of {config.episode_length} | red {red} | "
@@ -54,23 +56,26 @@ def reward_tenths(state: Any) -> list[int]:
     return [int(state[name]) for name in ("confidentiality", "availability", "action_cost")]
 
 
-def blue_sentence(state: Any) -> str:
+def blue_sentence(state: Any, network: Network) -> str:
     """Says what Blue did in the last step."""
     if state["blue_action"] == NOBODY:
         return "nothing yet"
     success = Success(state["blue_success"])
     note = " (refused)" if success is Success.FALSE else ""
-    return ACTION_NAMES[int(state["blue_action"])] + note
+    return actions_of(network).names[int(state["blue_action"])] + note
 
 
-def red_sentence(state: Any) -> str:
+def red_sentence(state: Any, network: Network) -> str:
     """Says what Red did in the last step and how it ended."""
     action = RedAction(state["red_action"])
+    if state["red_raised"]:
+        raised = Raised(state["red_raised"]).name.title().replace("_", "")
+        return f"sleep: in CybORG this agent ended by a {raised}"
     if action is RedAction.SLEEP:
         return "nothing yet" if state["step"] == 0 else "sleep"
     target = int(state["red_target"])
     sweep = action is RedAction.DISCOVER_REMOTE_SYSTEMS
-    where = f"{_words(Subnet(target).name)} subnet" if sweep else HOST_NAMES[target]
+    where = f"{network.zone_names[target].lower()} subnet" if sweep else network.host_names[target]
     by = f" by {EXPLOIT_NAMES[state['red_exploit']]}" if state["red_exploit"] != NOBODY else ""
     hit = f" ({DECOY_NAMES[state['red_decoy_hit']]})" if state["red_decoy_hit"] != NOBODY else ""
     return f"{_words(action.name)} {where}{by}: {_words(Outcome(state['red_outcome']).name)}{hit}"
@@ -92,9 +97,9 @@ class HostView(NamedTuple):
     decoys: tuple[str, ...]
 
 
-def host_view(state: Any, host: int) -> HostView:
+def host_view(state: Any, network: Network, host: int) -> HostView:
     """Returns what an environment's record says of one host."""
-    activity, mark = read_table(int(state["table"]))[host]
+    activity, mark = read_table(network, state["table"])[host]
     held = int(held_hosts(state))
     live = int(state["decoys"][host])
     return HostView(
@@ -106,10 +111,11 @@ def host_view(state: Any, host: int) -> HostView:
     )
 
 
-def _host_row(state: Any, host: int) -> "dict[str, str | Text]":
-    view = host_view(state, host)
+def _host_row(state: Any, network: Network, host: int) -> "dict[str, str | Text]":
+    view = host_view(state, network, host)
+    name = network.host_names[host]
     return {
-        "host": HOST_NAMES[host] + (" (Red)" if host == USER0 else ""),  # where Red starts, stays
+        "host": name + (" (Red)" if name == network.foothold else ""),  # where Red starts, stays
         "Blue sees": _cell(_words(view.activity.name)),
         "mark": _cell(_words(view.mark.name)),
         "true access": _cell(_words(view.access.name)),
@@ -156,16 +162,16 @@ def frame_text(
     parts = [tenths / 10 for tenths in reward_tenths(state)]
     blind = blind and state["step"] < config.episode_length
     console.print(situation(state, config, blind=blind))
-    console.print(f"Blue: {blue_sentence(state)}")
+    console.print(f"Blue: {blue_sentence(state, config.network)}")
     if not blind:
-        console.print(f"Red:  {red_sentence(state)}")
+        console.print(f"Red:  {red_sentence(state, config.network)}")
         console.print(
             f"reward {sum(parts):.1f} (confidentiality {parts[0]:.1f}, availability "
             f"{parts[1]:.1f}, action {parts[2]:.1f})"
         )
         console.print(f"return so far {total:.1f}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="underline")
-    rows = [_host_row(state, host) for host in range(len(HOST_NAMES))]
+    rows = [_host_row(state, config.network, h) for h in range(len(config.network.hosts))]
     headings = [heading for heading in rows[0] if not (blind and heading in _HIDDEN)]
     for heading in headings:
         table.add_column(heading, no_wrap=heading != "decoys")

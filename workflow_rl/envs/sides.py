@@ -11,7 +11,7 @@ from workflow_rl.config import GameConfig
 from workflow_rl.config.reds import GIVEN
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.red_given import NUM_RED_ACTIONS, RED_ACTION_NAMES, RED_SLEEP
+from workflow_rl.sim.red_given import RED_SLEEP, red_actions_of
 from workflow_rl.sim.red_view import actions_on_hosts
 
 # What happens to a red action that is not legal: Red sleeps, as in CybORG, whose InvalidAction does
@@ -64,20 +64,21 @@ def red_actions_on_hosts(
     Raises:
         InvalidInputError: they are no such actions or, with `error`, one is not legal.
     """
-    within = 0, NUM_RED_ACTIONS - 1
+    within = 0, red_actions_of(batch.network).size - 1
     chosen = checked_array("red actions", actions, (batch.num_envs,), np.int64, within)
     refused = ~batch.red.legal[np.arange(batch.num_envs), chosen]
     if refused.any():
         if illegal == "error":
             raise _not_legal(batch, int(refused.argmax()), chosen)
         chosen = np.where(refused, RED_SLEEP, chosen)
-    return actions_on_hosts(chosen, batch.red.memory), refused
+    return actions_on_hosts(batch.network, chosen, batch.red.memory), refused
 
 
 def _not_legal(batch: Batch, env: int, actions: NDArray[np.int64]) -> InvalidInputError:
-    legal = (f"{a} {RED_ACTION_NAMES[a]}" for a in np.flatnonzero(batch.red.legal[env]))
+    names = red_actions_of(batch.network).names
+    legal = (f"{a} {names[a]}" for a in np.flatnonzero(batch.red.legal[env]))
     action = int(actions[env])
     return InvalidInputError(
-        f"red action {action} {RED_ACTION_NAMES[action]} is not legal in environment {env}; legal "
+        f"red action {action} {names[action]} is not legal in environment {env}; legal "
         f"are {', '.join(legal)}"
     )

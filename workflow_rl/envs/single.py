@@ -22,8 +22,7 @@ from workflow_rl.envs.spaces import (
     reset_seed,
 )
 from workflow_rl.errors import NotResetError
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.actions import actions_of
 
 Info = dict[str, Any]
 Played = tuple[
@@ -34,9 +33,9 @@ Played = tuple[
 class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
     """One environment that plays a game, here or in the real CybORG."""
 
-    hosts: ClassVar[tuple[str, ...]] = HOST_NAMES
-    """The thirteen hosts, in the order in which observations and infos have them."""
-    actions: ClassVar[tuple[str, ...]] = ACTION_NAMES
+    hosts: tuple[str, ...]
+    """The network's hosts, in the order in which observations and infos have them."""
+    actions: tuple[str, ...]
     """What each action does, such as `Restore Op_Server0`."""
     _spec: EnvSpec | None = None
 
@@ -54,7 +53,9 @@ class SingleEnv(gymnasium.Env[NDArray[np.int8], np.int64]):
         self._first_seed = checked_seed(seed)
         self.observation_space = observation_space(self.config, dtype)
         self._dtype = np.dtype(dtype)
-        self.action_space = action_space()
+        self.hosts = self.config.network.host_names
+        self.actions = actions_of(self.config.network).names
+        self.action_space = action_space(len(self.actions))
         self._was_reset = False
         self._ended = True
 

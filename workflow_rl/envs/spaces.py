@@ -8,10 +8,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig, one_of
-from workflow_rl.envs.observations import OBSERVATIONS
+from workflow_rl.envs.observations import observation_of
 from workflow_rl.errors import InvalidInputError, shown
-from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.red_view import RED_VIEW_SIZE
+from workflow_rl.scenario.network import Network
+from workflow_rl.sim.red_view import red_view_size
 
 DTYPES: Final = ("int8", "float32")  # of observations
 
@@ -22,12 +22,12 @@ def observation_space(config: GameConfig, dtype: object) -> spaces.Space[NDArray
     Raises:
         InvalidInputError: observations are not given so.
     """
-    return _box(OBSERVATIONS[config.observation].highest, dtype)
+    return _box(observation_of(config.observation, config.network).highest, dtype)
 
 
-def red_observation_space(dtype: object) -> spaces.Space[NDArray[Any]]:
+def red_observation_space(network: Network, dtype: object) -> spaces.Space[NDArray[Any]]:
     """Returns the space of what Red sees (`sim/red_view.py`); as `observation_space`."""
-    return _box(np.ones(RED_VIEW_SIZE), dtype)
+    return _box(np.ones(red_view_size(network)), dtype)
 
 
 def _box(highest: NDArray[Any], dtype: object) -> spaces.Space[NDArray[Any]]:
@@ -36,8 +36,8 @@ def _box(highest: NDArray[Any], dtype: object) -> spaces.Space[NDArray[Any]]:
     return space
 
 
-def action_space(number: int = NUM_ACTIONS) -> spaces.Space[np.int64]:
-    """Returns the space of one environment's action: by default Blue's."""
+def action_space(number: int) -> spaces.Space[np.int64]:
+    """Returns the space of one environment's action."""
     return spaces.Discrete(number)
 
 
@@ -85,7 +85,7 @@ def derived_seed(*path: int) -> int:
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
-def checked_action(action: object, number: int = NUM_ACTIONS, what: str = "action") -> int:
+def checked_action(action: object, number: int, what: str = "action") -> int:
     """Returns the action if it is a whole number below `number`, of whatever type."""
     if type(action) is int and 0 <= action < number:
         return action

@@ -13,8 +13,7 @@ from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.sides import Side, blue_side
 from workflow_rl.envs.spaces import action_space, checked_seed, observation_space, reset_seed
 from workflow_rl.errors import InvalidInputError, NotResetError, shown
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.actions import actions_of
 
 Infos = dict[str, Any]
 
@@ -29,17 +28,17 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
     `infos` of every step (and, but for the rewards, of `reset`):
         env_reward: (n,) the environment's own reward, also under wrappers that change it.
         reward_tenths: (n, 3) its parts in tenths: confidentiality, availability, action cost.
-        red_access: (n, 13) Red's true access now: 0 none, 1 user, 2 privileged.
-        action_mask: (n, 145) False for a decoy that would be refused now.
+        red_access: (n, hosts) Red's true access now: 0 none, 1 user, 2 privileged.
+        action_mask: (n, actions) False for a decoy that would be refused now.
         final_obs, final_info: only in a step in which episodes ended.
 
     Environment k's episode e depends on (seed, k, e) alone, not on `num_envs` or `num_threads`.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
-    hosts: ClassVar[tuple[str, ...]] = HOST_NAMES
-    """The thirteen hosts, in the order in which observations and infos have them."""
-    actions: ClassVar[tuple[str, ...]] = ACTION_NAMES
+    hosts: tuple[str, ...]
+    """The network's hosts, in the order in which observations and infos have them."""
+    actions: tuple[str, ...]
     """What each action does, such as `Restore Op_Server0`."""
     _red_view: ClassVar = False  # whether the batch shows Red's side, too
 
@@ -65,8 +64,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             copy: False returns the simulator's own arrays, overwritten by the next step.
             render_mode: only None; `Cage2Env` renders.
             dtype: of observations: int8, or float32, as RLlib's networks need them.
-            **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
-                red_probabilities (docs/settings.md).
+            **settings: of the game: network, red_agent, episode_length, rules, observation,
+                green_agent, red_probabilities (docs/settings.md).
 
         Raises:
             InvalidInputError: an argument is not allowed.
@@ -77,6 +76,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
                 "'ansi' and 'rgb_array'"
             )
         self.config = GameConfig.of(game, settings)
+        self.hosts = self.config.network.host_names
+        self.actions = self._action_names()
         self._first_seed = checked_seed(seed)
         self.batch = make_batch(
             num_envs,
@@ -171,6 +172,9 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
     def action_masks(self) -> NDArray[np.bool_]:
         """Returns (n, actions) which would be accepted, for sb3-contrib's MaskablePPO."""
         return self._side.action_mask.copy()
+
+    def _action_names(self) -> tuple[str, ...]:
+        return actions_of(self.config.network).names
 
     def _observation_space(self, dtype: str) -> Space[Any]:
         return observation_space(self.config, dtype)

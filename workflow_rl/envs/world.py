@@ -16,35 +16,43 @@ from workflow_rl.envs.shared import SharedMemoryVectorEnv
 from workflow_rl.envs.shared_worker import EnvFn
 from workflow_rl.envs.spaces import derived_seed, env_seeds
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.records import HOSTS_IN_WORD, capacity_of
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.table import packed_tables
 
 Arrays = dict[str, NDArray[Any]]
 
-_HOST_BITS: Final = (1 << np.arange(NUM_HOSTS)).astype(np.int16)
-INFO_ARRAYS: Final = {
-    "red_access": (NUM_HOSTS, np.int8),
-    "removable": (NUM_HOSTS, np.bool_),
-    "action_mask": (NUM_ACTIONS, np.bool_),
-}
+
+def info_arrays(network: Network) -> dict[str, tuple[int, type[np.generic]]]:
+    """Returns the arrays that the infos of an environment hold, with their lengths and types."""
+    hosts, actions = len(network.hosts), actions_of(network).size
+    return {
+        "red_access": (hosts, np.int8),
+        "removable": (hosts, np.bool_),
+        "action_mask": (actions, np.bool_),
+    }
+
+
 _READY_SHARE: Final = 8  # asynchronously, this part of the environments is taken at a time
 
 
 class World(ABC):
     """`num_envs` environments that play episode after episode; rows are overwritten by a step."""
 
+    network: Network
     num_envs: int
     observation_size: int
     is_exact: bool  # whether it continues from a saved state exactly
     asynchronous: bool = False  # whether environments are stepped by `send` and `receive`
 
     observation: NDArray[np.int8]  # (n, observation_size) what Blue sees now
-    action_mask: NDArray[np.bool_]  # (n, 145) False for a decoy that would be refused now
-    table: NDArray[np.int64]  # (n,) the 52 bits of Blue's table, as one number
-    removable: NDArray[np.int16]  # (n,) the hosts on which a Remove would change something, as bits
+    action_mask: NDArray[np.bool_]  # (n, actions) False for a decoy that would be refused now
+    table: NDArray[np.int64]  # (n, words) Blue's table, packed as `State.table`
+    removable: NDArray[np.int64]  # (n,) the hosts on which a Remove would change something, as bits
     reward: NDArray[np.floating[Any]]  # (n,) of the step just played
     ended: NDArray[np.bool_]  # (n,) whether the step just played was its episode's last
     is_judged: bool = True  # whether actions are Blue's, which follow an order or do not
@@ -52,7 +60,7 @@ class World(ABC):
 
     @property
     @abstractmethod
-    def held(self) -> NDArray[np.int16]:
+    def held(self) -> NDArray[np.int64]:
         """(n,) the hosts Red holds, a bit each."""
 
     @abstractmethod
@@ -91,6 +99,7 @@ class SimulatorWorld(World):
     def __init__(self, batch: Batch) -> None:
         """Wraps a batch."""
         self.batch = batch
+        self.network = batch.network
         self.num_envs = batch.num_envs
         self.observation_size = batch.observation_size
         self.observation = batch.observation
@@ -105,7 +114,7 @@ class SimulatorWorld(World):
         return SimulatorWorld, (self.batch,)
 
     @property
-    def held(self) -> NDArray[np.int16]:
+    def held(self) -> NDArray[np.int64]:
         """(n,) the hosts Red holds, a bit each."""
         return held_hosts(self.batch.state)
 
@@ -127,14 +136,20 @@ class SimulatorWorld(World):
 
 
 class PythonWorld(World):
-    """A vector of Python environments whose infos hold `INFO_ARRAYS`.
+    """A vector of Python environments whose infos hold `info_arrays`.
 
     Their state cannot be saved: a training that is resumed starts new episodes.
     """
 
     is_exact = False
 
-    def __init__(self, vector: VectorEnv[Any, Any, Any], *, asynchronous: bool = False) -> None:
+    def __init__(
+        self,
+        vector: VectorEnv[Any, Any, Any],
+        *,
+        network: Network = SCENARIO2,
+        asynchronous: bool = False,
+    ) -> None:
         """Wraps a vector environment; closing the world closes it.
 
         Raises:
@@ -143,15 +158,17 @@ class PythonWorld(World):
         if asynchronous and not isinstance(vector, SharedMemoryVectorEnv):
             raise InvalidInputError("only environments over shared memory step asynchronously")
         self._vector: Any = vector
+        self.network = network
         self.asynchronous = asynchronous
         n = self.num_envs = vector.num_envs
         (size,) = vector.single_observation_space.shape  # type: ignore[misc]
         self.observation_size = int(size)
         self.observation = np.zeros((n, self.observation_size), np.int8)
-        self.action_mask = np.ones((n, NUM_ACTIONS), np.bool_)
-        self.table = np.zeros(n, np.int64)
-        self._held = np.zeros(n, np.int16)
-        self.removable = np.zeros(n, np.int16)
+        self.action_mask = np.ones((n, actions_of(network).size), np.bool_)
+        self.table = np.zeros((n, capacity_of(network) // HOSTS_IN_WORD), np.int64)
+        self._held = np.zeros(n, np.int64)
+        self.removable = np.zeros(n, np.int64)
+        self._host_bits = np.int64(1) << np.arange(len(network.hosts))
         self.reward = np.zeros(n)
         self.ended = np.zeros(n, np.bool_)
         self._all_envs = np.arange(n)
@@ -159,7 +176,7 @@ class PythonWorld(World):
         self._seed = 0
 
     @property
-    def held(self) -> NDArray[np.int16]:
+    def held(self) -> NDArray[np.int64]:
         """(n,) the hosts Red holds, a bit each."""
         return self._held
 
@@ -167,7 +184,7 @@ class PythonWorld(World):
         """Starts every environment anew."""
         self._seed = seed
         observation, infos = self._vector.reset(seed=env_seeds(seed, self.num_envs))
-        missing = [name for name in INFO_ARRAYS if name not in infos]
+        missing = [name for name in info_arrays(self.network) if name not in infos]
         if missing:
             raise InvalidInputError(
                 f"these environments cannot be trained in: their infos lack {', '.join(missing)}"
@@ -229,9 +246,9 @@ class PythonWorld(World):
         """Stores what some environments show now."""
         self.observation[envs] = observation
         self.action_mask[envs] = infos["action_mask"]
-        self.table[envs] = packed_tables(observation)
-        self._held[envs] = (infos["red_access"] > 0) @ _HOST_BITS
-        self.removable[envs] = infos["removable"].astype(np.bool_) @ _HOST_BITS
+        self.table[envs] = packed_tables(self.network, observation)
+        self._held[envs] = (infos["red_access"] > 0) @ self._host_bits
+        self.removable[envs] = infos["removable"].astype(np.bool_) @ self._host_bits
 
 
 def make_vector(
@@ -272,13 +289,13 @@ def make_world(game: GameConfig, num_envs: int, backend: BackendConfig) -> World
     if backend.vector == "shared":
         settings = {
             "num_workers": backend.env_workers,
-            "info_arrays": INFO_ARRAYS,
+            "info_arrays": info_arrays(game.network),
             "timeout": backend.step_timeout,
             "max_restarts": backend.max_restarts,
             "copy": False,
         }
     vector = make_vector([_cyborg_maker(game, backend)] * num_envs, backend.vector, **settings)
-    return PythonWorld(vector, asynchronous=backend.vector_mode == "async")
+    return PythonWorld(vector, network=game.network, asynchronous=backend.vector_mode == "async")
 
 
 def check_backend(game: GameConfig, backend: BackendConfig) -> None:

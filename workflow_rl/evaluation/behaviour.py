@@ -8,36 +8,25 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.scenario.actions import (
-    ACTION_HOST,
-    ACTION_KIND,
-    ACTION_NAMES,
-    NO_HOST,
-    NUM_ACTIONS,
-    SLEEP,
-    ActionKind,
-)
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.network import Network
 
 KINDS: Final = ("decoy", "remove", "analyse", "restore", "wait")
 # What the kind `wait` is.
 WAITING: Final = "Sleep, Monitor, or a decoy that is already there"
 _PHASE_ENDS: Final = (10, 30)  # steps after which the next phase begins; the last one has no end
-_KIND_OF: Final = np.array(  # (145,) index in KINDS
-    [
-        {
-            ActionKind.SLEEP: KINDS.index("wait"),
-            ActionKind.MONITOR: KINDS.index("wait"),
-            ActionKind.ANALYSE: KINDS.index("analyse"),
-            ActionKind.REMOVE: KINDS.index("remove"),
-            ActionKind.RESTORE: KINDS.index("restore"),
-        }.get(kind, KINDS.index("decoy"))
-        for kind in ACTION_KIND.tolist()
-    ]
-)
+_KIND_OF: Final = {"Sleep": "wait", "Monitor": "wait", "Analyse": "analyse"} | {
+    name: name.lower() for name in ("Remove", "Restore")
+}
+_SLEEP: Final = "Sleep"
 
 
-@dataclass(frozen=True, eq=False)
+def _kind_of(action: str) -> str:
+    """Returns the kind of an action, one of KINDS; what is none of the others is a decoy."""
+    return _KIND_OF.get(action.partition(" ")[0], "decoy")
+
+
+@dataclass(frozen=True)
 class Behaviour:
     """The actions of an average game against one attacker.
 
@@ -45,33 +34,42 @@ class Behaviour:
     Sleep.
     """
 
-    times: NDArray[np.float64]  # (phases, 145) how often each action is taken in a game
-
-    def __eq__(self, other: object) -> bool:
-        """Says whether all actions are taken as often."""
-        return isinstance(other, Behaviour) and np.array_equal(self.times, other.times)
+    times: tuple[Mapping[str, float], ...]  # by phase: how often each action is taken, by its name
 
     @classmethod
     def mean(cls, parts: Sequence[Self], weights: Sequence[float] | None = None) -> Self:
         """Returns the mean over games of the same length; without weights all count alike."""
-        return cls(np.average([part.times for part in parts], axis=0, weights=weights))
+        shares = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
+        shares = shares / shares.sum()
+        found = []
+        for phase in zip(*(part.times for part in parts), strict=True):
+            names = dict.fromkeys(name for times in phase for name in times)
+            found.append(
+                {
+                    name: float(
+                        sum(s * t.get(name, 0.0) for s, t in zip(shares, phase, strict=True))
+                    )
+                    for name in names
+                }
+            )
+        return cls(tuple(found))
 
     @property
     def phases(self) -> list[str]:
         """The phases by their first and last step: `1-10`, `11-30`, `31-100`."""
-        lengths = self.times.sum(axis=1).round().astype(int).tolist()
+        lengths = [round(sum(phase.values())) for phase in self.times]
         ends = np.cumsum([0, *lengths]).tolist()
         return [f"{start + 1}-{end}" for start, end in pairwise(ends)]
 
     @property
     def shares(self) -> dict[str, float]:
         """Share of all steps in which an action of each kind is taken."""
-        return dict(zip(KINDS, self._by_kind(self.times.sum(axis=0)[None])[0], strict=True))
+        return dict(zip(KINDS, self._by_kind(*self.times), strict=True))
 
     @property
     def phase_shares(self) -> NDArray[np.float64]:
         """(phases, kinds) share of the phase's steps."""
-        return self._by_kind(self.times)
+        return np.array([self._by_kind(phase) for phase in self.times])
 
     @property
     def host_times(self) -> dict[str, NDArray[np.float64]]:
@@ -79,19 +77,23 @@ class Behaviour:
 
         Hosts on which nothing is done are left out; what concerns no host is not counted.
         """
-        times = self.times.sum(axis=0)
-        table = np.zeros((len(HOST_NAMES), len(KINDS)))
-        used = ACTION_HOST != NO_HOST
-        np.add.at(table, (ACTION_HOST[used], _KIND_OF[used]), times[used])
-        busiest = np.argsort(-table.sum(axis=1), kind="stable")
-        return {HOST_NAMES[host]: table[host] for host in busiest if table[host].any()}
+        table: dict[str, NDArray[np.float64]] = {}
+        for phase in self.times:
+            for action, times in phase.items():
+                if host := action.partition(" ")[2]:
+                    row = table.setdefault(host, np.zeros(len(KINDS)))
+                    row[KINDS.index(_kind_of(action))] += times
+        return dict(sorted(table.items(), key=lambda item: -item[1].sum()))
 
     @staticmethod
-    def _by_kind(times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns (phases, kinds) shares of the actions (phases, 145)."""
-        kinds = times @ np.eye(len(KINDS))[_KIND_OF]
-        shares: NDArray[np.float64] = kinds / kinds.sum(axis=1, keepdims=True)
-        return shares
+    def _by_kind(*phases: Mapping[str, float]) -> list[float]:
+        """Returns (kinds,) shares of the actions of some phases."""
+        kinds = dict.fromkeys(KINDS, 0.0)
+        for phase in phases:
+            for action, times in phase.items():
+                kinds[_kind_of(action)] += times
+        total = sum(kinds.values())
+        return [times / total for times in kinds.values()]
 
     def __str__(self) -> str:
         """Writes the shares of all steps: `decoy 41 %, analyse 29 %, ...`, the largest first."""
@@ -100,10 +102,7 @@ class Behaviour:
 
     def as_json(self) -> list[dict[str, float]]:
         """Returns how often each action is taken, by its name, for each phase."""
-        return [
-            {ACTION_NAMES[action]: float(phase[action]) for action in phase.nonzero()[0]}
-            for phase in self.times
-        ]
+        return [dict(phase) for phase in self.times]
 
     @classmethod
     def from_json(cls, data: Sequence[Mapping[str, Any]]) -> Self:
@@ -112,22 +111,26 @@ class Behaviour:
         Raises:
             KeyError, TypeError, ValueError: it is not such data.
         """
-        times = np.zeros((len(data), NUM_ACTIONS))
-        for row, phase in zip(times, data, strict=True):
-            for name, number in dict(phase).items():
-                row[ACTION_NAMES.index(name)] = float(number)
-        is_played = len(times) > 0 and times.any(axis=1).all()
-        if not (is_played and np.isfinite(times).all() and (times >= 0).all()):
+        phases = tuple(
+            {str(name): float(times) for name, times in dict(phase).items()} for phase in data
+        )
+        numbers = [times for phase in phases for times in phase.values()]
+        is_played = phases and all(any(phase.values()) for phase in phases)
+        if not is_played or not all(0 <= times < float("inf") for times in numbers):
             raise ValueError("actions are missing")
-        return cls(times)
+        return cls(phases)
 
 
 class ActionCounter:
     """Counts the actions of many games that are played side by side."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, network: Network, steps: int) -> None:
         """Counts nothing yet; `steps` is the length of a game."""
-        self._counts = np.zeros((1 + sum(end < steps for end in _PHASE_ENDS), NUM_ACTIONS), int)
+        self._names = actions_of(network).names
+        phases = 1 + sum(end < steps for end in _PHASE_ENDS)
+        self._counts = np.zeros((phases, len(self._names)), int)
+        self._is_decoy = np.array([_kind_of(name) == "decoy" for name in self._names])
+        self._sleep = self._names.index(_SLEEP)
         self._steps = steps
 
     def count(
@@ -137,13 +140,20 @@ class ActionCounter:
         before: NDArray[np.integer],
         after: NDArray[np.integer],
     ) -> None:
-        """Counts the actions (n,) of one step, given the decoys (n, 13) before and after it."""
-        in_vain = (_KIND_OF[actions] == KINDS.index("decoy")) & (before == after).all(axis=1)
-        taken = np.where(in_vain, SLEEP, actions)
+        """Counts the actions (n,) of one step, given the decoys (n, hosts) before and after it."""
+        in_vain = self._is_decoy[actions] & (before == after).all(axis=1)
+        taken = np.where(in_vain, self._sleep, actions)
         phase = sum(step >= end for end in _PHASE_ENDS)
-        self._counts[phase] += np.bincount(taken, minlength=NUM_ACTIONS)
+        self._counts[phase] += np.bincount(taken, minlength=len(self._names))
 
     def behaviour(self) -> Behaviour | None:
         """Returns what was counted, for one game; None if no game was counted."""
         games = self._counts.sum() / self._steps
-        return Behaviour(self._counts / games) if games else None
+        if not games:
+            return None
+        return Behaviour(
+            tuple(
+                {self._names[a]: float(phase[a] / games) for a in phase.nonzero()[0]}
+                for phase in self._counts
+            )
+        )

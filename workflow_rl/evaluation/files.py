@@ -10,12 +10,14 @@ from typing import Final
 
 from workflow_rl import __version__
 from workflow_rl.config import MIXED
-from workflow_rl.envs.observations import OBSERVATIONS
+from workflow_rl.envs.observations import observation_of
 from workflow_rl.errors import InvalidInputError, in_line
 from workflow_rl.evaluation.result import Cell, Evaluation
 from workflow_rl.files import check_folder, write_json, write_named
 from workflow_rl.provenance import git_revision, package_versions
-from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
 from workflow_rl.sim.observation import Observation
 
 JSON_NAME: Final = "evaluation.json"
@@ -74,11 +76,13 @@ def challenge_lines(evaluation: Evaluation, *, author: str = "", team: str = "")
     """
     yield (
         f"workflow-rl v{__version__} ({evaluation.backend}, rules {evaluation.rules}"
-        f"{', Green active' if evaluation.green_agent == 'active' else ''}), Scenario2, "
+        f"{', Green active' if evaluation.green_agent == 'active' else ''}), "
+        f"{_network_name(evaluation.cells[0].game.network)}, "
         f"Commit Hash: {git_revision() or 'unknown'}\n"
     )
     yield in_line(f"author: {author}, team: {team}, technique: {evaluation.agent}") + "\n"
-    yield f"wrappers: {_wrapper(OBSERVATIONS[evaluation.observation])}\n"
+    seen = observation_of(evaluation.observation, evaluation.cells[0].game.network)
+    yield f"wrappers: {_wrapper(seen)}\n"
     for cell in evaluation.cells:
         red = _RED_CLASSES.get(cell.red_agent, cell.red_agent)
         yield (
@@ -86,6 +90,10 @@ def challenge_lines(evaluation: Evaluation, *, author: str = "", team: str = "")
             f"standard deviation {cell.sd}\n"
         )
         yield from _episode_lines(cell)
+
+
+def _network_name(network: Network) -> str:
+    return "Scenario2" if network == SCENARIO2 else network.name
 
 
 def _wrapper(observation: Observation) -> str:
@@ -98,9 +106,10 @@ def _wrapper(observation: Observation) -> str:
 
 def _episode_lines(cell: Cell) -> Iterator[str]:
     log = cell.log
+    names = actions_of(cell.game.network).names
     for episode, total in enumerate(cell.returns.tolist()):
         pairs = []
         if episode < log.blue.shape[1]:
             played = zip(log.blue[:, episode].tolist(), log.red[:, episode].tolist(), strict=True)
-            pairs = [(ACTION_NAMES[blue], log.red_names[red]) for blue, red in played]
+            pairs = [(names[blue], log.red_names[red]) for blue, red in played]
         yield f"actions: {pairs}, total reward: {total}\n"

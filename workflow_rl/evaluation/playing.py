@@ -6,6 +6,7 @@ Episode k depends on the game, the seed and k alone, however it is played.
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
@@ -15,15 +16,15 @@ from numpy.typing import NDArray
 
 from workflow_rl.agents.agent import BlueAgent, CyborgAgent
 from workflow_rl.arrays import numbers
-from workflow_rl.config import MIXED, RED_AGENTS, VIEWS, GameConfig, one_of
-from workflow_rl.envs.observations import OBSERVATIONS, make_batch
+from workflow_rl.config import MIXED, OBSERVATIONS, RED_AGENTS, VIEWS, GameConfig, one_of
+from workflow_rl.envs.observations import make_batch, observation_of
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.behaviour import ActionCounter
 from workflow_rl.evaluation.result import ActionLog, Cell
 from workflow_rl.jit import compile_message
-from workflow_rl.scenario.actions import checked_actions, checked_mask
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, Subnet
+from workflow_rl.scenario.network import Network
 from workflow_rl.sim.batch import Batch
+from workflow_rl.sim.checks import checked_actions, checked_mask
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import RedAction
 from workflow_rl.sim.table import packed_tables
@@ -42,7 +43,6 @@ EnvFactory = Callable[..., Any]
 EPISODES_AT_ONCE: Final = 65_536
 UNKNOWN_ACTION: Final = "unknown"  # what Red did, where the environment does not tell
 
-_PER_ACTION: Final = NUM_HOSTS + 1  # targets, and none
 _RED_NAMES: Final = {
     RedAction.SLEEP: "Sleep",
     RedAction.DISCOVER_REMOTE_SYSTEMS: "DiscoverRemoteSystems",
@@ -53,20 +53,25 @@ _RED_NAMES: Final = {
 }
 
 
-def _red_name(action: RedAction, target: int) -> str:
+def _red_name(network: Network, action: RedAction, target: int) -> str:
     """Writes a red action as CybORG does, but with names in place of its random addresses."""
     if target < 0:
         return _RED_NAMES[action]
-    if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
-        names = [subnet.name.capitalize() for subnet in Subnet]
-        return f"{_RED_NAMES[action]} {names[target]}" if target < len(names) else UNKNOWN_ACTION
-    return f"{_RED_NAMES[action]} {HOST_NAMES[target]}"
+    swept = action is RedAction.DISCOVER_REMOTE_SYSTEMS
+    names = network.zone_names if swept else network.host_names
+    return f"{_RED_NAMES[action]} {names[target]}" if target < len(names) else UNKNOWN_ACTION
 
 
-# (action * 14 + target + 1,) what Red did
-RED_NAMES: Final = tuple(
-    _red_name(action, target) for action in RedAction for target in range(-1, NUM_HOSTS)
-)
+def _targets(network: Network) -> int:
+    """Returns how many targets a red action can have, and none."""
+    return max(len(network.hosts), len(network.zones)) + 1
+
+
+@cache
+def red_names(network: Network) -> tuple[str, ...]:
+    """Returns what Red did, by the number action * targets + target + 1."""
+    targets = range(-1, _targets(network) - 1)
+    return tuple(_red_name(network, action, target) for action in RedAction for target in targets)
 
 
 def game_seed(game: GameConfig, seed: int) -> int:
@@ -93,7 +98,8 @@ def _derived_seed(game: GameConfig, seed: int, purpose: int) -> int:
 class _Judge:
     """Adds up the verdicts of a cell's steps to each episode's compliance."""
 
-    def __init__(self, order: Order | None, steps: int, episodes: int) -> None:
+    def __init__(self, order: Order | None, network: Network, steps: int, episodes: int) -> None:
+        self._network = network
         self._ranks = None if order is None else np.tile(order.host_ranks, (episodes, 1))
         self._last = steps - 1
         self._tallies = [Tally.zeros(episodes) for _ in VIEWS]
@@ -107,16 +113,17 @@ class _Judge:
         """Judges a step's actions by the simulator's state before them, in both views."""
         if self._ranks is not None:
             ranks = self._ranks[: len(actions)]
-            seen = judge_observed(state["table"], actions, ranks)
-            true = judge_true(held_hosts(state), state["removable"], actions, ranks)
+            seen = judge_observed(state["table"], actions, ranks, self._network)
+            true = judge_true(held_hosts(state), state["removable"], actions, ranks, self._network)
             self._note(step, episodes, seen, true)
 
     def judge_seen(
         self, step: int, observation: NDArray[np.int8], actions: NDArray[np.int64], episode: int
     ) -> None:
-        """Judges one action (1,) by the observation (1, 52 or more) before it."""
+        """Judges one action (1,) by the observation (1, its size) before it."""
         if self._ranks is not None:
-            seen = judge_observed(packed_tables(observation), actions, self._ranks[:1])
+            tables = packed_tables(self._network, observation)
+            seen = judge_observed(tables, actions, self._ranks[:1], self._network)
             self._note(step, slice(episode, episode + 1), seen)
 
     def _note(self, step: int, episodes: slice, *judged: Judgement) -> None:
@@ -162,16 +169,16 @@ class Play:
             logged: of how many episodes the actions are kept.
         """
         self._agent = agent
-        seen = one_of("observation", agent.observation, tuple(OBSERVATIONS))
+        seen = one_of("observation", agent.observation, OBSERVATIONS)
         self._game = replace(game, observation=seen)
         self._seed = game_seed(game, seed)
         self._agent_seed = agent_seed(game, seed)
-        self._judge = _Judge(order, game.episode_length, episodes)
-        self._counter = ActionCounter(game.episode_length)
+        self._judge = _Judge(order, game.network, game.episode_length, episodes)
+        self._counter = ActionCounter(game.network, game.episode_length)
         self._returns = np.zeros(episodes)
         self._blue = np.zeros((game.episode_length, min(logged, episodes)), np.int16)
         self._red = np.zeros_like(self._blue)
-        self._red_names: tuple[str, ...] = RED_NAMES
+        self._red_names: tuple[str, ...] = red_names(game.network)
 
     def episodes(self) -> Iterator[int]:
         """Plays on the simulator; yields how many more episodes were played.
@@ -245,7 +252,7 @@ class Play:
             self._counter.count(step, actions, decoys, batch.state["decoys"])
             tenths += batch.out.reward_tenths.sum(axis=1)
             self._blue[step, logged] = actions[kept]
-            red = batch.state["red_action"][kept] * np.int16(_PER_ACTION)
+            red = batch.state["red_action"][kept] * np.int16(_targets(batch.network))
             self._red[step, logged] = red + batch.state["red_target"][kept] + np.int16(1)
         self._returns[episodes] = tenths / 10
 
@@ -256,7 +263,7 @@ class Play:
         total = 0.0
         for step in range(self._game.episode_length):
             seen = self._seen(observation)[None]
-            mask = checked_mask([info["action_mask"]], 1)
+            mask = checked_mask(self._game.network, [info["action_mask"]], 1)
             actions = self._checked(self._agent.act(seen, mask, step), 1)
             self._judge.judge_seen(step, seen, actions, episode)
             action = int(actions[0])
@@ -270,7 +277,7 @@ class Play:
 
     def _seen(self, observation: object) -> NDArray[np.int8]:
         """Returns what an environment shows, if it is what the agent needs."""
-        size = OBSERVATIONS[self._game.observation].size
+        size = observation_of(self._game.observation, self._game.network).size
         needs = (
             f"{self._agent.name} needs the observation {self._game.observation} of {size} values"
         )
@@ -280,8 +287,9 @@ class Play:
         return seen.astype(np.int8)
 
     def _checked(self, chosen: object, episodes: int) -> NDArray[np.int64]:
-        """Returns what the agent chose as a whole number from 0 to 144 for each episode."""
-        return checked_actions(chosen, (episodes,), f"the actions of {self._agent.name}")
+        """Returns what the agent chose as one of Blue's actions for each episode."""
+        what = f"the actions of {self._agent.name}"
+        return checked_actions(self._game.network, chosen, (episodes,), what)
 
 
 def play_batch(

@@ -15,6 +15,7 @@ from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
     BACKENDS,
     MAX_EPISODE_LENGTH,
+    OBSERVATIONS,
     RED_AGENTS,
     GameConfig,
     one_of,
@@ -23,7 +24,6 @@ from workflow_rl.config import (
 )
 from workflow_rl.config.checks import several
 from workflow_rl.config.units import read_groups
-from workflow_rl.envs.observations import OBSERVATIONS
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import EnvFactory, Play
 from workflow_rl.evaluation.result import (
@@ -160,7 +160,7 @@ def evaluate(
         if isinstance(what, str | Path | Policy)
         else as_agent(what)
     )
-    told["observation"] = one_of("observation", agent.observation, tuple(OBSERVATIONS))
+    told["observation"] = one_of("observation", agent.observation, OBSERVATIONS)
     games = games_of(steps, red_agents, **told)
     if deviating is None:
         deviating = deviating_reds(games) if make_env is None and backend == "cage2" else ()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.estimates import Z_95, Floats, t_quantile
-from workflow_rl.scenario.tables import RESTORE_COST
+from workflow_rl.scenario.images import RESTORE_COST
 
 MARGIN: Final = RESTORE_COST  # points an episode: what a single Restore costs
 _ROUNDING: Final = 1e-6

@@ -23,16 +23,17 @@ from workflow_rl.pages.page import render
 from workflow_rl.pages.style import Figure, base_figure
 from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
-from workflow_rl.scenario.actions import ACTION_HOST, ACTION_NAMES, NO_HOST, checked_actions
-from workflow_rl.scenario.tables import HOST_NAMES, HOSTS, NUM_HOSTS, SUBNET_OF, Subnet
+from workflow_rl.scenario.actions import NO_HOST, actions_of
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.tables import NOBODY
+from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.network import held_hosts
-from workflow_rl.sim.state import NOBODY, Outcome, RedAction
+from workflow_rl.sim.state import Outcome, RedAction
 from workflow_rl.workflow.explain import explain_observed, explain_true
 from workflow_rl.workflow.orders import Order
-from workflow_rl.workflow.units import TYPE_UNITS
+from workflow_rl.workflow.units import units_of
 
 MOST_STEPS: Final = 2_000  # of a replay: a page with more is no longer looked at
-_ATTACKED: Final = (Subnet.USER, Subnet.ENTERPRISE, Subnet.OPERATIONAL)  # in this order
 _DECIMALS: Final = 4  # of a probability
 _SHOWN_CHOICES: Final = 5
 _RED_NAMES: Final = {
@@ -121,16 +122,16 @@ def _play(agent: BlueAgent, episode: Episode, seed: int) -> tuple[Choice, ...] |
     agent.begin(1, seed)
     choices = []
     while not episode.has_ended:
-        action, choice = ask(agent, episode.moment, episode.position)
+        action, choice = ask(agent, episode.config.network, episode.moment, episode.position)
         choices += [choice] if choice else []
         episode.act(action)
     return tuple(choices) or None
 
 
-def ask(agent: BlueAgent, moment: Moment, step: int) -> tuple[int, Choice]:
+def ask(agent: BlueAgent, network: Network, moment: Moment, step: int) -> tuple[int, Choice]:
     """Returns an agent's action at a moment, and what it found most probable, if it tells."""
     chosen = agent.act(moment.observation[None], moment.action_mask[None], step)
-    (action,) = checked_actions(chosen, (1,), f"the actions of {agent.name}")
+    (action,) = checked_actions(network, chosen, (1,), f"the actions of {agent.name}")
     if isinstance(agent, TellingAgent) and agent.chances is not None:
         return int(action), _most_probable(agent.chances[0], int(action))
     return int(action), ()
@@ -159,6 +160,7 @@ def play_trace(trace: Trace, number: int, rules: RuleSetName, order: Order | Non
     if not length:
         raise InvalidInputError(f"episode {number} of {trace.name} has no steps")
     config = GameConfig(
+        network=trace.network,
         red_agent=trace.red_agent,
         rules=rules,
         green_agent="active" if (trace.arrays["green_type"] == 1).any() else "sleep",
@@ -186,22 +188,26 @@ def frames_of(replay: Replay) -> list[dict[str, Any]]:
     What Blue could know is left out where the belief has no model of a red agent.
     """
     config = replay.config
+    names = actions_of(config.network).names
     belief = None
     if not config.unmodelled_reds:  # Blue does not know the red agent
         belief = Belief(
-            rules=config.rules, observation=config.observation, green_agent=config.green_agent
+            network=config.network,
+            rules=config.rules,
+            observation=config.observation,
+            green_agent=config.green_agent,
         )
-    frames = [_frame(replay.episode.moments[0].state, 0.0) | _known(belief)]
+    frames = [_frame(replay.episode.moments[0].state, config.network, 0.0) | _known(belief)]
     for step, (before, after) in enumerate(itertools.pairwise(replay.episode.moments)):
         action = int(after.state["blue_action"])
         if belief is not None:
             belief.update(after.observation, action)
-        frame = _frame(after.state, after.total) | _known(belief)
+        frame = _frame(after.state, config.network, after.total) | _known(belief)
         if replay.order is not None:
             frame |= _judged(before.state, action, replay.order)
         if replay.choices is not None:
             frame["choices"] = [
-                [ACTION_NAMES[a], round(chance, _DECIMALS), a == action]
+                [names[a], round(chance, _DECIMALS), a == action]
                 for a, chance in replay.choices[step]
             ]
         frames.append(frame)
@@ -224,31 +230,31 @@ def _known(belief: Belief | None) -> dict[str, Any]:
     }
 
 
-def _frame(state: Any, total: float) -> dict[str, Any]:
+def _frame(state: Any, network: Network, total: float) -> dict[str, Any]:
     action = int(state["blue_action"])
-    blue_host = NO_HOST if action == NOBODY else int(ACTION_HOST[action])
+    blue_host = NO_HOST if action == NOBODY else int(actions_of(network).hosts[action])
     red_action = RedAction(state["red_action"])
     sweeps = red_action is RedAction.DISCOVER_REMOTE_SYSTEMS
     aims = red_action is not RedAction.SLEEP and not sweeps
     parts = [int(state[name]) / 10 for name in ("confidentiality", "availability", "action_cost")]
     return {
-        "blue": blue_sentence(state),
-        "red": red_sentence(state),
+        "blue": blue_sentence(state, network),
+        "red": red_sentence(state, network),
         "blueHost": blue_host,
         "redHost": int(state["red_target"]) if aims else NOBODY,
         "redSubnet": int(state["red_target"]) if sweeps else NOBODY,
         "redWon": int(state["red_outcome"]) == Outcome.SUCCESS,
         "reward": round(sum(parts), 1),
         "parts": parts,
-        "costs": _costs(state),
+        "costs": _costs(state, network),
         "total": round(total, 1),
-        "ot": bool(state["ot_running"]),
-        "hosts": [_host(state, host) for host in range(NUM_HOSTS)],
+        "ot": not state["ot_down"],
+        "hosts": [_host(state, network, host) for host in range(len(network.hosts))],
     }
 
 
-def _host(state: Any, host: int) -> dict[str, Any]:
-    view = host_view(state, host)
+def _host(state: Any, network: Network, host: int) -> dict[str, Any]:
+    view = host_view(state, network, host)
     return {
         "access": view.access.name.lower(),
         "mark": view.mark.name.lower(),
@@ -258,15 +264,15 @@ def _host(state: Any, host: int) -> dict[str, Any]:
     }
 
 
-def _costs(state: Any) -> list[list[Any]]:
+def _costs(state: Any, network: Network) -> list[list[Any]]:
     """Returns what each host costs in this step, as [host, points]."""
     held = int(state["privileged"])
-    costs = [(h, host.confidentiality) for h, host in enumerate(HOSTS) if held >> h & 1]
+    costs = [(h, host.value) for h, host in enumerate(network.hosts) if held >> h & 1]
     return [[h, -cost] for h, cost in costs if cost]
 
 
 def _judged(before: Any, action: int, order: Order) -> dict[str, Any]:
-    seen = explain_observed(int(before["table"]), action, order)
+    seen = explain_observed(before["table"], action, order)
     true = explain_true(int(held_hosts(before)), int(before["removable"]), action, order)
     return {
         "verdict": seen.word,
@@ -295,25 +301,33 @@ def replay_html(replay: Replay, written: str | None = None) -> str:
         written: when, by default now.
     """
     frames = frames_of(replay)
+    network = replay.episode.config.network
+    names = network.host_names
     return render(
         "replay.html",
         assets=("replay.css", "replay.js"),
         data={
             "frames": frames,
-            "hostNames": HOST_NAMES,
-            "subnetNames": [subnet.name.lower() for subnet in Subnet],
+            "hostNames": names,
+            "subnetNames": [zone.lower() for zone in network.zone_names],
             "routes": [
-                [host, HOST_NAMES.index(reveals)]
-                for host, it in enumerate(HOSTS)
-                if (reveals := it.reveals) is not None
+                [names.index(host.name), names.index(reveal.host)]
+                for host in network.hosts
+                for reveal in host.reveals
+                if reveal.address and reveal.host != host.name
             ],
         },
         figures={"timeline": _timeline(frames)},
         replay=replay,
         frames=frames,
-        subnets=[(subnet, np.flatnonzero(subnet == SUBNET_OF).tolist()) for subnet in _ATTACKED],
-        host_names=HOST_NAMES,
-        units=TYPE_UNITS if replay.order is None else replay.order.units,
+        zones=[
+            (number, zone, sorted(map(names.index, zone.hosts)))
+            for number, zone in enumerate(network.zones)
+        ],
+        foothold=names.index(network.foothold),
+        targets=network.roles.targets,
+        host_names=names,
+        units=units_of("types", network) if replay.order is None else replay.order.units,
         written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),
     )
 

@@ -235,7 +235,7 @@ def _read_rounds(path: Path, problems: list[str]) -> dict[str, dict[str, float]]
 def _orders(config: ExperimentConfig | None) -> Orders:
     """Returns the orders that a run is of; of a run that does not say so, those of the types."""
     try:
-        return TYPES if config is None else orders_of(config.train)
+        return TYPES if config is None else orders_of(config.train, config.game.network)
     except InvalidInputError:  # a training on any units, which names none
         return TYPES
 

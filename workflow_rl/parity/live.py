@@ -13,16 +13,17 @@ from workflow_rl.config import GameConfig, ObservationName
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.parity.recorder import Act, Begin, record
 from workflow_rl.parity.replay import Comparison, compare
-from workflow_rl.scenario.actions import (
+from workflow_rl.scenario.images import NUM_DECOYS
+from workflow_rl.scenario.scenario2 import (
+    CHALLENGE_SIZE,
     DECOY_ACTIONS,
     FIRST_ANALYSE,
     FIRST_REMOVE,
     FIRST_RESTORE,
     NUM_ACTIONS,
+    NUM_HOSTS,
     SLEEP,
 )
-from workflow_rl.scenario.tables import NUM_DECOYS, NUM_HOSTS
-from workflow_rl.sim.observe import CHALLENGE_SIZE
 
 _CHUNK: Final = 20  # episodes that are compared at a time
 _BUSY_SHARES: Final = (0.1, 0.1, 0.25, 0.25, 0.3)  # sleep, analyse, remove, restore, decoy

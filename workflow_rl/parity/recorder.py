@@ -30,24 +30,19 @@ from workflow_rl.envs.cyborg_state import (
     suspicious_processes,
 )
 from workflow_rl.parity.trace import (
-    INPUTS,
-    LIVE_OUTPUTS,
-    OUTPUTS,
     TRACE_EXPLOIT_NAMES,
     Trace,
     checked_trace,
+    inputs_of,
+    optional_outputs_of,
+    outputs_of,
 )
-from workflow_rl.scenario.actions import ACTION_HOST
-from workflow_rl.scenario.tables import (
-    ENTERPRISE_FOOTHOLDS,
-    EXPLOITS,
-    HOST_NAMES,
-    HOSTS,
-    OPERATIONAL_HOSTS,
-)
-from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.scenario.images import EXPLOITS, IMAGES
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import ACTION_HOST, CHALLENGE_SIZE, HOST_NAMES
+from workflow_rl.scenario.tables import NOBODY
 from workflow_rl.sim.red_given import RED_ACTION_CLASSES
-from workflow_rl.sim.state import NOBODY, Access, Outcome, RedAction, Success
+from workflow_rl.sim.state import Access, Outcome, RedAction, Success
 
 # What Blue does in an episode, given an observation, the action mask and the step.
 Act = Callable[[NDArray[np.int8], NDArray[np.bool_], int], int]
@@ -66,7 +61,7 @@ _EXPLOIT_OF_WEIGHT: Final = {  # CybORG names the candidates of a choice by thei
     0.1: "SSHBruteForce",
 }
 _PORT_OF_EXPLOIT: Final = {exploit.name: exploit.port for exploit in EXPLOITS}
-_FOOTHOLDS: Final = [host for host in range(len(HOSTS)) if ENTERPRISE_FOOTHOLDS >> host & 1]
+_FOOTHOLDS: Final = [SCENARIO2.number(host) for host in SCENARIO2.roles.pivots]
 
 
 def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Trace:
@@ -84,7 +79,11 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Tra
     """
     episodes = [list(_episode(env, seed, begin(seed))) for seed in seeds]
     shape = len(seeds), env.config.episode_length
-    shapes = dict.fromkeys(INPUTS, ()) | OUTPUTS | LIVE_OUTPUTS
+    network = env.config.network
+    optional = optional_outputs_of(network)
+    shapes = dict.fromkeys(inputs_of(network), ()) | outputs_of(network)
+    shapes |= {key: optional[key] for key in ("obs_cw2", "red_legal")}
+    shapes |= dict.fromkeys(("ot_down", "ot_stoppable"), ())
     arrays: dict[str, NDArray[Any]] = {
         key: np.zeros((*shape, *trailing), _DTYPES.get(key, np.int16))
         for key, trailing in shapes.items()
@@ -240,12 +239,14 @@ def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -
     elif kind is RedAction.DISCOVER_REMOTE_SYSTEMS:
         outcome = Outcome.NO_ROUTE
     elif kind is RedAction.IMPACT and before.access[target]:
-        outcome = Outcome.SERVICE_ABSENT if before.ot_known else Outcome.OT_UNKNOWN
+        outcome = Outcome.NO_OT_SERVICE if before.ot_known else Outcome.OT_UNKNOWN
     else:
         outcome = Outcome.NO_SESSION
     technique = exploit
     if kind is RedAction.PRIVILEGE_ESCALATE and outcome is Outcome.SUCCESS:
-        technique = "JuicyPotato" if HOSTS[target].windows else "V4L2KernelExploit"
+        technique = (
+            "JuicyPotato" if IMAGES[SCENARIO2.hosts[target].image].windows else "V4L2KernelExploit"
+        )
     return {
         "red_type": kind,
         "red_target": target,
@@ -274,7 +275,8 @@ def _failed_exploit(
     """Names why an exploit failed."""
     if exploit is None:
         return Outcome.NOT_SCANNED
-    if OPERATIONAL_HOSTS >> target & 1 and not before.access[_FOOTHOLDS].any():
+    gated = SCENARIO2.zone_of[HOST_NAMES[target]] == "Operational"
+    if gated and not before.access[_FOOTHOLDS].any():
         return Outcome.NO_ROUTE
     if not saw_something:
         return Outcome.SERVICE_ABSENT

@@ -107,7 +107,8 @@ class _Read:
 
     def vsftpd(self, s: _Array) -> _Array:
         hosts = slice(0, self._hosts)
-        return (s["decoys"][..., hosts] >> _VSFTPD & 1) + s["more_vsftpd"][..., hosts]
+        more: _Array = s["more_vsftpd"][..., hosts]
+        return (s["decoys"][..., hosts] >> _VSFTPD & 1) + more
 
     def all(self, s: _Array, wanted: Container[str]) -> dict[str, _Array]:
         """Returns what is wanted of FORMAT's arrays, in the order in which they are compared."""
@@ -135,9 +136,7 @@ class _Read:
             "red_subnet_known": lambda: _members(s["subnets_known"], self._zones),
             "red_scanned": lambda: self.sets(s, "ports_known"),
             "red_ports": lambda: s["ports"][..., hosts],
-            "bline_state": lambda: np.where(
-                s["red_agent"] == RedAgent.BLINE, s["bline_index"], -1
-            ),
+            "bline_state": lambda: np.where(s["red_agent"] == RedAgent.BLINE, s["bline_index"], -1),
             "meander_scanned": lambda: self.only_of(meander, s, self.sets(s, "meander_scanned")),
             "meander_exploited": lambda: self.only_of(
                 meander, s, self.sets(s, "meander_exploited")

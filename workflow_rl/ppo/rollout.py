@@ -16,8 +16,7 @@ from workflow_rl.config import TrainConfig
 from workflow_rl.envs.world import World
 from workflow_rl.ppo.acting import Forward, PlainPolicy, PolicyTable
 from workflow_rl.ppo.network import ActorCritic
-from workflow_rl.scenario.actions import ACTION_KIND, ActionKind
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.scenario.actions import ActionKind, actions_of
 from workflow_rl.workflow.compliance import (
     NOT_A_FIX,
     judge_observed,
@@ -34,7 +33,6 @@ _FEW_REPEAT = 1 / 3  # above this share of distinct inputs, looking them up cost
 _LOOK_EVERY = 8  # rollouts after which inputs that were run as they came are counted again
 _LEAST_PROBABILITY = np.float32(1e-30)
 _DEFAULT = TrainConfig()
-_IS_REMOVE = ACTION_KIND == ActionKind.REMOVE
 
 Policy = PolicyTable | PlainPolicy
 
@@ -111,24 +109,29 @@ class _Plan:
 class _Situations:
     """What judging a rollout's actions needs: the actions and how it stood before each."""
 
-    def __init__(self, steps: int, num_envs: int) -> None:
-        shape = (steps, num_envs)
+    def __init__(self, steps: int, world: World) -> None:
+        shape = (steps, world.num_envs)
+        self._network = world.network
+        self._is_remove = actions_of(self._network).kinds == ActionKind.REMOVE
         self.played = np.empty(shape, np.int64)
-        self.table = np.empty(shape, np.int64)
-        self.held = np.empty(shape, np.int16)
-        self.removable = np.empty(shape, np.int16)
-        self.ranks = np.empty((*shape, NUM_HOSTS), np.int8)
+        self.table = np.empty((*shape, *world.table.shape[1:]), np.int64)
+        self.held = np.empty(shape, np.int64)
+        self.removable = np.empty(shape, np.int64)
+        self.ranks = np.empty((*shape, len(self._network.hosts)), np.int8)
 
     def judge(self, rollout: Rollout) -> None:
         """Writes which actions followed the order, in both views, into the rollout."""
-        played, ranks = self.played.reshape(-1), self.ranks.reshape(-1, NUM_HOSTS)
-        seen = judge_observed(self.table.reshape(-1), played, ranks)
-        true = judge_true(self.held.reshape(-1), self.removable.reshape(-1), played, ranks)
+        played, network = self.played.reshape(-1), self._network
+        ranks = self.ranks.reshape(-1, self.ranks.shape[-1])
+        tables = self.table.reshape(-1, self.table.shape[-1])
+        seen = judge_observed(tables, played, ranks, network)
+        held, removable = self.held.reshape(-1), self.removable.reshape(-1)
+        true = judge_true(held, removable, played, ranks, network)
         shape = self.played.shape
         for view, judgement in enumerate((seen, true)):
             rollout.any_open[..., view] = judgement.any_open.reshape(shape)
             rollout.verdict[..., view] = judgement.verdict.reshape(shape)
-        rollout.removed[:] = (true.counted & _IS_REMOVE[played]).reshape(shape)
+        rollout.removed[:] = (true.counted & self._is_remove[played]).reshape(shape)
 
 
 class Player:
@@ -146,10 +149,12 @@ class Player:
             train: which orders there are, how the policy is shown one, what it chooses from.
         """
         self.world = world
-        self.action_space = action_space_of(train)
-        self.orders = episode_orders_of(train)  # from which orders are sampled
+        self.action_space = action_space_of(train, world.network)
+        self.orders = episode_orders_of(train, world.network)  # from which orders are sampled
         units = self.orders.units if isinstance(self.orders, Orders) else None
-        self._encoding = OrderEncoding(train.shown_order, units) if train.conditioned else None
+        self._encoding: OrderEncoding | None = None
+        if train.conditioned:
+            self._encoding = OrderEncoding(train.shown_order, units, world.network)
         self._shielded = train.follow == "shielded"
         self._acting = self.action_space.begin(world.num_envs)
         self._fixed = order
@@ -160,9 +165,11 @@ class Player:
         n = world.num_envs
         self.width = world.observation_size + (self._encoding.size if self._encoding else 0)
         self._input = np.zeros((n, self.width), np.int8)
-        self._before = _Situations(0, n)  # kept: fresh memory costs as much as the judging
+        self._before = _Situations(0, world)  # kept: fresh memory costs as much as the judging
         self._orders = np.full(n, 0 if order is None else order, np.int64)
-        self._ranks = np.zeros((n, NUM_HOSTS), np.int8)  # each host's place in the order
+        self._ranks = np.zeros(
+            (n, len(world.network.hosts)), np.int8
+        )  # each host's place in the order
         world.reset(seed)
         self._new_orders(
             _EVERYWHERE, self._generator(_FIRST_ORDERS).integers(0, self.orders.count, n)
@@ -196,7 +203,7 @@ class Player:
         rollout = Rollout.empty(steps, n, self.action_space.size, masked=masked)
         play = self._play_as_ready if self.world.asynchronous else self._play_together
         if self._before.played.shape != (steps, n):
-            self._before = _Situations(steps, n)
+            self._before = _Situations(steps, self.world)
         play(plan, rollout)
         if self.world.is_judged:
             self._before.judge(rollout)
@@ -341,5 +348,6 @@ class Player:
         """Returns which outputs may be chosen in some environments."""
         mask = self.world.action_mask[envs]
         if self._shielded:
-            mask = without_violations(mask, self.world.table[envs], self._ranks[envs])
+            tables, ranks = self.world.table[envs], self._ranks[envs]
+            mask = without_violations(mask, tables, ranks, self.world.network)
         return self._acting.allowed(mask)

@@ -20,7 +20,7 @@ import numpy as np
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import ExperimentConfig, GameConfig
-from workflow_rl.envs.observations import OBSERVATIONS
+from workflow_rl.envs.observations import observation_of
 from workflow_rl.envs.reds import RedPolicy
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
 from workflow_rl.evaluation.payoffs import Payoffs
@@ -163,7 +163,7 @@ class RobustRun:
         config = self.directory.config
         if config.population.start != FROM_SCRATCH:
             start = load_policy(config.population.start, rules=config.game.rules)
-            return _seeing(start, OBSERVATIONS[config.game.observation])
+            return _seeing(start, observation_of(config.game.observation, config.game.network))
         job = job_of(config, None, seed=seed_of(config, _BLUE))
         with one_thread(), closing(Training(job)) as training:
             return job.policy(training.best)
@@ -311,7 +311,7 @@ def _check_start(config: ExperimentConfig) -> None:
     if config.population.start == FROM_SCRATCH:
         return
     start = load_policy(config.population.start, rules=config.game.rules)
-    seen, now = start.observation, OBSERVATIONS[config.game.observation]
+    seen, now = start.observation, observation_of(config.game.observation, config.game.network)
     sees_as_much = now.entries[: len(seen.entries)] == seen.entries
     mine: dict[str, Any] = {
         "observation": seen.name if sees_as_much else now.name,

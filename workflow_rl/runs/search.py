@@ -76,7 +76,7 @@ class Search:
         """
         self.directory = directory
         self.config = directory.config
-        self.orders = orders_of(directory.config.train)
+        self.orders = orders_of(directory.config.train, directory.config.game.network)
         self.outcome: SearchOutcome | None = None  # after the last event
         self._pool = pool
         self._file = TrialFile(directory.path, self.orders, retry_failed=retry_failed)
@@ -391,7 +391,7 @@ def _rank(trial: Trial) -> tuple[bool, float]:
 
 def checked_search(config: ExperimentConfig) -> ExperimentConfig:
     """Returns the configuration of a new search; raises as `open_search`."""
-    orders = orders_of(config.train)
+    orders = orders_of(config.train, config.game.network)
     _strategy(config, orders)  # refuses what it cannot pick from
     if config.game.observation == "truth":
         raise InvalidInputError(

@@ -82,7 +82,9 @@ class RunTables:
         self._rebuilt = time.perf_counter()
         if rows:
             self._log.rewrite(rows)
-            orders = episode_orders_of(self._directory.config.train)
+            orders = episode_orders_of(
+                self._directory.config.train, self._directory.config.game.network
+            )
             write_episodes(self._directory.path / EPISODES_FILE, parts, orders)
 
 

@@ -47,7 +47,7 @@ def workflow_named(config: ExperimentConfig, order: int | None) -> str:
     if not config.train.conditioned:
         return "no workflow"
     if order is not None:
-        return orders_of(config.train).format(order)
+        return orders_of(config.train, config.game.network).format(order)
     units = config.train.units
     if units == TYPE_UNITS.kind:
         return "all orders"
@@ -65,9 +65,9 @@ def order_to_train(config: ExperimentConfig, workflow: str | Sequence[str] | Non
         InvalidInputError: it is none, or the units or what is required of them are not.
     """
     if workflow is None:
-        orders = episode_orders_of(config.train)
+        orders = episode_orders_of(config.train, config.game.network)
         return int(orders.nth(np.zeros(1, np.int64))[0]) if orders.count == 1 else None
-    return orders_of(config.train).index(workflow)
+    return orders_of(config.train, config.game.network).index(workflow)
 
 
 class TrainingRun:
@@ -184,7 +184,9 @@ def open_training(
         order = order_to_train(config, workflow)
         if config.train.side == "red":
             defender_of(job_of(config, None))
-        plan["workflow"] = None if order is None else orders_of(config.train).format(order)
+        plan["workflow"] = (
+            None if order is None else orders_of(config.train, config.game.network).format(order)
+        )
     with open_run(
         config,
         purpose=PURPOSE,

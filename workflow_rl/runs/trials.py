@@ -316,7 +316,7 @@ def summarise(
 ) -> dict[str, Any]:
     """Returns what `summary.json` holds, derived from other files; `trials` include failed ones."""
     result, policy = outcome.handed_over.result(config.game), outcome.handed_over
-    tried, orders = tried_in(outcome.trials), orders_of(config.train)
+    tried, orders = tried_in(outcome.trials), orders_of(config.train, config.game.network)
     holding = policy.holding(config)
     return {
         "rules": config.game.rules,

@@ -1,74 +1,87 @@
-"""Temporary: networks of CybORG's scenario files."""
+"""Networks by name, or from files in either format."""
+
+import os
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
-import yaml
-from workflow_rl.scenario.images import IMAGES, PORTS
-from workflow_rl.scenario.network import *
+from typing import Final
+
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.network_toml import network_from_toml, toml_of
+from workflow_rl.scenario.tree import LARGEST
 
-SHIPPED = ("scenario2",)
-_V = {"None": 0.0, "Low": 0.1, "Medium": 1.0, "High": 10.0}
-GREEN=("Enterprise0","Enterprise1","Enterprise2","User0","User1","User2","User3","User4")
+SHIPPED: Final = ("scenario2", "cage1", "office", "plant")
+TOML_ENDINGS: Final = (".toml",)
+YAML_ENDINGS: Final = (".yaml", ".yml")
+ENDINGS: Final = TOML_ENDINGS + YAML_ENDINGS
+_FOLDER: Final = Path(__file__).parent / "networks"
+_CACHED: Final = 256
 
-def read_yaml(text, name):
-    d = yaml.safe_load(text)
-    H=d["Hosts"]; S=d["Subnets"]; A=d["Agents"]
-    zone_of={h:s for s,v in S.items() for h in v["Hosts"]}
-    red=A["Red"]; blue=A["Blue"]; green=A.get("Green")
-    foothold=red["starting_sessions"][0]["hostname"]
-    home=zone_of[foothold]
-    allowed=red["AllowedSubnets"]
-    order=list(H)
-    def val(h,k): return _V[str(H[h].get(k,"Low"))]
-    server=[x for x in blue["starting_sessions"] if x["type"]=="VelociraptorServer"][0]
-    clients={x["hostname"] for x in blue["starting_sessions"] if x["type"]=="VelociraptorClient"}
-    bint=blue["INT"]["Hosts"]
-    def bl(h):
-        if h not in bint: return Blue.HIDDEN
-        if h in clients: return Blue.WATCHED
-        return Blue.UNWATCHED if h==server["hostname"] else Blue.NO_AGENT
-    def reveals(info):
-        out=[]
-        for y in order:
-            if y not in (info or {}): continue
-            e=info[y] or {}
-            i=e.get("Interfaces"); full=i=="All"; addr=i is not None
-            if full and zone_of[y] not in allowed: full=addr=False
-            ot=bool(e.get("Services"))
-            if addr or ot: out.append(Reveal(y,addr,full,ot))
-        return tuple(out)
-    hosts=tuple(Host(h,H[h]["image"],val(h,"ConfidentialityValue"),val(h,"AvailabilityValue"),reveals(H[h].get("info")),bl(h)) for h in H)
-    zones=[]
-    for s,v in S.items():
-        n=v.get("NACLs",{})
-        e=n.get(home,n.get("all"))
-        r,p=Reach.CLOSED,None
-        if e is not None:
-            i=e["in"]
-            if i=="all" or (isinstance(i,list) and "all" in i): r=Reach.OPEN
-            elif i=="None": r=Reach.GATED
-            else:
-                r=Reach.OPEN; p=tuple(q for q in PORTS if any(a["PortRange"][0]<=q<a["PortRange"][1] for a in i))
-        zones.append(Zone(s,tuple(v["Hosts"]),r,(),p))
-    known=[]
-    for y,e in red["INT"]["Hosts"].items():
-        full=e.get("Interfaces")=="All"
-        known.append(Reveal(y,True,full))
-    gint=(green or {}).get("INT",{}).get("Hosts",{}) if green else {}
-    gs=bool((green or {}).get("starting_sessions"))
-    roles=Roles(("Op_Server0",) if "Op_Server0" in H else (), tuple(h for h in H if "Enterprise" in h),
-      "User0" if red["INT"]["Hosts"].get("User0",{}).get("Interfaces")=="All" else None,
-      tuple(h for h in H if "Op" in h), tuple(h for h in H if "Ent" in h),
-      tuple(g if g in H and g in gint and gs else None for g in GREEN))
-    u=red["starting_sessions"][0]["username"]
-    return Network(name,hosts,tuple(zones),foothold,tuple(known),(u=="SYSTEM")==IMAGES[H[foothold]["image"]].windows,roles,tuple(blue["actions"]))
 
-from dataclasses import replace
-_n=read_yaml(open("/work/shared/networks/cage2/scenario.yaml").read(),"scenario2")
-_z={z.name:z for z in _n.zones}
-SCENARIO2=replace(_n,zones=(_z["User"],_z["Enterprise"],_z["Operational"]))
-def network_of(value):
-    if isinstance(value,Network): return value
-    if value=="scenario2": return SCENARIO2
-    return read_yaml(Path(value).read_text(), Path(value).parent.name)
-def stored_network(n): return n.name
+def network_of(given: str | Path | Network) -> Network:
+    """Returns a network that ships, by its name, or the one in a file.
+
+    Args:
+        given: one of SHIPPED, the path of a file of our own format (.toml) or of CybORG's (.yaml,
+            .yml), what `stored_network` gave, or a network, which is returned as it is.
+
+    Raises:
+        InvalidInputError: there is no such network, or the file holds none.
+    """
+    if isinstance(given, Network):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise InvalidInputError(
+            f"network {shown(given)} is not allowed: name {', '.join(SHIPPED)}, or a file that "
+            f"ends in {', '.join(ENDINGS)}"
+        )
+    name = os.fspath(given)
+    if name in SHIPPED:
+        return _read(_FOLDER / f"{name}.toml")
+    if "\n" in name:
+        return _network_in(name.encode(), "the stored network", "network", ".toml")
+    path = Path(name)
+    if path.suffix not in ENDINGS:
+        raise InvalidInputError(
+            f"there is no network {shown(name)}: name {', '.join(SHIPPED)}, or a file that "
+            f"ends in {', '.join(ENDINGS)}"
+        )
+    return _read(path)
+
+
+def stored_network(network: Network) -> str:
+    """Returns what a configuration stores: a shipped network's name, else our own format."""
+    for name in SHIPPED:
+        if network.name == name and network == network_of(name):
+            return name
+    return toml_of(network)
+
+
+def _read(path: Path) -> Network:
+    if not path.is_file():
+        raise InvalidInputError(
+            f"{path} is not a file" if path.exists() else f"there is no file {path}"
+        )
+    if (size := path.stat().st_size) > LARGEST:
+        raise InvalidInputError(f"{path} has {size:,} bytes; allowed are at most {LARGEST:,}")
+    try:
+        return _network_in(path.read_bytes(), str(path), path.stem, path.suffix)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+@lru_cache(_CACHED)
+def _network_in(content: bytes, file: str, stem: str, ending: str) -> Network:
+    try:
+        text = content.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidInputError(f"{file}, line {line}: not text in UTF-8") from error
+    if ending in YAML_ENDINGS:
+        from workflow_rl.scenario.cyborg_yaml import network_from_yaml
+
+        return network_from_yaml(text, file, stem)
+    return network_from_toml(text, file, stem)
+
+
+SCENARIO2: Final = network_of("scenario2")

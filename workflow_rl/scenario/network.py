@@ -5,22 +5,35 @@ Everything that the rules need is derived from it (`tables.tables_of`); nothing 
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 from workflow_rl.errors import InvalidInputError, shown
-from workflow_rl.scenario.images import DECOY_NAMES, IMAGES, PORTS
+from workflow_rl.scenario.images import DECOY_NAMES, IMAGE_NAMES, IMAGES, PORTS, Image
 
 MOST_HOSTS: Final = 64
 MOST_VALUE: Final = 50.0  # a step of one host: what all cost together fits 16 bits of tenths
+LONGEST_NAME: Final = 64
+
+Name = TypeVar("Name", str, int)
 
 # Blue's actions on a host, and those without one, as CybORG names them.
 WITHOUT_HOST: Final = ("Sleep", "Monitor")
 ON_HOST: Final = ("Analyse", "Remove", *DECOY_NAMES, "Restore", "Misinform")
 CHALLENGE_ACTIONS: Final = (*WITHOUT_HOST, *(kind for kind in ON_HOST if kind != "Misinform"))
+
+
+class NetworkError(InvalidInputError):
+    """Parts of a network that do not fit together."""
+
+    def __init__(self, part: tuple[str, ...], sentence: str) -> None:
+        """Takes the part that is wrong, by the names of our format, and what is wrong with it."""
+        super().__init__(f"{'.'.join(part)}: {sentence}")
+        self.part = part
+        self.sentence = sentence
 
 
 class Blue(StrEnum):
@@ -55,7 +68,7 @@ class Reveal:
     host: str
     address: bool = True
     zone: bool = False
-    ot_service: bool = False  # that the host runs it, if it does
+    ot_service: bool = False  # that the host runs it
 
 
 @dataclass(frozen=True)
@@ -102,16 +115,16 @@ class Network:
     zones: tuple[Zone, ...]
     foothold: str  # where Red begins, with a session that it never loses
     known: tuple[Reveal, ...]  # what Red knows at the start
-    foothold_is_charged: bool = True  # not if Red begins as another system's administrator
     roles: Roles = field(default_factory=Roles)
     actions: tuple[str, ...] = CHALLENGE_ACTIONS  # kinds of Blue's actions, in their order
     units: tuple[tuple[str, tuple[str, ...]], ...] = ()  # groups of hosts that orders rank
+    foothold_charged: bool = True  # False: the foothold is charged for later sessions only
 
     def __post_init__(self) -> None:
         """Checks that the parts fit together.
 
         Raises:
-            InvalidInputError: they do not.
+            NetworkError: they do not.
         """
         _check(self)
 
@@ -152,9 +165,9 @@ class Network:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of everything but its own name: equal digests, equal games."""
+        """A hash of all but its own name and its units: equal digests, equal games."""
         parts = asdict(self)
-        del parts["name"]
+        del parts["name"], parts["units"]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def number(self, host: str) -> int:
@@ -180,92 +193,120 @@ class Network:
 
 def _check(network: Network) -> None:
     hosts, zones = network.host_names, network.zone_names
-    if not 1 <= len(hosts) <= MOST_HOSTS:
-        raise InvalidInputError(f"hosts: {len(hosts)} of them; allowed are 1 to {MOST_HOSTS}")
-    _check_names("host", hosts)
-    _check_names("zone", zones)
+    for kind, names in (("hosts", hosts), ("zones", zones)):
+        if not 1 <= len(names) <= MOST_HOSTS:
+            raise NetworkError((kind,), f"there are {len(names)}; allowed are 1 to {MOST_HOSTS}")
+        _check_names(kind, names)
     _check_zones(network)
+    stoppable = {host.name for host in network.hosts if _image(host).runs_ot_service}
     for host in network.hosts:
-        _check_host(host, hosts)
-    _check_known("foothold", (network.foothold,), hosts)
-    _check_known("known", (reveal.host for reveal in network.known), hosts)
-    start = Reveal(network.foothold, address=True, zone=True)
-    told = [reveal for reveal in network.known if reveal.host == network.foothold]
-    if not any(reveal.address and reveal.zone for reveal in told):
-        raise InvalidInputError(
-            f"known: Red must know the address and the zone of its foothold {start.host}"
+        _check_values(host)
+        _check_reveals(("hosts", host.name, "reveals"), host.reveals, hosts, stoppable)
+    if not network.observed:
+        raise NetworkError(("hosts",), "all of them are hidden; Blue must see at least one")
+    _check_named(("foothold",), (network.foothold,), hosts)
+    _check_reveals(("known",), network.known, hosts, stoppable)
+    if Reveal(network.foothold, address=True, zone=True) not in (
+        replace(reveal, ot_service=False) for reveal in network.known
+    ):
+        raise NetworkError(
+            ("known",), f"Red must know the address and the zone of its foothold {network.foothold}"
         )
     roles = network.roles
     for name in ("targets", "pivots", "retried_first", "retried_second"):
-        _check_known(f"roles.{name}", getattr(roles, name), hosts)
-    _check_known("roles.entry", (roles.entry,) if roles.entry else (), hosts)
-    _check_known("roles.green", (host for host in roles.green if host), hosts)
-    for kind in network.actions:
-        if kind not in WITHOUT_HOST + ON_HOST:
-            allowed = ", ".join(WITHOUT_HOST + ON_HOST)
-            raise InvalidInputError(f"actions: unknown {shown(kind)}; allowed are {allowed}")
-    if len(set(network.actions)) != len(network.actions) or "Sleep" not in network.actions:
-        raise InvalidInputError("actions: each kind once, and Sleep among them")
+        _check_named(("roles", name), getattr(roles, name), hosts)
+    _check_named(("roles", "entry"), (roles.entry,) if roles.entry else (), hosts)
+    _check_named(("roles", "green"), tuple(host for host in roles.green if host), hosts)
+    _check_named(("actions",), network.actions, WITHOUT_HOST + ON_HOST, "kind of action")
+    if "Sleep" not in network.actions:
+        raise NetworkError(("actions",), "Sleep must be one of them")
+    _check_names("units", tuple(name for name, _ in network.units))
     for unit, members in network.units:
-        _check_known(f"units.{unit}", members, hosts)
+        _check_named(("units", unit), members, hosts)
+        if not members:
+            raise NetworkError(("units", unit), "there must be at least one host in it")
+    grouped = [host for _, members in network.units for host in members]
+    _check_named(("units",), tuple(grouped), hosts)
 
 
-def _check_names(what: str, names: tuple[str, ...]) -> None:
+def _check_names(kind: str, names: tuple[str, ...]) -> None:
     met: dict[str, str] = {}
     for name in names:
-        if not name or not name.isprintable() or name != name.strip() or len(name) > 64:
-            raise InvalidInputError(
-                f"{what} {shown(name)}: a name has 1 to 64 printable characters and no space at "
-                "either end"
+        if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
+            raise NetworkError(
+                (kind, name),
+                f"a name has 1 to {LONGEST_NAME} printable characters and no space at either end",
             )
-        if (other := met.setdefault(name.casefold(), name)) != name or names.count(name) > 1:
-            raise InvalidInputError(
-                f"{what} {shown(name)}: the name differs from {shown(other)} in case only"
-                if other != name
-                else f"{what} {shown(name)}: named twice"
-            )
+        if (key := name.casefold()) in met:
+            other = met[key]
+            how = "twice" if other == name else f"and {shown(other)}, which differ in case only"
+            raise NetworkError((kind, name), f"there is {shown(name)} {how}")
+        met[key] = name
 
 
 def _check_zones(network: Network) -> None:
     home_of: dict[str, str] = {}
     for zone in network.zones:
-        _check_known(f"zone {zone.name}", zone.hosts, network.host_names)
-        _check_known(f"zone {zone.name}: from", zone.routes, network.zone_names, "zone")
+        part = ("zones", zone.name)
+        _check_named((*part, "hosts"), zone.hosts, network.host_names)
+        _check_named((*part, "from"), zone.routes, network.zone_names, "zone")
+        if zone.routes and zone.reach is not Reach.ROUTES:
+            raise NetworkError((*part, "from"), f"a zone that is {zone.reach} has no routes")
+        _check_named((*part, "ports"), zone.ports or (), PORTS, "service that listens on port")
         for host in zone.hosts:
             if host in home_of:
-                raise InvalidInputError(
-                    f"host {host}: in two zones, {home_of[host]} and {zone.name}; allowed is one"
+                raise NetworkError(
+                    ("hosts", host, "zone"),
+                    f"{host} is in two zones, {home_of[host]} and {zone.name}; allowed is one",
                 )
             home_of[host] = zone.name
-        for port in zone.ports or ():
-            if port not in PORTS:
-                allowed = ", ".join(map(str, PORTS))
-                raise InvalidInputError(
-                    f"zone {zone.name}: ports: nothing listens on {port}; allowed are {allowed}"
-                )
     for host in network.host_names:
         if host not in home_of:
-            raise InvalidInputError(f"host {host}: in no zone; every host is in one")
+            raise NetworkError(
+                ("hosts", host, "zone"), f"{host} is in no zone; each host is in one"
+            )
 
 
-def _check_host(host: Host, hosts: tuple[str, ...]) -> None:
-    if host.image not in IMAGES:
-        raise InvalidInputError(
-            f"host {host.name}: unknown image {shown(host.image)}; allowed are {', '.join(IMAGES)}"
-        )
+def _image(host: Host) -> Image:
+    _check_named(("hosts", host.name, "image"), (host.image,), IMAGE_NAMES, "image")
+    return IMAGES[host.image]
+
+
+def _check_values(host: Host) -> None:
     for name in ("value", "service_value"):
         value = getattr(host, name)
         if not 0 <= value <= MOST_VALUE or abs(10 * value - round(10 * value)) > 1e-9:
-            raise InvalidInputError(
-                f"host {host.name}: {name} {shown(value)} is not allowed; allowed are 0 to "
-                f"{MOST_VALUE:g} in steps of 0.1"
+            raise NetworkError(
+                ("hosts", host.name, name),
+                f"{shown(value)} is not allowed; allowed is 0 to {MOST_VALUE:,.0f} in steps of 0.1",
             )
-    _check_known(f"host {host.name}: reveals", (reveal.host for reveal in host.reveals), hosts)
 
 
-def _check_known(
-    what: str, names: Iterable[str], known: tuple[str, ...], kind: str = "host"
+def _check_reveals(
+    part: tuple[str, ...],
+    reveals: tuple[Reveal, ...],
+    hosts: tuple[str, ...],
+    stoppable: Collection[str],
 ) -> None:
-    for name in names:
+    named = tuple(reveal.host for reveal in reveals)
+    _check_named(part, named, hosts)
+    if sorted(named, key=hosts.index) != list(named):
+        raise NetworkError(part, "they must be in the order of the hosts")
+    for reveal in reveals:
+        if reveal.ot_service and reveal.host not in stoppable:
+            raise NetworkError(part, f"{reveal.host} does not run the OT service")
+        if reveal.zone and not reveal.address:
+            raise NetworkError(part, f"of {reveal.host} the zone is revealed without the address")
+        if not reveal.address and not reveal.ot_service:
+            raise NetworkError(part, f"of {reveal.host} neither address nor service is revealed")
+
+
+def _check_named(
+    part: tuple[str, ...], names: tuple[Name, ...], known: tuple[Name, ...], kind: str = "host"
+) -> None:
+    for index, name in enumerate(names):
         if name not in known:
-            raise InvalidInputError(f"{what}: there is no {kind} {shown(name)}")
+            allowed = f"; allowed are {', '.join(map(str, known))}" if len(known) <= 16 else ""
+            raise NetworkError(part, f"there is no {kind} {shown(name)}{allowed}")
+        if name in names[:index]:
+            raise NetworkError(part, f"{shown(name)} is named twice")

@@ -220,9 +220,7 @@ def first_invalid(actions: NDArray[np.int64], number: int) -> int:
 
 
 @rule
-def first_illegal(
-    states: NDArray[np.void], net: Tables, red_actions: NDArray[np.int64]
-) -> int:
+def first_illegal(states: NDArray[np.void], net: Tables, red_actions: NDArray[np.int64]) -> int:
     """Returns the first environment whose Red is given an action that it may not take, or NOBODY.
 
     A Red that waits, or chooses by itself, takes no action that is given.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from workflow_rl.config import ObservationName
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import actions_of
-from workflow_rl.scenario.network import Network
 from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
 from workflow_rl.sim.memory import (
     DECOYS,
     Entry,

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.images import DECOY_NEEDS, MISINFORM_CANDIDATES, NUM_DECOYS
+from workflow_rl.scenario.images import NUM_DECOYS
+from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.scenario2 import CHALLENGE_SIZE, HOST_NAMES
 from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.bits import Written, append_bits, end_bits
-from workflow_rl.sim.blue import decoy_is_possible
+from workflow_rl.sim.blue import decoy_is_possible, misinform_options
 from workflow_rl.sim.draws import count, first
 from workflow_rl.sim.memory import write_memory, write_recall
 from workflow_rl.sim.network import open_ports, red_hosts
@@ -82,7 +83,7 @@ def note_scans(env: State) -> None:
     for slot in range(_NUM_SLOTS):
         host = SCAN_SLOTS[slot]
         if activity_at(env.table, host) == _SCAN:
-            env.scans_seen |= np.int64(1) << host
+            env.scans_seen |= ONE << host
             env.scan_latest = host
             return
 
@@ -100,7 +101,7 @@ def write_observation(
             written = write_truth(env, net, rows, k, written)
         end_bits(rows, k, written)
     else:
-        written = Written(np.int64(0), np.int64(0), np.int64(0))  # type: ignore[arg-type]
+        written = Written(0 * ONE, 0, 0)
         for word in range(len(env.table)):
             written = append_bits(rows, k, written, env.table[word], net.host_bits[word])
         end_bits(rows, k, written)
@@ -129,9 +130,9 @@ def write_truth(
     for host in range(net.num_hosts):
         access = held >> host & 1 | (env.privileged >> host & 1) << 1
         written = append_bits(rows, k, written, access, 2)
-    written = append_bits(rows, k, written, np.int64(env.ot_down != 0), 1)
+    written = append_bits(rows, k, written, ONE if env.ot_down else 0 * ONE, 1)
     agent = env.red_agent
-    shown = np.int64(1) << agent if agent < NUM_SHOWN_REDS else np.int64(0)
+    shown = ONE << agent if agent < NUM_SHOWN_REDS else 0 * ONE
     return append_bits(rows, k, written, shown, NUM_SHOWN_REDS)
 
 
@@ -154,7 +155,5 @@ def write_decoy_mask(env: State, net: Tables, host: int, out: NDArray[np.bool_],
         if action != NOBODY:
             out[k, action] = has_agent and decoy_is_possible(net, host, used_ports, decoy)
     if net.misinform_action[host] != NOBODY:
-        fits = False
-        for decoy in MISINFORM_CANDIDATES:
-            fits = fits or not (DECOY_NEEDS[decoy] & used_ports)
+        fits = misinform_options(used_ports) != 0
         out[k, net.misinform_action[host]] = has_agent and fits

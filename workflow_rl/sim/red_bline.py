@@ -42,6 +42,7 @@ _LAST = len(_CHAIN) - 1
 _SCAN_FIRST = 1
 _EXPLOIT_SECOND, _EXPLOIT_THIRD, _EXPLOIT_TARGET = 5, 9, 12
 _SCAN_TARGET = 11
+_EXPLOIT = int(RedAction.EXPLOIT)
 _TRUE = int(Success.TRUE)
 _NO_ROUTE = int(Outcome.NO_ROUTE)
 _NOTHING = int(Raised.NOTHING)
@@ -106,6 +107,26 @@ def missing(env: State, net: Tables, index: int, found_nothing: bool) -> int:
 
 
 @rule
+def places_without_surprise(env: State, net: Tables, found: int) -> int:
+    """Returns the places of the chain where it matters no more whether B_line has been there.
+
+    It goes on from them, whatever a scan before them finds; its first host has been drawn.
+
+    Args:
+        env: the environment.
+        net: the network.
+        found: the hosts of which a scan always finds something.
+    """
+    places = 0
+    for index in range(_LAST + 1):
+        if missing(env, net, index, False) == _NOTHING and (
+            _ACTION[index] != _EXPLOIT or found >> whom_of(env, net, _WHOM[index]) & 1
+        ):
+            places |= 1 << index
+    return places
+
+
+@rule
 def whom_of(env: State, net: Tables, whom: int) -> int:
     """Returns the zone or host that an action of the chain is aimed at."""
     if whom == _HOME:
@@ -114,8 +135,9 @@ def whom_of(env: State, net: Tables, whom: int) -> int:
         return env.bline_target
     if whom == _TARGET:
         return net.bline_target
-    second = net.bline_second[env.bline_target]
+    second: int = net.bline_second[env.bline_target]
     if whom == _SECOND:
         return second
-    zone = net.bline_second_zone[second]
-    return zone if whom == _ZONE else net.bline_third[zone]
+    zone: int = net.bline_second_zone[second]
+    third: int = net.bline_third[zone]
+    return zone if whom == _ZONE else third

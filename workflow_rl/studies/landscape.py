@@ -109,7 +109,7 @@ class Landscape:
         Raises:
             InvalidInputError: an order is missing.
         """
-        orders = orders_of(config.train)
+        orders = orders_of(config.train, config.game.network)
         cells = []
         for seed, those in tried.items():
             found = {one.order: one for one in those}

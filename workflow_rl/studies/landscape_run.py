@@ -43,7 +43,7 @@ class LandscapeRun:
         self.directory = directory
         self.config = directory.config
         self._pool = pool
-        self.orders = orders_of(directory.config.train)
+        self.orders = orders_of(directory.config.train, directory.config.game.network)
         self.seeds = stored_seeds(directory.path)
         directory.check_sealed()
         self.done = 0  # orders trained so far, of all seeds together, by earlier attempts as well
@@ -152,7 +152,7 @@ def exhaustive(config: ExperimentConfig, seed: int) -> ExperimentConfig:
     Raises:
         InvalidInputError: there are too many orders.
     """
-    orders = orders_of(config.train)
+    orders = orders_of(config.train, config.game.network)
     check_listable(orders, "search")
     search = replace(
         config.search,

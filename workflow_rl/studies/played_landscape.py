@@ -99,7 +99,7 @@ class OrderPlayer:
                 f"policy {UNIVERSAL} does"
             )
         self.name = name
-        self.orders = orders_of(config.train)
+        self.orders = orders_of(config.train, config.game.network)
         self.game = config.game
         self.threshold = config.train.compliance_threshold
         self._policy = policy

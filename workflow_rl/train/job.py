@@ -39,7 +39,7 @@ class TrainJob:
     @property
     def workflow(self) -> Order | None:
         """The order by the names of its units; None: one is sampled for every episode."""
-        return None if self.order is None else orders_of(self.train)[self.order]
+        return None if self.order is None else orders_of(self.train, self.game.network)[self.order]
 
     @property
     def policy_config(self) -> PolicyConfig:

@@ -14,7 +14,7 @@ from workflow_rl.config.reds import GIVEN
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import derived_seed
 from workflow_rl.envs.world import Arrays, World
-from workflow_rl.sim.red_view import RED_VIEW_SIZE, actions_on_hosts
+from workflow_rl.sim.red_view import actions_on_hosts, red_view_size
 from workflow_rl.train.job import TrainJob
 
 _HARM: Final = slice(0, 2)  # of `Outputs.reward_tenths`: all but the price of Blue's actions
@@ -41,19 +41,20 @@ class RedWorld(World):
         game = replace(game, red_agent=GIVEN, observation=blue.observation)
         self._batch = make_batch(num_envs, game, red_view=True)
         self._blue, self._of = blue, reward
+        self.network = game.network
         self.num_envs = num_envs
-        self.observation_size = RED_VIEW_SIZE
+        self.observation_size = red_view_size(game.network)
         self.observation = self._batch.red.observation
         self.action_mask = self._batch.red.legal
         self.reward = np.zeros(num_envs)
         self.ended = self._batch.out.truncated
-        self.table = np.zeros(num_envs, np.int64)
-        self.removable = np.zeros(num_envs, np.int16)
+        self.table = self._batch.state["table"]
+        self.removable = np.zeros(num_envs, np.int64)
         self._seed = 0
         self._step = 0  # of the episodes, which are in step
 
     @property
-    def held(self) -> NDArray[np.int16]:
+    def held(self) -> NDArray[np.int64]:
         """(n,) no hosts: nothing is judged here."""
         return self.removable
 
@@ -67,7 +68,7 @@ class RedWorld(World):
         """Plays a step everywhere and returns how many episodes ended."""
         batch = self._batch
         blue = self._blue.act(batch.observation, batch.out.action_mask, self._step)
-        red = actions_on_hosts(actions, batch.red.memory)
+        red = actions_on_hosts(self.network, actions, batch.red.memory)
         ended = batch.step(blue, red_actions=red)
         if self._of == "score":
             np.negative(batch.out.reward, out=self.reward)

@@ -8,7 +8,7 @@ one unit share theirs.
 Two views judge the same action. In the *observed* view a host is open if Blue's own table, before
 the action, marks it (Unknown, User or Privileged), and a Remove of a host already marked Unknown is
 a repeat. In the *true* view a host is open if Red has a session there, and a Remove that kills
-nothing is a repeat. User0, Red's permanent foothold, is never open.
+nothing is a repeat. Red's permanent foothold, User0 on Scenario2, is never open.
 
 The true rate is bounded: 5 % of the reverse shells are never shown, so no policy can know them;
 they matter most where `user` comes early in the order.
@@ -22,17 +22,15 @@ from numpy.typing import ArrayLike, NDArray
 from workflow_rl.arrays import checked_array, has_form, is_plain
 from workflow_rl.config.checks import not_allowed
 from workflow_rl.jit import kernel, rule
-from workflow_rl.scenario.actions import (
-    ACTION_HOST,
-    ACTION_KIND,
-    ActionKind,
-    checked_actions,
-    checked_mask,
-)
-from workflow_rl.scenario.tables import NUM_HOSTS, USER0
+from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.records import HOSTS_IN_WORD, ONE, capacity_of
+from workflow_rl.scenario.tables import NOBODY, Tables, tables_of
 from workflow_rl.sim.batch import first_invalid
-from workflow_rl.sim.state import NOBODY, Mark
-from workflow_rl.sim.table import mark_in
+from workflow_rl.sim.checks import checked_actions, checked_mask
+from workflow_rl.sim.state import Mark
+from workflow_rl.sim.table import mark_at
 
 NOT_A_FIX: Final = 0
 REPEAT: Final = 1  # a fix that does not count, or one made while no host is open
@@ -41,9 +39,7 @@ COMPLIANT: Final = 3
 
 _REMOVE = int(ActionKind.REMOVE)
 _RESTORE = int(ActionKind.RESTORE)
-_FIXES = np.flatnonzero(np.isin(ACTION_KIND, (_REMOVE, _RESTORE)))
 _UNKNOWN = int(Mark.UNKNOWN)
-_ALL_BUT_USER0 = ~(1 << USER0)
 
 
 class Judgement(NamedTuple):
@@ -64,13 +60,13 @@ class Judgement(NamedTuple):
 
 
 @rule
-def open_by_table(table: int) -> int:
+def open_by_table(net: Tables, table: NDArray[np.int64]) -> int:
     """Returns the hosts that are open in the observed view: those that Blue's table marks."""
-    marked = 0
-    for host in range(NUM_HOSTS):
-        if mark_in(table, host):
-            marked |= 1 << host
-    return marked & _ALL_BUT_USER0
+    marked = np.int64(0)
+    for place in range(net.num_observed):
+        if mark_at(table, place):
+            marked |= ONE << net.observed_host[place]
+    return marked & ~(ONE << net.foothold)  # type: ignore[return-value]
 
 
 @rule
@@ -78,7 +74,7 @@ def is_due(host: int, open_hosts: int, ranks: NDArray[np.int8]) -> bool:
     """Returns whether a host is open and no open host comes before it."""
     if not open_hosts >> host & 1:
         return False
-    for other in range(NUM_HOSTS):
+    for other in range(len(ranks)):
         if open_hosts >> other & 1 and ranks[other] < ranks[host]:
             return False
     return True
@@ -97,33 +93,40 @@ def verdict_of(
 
 
 @rule
-def verdict_by_table(action: int, table: int, open_hosts: int, ranks: NDArray[np.int8]) -> int:
+def verdict_by_table(
+    net: Tables, action: int, table: NDArray[np.int64], open_hosts: int, ranks: NDArray[np.int8]
+) -> int:
     """Judges one action in the observed view, where a table leaves these hosts open."""
-    kind, host = ACTION_KIND[action], ACTION_HOST[action]
-    is_repeat = kind == _REMOVE and mark_in(table, host) == _UNKNOWN
+    kind, host = net.action_kind[action], net.action_host[action]
+    is_repeat = False
+    if kind == _REMOVE and net.slot[host] >= 0:
+        is_repeat = mark_at(table, net.slot[host]) == _UNKNOWN
     return verdict_of(kind, host, open_hosts, is_repeat, ranks)
 
 
 @kernel()
 def _judge_observed(
+    nets: NDArray[Any],
     tables: NDArray[Any],
     actions: NDArray[Any],
     ranks: NDArray[Any],
     any_open: NDArray[Any],
     verdicts: NDArray[Any],
 ) -> int:
-    invalid = first_invalid(actions)
+    net: Tables = nets[0]
+    invalid = first_invalid(actions, net.num_actions)
     if invalid != NOBODY:
         return invalid
     for k in range(len(actions)):
-        open_hosts = open_by_table(tables[k])
+        open_hosts = open_by_table(net, tables[k])
         any_open[k] = open_hosts != 0
-        verdicts[k] = verdict_by_table(actions[k], tables[k], open_hosts, ranks[k])
+        verdicts[k] = verdict_by_table(net, actions[k], tables[k], open_hosts, ranks[k])
     return NOBODY
 
 
 @kernel()
 def _judge_true(
+    nets: NDArray[Any],
     held: NDArray[Any],
     removable: NDArray[Any],
     actions: NDArray[Any],
@@ -131,42 +134,50 @@ def _judge_true(
     any_open: NDArray[Any],
     verdicts: NDArray[Any],
 ) -> int:
-    invalid = first_invalid(actions)
+    net: Tables = nets[0]
+    invalid = first_invalid(actions, net.num_actions)
     if invalid != NOBODY:
         return invalid
     for k in range(len(actions)):
-        kind, host = ACTION_KIND[actions[k]], ACTION_HOST[actions[k]]
-        open_hosts = held[k] & _ALL_BUT_USER0
+        kind, host = net.action_kind[actions[k]], net.action_host[actions[k]]
+        open_hosts = held[k] & ~(ONE << net.foothold)
         is_repeat = kind == _REMOVE and not (removable[k] >> host & 1)
         any_open[k] = open_hosts != 0
         verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, ranks[k])
     return NOBODY
 
 
-def judge_observed(tables: ArrayLike, actions: ArrayLike, ranks: ArrayLike) -> Judgement:
+def judge_observed(
+    tables: ArrayLike, actions: ArrayLike, ranks: ArrayLike, network: Network = SCENARIO2
+) -> Judgement:
     """Judges a step's actions by what Blue's table showed.
 
     Args:
-        tables: (n,) Blue's table before the action, packed as `State.table`.
+        tables: (n, words) Blue's table before the action, packed as `State.table`.
         actions: (n,) Blue's actions.
-        ranks: (n, 13) each environment's order, as `orders.Orders.host_ranks` gives it.
+        ranks: (n, hosts) each environment's order, as `orders.Orders.host_ranks` gives it.
+        network: what is played on.
 
     Raises:
         InvalidInputError: they are no such arrays.
     """
-    ranks = checked_ranks(ranks)
+    ranks = checked_ranks(ranks, network)
     n = len(ranks)
-    tables = checked_tables(tables, n)
+    tables = checked_tables(tables, n, network)
     if not has_form(actions, (n,), np.int64):
-        actions = checked_actions(actions, (n,))
+        actions = checked_actions(network, actions, (n,))
     judgement = _empty(n)
-    if _judge_observed(tables, actions, ranks, *judgement) != NOBODY:
-        checked_actions(actions, (n,))
+    if _judge_observed(tables_of(network), tables, actions, ranks, *judgement) != NOBODY:
+        checked_actions(network, actions, (n,))
     return judgement
 
 
 def judge_true(
-    held: ArrayLike, removable: ArrayLike, actions: ArrayLike, ranks: ArrayLike
+    held: ArrayLike,
+    removable: ArrayLike,
+    actions: ArrayLike,
+    ranks: ArrayLike,
+    network: Network = SCENARIO2,
 ) -> Judgement:
     """Judges a step's actions by where Red really is.
 
@@ -174,70 +185,80 @@ def judge_true(
         held: (n,) set of hosts with a red session before the action.
         removable: (n,) set of hosts with a session that Remove would kill.
         actions: (n,) Blue's actions.
-        ranks: (n, 13) each environment's order, as `orders.Orders.host_ranks` gives it.
+        ranks: (n, hosts) each environment's order, as `orders.Orders.host_ranks` gives it.
+        network: what is played on.
 
     Raises:
         InvalidInputError: they are no such arrays.
     """
-    ranks = checked_ranks(ranks)
+    ranks = checked_ranks(ranks, network)
     n = len(ranks)
     held, removable = _hosts("held", held, n), _hosts("removable", removable, n)
     if not has_form(actions, (n,), np.int64):
-        actions = checked_actions(actions, (n,))
+        actions = checked_actions(network, actions, (n,))
     judgement = _empty(n)
-    if _judge_true(held, removable, actions, ranks, *judgement) != NOBODY:
-        checked_actions(actions, (n,))
+    if _judge_true(tables_of(network), held, removable, actions, ranks, *judgement) != NOBODY:
+        checked_actions(network, actions, (n,))
     return judgement
 
 
-def _hosts(what: str, value: object, n: int) -> NDArray[np.int16]:
-    if has_form(value, (n,), np.int16):
+def _hosts(what: str, value: object, n: int) -> NDArray[np.int64]:
+    if has_form(value, (n,), np.int64):
         return value
-    return checked_array(f"{what} hosts", value, (n,), np.int16)
+    return checked_array(f"{what} hosts", value, (n,), np.int64)
 
 
 @kernel()
-def _forbid(tables: NDArray[Any], ranks: NDArray[Any], allowed: NDArray[Any]) -> None:
+def _forbid(
+    nets: NDArray[Any], tables: NDArray[Any], ranks: NDArray[Any], allowed: NDArray[Any]
+) -> None:
+    net: Tables = nets[0]
     for k in range(len(tables)):
-        open_hosts = open_by_table(tables[k])
+        open_hosts = open_by_table(net, tables[k])
         if open_hosts:
-            for i in range(len(_FIXES)):
-                action = int(_FIXES[i])
-                if verdict_by_table(action, tables[k], open_hosts, ranks[k]) == VIOLATION:
+            for action in range(net.num_actions):
+                kind = net.action_kind[action]
+                if (
+                    kind in (_REMOVE, _RESTORE)
+                    and verdict_by_table(net, action, tables[k], open_hosts, ranks[k]) == VIOLATION
+                ):
                     allowed[k, action] = False
 
 
 def without_violations(
-    action_mask: ArrayLike, tables: ArrayLike, ranks: ArrayLike
+    action_mask: ArrayLike, tables: ArrayLike, ranks: ArrayLike, network: Network = SCENARIO2
 ) -> NDArray[np.bool_]:
-    """Returns (n, 145) a mask without the actions that would violate the order, by Blue's table.
+    """Returns (n, actions) a mask without those that would violate the order, by Blue's table.
 
     Args:
-        action_mask: (n, 145) what is allowed otherwise.
-        tables: (n,) Blue's table before the action, packed as `State.table`.
-        ranks: (n, 13) each environment's order.
+        action_mask: (n, actions) what is allowed otherwise.
+        tables: (n, words) Blue's table before the action, packed as `State.table`.
+        ranks: (n, hosts) each environment's order.
+        network: what is played on.
 
     Raises:
         InvalidInputError: they are no such arrays.
     """
-    ranks = checked_ranks(ranks)
-    allowed = checked_mask(action_mask, len(ranks)).copy()
-    _forbid(checked_tables(tables, len(ranks)), ranks, allowed)
+    ranks = checked_ranks(ranks, network)
+    allowed = checked_mask(network, action_mask, len(ranks)).copy()
+    _forbid(tables_of(network), checked_tables(tables, len(ranks), network), ranks, allowed)
     return allowed
 
 
-def checked_tables(tables: object, n: int) -> NDArray[np.int64]:
-    """Returns Blue's packed tables (n,); InvalidInputError if they are none."""
-    if has_form(tables, (n,), np.int64):  # a column of the simulator's records is read as it is
+def checked_tables(tables: object, n: int, network: Network = SCENARIO2) -> NDArray[np.int64]:
+    """Returns Blue's packed tables (n, words); InvalidInputError if they are none."""
+    shape = n, capacity_of(network) // HOSTS_IN_WORD
+    if has_form(tables, shape, np.int64):  # a column of the simulator's records is read as it is
         return tables
-    return checked_array("tables", tables, (n,), np.int64)
+    return checked_array("tables", tables, shape, np.int64)
 
 
-def checked_ranks(ranks: object) -> NDArray[np.int8]:
-    """Returns the ranks of hosts in orders, (any, 13); InvalidInputError if they are none."""
-    if has_form(ranks, (None, NUM_HOSTS), np.int8):
+def checked_ranks(ranks: object, network: Network = SCENARIO2) -> NDArray[np.int8]:
+    """Returns the ranks of hosts in orders, (any, hosts); InvalidInputError if they are none."""
+    hosts = len(network.hosts)
+    if has_form(ranks, (None, hosts), np.int8):
         return ranks
-    return checked_array("ranks", ranks, (None, NUM_HOSTS), np.int8)
+    return checked_array("ranks", ranks, (None, hosts), np.int8)
 
 
 def _empty(n: int) -> Judgement:

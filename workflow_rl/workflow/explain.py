@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
-from workflow_rl.scenario.actions import ACTION_HOST
-from workflow_rl.scenario.tables import HOST_NAMES, USER0
+import numpy as np
+from numpy.typing import NDArray
+
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.tables import tables_of
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
     NOT_A_FIX,
@@ -39,43 +43,59 @@ class Explanation:
         return VERDICTS[self.verdict]
 
 
-def explain_observed(table: int, action: int, order: Order) -> Explanation:
+def explain_observed(table: NDArray[np.int64], action: int, order: Order) -> Explanation:
     """Judges an action by what Blue's table, packed as `State.table`, showed before it."""
-    judged = judge_observed([table], [action], order.host_ranks[None])
+    network = order.units.network
+    judged = judge_observed(table[None], [action], order.host_ranks[None], network)
     words = ("marked in Blue's table", "it is already marked Unknown, so removing it is a repeat")
-    return _explained(int(judged.verdict[0]), open_by_table(table), action, order, words)
+    return _explained(
+        int(judged.verdict[0]),
+        int(open_by_table(tables_of(network)[0], table)),
+        action,
+        order,
+        words,
+    )
 
 
 def explain_true(held: int, removable: int, action: int, order: Order) -> Explanation:
     """Judges an action by the hosts where Red had a session, and one that Remove would kill."""
-    judged = judge_true([held], [removable], [action], order.host_ranks[None])
+    network = order.units.network
+    judged = judge_true([held], [removable], [action], order.host_ranks[None], network)
     words = ("held by Red", "there is no session that Remove would kill")
-    return _explained(int(judged.verdict[0]), int(held) & ~(1 << USER0), action, order, words)
+    return _explained(
+        int(judged.verdict[0]),
+        int(held) & ~(1 << network.number(network.foothold)),
+        action,
+        order,
+        words,
+    )
 
 
 def _explained(
     verdict: int, open_hosts: int, action: int, order: Order, words: tuple[str, str]
 ) -> Explanation:
     is_open, repeats = words
+    network = order.units.network
     hosts_of = dict(zip(order.units.names, order.units.hosts, strict=True))
     due = next((unit for unit in order if open_hosts & hosts_of[unit]), None)
-    due_hosts = () if due is None else _names(open_hosts & hosts_of[due])
+    due_hosts = () if due is None else _names(network, open_hosts & hosts_of[due])
     if verdict == NOT_A_FIX:
         return Explanation(verdict, "only Remove and Restore are fixes", due, due_hosts)
-    host = int(ACTION_HOST[action])
-    name, unit = HOST_NAMES[host], order.units.names[int(order.units.unit_of[host])]
+    host = int(actions_of(network).hosts[action])
+    name, unit = network.host_names[host], order.units.names[int(order.units.unit_of[host])]
     if verdict == COMPLIANT:
         what = "type" if order.units.kind == "types" else "unit"
         why = f"{name} is {is_open}, and {unit} is the first {what} in the order with such a host"
     elif verdict == REPEAT:
         why = f"no host is {is_open}" if due is None else f"{name}: {repeats}"
     elif not open_hosts >> host & 1:
-        why = f"{name} is not {is_open}, and {', '.join(_names(open_hosts))} would have come first"
+        others = ", ".join(_names(network, open_hosts))
+        why = f"{name} is not {is_open}, and {others} would have come first"
     else:
         earlier = ", ".join(due_hosts)
         why = f"{unit} was not due yet: {earlier} ({due}) is {is_open} and comes first"
     return Explanation(verdict, why, due, due_hosts)
 
 
-def _names(hosts: int) -> tuple[str, ...]:
-    return tuple(name for h, name in enumerate(HOST_NAMES) if hosts >> h & 1)
+def _names(network: Network, hosts: int) -> tuple[str, ...]:
+    return tuple(name for h, name in enumerate(network.host_names) if hosts >> h & 1)

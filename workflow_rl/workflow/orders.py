@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from workflow_rl.config import TrainConfig
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.scenario.tables import HOST_NAMES, host_set
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
 from workflow_rl.workflow.precedence import NOTHING, Requirements
 from workflow_rl.workflow.units import SHORT_ORDER, TYPE_UNITS, Units, units_of
 
@@ -27,8 +28,10 @@ _TABLED: Final = 720  # orders whose host ranks are looked up
 _SEPARATOR: Final = re.compile(r"\s*(?:->|>|→|,|\s)\s*")
 # Defender can never really be taken: its place acts only through false alarms, which bline never
 # causes; and bline never touches an Op_Host.
-_UNTOUCHED_BY_BLINE: Final = host_set(
-    name for name in HOST_NAMES if name == "Defender" or name.startswith("Op_Host")
+_UNTOUCHED_BY_BLINE: Final = sum(
+    1 << h
+    for h, name in enumerate(SCENARIO2.host_names)
+    if name == "Defender" or name.startswith("Op_Host")
 )
 
 Indices = NDArray[np.int64]
@@ -58,7 +61,7 @@ class Order(tuple[str, ...]):
 
     @property
     def host_ranks(self) -> NDArray[np.int8]:
-        """(13,) the place of each host's unit: what compliance needs of an order."""
+        """(hosts,) the place of each host's unit: what compliance needs of an order."""
         places = np.array([self.index(name) for name in self.units.names], np.int8)
         return places[self.units.unit_of]
 
@@ -176,7 +179,7 @@ class Orders:
         return np.argsort(self.sequences(indices), axis=1).astype(np.int8)
 
     def host_ranks(self, indices: Sequence[int] | Indices) -> NDArray[np.int8]:
-        """Returns (k, 13) the place of each host's unit."""
+        """Returns (k, hosts) the place of each host's unit."""
         if self.total <= _TABLED:
             return self._rank_table[np.asarray(indices, np.int64)]
         return self._ranks(indices)
@@ -247,7 +250,7 @@ class Orders:
 
     def idle_units(self, red_agent: str) -> tuple[int, ...]:
         """Returns the units whose places can make no difference against a red agent."""
-        if red_agent != "bline":
+        if red_agent != "bline" or self.units.network != SCENARIO2:
             return ()
         hosts = enumerate(self.units.hosts)
         return tuple(unit for unit, those in hosts if not those & ~_UNTOUCHED_BY_BLINE)
@@ -301,26 +304,31 @@ NUM_ORDERS: Final = TYPES.count
 ORDERS: Final[tuple[Order, ...]] = tuple(TYPES[index] for index in range(NUM_ORDERS))
 
 
-def read_order(workflow: str | Sequence[str], units: Units | None = None) -> Order:
+def read_order(
+    workflow: str | Sequence[str], units: Units | None = None, network: Network = SCENARIO2
+) -> Order:
     """Returns the order that a user gave.
 
     Args:
         workflow: text, names, or an order, which knows its units.
-        units: whose names those are; by default the five types.
+        units: whose names those are; by default the network's types.
+        network: what is played on.
 
     Raises:
         InvalidInputError: it does not name each unit once.
     """
-    return workflow if isinstance(workflow, Order) else Orders(units or TYPE_UNITS).read(workflow)
+    if isinstance(workflow, Order):
+        return workflow
+    return Orders(units or units_of("types", network)).read(workflow)
 
 
-def orders_of(config: TrainConfig) -> Orders:
+def orders_of(config: TrainConfig, network: Network = SCENARIO2) -> Orders:
     """Returns the orders that a training, or a search of trainings, may follow.
 
     Raises:
         InvalidInputError: its units are none, or what is required of them contradicts itself.
     """
-    units = units_of(config.units)
+    units = units_of(config.units, network)
     if not config.require and units == TYPE_UNITS:
         return TYPES
     return Orders.of(units, config.require)

@@ -3,14 +3,14 @@
 The documents' five unit types are one choice; single hosts, the subnets, or user-defined groups are
 others. There are two to twelve units, and every host that can be fixed is in exactly one.
 
-User0 is Red's permanent foothold and never open, so it belongs to no unit, whatever the kind: it
-stands where User1 does, its neighbour with the same image, which only decoys ever notice.
+Red's permanent foothold, User0 on Scenario2, is never open, so it belongs to no unit, whatever the
+kind: it stands where the next host of its zone does, User1, which only decoys ever notice.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -18,22 +18,17 @@ from numpy.typing import NDArray
 
 from workflow_rl.config.units import ANY, UNIT_KINDS, Groups, read_groups
 from workflow_rl.errors import InvalidInputError, shown
-from workflow_rl.scenario.tables import HOST_NAMES, NUM_HOSTS, SUBNET_HOSTS, USER0, Subnet, host_set
-from workflow_rl.scenario.units import UNIT_HOSTS, UNITS
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
 
 FEWEST: Final = 2
 MOST: Final = 12
 REST: Final = "rest"  # the last unit: of the hosts that no group names
-FIXABLE: Final = tuple(name for name in HOST_NAMES if name != HOST_NAMES[USER0])
-FIXABLE_HOSTS: Final = np.array([HOST_NAMES.index(name) for name in FIXABLE])
-STANDS_FOR_USER0: Final = HOST_NAMES.index("User1")
 
 SHORT_ORDER: Final = 34  # columns of an order in a table of 80
 _WHOLE: Final = 4  # letters of a name that is not shortened
 _LEAST: Final = 3  # letters of a short name, where there is room for them
 _PART: Final = re.compile(r"\d+|[^\W\d_]+")  # of a name: letters, or a number
-_FIXABLE_SET: Final = host_set(FIXABLE)
-_BY_NAME: Final = {name.casefold(): name for name in HOST_NAMES}
 _NAME: Final = re.compile(r"\w([\w-]*\w)?")  # so that an order of such names can be read
 
 
@@ -44,6 +39,7 @@ class Units:
     names: tuple[str, ...]
     hosts: tuple[int, ...]  # the set of hosts of each
     kind: str  # types, hosts, subnets or groups
+    network: Network = SCENARIO2
 
     def __len__(self) -> int:
         """Returns how many there are."""
@@ -51,19 +47,20 @@ class Units:
 
     @cached_property
     def unit_of(self) -> NDArray[np.int8]:
-        """(13,) the unit of each host."""
+        """(hosts,) the unit of each host."""
         found = [
-            next((u for u, hosts in enumerate(self.hosts) if hosts >> host & 1), -1)
-            for host in range(NUM_HOSTS)
+            next((u for u, hosts in enumerate(self.hosts) if hosts >> host & 1), 0)
+            for host in range(len(self.network.hosts))
         ]
-        found[USER0] = found[STANDS_FOR_USER0]
+        foothold = self.network.number(self.network.foothold)
+        found[foothold] = found[stands_for_foothold(self.network)]
         return np.array(found, np.int8)
 
     @property
     def groups(self) -> dict[str, list[str]]:
         """The names of each unit's hosts."""
         return {
-            name: [HOST_NAMES[h] for h in range(NUM_HOSTS) if hosts >> h & 1]
+            name: [host for h, host in enumerate(self.network.host_names) if hosts >> h & 1]
             for name, hosts in zip(self.names, self.hosts, strict=True)
         }
 
@@ -119,28 +116,54 @@ def _initials(unit: str, letters: int, whole: bool) -> str:
     return "".join(part if part.isdigit() else part[:letters] for part in kept)
 
 
-def _fixable(hosts: int) -> int:
-    return int(hosts) & _FIXABLE_SET
+def fixable(network: Network) -> tuple[str, ...]:
+    """Returns the hosts that can be fixed: all but Red's foothold."""
+    return tuple(name for name in network.host_names if name != network.foothold)
 
 
-TYPE_UNITS: Final = Units(UNITS, tuple(_fixable(hosts) for hosts in UNIT_HOSTS), "types")
-_KINDS: Final = {
-    "types": TYPE_UNITS,
-    "hosts": Units(FIXABLE, tuple(host_set([name]) for name in FIXABLE), "hosts"),
-    "subnets": Units(
-        tuple(subnet.name.lower() for subnet in Subnet),
-        tuple(_fixable(hosts) for hosts in SUBNET_HOSTS),
-        "subnets",
-    ),
-}
+def fixable_hosts(network: Network) -> NDArray[np.int64]:
+    """Returns the numbers of the hosts that can be fixed."""
+    return np.array([network.number(name) for name in fixable(network)], np.int64)
 
 
-def units_of(setting: str | Mapping[str, Any] | Units) -> Units:
+def stands_for_foothold(network: Network) -> int:
+    """Returns the host whose rank Red's foothold has: the next of its zone, else any other."""
+    names, foothold = fixable(network), network.number(network.foothold)
+    beside = [h for h in names if network.zone_of[h] == network.home]
+    later = [h for h in beside if network.number(h) > foothold]
+    return network.number((later or beside or list(names))[0])
+
+
+def _set_of(network: Network, hosts: Iterable[str]) -> int:
+    return sum(1 << network.number(name) for name in set(hosts) - {network.foothold})
+
+
+def _types(network: Network) -> dict[str, tuple[str, ...]]:
+    """Returns the hosts of each type: as the network groups them, else its zones."""
+    return dict(network.units) or {zone.name.lower(): zone.hosts for zone in network.zones}
+
+
+@cache
+def _of_kind(kind: str, network: Network) -> Units:
+    if kind == "hosts":
+        groups: dict[str, tuple[str, ...]] = {name: (name,) for name in fixable(network)}
+    elif kind == "subnets":
+        groups = {zone.name.lower(): zone.hosts for zone in network.zones}
+    else:
+        groups = _types(network)
+    named = {name: _set_of(network, hosts) for name, hosts in groups.items()}
+    named = {name: hosts for name, hosts in named.items() if hosts}
+    _check_number(list(named), at_least=FEWEST)
+    return Units(tuple(named), tuple(named.values()), kind, network)
+
+
+def units_of(setting: str | Mapping[str, Any] | Units, network: Network = SCENARIO2) -> Units:
     """Returns the units of a setting.
 
     Args:
         setting: as a configuration holds it: the name of a kind, or hosts by the name of their
             group; hosts in no group form a last unit, `rest`.
+        network: whose hosts they are.
 
     Raises:
         InvalidInputError: they are no units; the sentence names the host or the group.
@@ -148,18 +171,19 @@ def units_of(setting: str | Mapping[str, Any] | Units) -> Units:
     if isinstance(setting, Units):
         return setting
     if isinstance(setting, Mapping):
-        return _grouped(read_groups(setting))
+        return _grouped(read_groups(setting), network)
     if setting == ANY:
         raise InvalidInputError(
             "the units any have no orders to name: they are only for training on all orders"
         )
-    if setting not in _KINDS:
+    if setting not in UNIT_KINDS:
         kinds = ", ".join(kind for kind in UNIT_KINDS if kind != ANY)
         raise InvalidInputError(f"unknown units {shown(setting)}: choose one of {kinds}, or groups")
-    return _KINDS[setting]
+    return _of_kind(setting, network)
 
 
-def _grouped(groups: Groups) -> Units:
+def _grouped(groups: Groups, network: Network) -> Units:
+    by_name = {name.casefold(): name for name in network.host_names}
     for group in groups:
         if not _NAME.fullmatch(group):
             raise InvalidInputError(
@@ -169,12 +193,13 @@ def _grouped(groups: Groups) -> Units:
     home: dict[str, str] = {}  # host -> its group
     for group, hosts in groups.items():
         for host in hosts:
-            name = _BY_NAME.get(host.casefold())
+            name = by_name.get(host.casefold())
             if name is None:
                 raise InvalidInputError(
-                    f"unknown host {shown(host)} in {group}: the hosts are {', '.join(FIXABLE)}"
+                    f"unknown host {shown(host)} in {group}: the hosts are "
+                    f"{', '.join(fixable(network))}"
                 )
-            if name == HOST_NAMES[USER0]:
+            if name == network.foothold:
                 raise InvalidInputError(
                     f"{name} in {group} is Red's permanent foothold and never open to fix: leave "
                     "it out"
@@ -186,8 +211,8 @@ def _grouped(groups: Groups) -> Units:
             home[name] = group
         if not hosts:
             raise InvalidInputError(f"the unit {group} has no hosts")
-    named = {group: host_set(h for h in home if home[h] == group) for group in groups}
-    unnamed = host_set(host for host in FIXABLE if host not in home)
+    named = {group: _set_of(network, (h for h in home if home[h] == group)) for group in groups}
+    unnamed = _set_of(network, (host for host in fixable(network) if host not in home))
     if unnamed and REST in named:
         raise InvalidInputError(
             f"{REST} is the unit of the hosts that are in no group: name that group otherwise"
@@ -197,7 +222,7 @@ def _grouped(groups: Groups) -> Units:
     if len({name.casefold() for name in named}) < len(named):
         raise InvalidInputError(f"the names {', '.join(named)} differ only in upper and lower case")
     _check_number(list(named), at_least=FEWEST)
-    return Units(tuple(named), tuple(named.values()), "groups")
+    return Units(tuple(named), tuple(named.values()), "groups", network)
 
 
 def _check_number(names: list[str], at_least: int) -> None:
@@ -205,3 +230,6 @@ def _check_number(names: list[str], at_least: int) -> None:
         raise InvalidInputError(
             f"a workflow orders {FEWEST} to {MOST} units, not {len(names)}: {', '.join(names)}"
         )
+
+
+TYPE_UNITS: Final = units_of("types")

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.jit import rule
-from workflow_rl.scenario.actions import (
+from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.scenario2 import (
     ACTION_HOST,
     ACTION_KIND,
     FIRST_RESTORE,
-    ActionKind,
+    NUM_HOSTS,
     parse_action,
 )
-from workflow_rl.scenario.tables import NUM_HOSTS
 
 
 def _actions(*names: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from workflow_rl.scenario.cardiff import (
+from workflow_rl.agents.cardiff import (
     IS_RESTORE,
     MACRO_LISTS,
     NUM_OUTPUTS,
