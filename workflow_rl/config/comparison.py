@@ -8,7 +8,14 @@ from workflow_rl.config.experiment import ConfigFile, ExperimentConfig, checked
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import PPO_FORM, PPOFormName
 from workflow_rl.config.presets import MAX_SEED, PRESETS, UPDATE_STRATEGIES, Asked, PresetName
-from workflow_rl.config.setting import restored, setting, setting_fields, settings, stored
+from workflow_rl.config.setting import (
+    restored,
+    setting,
+    setting_fields,
+    settings,
+    stored,
+    values_of,
+)
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
 
@@ -76,7 +83,8 @@ class ComparisonConfig:
         return ExperimentConfig.preset(
             preset,
             form=PRESETS[preset].form or self.ppo,
-            game={**vars(self.game), **PRESETS[preset].game},  # a preset has its own observation
+            # A preset has its own observation.
+            game={**values_of(self.game), **PRESETS[preset].game},
             train=changes | {"max_episodes": episodes},
             seed=seed,
         )
