@@ -31,6 +31,7 @@ from workflow_rl.runs.store import BASE, POLISH, TRAINING, RunDirectory, is_resp
 from workflow_rl.runs.train import TrainingRun, workflow_named
 from workflow_rl.runs.training import TrainTask
 from workflow_rl.runs.trials import SearchOutcome, Trial, spread_of, tried_in
+from workflow_rl.scenario.summary import about_game_on
 from workflow_rl.train.job import TrainOutcome
 from workflow_rl.workflow.orders import Orders, orders_of
 from workflow_rl.workflow.units import TYPE_UNITS, units_of
@@ -49,8 +50,12 @@ def print_start(console: Console, directory: RunDirectory) -> None:
         f"red {config.game.red_agent}, rules {config.game.rules}, seed {config.seed}; "
         f"run directory {unbroken(directory.path)}",
     )
+    if not config.game.is_scenario2:
+        for sentence in about_game_on(config.game.network):
+            print_whole(console, sentence)
     if config.train.units != TYPE_UNITS.kind:
-        shown = config.train.units if config.train.units == ANY else units_of(config.train.units)
+        given = config.train.units
+        shown = given if given == ANY else units_of(given, config.game.network)
         print_whole(console, f"units: {shown}")
     if config.train.require:
         print_whole(console, f"required: {', '.join(config.train.require)}")

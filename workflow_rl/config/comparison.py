@@ -2,14 +2,20 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final, Self, cast
 
 from workflow_rl.config.experiment import ConfigFile, ExperimentConfig, checked
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import PPO_FORM, PPOFormName
 from workflow_rl.config.presets import MAX_SEED, PRESETS, UPDATE_STRATEGIES, Asked, PresetName
-from workflow_rl.config.setting import restored, setting, setting_fields, settings, stored
+from workflow_rl.config.setting import (
+    restored,
+    setting,
+    setting_fields,
+    settings,
+    stored,
+    values_of,
+)
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
 
@@ -77,7 +83,8 @@ class ComparisonConfig:
         return ExperimentConfig.preset(
             preset,
             form=PRESETS[preset].form or self.ppo,
-            game={**asdict(self.game), **PRESETS[preset].game},  # a preset has its own observation
+            # A preset has its own observation.
+            game={**values_of(self.game), **PRESETS[preset].game},
             train=changes | {"max_episodes": episodes},
             seed=seed,
         )

@@ -30,6 +30,7 @@ from workflow_rl.config.presets import (
     DEFAULT_PRESET,
     MAX_SEED,
     OF_UNIVERSAL,
+    OWN_NETWORK,
     PRESET,
     SEED,
     Asked,
@@ -46,9 +47,11 @@ from workflow_rl.config.setting import (
     setting_fields,
     settings,
     stored,
+    values_of,
 )
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError, shown
+from workflow_rl.scenario.loading import SCENARIO2, network_of
 
 SECTIONS: Final[Mapping[str, Any]] = {
     "game": GameConfig,
@@ -95,6 +98,8 @@ class ExperimentConfig:
             )
         if self.search.warm_start == "universal":
             self._check_universal()
+        if not self.game.is_scenario2:
+            self._check_other_network()
         if self.search.polish == "universal" and self.train.compliance_view == "true":
             raise InvalidInputError(
                 "polish universal keeps to the order by what Blue sees: with the compliance view "
@@ -112,12 +117,21 @@ class ExperimentConfig:
                         "that to the preset, or choose another warm start"
                     )
 
+    def _check_other_network(self) -> None:
+        """Checks that nothing is to begin with a policy of Scenario2."""
+        for name, given in (("warm start", self.search.warm_start), ("polish", self.search.polish)):
+            if given == "universal":
+                raise InvalidInputError(
+                    f"{name} universal: the policy universal plays {SCENARIO2.name}, and not "
+                    f"{self.game.network.name}; the search trains a policy of its own there with "
+                    f"{'warm start common' if name == 'warm start' else 'polish documented'}"
+                )
+
     @property
     def polish(self) -> PolishName:
         """Which policy is trained further for the recommended workflow."""
-        return self.search.polish or (
-            "documented" if self.train.compliance_view == "true" else "universal"
-        )
+        is_theirs = self.game.is_scenario2 and self.train.compliance_view != "true"
+        return self.search.polish or ("universal" if is_theirs else "documented")
 
     @property
     def polish_updates(self) -> int:
@@ -185,9 +199,13 @@ class ExperimentConfig:
         """Returns the configuration of a search, from the policy `universal` where that fits.
 
         It does not where a preset, a warm start, a base policy, the documents' policy or another
-        network is asked for. Raises as `preset`.
+        neural network is asked for. On another network than Scenario2 there is no such policy: a
+        search there has the preset `own-network`. Raises as `preset`.
         """
         given = asked.sections.get("search", {})
+        network = network_of(asked.sections.get("game", {}).get("network", SCENARIO2))
+        if network.digest != SCENARIO2.digest:
+            return cls.of(asked if asked.preset else replace(asked, preset=OWN_NETWORK))
         if asked.preset is None and not {"warm_start", "base_updates"} & set(given):
             start = Asked(sections={"search": {"warm_start": "universal"}})
             with suppress(InvalidInputError):  # of another network; else it is raised below
@@ -275,11 +293,7 @@ class ConfigFile:
     @classmethod
     def of(cls, config: ExperimentConfig) -> Self:
         """Returns a configuration as a file that asks for every setting of it."""
-        parts = {name: getattr(config, name) for name in SECTIONS}
-        sections = {
-            name: {field: getattr(part, field) for field in setting_fields(type(part))}
-            for name, part in parts.items()
-        }
+        sections = {name: values_of(getattr(config, name)) for name in SECTIONS}
         return cls(Path(_CONFIG), Asked(seed=config.seed, sections=sections), {}, _CONFIG)
 
     @contextmanager

@@ -11,6 +11,8 @@ from workflow_rl.config.reds import GIVEN, MIXED
 from workflow_rl.config.setting import Setting, current_names
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.config.units import ANY
+from workflow_rl.scenario.attackers import default_red
+from workflow_rl.scenario.loading import network_of
 
 PresetName = Literal[
     "episode",
@@ -25,6 +27,7 @@ PresetName = Literal[
     "best-response",
     "robust",
     "robust-universal",
+    "own-network",
 ]
 Changes = Mapping[str, Any]
 
@@ -140,6 +143,19 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
             AGAINST_ALL,
             "modern",
         ),
+        "own-network": Preset(
+            {
+                **{name: _WITH_MEMORY[name] for name in ("hidden", "action_space")},
+                **_ANY_ORDER,
+                "n_envs": 50,
+                "min_updates": 3,
+                "alignment": "fixed",
+                "alignment_lambda": 5.0,
+            },
+            {"learning_rate": 7e-4, "epochs": 2},
+            {"observation": "memory"},
+            "modern",
+        ),
     }
 )
 # A training that goes on from the policy `universal`: what is not to be changed, and the rest.
@@ -155,11 +171,14 @@ FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
         form="modern",
     )
 )
+# What a search has on another network than scenario2, for which there is no policy `universal`.
+OWN_NETWORK: Final[PresetName] = "own-network"
 # The documented ones, which `compare-updates` compares.
 UPDATE_STRATEGIES: Final = tuple(
     name
     for name in PRESETS
     if PRESETS[name].game is not AGAINST_ALL
+    and name != OWN_NETWORK
     and "side" not in PRESETS[name].train
     and not PRESETS[name].population
 )
@@ -177,6 +196,13 @@ SEED: Final = Setting(
     name="seed",
     hint=int,
 )
+
+
+def _default_attacker(game: Changes) -> dict[str, Any]:
+    """Returns who attacks on the network asked for, where that is not the default."""
+    if "network" not in game:
+        return {}
+    return {"red_agent": default_red(network_of(game["network"]))}
 
 
 @dataclass(frozen=True)
@@ -206,7 +232,8 @@ class Asked:
 
         A section takes precedence over the preset, and the preset over the form of PPO; a
         requested form takes precedence over the preset's own. The warm start `universal` brings
-        the network of that policy, and short trainings. With a preset, `min_updates` is at most
+        the network of that policy, and short trainings. Where CybORG's B_line cannot play a
+        network, Meander attacks by default. With a preset, `min_updates` is at most
         a requested `max_episodes`.
 
         Raises:
@@ -224,7 +251,7 @@ class Asked:
             form = strategy.form or (None if self.preset is None else DEFAULT_PPO)
         learns = {} if form is None else asdict(PPO_FORMS[PPO_FORM.check(form)])
         sections["ppo"] = learns | dict(strategy.ppo) | sections.get("ppo", {})
-        game = dict(strategy.game)
+        game = _default_attacker(sections.get("game", {})) | dict(strategy.game)
         if sections.get("game", {}).get("red_agent", MIXED) != MIXED:
             game.pop("red_probabilities", None)  # which go with mixed only
         sections["game"] = game | sections.get("game", {})

@@ -50,7 +50,7 @@ class SearchConfig:
     polish: PolishName | None = setting(
         "policy that is fine-tuned for the recommended workflow and handed over",
         default=None,
-        unset="universal; documented with the compliance view true",
+        unset="universal; documented with the compliance view true or another network",
         meanings={
             "universal": "the policy of that name, against all attackers",
             "documented": "the workflow's own, as it was tried",

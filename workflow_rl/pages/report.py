@@ -5,11 +5,11 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
+from workflow_rl.agents.standing_orders import sentences_of, standing_orders_of
 from workflow_rl.config import RED_AGENTS, Asked, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
@@ -19,6 +19,7 @@ from workflow_rl.pages.history import cost_figure, curves_figure, path_figure
 from workflow_rl.pages.page import render
 from workflow_rl.pages.rundata import Curve, RunData, read_run, refuse_no_run
 from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE, is_response
+from workflow_rl.scenario.loading import SCENARIO2
 
 # What keeps any report within 8 MB; most runs are far below.
 _MOST_RUNS: Final = 8
@@ -103,9 +104,17 @@ def report_html(runs: Sequence[Findings], folder: Path, written: str | None = No
         compared=compared,
         is_comparable=len({words.game_of(found.run) for found in runs}) == 1,
         words=words,
-        standing_orders=sentences_of(STANDING_ORDERS),
+        standing_orders=_standing_orders(runs),
         written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),
     )
+
+
+def _standing_orders(runs: Sequence[Findings]) -> list[str]:
+    """Returns the standing orders of the runs' network; none if they have several."""
+    networks = {found.run.config.game.network for found in runs if found.run.config}
+    if len(networks) > 1:
+        return []
+    return sentences_of(standing_orders_of(*(networks or {SCENARIO2})))
 
 
 def _run_page(key: str, found: Findings, folder: Path, share: float) -> RunPage:
@@ -171,15 +180,14 @@ def _settings(run: RunData) -> list[tuple[str, str, bool]]:
     noted = run.noted.get("config") if run.config is None else run.config.as_json()
     if not isinstance(noted, dict):  # of another version: shown as it is
         return []
-    default = asdict(ExperimentConfig.for_search(Asked()) if run.is_search else ExperimentConfig())
+    plain = ExperimentConfig.for_search(Asked()) if run.is_search else ExperimentConfig()
+    default = plain.as_json()
     rows = []
     for group, values in noted.items():
         named = values if isinstance(values, dict) else {"": values}
         usual = default.get(group)
         for name, value in named.items():
             expected = usual.get(name) if isinstance(usual, dict) else usual
-            if isinstance(expected, tuple):
-                expected = list(expected)
             rows.append((f"{group}.{name}".rstrip("."), _shown(value), value == expected))
     return rows
 

@@ -125,6 +125,12 @@ def forecasts(network: Network) -> tuple[Forecast, ...]:
     return _bline(network), _meander(network)
 
 
+def default_red(network: Network) -> str:
+    """Returns who attacks where nobody is named: B_line, or Meander where B_line cannot play."""
+    bline, _ = forecasts(network)
+    return bline.red if bline.course is Course.PLAYS else "meander"
+
+
 class _Ends(Exception):  # noqa: N818 - no error, but the end of a search
     """An agent gets no further."""
 

@@ -64,7 +64,7 @@ def append_bits(
         bits: the word.
         number: how many of its bits, at most 64; need not be a constant.
     """
-    word = written.word | bits << written.number
+    word = written.word | bits * ONE << written.number  # of 64 bits also where it is interpreted
     total = written.number + number
     if total < _WORD:
         return Written(word, total, written.at)
