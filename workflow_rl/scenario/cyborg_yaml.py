@@ -1,4 +1,4 @@
-"""CybORG's scenario files: the family whose games are known to be the original's.
+"""CybORG's scenario files, read: the family whose games are known to be the original's.
 
 What lies outside the family is refused with what CybORG would do.
 """
@@ -26,7 +26,7 @@ from workflow_rl.scenario.yaml_tree import tree_of_yaml
 
 VALUES: Final = {"None": 0.0, "Low": 0.1, "Medium": 1.0, "High": 10.0}
 _ABSENT_VALUE: Final = VALUES["Low"]
-_RED_ACTIONS: Final = (
+RED_ACTIONS: Final = (
     "Sleep",
     "DiscoverRemoteSystems",
     "DiscoverNetworkServices",
@@ -34,20 +34,23 @@ _RED_ACTIONS: Final = (
     "PrivilegeEscalate",
     "Impact",
 )
-_GREEN_ACTIONS: Final = ("Sleep", "GreenPingSweep", "GreenPortScan", "GreenConnection")
+GREEN_ACTIONS: Final = ("Sleep", "GreenPingSweep", "GreenPortScan", "GreenConnection")
 _ACTIONS: Final = {
     "Blue": WITHOUT_HOST + ON_HOST,
-    "Green": _GREEN_ACTIONS,
-    "Red": _RED_ACTIONS + EXPLOIT_NAMES,
+    "Green": GREEN_ACTIONS,
+    "Red": RED_ACTIONS + EXPLOIT_NAMES,
 }
-_REWARDS: Final = {
+REWARDS: Final = {
     "Blue": ("HybridAvailabilityConfidentiality",),
     "Green": ("None",),
     "Red": ("HybridImpactPwn", "None"),
 }
-_HOST_FIELDS: Final = ("info", "ConfidentialityValue", "AvailabilityValue", "AWS_Info")
+_HOST_FIELDS: Final = (
+    *("info", "ConfidentialityValue", "AvailabilityValue"),
+    *("AWS_Info", "username"),  # which nothing reads
+)
 _UNUSED_OF_SESSION: Final = ("num_children_sessions",)
-_ARTIFACTS: Final = ("NetworkConnections", "ProcessCreation")
+ARTIFACTS: Final = ("NetworkConnections", "ProcessCreation")
 _ADDRESS_BITS: Final = 16  # of the addresses from which CybORG draws the subnets
 _LOADING: Final = "CybORG raises an error while loading"
 
@@ -71,6 +74,7 @@ def network_from_yaml(text: str, file: str, name: str = "scenario") -> Network:
     with locating(root, _place):
         if not 1 <= len(hosts) <= MOST_HOSTS:
             raise parts["Hosts"].refusal(f"there are {len(hosts)}; allowed are 1 to {MOST_HOSTS}")
+        _check_aliases(hosts, [_told(agent) for agent in agents.values()])
         zone_of = _zone_of(hosts, subnets)
         for agent, node in agents.items():
             _check_agent(agent, node, hosts, subnets)
@@ -103,6 +107,17 @@ def _place(part: tuple[str, ...]) -> tuple[str, ...]:
             return ("Agents", "Blue", "actions")
         case _:
             return ("Agents", "Red", "INT", "Hosts")
+
+
+def _check_aliases(hosts: dict[str, Node], told: Sequence[Node]) -> None:
+    """Checks that no alias stands for what CybORG changes as it loads a file."""
+    met: set[int] = set()
+    for node in (*hosts.values(), *(node for part in told for node in part.named().values())):
+        if id(node.value) in met and isinstance(node.value, dict):
+            raise node.refusal(
+                "an alias must not stand for a whole host; CybORG changes each entry as it loads"
+            )
+        met.add(id(node.value))
 
 
 # --- hosts and subnets --------------------------------------------------------------------------
@@ -199,10 +214,15 @@ def _zone_of(hosts: dict[str, Node], subnets: dict[str, Node]) -> dict[str, str]
 def _address_bits(size: Node, hosts: int) -> int:
     """Returns how many bits of an address CybORG gives to the hosts of a subnet."""
     if 0 <= (number := size.whole_number()) < 1 << _ADDRESS_BITS + 1:
-        bits = max(4, int(log2(number + 5)))
-        if bits <= _ADDRESS_BITS and hosts <= (1 << bits) - 2:
+        bits = (room(number) + 2).bit_length() - 1
+        if bits <= _ADDRESS_BITS and hosts <= room(number):
             return bits
     raise size.refusal(f"{number} gives no addresses for {hosts} hosts; {_LOADING}")
+
+
+def room(size: int) -> int:
+    """Returns for how many hosts CybORG gives addresses to a subnet of a size."""
+    return (1 << max(4, int(log2(size + 5)))) - 2
 
 
 def _zone(name: str, node: Node, home: str) -> Zone:
@@ -263,13 +283,13 @@ def _check_agent(
     for subnet in fields["AllowedSubnets"].parts():
         subnet.one_of(subnets, _LOADING)
     for action in fields["actions"].parts():
-        action.one_of(_ACTIONS[name], "others are outside the family")
+        action.one_of(_ACTIONS[name], "others are not known")
     for session in fields["starting_sessions"].parts():
         session.fields(
             ("hostname", "type", "username"), ("name", "parent", "artifacts", *_UNUSED_OF_SESSION)
         )["hostname"].one_of(hosts, _LOADING)
     if "reward_calculator_type" in fields:
-        fields["reward_calculator_type"].one_of(_REWARDS[name], "others are outside the family")
+        fields["reward_calculator_type"].one_of(REWARDS[name], "others are outside the family")
     if "agent_type" in fields:
         fields["agent_type"].one_of(("SleepAgent",), "CybORG would let another agent play")
     for wrapper in fields["wrappers"].parts() if "wrappers" in fields else ():
@@ -293,7 +313,7 @@ def _start(red: dict[str, Node]) -> dict[str, Node]:
     session["username"].one_of(
         ("SYSTEM", "root"), "CybORG's Meander raises a KeyError at its first escalation"
     )
-    for action in _RED_ACTIONS:
+    for action in RED_ACTIONS:
         if action not in red["actions"].texts():
             raise red["actions"].refusal(
                 f"{action} must be in it; CybORG would refuse it as an invalid action"
@@ -348,7 +368,7 @@ def _blue_on_hosts(
         )
     server = servers[0]
     artifacts = server["artifacts"].texts() if "artifacts" in server else ()
-    for artifact in _ARTIFACTS:
+    for artifact in ARTIFACTS:
         if artifact not in artifacts:
             raise server["type"].refusal(
                 f"the server's artifacts must have {artifact}; CybORG's Blue would not see all "

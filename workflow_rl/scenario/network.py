@@ -5,13 +5,14 @@ Everything that the rules need is derived from it (`tables.tables_of`); nothing 
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, TypeVar
 
 from workflow_rl.errors import InvalidInputError, shown
-from workflow_rl.scenario.images import DECOY_NAMES, IMAGE_NAMES, PORTS
+from workflow_rl.scenario.images import DECOY_NAMES, IMAGE_NAMES, IMAGES, PORTS, Image
 
 MOST_HOSTS: Final = 64
 MOST_VALUE: Final = 50.0  # a step of one host: what all cost together fits 16 bits of tenths
@@ -197,12 +198,14 @@ def _check(network: Network) -> None:
             raise NetworkError((kind,), f"there are {len(names)}; allowed are 1 to {MOST_HOSTS}")
         _check_names(kind, names)
     _check_zones(network)
+    stoppable = {host.name for host in network.hosts if _image(host).runs_ot_service}
     for host in network.hosts:
-        _check_host(host, hosts)
+        _check_values(host)
+        _check_reveals(("hosts", host.name, "reveals"), host.reveals, hosts, stoppable)
     if not network.observed:
         raise NetworkError(("hosts",), "all of them are hidden; Blue must see at least one")
     _check_named(("foothold",), (network.foothold,), hosts)
-    _check_reveals(("known",), network.known, hosts)
+    _check_reveals(("known",), network.known, hosts, stoppable)
     if Reveal(network.foothold, address=True, zone=True) not in (
         replace(reveal, ot_service=False) for reveal in network.known
     ):
@@ -264,31 +267,38 @@ def _check_zones(network: Network) -> None:
             )
 
 
-def _check_host(host: Host, hosts: tuple[str, ...]) -> None:
-    part = ("hosts", host.name)
-    _check_named((*part, "image"), (host.image,), IMAGE_NAMES, "image")
+def _image(host: Host) -> Image:
+    _check_named(("hosts", host.name, "image"), (host.image,), IMAGE_NAMES, "image")
+    return IMAGES[host.image]
+
+
+def _check_values(host: Host) -> None:
     for name in ("value", "service_value"):
         value = getattr(host, name)
         if not 0 <= value <= MOST_VALUE or abs(10 * value - round(10 * value)) > 1e-9:
-            allowed = f"0 to {MOST_VALUE:,.0f} in steps of 0.1"
             raise NetworkError(
-                (*part, name), f"{shown(value)} is not allowed; allowed is {allowed}"
+                ("hosts", host.name, name),
+                f"{shown(value)} is not allowed; allowed is 0 to {MOST_VALUE:,.0f} in steps of 0.1",
             )
-    _check_reveals((*part, "reveals"), host.reveals, hosts)
 
 
 def _check_reveals(
-    part: tuple[str, ...], reveals: tuple[Reveal, ...], hosts: tuple[str, ...]
+    part: tuple[str, ...],
+    reveals: tuple[Reveal, ...],
+    hosts: tuple[str, ...],
+    stoppable: Collection[str],
 ) -> None:
     named = tuple(reveal.host for reveal in reveals)
     _check_named(part, named, hosts)
     if sorted(named, key=hosts.index) != list(named):
         raise NetworkError(part, "they must be in the order of the hosts")
     for reveal in reveals:
-        if not (reveal.address or reveal.ot_service):
-            raise NetworkError(part, f"of {reveal.host} neither address nor service is revealed")
+        if reveal.ot_service and reveal.host not in stoppable:
+            raise NetworkError(part, f"{reveal.host} does not run the OT service")
         if reveal.zone and not reveal.address:
-            raise NetworkError(part, f"of {reveal.host} a zone is revealed without the address")
+            raise NetworkError(part, f"of {reveal.host} the zone is revealed without the address")
+        if not reveal.address and not reveal.ot_service:
+            raise NetworkError(part, f"of {reveal.host} neither address nor service is revealed")
 
 
 def _check_named(

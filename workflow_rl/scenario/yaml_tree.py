@@ -1,5 +1,6 @@
-"""YAML as plain values: no tags, no anchors, no objects; each value with its line."""
+"""YAML as plain values: no tags, no objects, aliases within bounds; each value with its line."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -9,6 +10,7 @@ import yaml
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.tree import DEEPEST, Node
 
+_MOST_VALUES: Final = 100_000  # of a file, those behind aliases counted each time
 _RESOLVER: Final = yaml.resolver.Resolver()
 _DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _KIND: Final = "tag:yaml.org,2002:"
@@ -28,8 +30,8 @@ def tree_of_yaml(text: str, file: str) -> Node:
     try:
         next(events)  # of the stream
         if isinstance(next(events), yaml.StreamEndEvent):
-            raise InvalidInputError(f"{file}: the file is empty")
-        root = _node(events, next(events), file, ())
+            raise InvalidInputError(f"{file}, line 1: the file is empty")
+        root = _Reader(events, file).node(next(events), ())
         next(events)  # the end of the document
         more = next(events)
     except yaml.MarkedYAMLError as error:
@@ -45,65 +47,81 @@ def tree_of_yaml(text: str, file: str) -> Node:
     return root
 
 
-def _node(events: Iterator[Any], event: Any, file: str, path: tuple[str, ...]) -> Node:
-    place = Node(None, file, event.start_mark.line + 1, ".".join(path))
-    if isinstance(event, yaml.AliasEvent) or event.anchor:
-        raise place.refusal("anchors and aliases are not allowed")
-    if event.tag:
-        raise place.refusal(f"the tag {shown(event.tag)} is not allowed")
-    if len(path) > DEEPEST:
-        raise place.refusal(f"nested more than {DEEPEST} levels deep")
-    value: Any
-    if isinstance(event, yaml.ScalarEvent):
-        value = _scalar(event, place)
-    elif isinstance(event, yaml.SequenceStartEvent):
-        value = []
-        while not isinstance(event := next(events), yaml.SequenceEndEvent):
-            value.append(_node(events, event, file, (*path, str(len(value) + 1))))
-    else:
-        value = {}
-        while not isinstance(event := next(events), yaml.MappingEndEvent):
-            key = _node(events, event, file, path)
+def yaml_of(data: dict[str, Any]) -> str:
+    """Returns plain data as YAML, in its own order."""
+    copied = json.loads(json.dumps(data))  # what is shared would be written as an alias
+    text: str = yaml.safe_dump(
+        copied, sort_keys=False, default_flow_style=None, width=150, allow_unicode=True
+    )
+    return text
+
+
+class _Reader:
+    """Makes nodes of the events of a document."""
+
+    def __init__(self, events: Iterator[Any], file: str) -> None:
+        self.events = events
+        self.file = file
+        self.count = 0  # of values so far
+        self.anchors: dict[str, tuple[Node, int]] = {}  # what each stands for, and its values
+
+    def node(self, event: Any, path: tuple[str, ...]) -> Node:
+        place = Node(None, self.file, event.start_mark.line + 1, ".".join(path))
+        before = self.count
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self.anchors:
+                raise place.refusal(f"the alias *{event.anchor} stands for nothing, or for itself")
+            found, size = self.anchors[event.anchor]
+            self._counted(size, place)
+            return Node(found.value, self.file, place.line, place.field)
+        self._counted(1, place)
+        if event.tag:
+            raise place.refusal(f"the tag {shown(event.tag)} is not allowed")
+        if len(path) > DEEPEST:
+            raise place.refusal(f"nested more than {DEEPEST} levels deep")
+        node = Node(self._value(event, place, path), self.file, place.line, place.field)
+        if event.anchor:
+            self.anchors[event.anchor] = (node, self.count - before)
+        return node
+
+    def _counted(self, values: int, place: Node) -> None:
+        self.count += values
+        if self.count > _MOST_VALUES:
+            raise place.refusal(f"there are more than {_MOST_VALUES:,} values, aliases included")
+
+    def _value(self, event: Any, place: Node, path: tuple[str, ...]) -> Any:
+        if isinstance(event, yaml.ScalarEvent):
+            return _scalar(event, place)
+        if isinstance(event, yaml.SequenceStartEvent):
+            parts: list[Node] = []
+            while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+                parts.append(self.node(event, (*path, str(len(parts) + 1))))
+            return parts
+        below: dict[str, Node] = {}
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key = self.node(event, path)
             if not isinstance(key.value, str):
-                raise key.refusal(f"a name must be text: {_kind_of(key.value)} is none")
-            if key.value in value:
+                raise key.refusal("a name must be text; a number or the like needs quotes")
+            if key.value in below:
                 raise key.refusal(f"{shown(key.value)} stands here twice")
-            below = (*path, key.value)
-            found = _node(events, next(events), file, below)
-            value[key.value] = Node(found.value, file, key.line, ".".join(below))
-    return Node(value, file, place.line, place.field)
+            found = self.node(next(self.events), (*path, key.value))
+            below[key.value] = Node(found.value, self.file, key.line, found.field)
+        return below
 
 
-def _scalar(event: Any, place: Node) -> Any:
-    if not event.value.isprintable():
+def _scalar(event: Any, place: Node) -> str | int | bool | None:
+    text: str = event.value
+    if not text.isprintable():
         raise place.refusal("control characters are not allowed")
-    if not event.implicit[0]:
-        return event.value
-    kind = _RESOLVER.resolve(yaml.ScalarNode, event.value, (True, False)).removeprefix(_KIND)
+    if not event.implicit[0]:  # in quotes
+        return text
+    kind = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)).removeprefix(_KIND)
     if kind == "str":
-        return event.value
+        return text
     if kind == "null":
         return None
     if kind == "bool":
-        return event.value.lower() in ("yes", "true", "on")
-    if kind == "int" and _DECIMAL.fullmatch(event.value):
-        return int(event.value)
-    raise place.refusal(
-        f"{shown(event.value)} must be text in quotes or a plain decimal whole number"
-    )
-
-
-def _kind_of(value: Any) -> str:
-    return (
-        "a list"
-        if isinstance(value, list)
-        else "a mapping"
-        if isinstance(value, dict)
-        else (shown(value))
-    )
-
-
-def yaml_of(data: dict[str, Any]) -> str:
-    """Returns plain data as YAML, in its own order."""
-    text: str = yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=150)
-    return text
+        return text.lower() in ("yes", "true", "on")
+    if kind == "int" and _DECIMAL.fullmatch(text):
+        return int(text)
+    raise place.refusal(f"{shown(text)} must be text in quotes or a plain decimal whole number")
