@@ -87,8 +87,8 @@ class Cage2ParallelVectorEnv:
                 not, the caller resets.
             dtype: of observations: int8 or float32.
             illegal: what a red action does that is not legal: sleep, as in CybORG, or error.
-            **settings: of the game: network, episode_length, rules, observation (Blue's), green_agent
-                (docs/settings.md).
+            **settings: of the game: network, episode_length, rules, observation (Blue's),
+                green_agent (docs/settings.md).
 
         Raises:
             InvalidInputError: an argument is not allowed.
