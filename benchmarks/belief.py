@@ -18,9 +18,8 @@ from workflow_rl.belief.belief import Belief
 from workflow_rl.config import MAX_SEED, MIXED, GameConfig
 from workflow_rl.envs.spaces import derived_seed
 from workflow_rl.estimates import Estimate
-from workflow_rl.scenario.tables import NUM_HOSTS, USER0
+from workflow_rl.scenario.scenario2 import CHALLENGE_SIZE, NUM_HOSTS, USER0
 from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.observe import CHALLENGE_SIZE
 from workflow_rl.sim.state import Access, Mark
 
 TIMED_ENVS: Final = 256

@@ -39,7 +39,8 @@ from workflow_rl.parity.replay import compare
 from workflow_rl.parity.trace import find_traces, load_trace
 from workflow_rl.provenance import git_revision
 from workflow_rl.runs.exploit import GAMES
-from workflow_rl.scenario.tables import HOST_NAMES, HOSTS
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import HOST_NAMES
 from workflow_rl.sim.state import Access
 from workflow_rl.workflow.orders import ORDERS, TYPES, Order
 
@@ -60,7 +61,7 @@ _EXPLOITED: Final = (
     ("robust", "competition"),
 )
 _CAUSES: Final = ("user hosts held", "other hosts held", "Restores", "the service down")
-_VALUES: Final = np.array([host.confidentiality for host in HOSTS])
+_VALUES: Final = np.array([host.value for host in SCENARIO2.hosts])
 
 Row = dict[str, Any]
 Section = dict[str, Any]  # command, rows and perhaps more

@@ -23,7 +23,7 @@ from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.envs.single import Cage2Env
 from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch, max_threads
 
 BATCH_SIZES: Final = (1, 25, 200, 2_000, 20_000)

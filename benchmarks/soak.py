@@ -16,7 +16,7 @@ from benchmarks.measure import Benchmark, Rounds, memory_bytes, number
 from workflow_rl.envs.shared import SharedMemoryVectorEnv
 from workflow_rl.envs.single import Cage2Env
 from workflow_rl.envs.spaces import env_seeds
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 
 
 def measure(bench: Benchmark) -> None:

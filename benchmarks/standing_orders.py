@@ -31,7 +31,8 @@ from workflow_rl.agents.standing_orders import (
 from workflow_rl.config import GameConfig, RuleSetName
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Cell
-from workflow_rl.scenario.tables import DECOY_NAMES, HOST_NAMES
+from workflow_rl.scenario.images import DECOY_NAMES
+from workflow_rl.scenario.scenario2 import HOST_NAMES
 from workflow_rl.sim.memory import PLACEABLE
 from workflow_rl.workflow.orders import TYPES, Order
 

@@ -21,8 +21,7 @@ from workflow_rl.envs.shared import SharedMemoryVectorEnv, usable_cores
 from workflow_rl.envs.shared_worker import collect_garbage_rarely
 from workflow_rl.envs.world import make_vector
 from workflow_rl.errors import MissingDependencyError, WorkerDiedError
-from workflow_rl.scenario.actions import NUM_ACTIONS
-from workflow_rl.sim.observe import CHALLENGE_SIZE
+from workflow_rl.scenario.scenario2 import CHALLENGE_SIZE, NUM_ACTIONS
 
 CONTENDERS: Final = {
     "single": "one environment, no other process",

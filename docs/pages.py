@@ -1,4 +1,4 @@
-"""The pages made from code: `python -m docs.pages settings`, `commands`, `python`, `results`."""
+"""The pages made from code: `python -m docs.pages NAME`, of settings, commands or another."""
 
 import argparse
 import inspect
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cached_property
+from importlib.resources import files
 from types import FunctionType
 from typing import Any, Final
 
@@ -30,6 +31,10 @@ from workflow_rl.config import (
     TrainConfig,
     setting_fields,
 )
+from workflow_rl.scenario import network_toml
+from workflow_rl.scenario.attackers import places_decoy, usable_exploits
+from workflow_rl.scenario.images import DECOY_NAMES, IMAGES
+from workflow_rl.scenario.network import Host, Network, Reveal, Zone
 
 COMMAND: Final = "python -m docs.pages {0} > docs/{0}.md"
 _SETTINGS: Final = f"""# Settings
@@ -104,6 +109,59 @@ every one follows here.
 _OF_AN_ENV: Final = """
     options:
       inherited_members: [hosts, actions, reset, step, render, get_action_meanings, close]"""
+_NETWORKS: Final = f"""# Networks
+
+The game is played on a network: the one of CAGE Challenge 2, `scenario2`, another that ships
+(`cage1`, `office`, `plant`), or one in a file. A file is of our own format, TOML that is short
+enough to write by hand, or a scenario file of CybORG (YAML). This page is made by
+`{COMMAND.format("networks")}`.
+
+```sh
+workflow-rl network check office
+workflow-rl network show plant --output plant.html
+workflow-rl network new --hosts 30 --zones 4 --seed 1 --output mine.toml
+workflow-rl network convert Scenario2.yaml --output mine.toml
+```
+
+`check` says what a network is, what in it cannot matter, what CybORG's own red agents do there and
+what Blue can do. In Python `workflow_rl.scenario.loading.network_of` returns a network by its name
+or its file.
+
+## An example
+
+```toml
+{{example}}```
+
+## Whose rule of reachability
+
+By **routes** Red reaches a zone while it holds a host of a zone with a route to it, or a host in
+the zone itself; its own zone is always reached. So it goes on from what it holds, and loses what
+lies behind a host that Blue restores.
+
+By **CybORG's** rule (`reachability = "cyborg"`) a zone is open, closed, or gated: reached while Red
+holds any pivot, wherever that is. There is no way through two zones. Only such networks can be
+written as scenario files and played by CybORG, and only if the roles are those of the hosts' names:
+CybORG knows its pivots, targets and the rest by their names.
+
+## The fields of a file
+"""
+_SCENARIOS: Final = """## Scenario files of CybORG
+
+Files of CAGE Challenge 2's kind are read as CybORG plays them: three agents in the order Blue,
+Green (which may be missing) and Red; every host in one subnet and of one of the images above;
+values None, Low, Medium and High (0, 0.1, 1 and 10). The roles follow from the hosts' names:
+`Op_Server0` is the target, a host whose name contains `Enterprise` is a pivot, `User0` is where
+B_line begins, names with `Op` and `Ent` are taken anew by Meander, and Green scans `User0` to
+`User4` and `Enterprise0` to `Enterprise2`.
+
+Of the rules between subnets (NACLs) only `in` counts, of the entry for Red's own subnet or else of
+`all`: `all` opens a zone, `None` gates it, a list of `PortRange` opens it for these ports, and
+without such an entry it is closed. A reveal of a zone that Red's `AllowedSubnets` lacks shows
+nothing.
+
+What is not known to be played the same is refused with file, line and field, and with what CybORG
+would do. Tags are refused; aliases must not stand for whole hosts.
+"""
 # Those that are not `workflow_rl.NAME` are named by their module: what functions return, or need an
 # extra.
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -166,6 +224,10 @@ def page(name: str) -> str:
         return results_page()
     if name == "python":
         return "\n".join([_PYTHON, *_names(), _IN_FULL, *_directives(), "-->", ""])
+    if name == "networks":
+        example = (files("workflow_rl.scenario") / "networks" / "office.toml").read_text("utf-8")
+        opening = _NETWORKS.replace("{example}", example)
+        return "\n".join([opening, *_entries(), *_images(), _SCENARIOS])
     if name == "settings":
         return "\n".join([_SETTINGS, *_settings(), *_presets(), *_forms(), ""])
     return "\n".join((_COMMANDS, *_commands(build_parser())))
@@ -246,6 +308,52 @@ def _sentence(field: Setting) -> str:
     former = f" (formerly `{'`, `'.join(field.former)}`)" if field.former else ""
     text = field.text[0].upper() + field.text[1:]
     return f"{text}{f' ({meanings})' if meanings else ''}{former}."
+
+
+# --- networks
+
+
+def _entries() -> Iterator[str]:
+    """Yields a table of each group of fields of our own format."""
+    tables = (
+        ("", network_toml.FILE),
+        ("### A zone: `[zones]`", network_toml.ZONE),
+        ("### A host: `[hosts]`", network_toml.HOST),
+        ("### A reveal: text, the name of a host, or a table", network_toml.REVEAL),
+        ("### Roles: `[roles]`", network_toml.ROLES),
+    )
+    for heading, entries in tables:
+        if heading:
+            yield f"{heading}\n"
+        yield _row("field", "value", "default", "what it is")
+        yield _row(*["---"] * 4)
+        for name, entry in entries.items():
+            yield _row(f"`{name}`", entry.kind, entry.default or "must be given", entry.meaning)
+        yield ""
+    yield "These are the defaults of roles by routes; with CybORG's rule they follow from the"
+    yield "names of the hosts, as below.\n"
+
+
+def _images() -> Iterator[str]:
+    """Yields the table of the images."""
+    yield "## Images\n"
+    yield "What runs on a host decides which exploits take it and which decoys fit.\n"
+    yield _row("image", "system", "ports", "exploits that take it", "decoys that fit")
+    yield _row(*["---"] * 5)
+    for name, image in IMAGES.items():
+        host = Host("host", name)
+        zone = Zone("zone", ("host",))
+        network = Network("", (host,), (zone,), "host", (Reveal("host", zone=True),))
+        ports = dict.fromkeys(str(service.port) for service in image.services)
+        service = " and the OT service" if image.runs_ot_service else ""
+        yield _row(
+            f"`{name}`",
+            "Windows" if image.windows else "Linux",
+            ", ".join(ports) + service,
+            ", ".join(usable_exploits(network, host)) or "none",
+            ", ".join(kind for kind in DECOY_NAMES if places_decoy(host, kind)) or "none",
+        )
+    yield ""
 
 
 # --- Python

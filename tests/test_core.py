@@ -131,4 +131,4 @@ def test_each_extra_brings_what_is_said_of_it() -> None:
         said = {module for module, of in EXTRA_OF.items() if of == extra} - comes_along
         assert names - {"workflow_rl[search]"} == said
     core = {line.partition(">=")[0] for line in project["dependencies"]}
-    assert core == {"gymnasium", "numba", "numpy", "pydantic"}
+    assert core == {"gymnasium", "numba", "numpy", "pydantic", "pyyaml"}

@@ -1,4 +1,4 @@
-"""The pages of settings, commands and Python are made from the code: up to date, and whole."""
+"""The pages of settings, commands, Python and networks are made from the code, and up to date."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ def rows(name: str) -> list[str]:
     return [line for line in page(name).splitlines() if line.startswith("|")]
 
 
-@pytest.mark.parametrize("name", ["settings", "commands", "python"])
+@pytest.mark.parametrize("name", ["settings", "commands", "python", "networks"])
 def test_a_page_is_up_to_date(name: str) -> None:
     written = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     assert written == page(name), f"{name}.md is out of date, renew it by: {COMMAND.format(name)}"

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.observations import make_batch
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import ACTION_NAMES, HOST_NAMES
 
 BITS = {
     "scan": (1, 0, 0, 0),

@@ -12,7 +12,7 @@ from workflow_rl.agents.action_space import ACTION_SPACES, CARDIFF, USEFUL, Acti
 from workflow_rl.config import GameConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.rollout import Player
-from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
+from workflow_rl.scenario.scenario2 import ACTION_NAMES, NUM_ACTIONS, parse_action
 from workflow_rl.sim.batch import Batch
 
 START = [

@@ -8,7 +8,7 @@ from workflow_rl import evaluate
 from workflow_rl.agents.agent import as_agent, uniforms
 from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.scripts import SleepAgent
-from workflow_rl.scenario.actions import FIRST_RESTORE, SLEEP
+from workflow_rl.scenario.scenario2 import FIRST_RESTORE, SLEEP
 from workflow_rl.workflow.orders import ORDERS
 
 FEW: dict[str, Any] = {"episodes": 6, "steps": [12, 30], "red_agents": ["bline", "meander"]}

@@ -19,7 +19,7 @@ from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.shipped import shipped_policy
 from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.envs.vector import Cage2VectorEnv
-from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.scenario2 import ACTION_NAMES
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
 

@@ -22,8 +22,7 @@ from workflow_rl.agents.standing_orders import (
 from workflow_rl.config import GameConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.evaluation.playing import play_batch
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import ACTION_NAMES, HOST_NAMES
 from workflow_rl.workflow.compliance import COMPLIANT, judge_observed
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
 

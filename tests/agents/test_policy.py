@@ -17,7 +17,7 @@ from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import ActionSpaceName, ObservationName, stored
 from workflow_rl.files import save_arrays
 from workflow_rl.nets.policy_file import POLICY_KIND
-from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS
+from workflow_rl.scenario.scenario2 import ACTION_NAMES, NUM_ACTIONS
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import ORDERS, TYPES
 

@@ -3,7 +3,7 @@ import pytest
 
 from tests.agents.table import named, play
 from workflow_rl.agents.scripts import RandomAgent, ReactRestoreAgent, SleepAgent
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import HOST_NAMES
 
 # What CybORG's BlueReactRestoreAgent did on the original, shown the observation of reset() at every
 # step: recorded from commit 26ce1c1, its first 13 steps, which it repeats.

@@ -12,8 +12,7 @@ from workflow_rl.agents.named import make_agent
 from workflow_rl.cli import main
 from workflow_rl.config import GameConfig
 from workflow_rl.pages.replay import play_agent
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import ACTION_NAMES, HOST_NAMES
 
 WORKFLOW = "op_server,enterprise,op_host,user,defender"
 Play = Callable[..., tuple[int, str, str]]

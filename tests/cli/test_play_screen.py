@@ -14,8 +14,7 @@ from tests.cli.run import terminal
 from tests.envs.test_episode import new_episode
 from workflow_rl.cli.play import build_screen
 from workflow_rl.envs.episode import Episode
-from workflow_rl.scenario.actions import SLEEP
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import HOST_NAMES, SLEEP
 
 RIGHT, LEFT, HOME, END = "\x1b[C", "\x1b[D", "\x1b[H", "\x1b[F"
 ENTER, TAB, CTRL_C, BACKSPACE = "\r", "\t", "\x03", "\x7f"

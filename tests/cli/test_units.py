@@ -8,7 +8,7 @@ import pytest
 from tests.cli.run import TOY_SEARCH, TOY_TRAIN, Patch, flags, run_here
 from tests.runs.toy import the_run
 from workflow_rl import load_policy
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import HOST_NAMES
 
 FIXABLE = [name for name in HOST_NAMES if name != "User0"]
 GROUPS = 'jewels = ["Op_Server0", "Enterprise2"]\nlaptops = ["User1", "User2"]\n'

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workflow_rl.envs.single import Cage2Env
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.scenario.scenario2 import NUM_HOSTS
 
 _HOSTS = np.arange(NUM_HOSTS)
 

@@ -21,8 +21,8 @@ from workflow_rl.config import RED_AGENTS, RULE_SETS, ObservationName
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import NotResetError
 from workflow_rl.evaluation.protocol import evaluate
-from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.scenario2 import ACTION_KIND, NUM_ACTIONS, NUM_HOSTS
 
 pytestmark = pytest.mark.cyborg
 

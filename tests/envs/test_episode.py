@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.refused import refused
 from workflow_rl.config import GameConfig
 from workflow_rl.envs.episode import Episode
-from workflow_rl.scenario.actions import SLEEP, parse_action
+from workflow_rl.scenario.scenario2 import SLEEP, parse_action
 
 
 def new_episode(seed: int = 0, **config: object) -> Episode:

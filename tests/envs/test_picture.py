@@ -4,7 +4,7 @@ import numpy as np
 
 from workflow_rl import Cage2Env
 from workflow_rl.envs.picture import HEIGHT, WIDTH
-from workflow_rl.scenario.actions import parse_action
+from workflow_rl.scenario.scenario2 import parse_action
 
 
 def played(*actions: str, seed: int = 1) -> Cage2Env:

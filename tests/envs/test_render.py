@@ -1,6 +1,5 @@
 from workflow_rl import Cage2Env
-from workflow_rl.scenario.actions import parse_action
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import HOST_NAMES, parse_action
 
 
 def test_a_frame_shows_blues_table_and_the_truth() -> None:

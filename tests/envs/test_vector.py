@@ -7,7 +7,7 @@ from gymnasium.vector import AutoresetMode
 from tests.refused import refused
 from workflow_rl import Cage2VectorEnv
 from workflow_rl.errors import NotResetError
-from workflow_rl.scenario.tables import USER0
+from workflow_rl.scenario.scenario2 import USER0
 
 
 def random_actions(steps: int, n: int, seed: int = 0) -> Any:

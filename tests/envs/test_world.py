@@ -14,7 +14,7 @@ from workflow_rl.config import VECTORS, GameConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import env_seeds
 from workflow_rl.envs.world import INFO_ARRAYS, PythonWorld, SimulatorWorld, make_vector
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 
 ENVS = 5
 GAME: dict[str, Any] = {"red_agent": "meander", "episode_length": 20, "observation": "cardiff"}

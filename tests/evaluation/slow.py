@@ -17,7 +17,7 @@ from workflow_rl import Cage2Env
 from workflow_rl.agents.agent import BlueAgent
 from workflow_rl.config import GameConfig
 from workflow_rl.evaluation.playing import agent_seed, game_seed
-from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.scenario2 import ACTION_NAMES
 
 MARKS = {(0, 0): "No", (1, 0): "Unknown", (0, 1): "User", (1, 1): "Privileged"}
 

@@ -10,7 +10,7 @@ import pytest
 from workflow_rl.config import GameConfig, ObservationName
 from workflow_rl.evaluation.behaviour import KINDS, Behaviour
 from workflow_rl.evaluation.playing import play_batch
-from workflow_rl.scenario.actions import parse_action
+from workflow_rl.scenario.scenario2 import parse_action
 
 
 class Scripted:

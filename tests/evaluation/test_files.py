@@ -10,7 +10,7 @@ from tests.refused import refused
 from workflow_rl import evaluate
 from workflow_rl.evaluation.files import challenge_lines, checked_directory, write_evaluation
 from workflow_rl.evaluation.result import Evaluation
-from workflow_rl.scenario.actions import ACTION_NAMES
+from workflow_rl.scenario.scenario2 import ACTION_NAMES
 
 ACTIONS = re.compile(r"actions: (\[.*\]), total reward: (-?\d+\.\d+)\n")
 

@@ -25,7 +25,7 @@ from workflow_rl.evaluation.selection import (
     select,
     snapshots_of,
 )
-from workflow_rl.scenario.actions import parse_action
+from workflow_rl.scenario.scenario2 import parse_action
 from workflow_rl.workflow.orders import ORDERS
 
 GAME = GameConfig(red_agent="meander", episode_length=30)

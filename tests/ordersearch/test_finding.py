@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from workflow_rl.scenario.units import UNITS
 
 from tests.ordersearch.quick import (
     EVERY,
@@ -27,7 +28,6 @@ from workflow_rl.config import TrainConfig
 from workflow_rl.files import json_text
 from workflow_rl.ordersearch.finding import Finding, PairEffect, conclude
 from workflow_rl.ordersearch.strategies import TriedOrder
-from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders, orders_of
 
 POSITIONS = TYPES.positions(range(NUM_ORDERS))

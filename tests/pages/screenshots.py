@@ -16,7 +16,8 @@ from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.pages.replay import frames_of, play_agent, write_replay
 from workflow_rl.pages.report import write_report
 from workflow_rl.runs.store import stored_config
-from workflow_rl.scenario.actions import ACTION_HOST, NO_HOST
+from workflow_rl.scenario.actions import NO_HOST
+from workflow_rl.scenario.scenario2 import ACTION_HOST
 from workflow_rl.sim.state import NOBODY
 
 IMAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "images"

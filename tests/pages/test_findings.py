@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from workflow_rl.scenario.units import UNITS
 
 from tests.pages.runs import log_rows, trial, write_run
 from workflow_rl.pages.findings import Findings, cost_of, find, reason_of, search_path
 from workflow_rl.pages.rundata import read_run
-from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 
 POSITIONS = TYPES.positions(range(NUM_ORDERS))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from workflow_rl.scenario.units import UNIT_OF, UNITS
 
 from tests.agents.policies import new_policy, policy_file
 from tests.pages.replays import replayed
@@ -16,9 +17,7 @@ from workflow_rl.config import GameConfig, RuleSetName, red_agent_name
 from workflow_rl.evaluation.playing import game_seed, play_batch
 from workflow_rl.pages.replay import frames_of, play_trace, replay_html
 from workflow_rl.parity.trace import Trace, load_trace
-from workflow_rl.scenario.actions import ACTION_NAMES
-from workflow_rl.scenario.tables import HOST_NAMES
-from workflow_rl.scenario.units import UNIT_OF, UNITS
+from workflow_rl.scenario.scenario2 import ACTION_NAMES, HOST_NAMES
 from workflow_rl.sim.state import Access, Activity, Mark
 
 WORKFLOW = "user > enterprise > op_server > op_host > defender"

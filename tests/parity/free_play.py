@@ -11,14 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.config import GameConfig, red_agent_name
-from workflow_rl.scenario.actions import FIRST_RESTORE, NUM_ACTIONS, SLEEP
-from workflow_rl.scenario.tables import (
-    EXPLOIT_NAMES,
-    HOST_NAMES,
-    NUM_HOSTS,
-    SSH_BRUTE_FORCE,
-    Subnet,
-)
+from workflow_rl.scenario.images import EXPLOIT_NAMES, SSH_BRUTE_FORCE
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import FIRST_RESTORE, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, SLEEP
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import first
 from workflow_rl.sim.red_actions import exploit_options
@@ -104,7 +99,7 @@ def _target_name(action: RedAction, target: int) -> str:
     if target < 0:
         return "none"
     if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
-        return Subnet(target).name.capitalize()
+        return SCENARIO2.zone_names[target]
     return HOST_NAMES[target]
 
 

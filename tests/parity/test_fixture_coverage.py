@@ -11,7 +11,7 @@ import pytest
 
 from tests.parity.fixtures import FILES, TRACES
 from workflow_rl.parity.trace import load_trace
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 
 DIGESTS = {
     "main/bline.npz": "ab0a138df09d7734",

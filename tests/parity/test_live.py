@@ -12,7 +12,8 @@ from workflow_rl.config import RED_AGENTS, GameConfig
 from workflow_rl.envs.reds import RedPolicy
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, compare_live
 from workflow_rl.parity.replay import Comparison, Divergence
-from workflow_rl.scenario.actions import ACTION_KIND, NUM_ACTIONS, ActionKind
+from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.scenario2 import ACTION_KIND, NUM_ACTIONS
 from workflow_rl.sim.red_given import NUM_RED_ACTIONS
 from workflow_rl.sim.red_view import RED_VIEW_SIZE
 

@@ -14,7 +14,7 @@ from workflow_rl.parity.live import BUILT_IN_BLUES
 from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import compare, recorded_draws
 from workflow_rl.parity.trace import INPUTS, OUTPUTS, Trace, load_trace
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch
 
 pytestmark = pytest.mark.cyborg

@@ -5,13 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from workflow_rl.scenario.units import UNITS
+
 from tests.evaluation.scores import scored
 from tests.pages.runs import POLICY, pairwise, trial, write_outcome, write_run
 from tests.runs.work import outcome
 from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.runs.trials import HandedOver
-from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import TYPES
 
 BEST = TYPES.index(("enterprise", "op_server", "user", "op_host", "defender"))

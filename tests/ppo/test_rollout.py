@@ -13,8 +13,8 @@ from workflow_rl.envs.world import INFO_ARRAYS, PythonWorld, SimulatorWorld, mak
 from workflow_rl.ppo.acting import Networks
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.samples import samples_of
-from workflow_rl.scenario.actions import ACTION_HOST, ACTION_KIND, ACTION_NAMES, ActionKind
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.scenario2 import ACTION_HOST, ACTION_KIND, ACTION_NAMES, HOST_NAMES
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.train.episodes import Scorekeeper

@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from workflow_rl.scenario.units import UNITS
 
 from tests.studies.lands import CLASSES, PAIRS, PRECEDENCE, failing, made_up, recorded, truth
-from workflow_rl.scenario.units import UNITS
 from workflow_rl.studies.landscape import Landscape
 from workflow_rl.studies.order_effects import (
     EqualsEffect,

@@ -1,10 +1,10 @@
 """What was measured once stays true of the analysis: landscapes of three seeds, 50 updates each."""
 
 import pytest
+from workflow_rl.scenario.units import UNITS
 
 from tests.studies.lands import recorded
 from workflow_rl.config import SearchConfig
-from workflow_rl.scenario.units import UNITS
 from workflow_rl.studies.order_effects import equals_effect, order_effect, pair_effects_over_seeds
 from workflow_rl.studies.regret import regrets
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.refused import refusal
 from tests.workflow.reference import Judged, judge_by_marks, judge_by_truth
 from workflow_rl.config import GameConfig
-from workflow_rl.scenario.actions import ACTION_NAMES, NUM_ACTIONS, parse_action
-from workflow_rl.scenario.tables import HOST_NAMES, host_set
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import ACTION_NAMES, HOST_NAMES, NUM_ACTIONS, parse_action
+from workflow_rl.scenario.tables import host_set
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.state import Mark
@@ -67,8 +68,8 @@ def seen(marks: Mapping[str, str], action: str, order: str = ORDER) -> str:
 def truly(held: set[str], removable: set[str], action: str, order: str = ORDER) -> str:
     """The verdict on one action when Red holds these hosts."""
     judgement = judge_true(
-        np.array([host_set(held)], np.int16),
-        np.array([host_set(removable)], np.int16),
+        np.array([host_set(SCENARIO2, held)], np.int64),
+        np.array([host_set(SCENARIO2, removable)], np.int64),
         np.array([parse_action(action)]),
         RANKS[[TYPES.index(order)]],
     )
@@ -116,11 +117,11 @@ def test_orders_of_any_units_are_judged_by_blues_table_as_the_reference_does(
 @settings(deadline=None)  # the first call compiles
 @given(st.lists(st.tuples(host_sets, host_sets, host_sets, actions, orders), max_size=20))
 def test_the_true_view_judges_as_the_reference_does(steps: list[Any]) -> None:
-    held = [host_set(root | user | {"User0"}) for root, user, _, _, _ in steps]
-    removable = [host_set(user & shells) for _, user, shells, _, _ in steps]
+    held = [host_set(SCENARIO2, root | user | {"User0"}) for root, user, _, _, _ in steps]
+    removable = [host_set(SCENARIO2, user & shells) for _, user, shells, _, _ in steps]
     judgement = judge_true(
-        np.array(held, np.int16),
-        np.array(removable, np.int16),
+        np.array(held, np.int64),
+        np.array(removable, np.int64),
         np.array([parse_action(action) for *_, action, _ in steps], np.int64),
         RANKS[[TYPES.index(order) for *_, order in steps]].reshape(-1, 13),
     )
@@ -198,7 +199,7 @@ def test_only_held_hosts_of_the_first_unit_that_has_any_are_due_in_truth(
 
 @pytest.mark.parametrize("action", [-1, NUM_ACTIONS])
 def test_what_is_no_action_is_not_judged(action: int) -> None:
-    nobody, actions = np.zeros(1, np.int16), np.array([action])
+    nobody, actions = np.zeros(1, np.int64), np.array([action])
     assert f"not {action}" in refusal(judge_observed, np.zeros(1, np.int64), actions, RANKS[:1])
     assert f"not {action}" in refusal(judge_true, nobody, nobody, actions, RANKS[:1])
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl.config import OrderEncodingName
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import HOST_NAMES
 from workflow_rl.sim.state import Mark
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.episode_orders import AnyOrders

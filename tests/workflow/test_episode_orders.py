@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.refused import refused
 from workflow_rl.config import TrainConfig
-from workflow_rl.scenario.tables import HOST_NAMES, USER0
+from workflow_rl.scenario.scenario2 import HOST_NAMES, USER0
 from workflow_rl.workflow.episode_orders import AnyOrders, episode_orders_of
 from workflow_rl.workflow.orders import TYPES, Orders
 from workflow_rl.workflow.units import units_of

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_rl.scenario.actions import NUM_ACTIONS, parse_action
-from workflow_rl.scenario.tables import HOST_NAMES, host_set
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import HOST_NAMES, NUM_ACTIONS, parse_action
+from workflow_rl.scenario.tables import host_set
 from workflow_rl.sim.state import Mark
 from workflow_rl.workflow.compliance import (
     COMPLIANT,
@@ -59,8 +60,8 @@ def test_a_verdict_by_blues_table_says_why(
 
 
 def test_by_the_truth_it_is_where_red_is() -> None:
-    held = host_set(["User0", "User1", "Op_Server0"])
-    told = explain_true(held, host_set(["User1"]), parse_action("Remove User1"), ORDER)
+    held = host_set(SCENARIO2, ["User0", "User1", "Op_Server0"])
+    told = explain_true(held, host_set(SCENARIO2, ["User1"]), parse_action("Remove User1"), ORDER)
     assert told.verdict == VIOLATION
     assert "Op_Server0 (op_server) is held by Red and comes first" in told.why
     told = explain_true(held, 0, parse_action("Remove User1"), ORDER)
@@ -81,7 +82,7 @@ def test_every_verdict_is_the_judge_s(
     seen = explain_observed(marks, action, TYPES[order])
     assert seen.verdict == judge_observed(np.array([marks]), actions, ranks).verdict[0]
     true = explain_true(held, removable & held, action, TYPES[order])
-    sets = np.array([held], np.int16), np.array([removable & held], np.int16)
+    sets = np.array([held], np.int64), np.array([removable & held], np.int64)
     assert true.verdict == judge_true(*sets, actions, ranks).verdict[0]
     assert (seen.word, true.word) == (VERDICTS[seen.verdict], VERDICTS[true.verdict])
     assert all((seen.word, seen.why, true.word, true.why))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from workflow_rl.scenario.units import UNITS
 
 from tests.refused import refusal
-from workflow_rl.scenario.units import UNITS
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders
 from workflow_rl.workflow.units import units_of
 

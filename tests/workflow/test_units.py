@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.refused import refusal, refused
 from workflow_rl.config import TrainConfig
-from workflow_rl.scenario.tables import HOST_NAMES
+from workflow_rl.scenario.scenario2 import HOST_NAMES
 from workflow_rl.workflow.orders import TYPES, Orders
 from workflow_rl.workflow.units import FIXABLE, TYPE_UNITS, Units, units_of
 

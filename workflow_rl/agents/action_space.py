@@ -1,6 +1,6 @@
 """The action spaces: what the outputs of a policy mean, each by its name.
 
-`all` are all of Blue's actions, `useful` those that can matter, `cardiff` the 36 outputs of the winner.
+`all` are all of Blue's actions, `useful` those that can matter, `cardiff` the winner's 36 outputs.
 Training, evaluation, replays and single policies all act through this module.
 """
 

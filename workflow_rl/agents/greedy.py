@@ -29,7 +29,7 @@ from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ActionKind, actions_of
 from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.network import Network
-from workflow_rl.scenario.records import Axis, capacity_of, initial_record
+from workflow_rl.scenario.records import ONE, Axis, capacity_of, initial_record
 from workflow_rl.scenario.tables import Tables, tables_of
 from workflow_rl.sim.checks import checked_mask
 from workflow_rl.sim.state import Activity, Mark
@@ -49,7 +49,6 @@ _MARK_UNKNOWN, _MARK_USER = int(Mark.UNKNOWN), int(Mark.USER)
 _LATER, _ONCE, _WAIT = int(Column.LATER), int(Column.ONCE), int(Column.WAIT)
 _UNKNOWN, _PRIVILEGED = int(Column.UNKNOWN), int(Column.PRIVILEGED)
 
-_ONE = np.int64(1)
 
 HostSet = Annotated[int, np.int64, ()]
 Host = Annotated[int, np.int16, ()]
@@ -94,11 +93,11 @@ def note(notes: Notes, net: Tables, table: NDArray[np.int64]) -> None:
         host = net.observed_host[place]
         activity = activity_at(table, place)
         if activity == _SCAN:
-            notes.scanned |= _ONE << host
+            notes.scanned |= ONE << host
             notes.last_scan = host
         elif activity == _EXPLOIT:
             notes.exploits[host] += 1
-            notes.analysed &= ~(_ONE << host)
+            notes.analysed &= ~(ONE << host)
 
 
 @rule
@@ -108,10 +107,10 @@ def note_action(notes: Notes, net: Tables, action: int) -> None:
     kind = net.action_kind[action]
     if kind == _RESTORES:
         notes.exploits[host] = 0
-        notes.restored |= _ONE << host
-        notes.analysed &= ~(_ONE << host)
+        notes.restored |= ONE << host
+        notes.analysed &= ~(ONE << host)
     elif kind == _ANALYSES:
-        notes.analysed |= _ONE << host
+        notes.analysed |= ONE << host
 
 
 @rule

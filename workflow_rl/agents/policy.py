@@ -195,7 +195,7 @@ class Policy:
                 loaded with.
 
         Raises:
-            InvalidInputError: the observation has another size, the values of its table are no bits,
+            InvalidInputError: the observation has another size, its table's values are no bits,
                 it is shown to a belief and the rules make it impossible, or the order is none that
                 the policy follows. The episode goes on from where it was.
         """

@@ -79,9 +79,9 @@ class BlueSide:
 class Cage2RedEnv(Cage2Env):
     """One environment in which the player is Red and a Blue agent defends.
 
-    Action space: `Discrete(56)` on Scenario2: Sleep, a sweep of each subnet, then a scan, an exploit, an
-    escalation and an impact of each host; `actions` names them. Until Red has a host's name, hosts
-    of a subnet stand at positions drawn for the episode (`sim/red_view.py`).
+    Action space: Sleep, a sweep of each subnet, then a scan, an exploit, an escalation and an
+    impact of each host, `Discrete(56)` on Scenario2; `actions` names them. Until Red has a host's
+    name, hosts of a subnet stand at positions drawn for the episode (`sim/red_view.py`).
 
     Observation space: what Red was told and did, in bits. The reward is what Blue loses.
 

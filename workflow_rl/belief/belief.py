@@ -86,7 +86,7 @@ class Belief:
             red_agents: how probable each red agent is before the first step; equally by default.
             particles: the most states kept of one environment.
             seed: of the sample that stays where more states than that explain a history.
-            observation: which observation Blue is shown; only its table, which comes first, is read.
+            observation: which observation Blue is shown; its table, which comes first, is read.
             green_agent: what Green does.
 
         Raises:

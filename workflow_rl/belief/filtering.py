@@ -28,7 +28,7 @@ TOO_SMALL: Final = 2  # the workspace or the rows for that environment's states
 _BLINE = int(RedAgent.BLINE)
 _NUM_ACCESS = len(Access)
 _FIRST_SPACE: Final = 4096  # states that there is room for before any step needs more
-_ONE = np.int64(1)
+_ONE: Any = np.int64(1)
 
 
 class Marginals(NamedTuple):

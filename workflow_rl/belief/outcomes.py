@@ -5,6 +5,8 @@ The rules take their draws as arguments, so any outcome of chance can be enforce
 what Blue does in the same step.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,8 +35,7 @@ _SCAN, _EXPLOIT = int(RedAction.DISCOVER_NETWORK_SERVICES), int(RedAction.EXPLOI
 _NO_SERVICE = int(ServiceYield.NO_SERVICE)
 _USER_SHELL, _PRIVILEGED_SHELL = int(ServiceYield.USER_SHELL), int(ServiceYield.PRIVILEGED_SHELL)
 _GREEN_SLEEPS = 0.5
-_ONE = np.int64(1)
-_NO_HOSTS = np.int64(0)
+_ONE: Any = np.int64(1)
 _NO_DRAW = 1  # a set of one member: nothing is drawn
 
 
@@ -52,7 +53,7 @@ def always_found(net: Tables) -> int:
 
     They are always reached, and no port list hides all that listens on them.
     """
-    hosts = _NO_HOSTS
+    hosts = 0
     for host in range(net.num_hosts):
         is_reached = net.opened_by[net.zone[host]] >> net.foothold & 1
         if is_reached and net.ports[host] & net.passing[host]:

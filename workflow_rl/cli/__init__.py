@@ -41,6 +41,7 @@ def build_parser() -> Parser:
         exploit,
         export,
         landscape,
+        network,
         parity,
         play,
         playbook,
@@ -62,7 +63,7 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     runs = (search, train, watch, report, replay, select, evaluate, exploit, playbook, export)
-    for module in (*runs, landscape, compare_updates, play, parity):
+    for module in (*runs, landscape, compare_updates, play, parity, network):
         module.add_to(commands)
     return parser
 

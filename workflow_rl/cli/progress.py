@@ -131,6 +131,7 @@ class SearchProgress(Bars):
         """Prepares the bars of a run, some of whose trials may have been done before."""
         super().__init__(console)
         self._config = config
+        self._orders = orders_of(config.train, config.game.network)
         self._earlier = earlier
         self._training = ""  # whose updates are shown
         self._best = float("-inf")
@@ -167,7 +168,7 @@ class SearchProgress(Bars):
         order = task.job.order
         named = workflow_named(self._config, order)
         if order is not None and task.name != TRAINING:
-            named = orders_of(self._config.train, self._config.game.network)[order].short
+            named = self._orders[order].short
         if is_response(task.name):
             named = f"an attacker, against the policy for {named}"
         print_whole(self.console, f"{task.name}: {named}")
@@ -209,7 +210,7 @@ class SearchProgress(Bars):
         self.move(_WORKFLOWS, self._done, news)
         print_whole(
             self.console,
-            f"{self._done}/{total} {orders_of(self._config.train, self._config.game.network)[order].short}: "
+            f"{self._done}/{total} {self._orders[order].short}: "
             f"{result.reward}, compliance {result.compliance.mean:.3f}"
             f"{'' if found.is_compliant else ', too low'}",
         )

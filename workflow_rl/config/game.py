@@ -48,13 +48,6 @@ def _named_weights(weights: object) -> object:
 class GameConfig:
     """Which game is played: the same for every environment of a batch."""
 
-    network: Annotated[Network, PlainSerializer(stored_network)] = setting(
-        f"network: {', '.join(SHIPPED)}, or a file (*.toml, or a scenario of CybORG, *.yaml)",
-        default=SCENARIO2,
-        read=network_of,
-        basic=True,
-        metavar="FILE",
-    )
     red_agent: str = setting(
         "red agent, the attacker: bline, meander, sleep, mixed (one of these three, sampled for "
         "each episode), bait, random, patient[:STEPS[:SCRIPT]], a red policy (*.safetensors), or a "
@@ -97,6 +90,14 @@ class GameConfig:
         default=None,
         read=_named_weights,
         unset="equal",
+    )
+
+    network: Annotated[Network, PlainSerializer(stored_network)] = setting(
+        f"network: {', '.join(SHIPPED)}, or a file (*.toml, or a scenario of CybORG, *.yaml)",
+        default=SCENARIO2,
+        read=network_of,
+        basic=True,
+        metavar="FILE",
     )
 
     def __post_init__(self) -> None:

@@ -77,11 +77,12 @@ def challenge_lines(evaluation: Evaluation, *, author: str = "", team: str = "")
     yield (
         f"workflow-rl v{__version__} ({evaluation.backend}, rules {evaluation.rules}"
         f"{', Green active' if evaluation.green_agent == 'active' else ''}), "
-        f"{_network_name(evaluation.cells[0].network)}, "
+        f"{_network_name(evaluation.cells[0].game.network)}, "
         f"Commit Hash: {git_revision() or 'unknown'}\n"
     )
     yield in_line(f"author: {author}, team: {team}, technique: {evaluation.agent}") + "\n"
-    yield f"wrappers: {_wrapper(observation_of(evaluation.observation, evaluation.cells[0].network))}\n"
+    seen = observation_of(evaluation.observation, evaluation.cells[0].game.network)
+    yield f"wrappers: {_wrapper(seen)}\n"
     for cell in evaluation.cells:
         red = _RED_CLASSES.get(cell.red_agent, cell.red_agent)
         yield (
@@ -105,7 +106,7 @@ def _wrapper(observation: Observation) -> str:
 
 def _episode_lines(cell: Cell) -> Iterator[str]:
     log = cell.log
-    names = actions_of(cell.network).names
+    names = actions_of(cell.game.network).names
     for episode, total in enumerate(cell.returns.tolist()):
         pairs = []
         if episode < log.blue.shape[1]:

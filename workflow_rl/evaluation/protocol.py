@@ -13,9 +13,9 @@ from workflow_rl.agents.agent import BlueAgent, CyborgStyleAgent, as_agent, is_s
 from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
-    OBSERVATIONS,
     BACKENDS,
     MAX_EPISODE_LENGTH,
+    OBSERVATIONS,
     RED_AGENTS,
     GameConfig,
     one_of,

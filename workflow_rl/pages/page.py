@@ -41,12 +41,14 @@ def render(
         template: its name.
         assets: styles and scripts, in this order, after those of every page.
         data: plain data for the scripts.
-        figures: plotly figures by the id of the element they are drawn in.
+        figures: plotly figures by the id of the element they are drawn in; without any, plotly is
+            left out.
         **context: what the template shows.
     """
     from markupsafe import Markup
 
-    used = ("page.css", _PLOTLY, "page.js", *assets)
+    drawing = (_PLOTLY,) if figures else ()
+    used = ("page.css", *drawing, "page.js", *assets)
     code = [_asset(name) for name in used if not name.endswith(".css")]
     style = "\n".join(_asset(name) for name in used if name.endswith(".css"))
     text = json.dumps({"dark": dark_forms(), **data}, allow_nan=False)

@@ -107,7 +107,8 @@ class _Read:
 
     def vsftpd(self, s: _Array) -> _Array:
         hosts = slice(0, self._hosts)
-        return (s["decoys"][..., hosts] >> _VSFTPD & 1) + s["more_vsftpd"][..., hosts]
+        more: _Array = s["more_vsftpd"][..., hosts]
+        return (s["decoys"][..., hosts] >> _VSFTPD & 1) + more
 
     def all(self, s: _Array, wanted: Container[str]) -> dict[str, _Array]:
         """Returns what is wanted of FORMAT's arrays, in the order in which they are compared."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.config import RuleSetName, red_agent_name
+from workflow_rl.config import RULE_SETS, RuleSetName, one_of, red_agent_name
 from workflow_rl.config.reds import BUILT_IN, PATIENT, reds_of
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.actions import actions_of
@@ -236,7 +236,9 @@ def checked_trace(
     for key, (low, high) in inputs.items():  # the step in which Red raised is played, too
         arrays[key] = np.where(valid, arrays[key], np.clip(arrays[key], low, high))
     lengths = lengths.astype(np.int64)
-    rules = str(arrays["meta_rules"]) if "meta_rules" in arrays else None
+    rules: RuleSetName | None = None
+    if "meta_rules" in arrays:
+        rules = one_of(f"rule set of {name}", str(arrays["meta_rules"]), RULE_SETS)
     return Trace(name, network, rules, red_agent, *shape, lengths, raised, arrays)
 
 

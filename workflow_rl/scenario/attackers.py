@@ -73,14 +73,15 @@ def passing_ports(network: Network, host: Host) -> set[int]:
     return listening if ports is None else listening & set(ports)
 
 
-def is_exploitable(network: Network, host: Host) -> bool:
-    """Returns whether some exploit can take a host that Red reaches, before Blue does anything."""
+def usable_exploits(network: Network, host: Host) -> tuple[str, ...]:
+    """Returns the exploits that can take a host that Red reaches, before Blue does anything."""
     ports, yields = passing_ports(network, host), IMAGE_YIELD[IMAGE_NAMES.index(host.image)]
-    return any(
-        gain in _YIELDS_SHELL
+    return tuple(
+        exploit.name
+        for exploit, gain in zip(EXPLOITS, yields, strict=True)
+        if gain in _YIELDS_SHELL
         and exploit.port in ports
         and (not exploit.also_one_of or ports & set(exploit.also_one_of))
-        for exploit, gain in zip(EXPLOITS, yields, strict=True)
     )
 
 
@@ -105,7 +106,7 @@ def spread_of(network: Network, *, gates: bool = True) -> Spread:
             if zone.name in zones:
                 known |= set(zone.hosts)
             reached |= known & set(zone.hosts)
-            held |= {name for name in reached if is_exploitable(network, hosts[name])}
+            held |= {name for name in reached if usable_exploits(network, hosts[name])}
         for name in held:
             known |= {reveal.host for reveal in hosts[name].reveals if reveal.address}
             zones |= {network.zone_of[r.host] for r in hosts[name].reveals if r.zone}
@@ -181,7 +182,7 @@ def _follow_bline(network: Network, first: str) -> None:
     target = network.roles.targets[0] if network.roles.targets else TARGET_NAME
 
     def take(name: str) -> None:
-        if not is_exploitable(network, hosts[name]):
+        if not usable_exploits(network, hosts[name]):
             raise _Ends(Course.STALLS, f"no exploit takes {name}, which it tries for ever")
         held.add(name)
 

@@ -26,7 +26,8 @@ def scenario_of(network: Network) -> str:
     Raises:
         InvalidInputError: CybORG cannot play the network.
     """
-    _check(network)
+    if reason := why_not_in_cyborg(network):
+        raise InvalidInputError(f"CybORG cannot play {network.name}: {reason}")
     zones, hosts = list(network.zone_names), network.hosts
     seen = {"Interfaces": "All", "System info": "All"}
     usual = {"agent_type": "SleepAgent", "wrappers": []}
@@ -79,9 +80,18 @@ def scenario_of(network: Network) -> str:
     )
 
 
+def why_not_in_cyborg(network: Network) -> str | None:
+    """Returns why CybORG cannot play a network; None if it can."""
+    try:
+        _check(network)
+    except InvalidInputError as error:
+        return str(error)
+    return None
+
+
 def _check(network: Network) -> None:
     def refused(part: str, sentence: str) -> InvalidInputError:
-        return InvalidInputError(f"{part}: {sentence}; CybORG cannot play {network.name}")
+        return InvalidInputError(f"{part}: {sentence}")
 
     for zone in network.zones:
         if zone.reach is Reach.ROUTES:

@@ -68,7 +68,7 @@ class Reveal:
     host: str
     address: bool = True
     zone: bool = False
-    ot_service: bool = False  # that the host runs it, if it does
+    ot_service: bool = False  # that the host runs it
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ REVEAL: Final = {
     "host": Entry("a host", None, "of which something is shown"),
     "address": Entry("true or false", "true", "its address"),
     "zone": Entry("true or false", "false", "its zone, which Red then sweeps"),
-    "service": Entry("true or false", "false", "that it runs the OT service, if it does"),
+    "service": Entry("true or false", "false", "that it runs the OT service"),
 }
 ROLES: Final = {
     "targets": Entry("list of hosts", "hosts with the OT service", "whose service Red stops"),

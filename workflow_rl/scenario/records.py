@@ -5,8 +5,7 @@ not for each network.
 """
 
 from enum import Enum, auto
-from functools import cache
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, cast, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from workflow_rl.scenario.network import MOST_HOSTS, Network
 
 PADDING: Final = "_padding_"  # how the names of bytes begin that mean nothing
 CAPACITIES: Final = (16, 32, MOST_HOSTS)  # hosts that the records of a size class have room for
+ONE: Final = cast(int, np.int64(1))  # of 64 bits also where rules are interpreted
 HOSTS_IN_WORD: Final = 16  # of a word of 64 bits that has four for each host
 
 
@@ -43,7 +43,6 @@ def _length(axis: int | Axis, capacity: int) -> int:
             return axis
 
 
-@cache
 def record_dtype(layout: type[Any], capacity: int = CAPACITIES[0]) -> np.dtype[np.void]:
     """Returns the aligned numpy record with the annotated fields of `layout`.
 

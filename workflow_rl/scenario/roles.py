@@ -7,9 +7,9 @@ from workflow_rl.scenario.images import IMAGES
 from workflow_rl.scenario.network import Host, Reveal, Roles, Zone
 
 # Whom CybORG's green agent scans, each as likely.
-GREEN_NAMES: Final = (
-    *(f"User{number}" for number in range(5)),
-    *(f"Enterprise{number}" for number in range(3)),
+GREEN_NAMES: Final = (  # Scenario2's games depend on this order
+    *("Enterprise0", "Enterprise1", "Enterprise2"),
+    *("User0", "User1", "User2", "User3", "User4"),
 )
 TARGET_NAME: Final = "Op_Server0"  # the host that CybORG's red agents impact
 ENTRY_NAME: Final = "User0"  # the host whose subnet B_line begins with

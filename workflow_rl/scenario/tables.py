@@ -312,9 +312,9 @@ def _fill_bline(tables: Any, network: Network) -> None:
             tables["bline_second_zone"][h] = network.zone_names.index(network.zone_of[host.name])
         if roles.targets and roles.targets[0] in told:
             tables["bline_told"] |= signed(1 << h)
-    for z, zone in enumerate(network.zones):
-        if len(zone.hosts) > THIRD:
-            tables["bline_third"][z] = network.number(zone.hosts[THIRD])
+    for z, third_in in enumerate(network.zones):
+        if len(third_in.hosts) > THIRD:
+            tables["bline_third"][z] = network.number(third_in.hosts[THIRD])
 
 
 def _fill_path(tables: Any, network: Network) -> None:
@@ -346,5 +346,5 @@ def _leads_to(network: Network, host: int) -> set[int]:
     names = {reveal.host for reveal in told if reveal.address}
     zones = {network.zone_of[reveal.host] for reveal in told if reveal.zone}
     names |= {name for name, zone in network.zone_of.items() if zone in zones}
-    reached = {zone.name for zone in network.zones if network.openers(zone)}
+    reached = {entered.name for entered in network.zones if network.openers(entered)}
     return {network.number(name) for name in names if network.zone_of[name] in reached} - {host}

@@ -15,6 +15,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from workflow_rl.jit import inlined
+from workflow_rl.scenario.records import ONE
 
 _WORD: Final = 64
 _ROWS: Final = types.Array(types.int8, 2, "C")
@@ -63,15 +64,15 @@ def append_bits(
         bits: the word.
         number: how many of its bits, at most 64; need not be a constant.
     """
-    word = written.word | np.int64(bits) << written.number
+    word = written.word | bits << written.number
     total = written.number + number
     if total < _WORD:
         return Written(word, total, written.at)
     write_bits(rows, k, written.at, word, 64)
     left = total - _WORD
-    rest = np.int64(0)
+    rest = 0 * ONE
     if left:  # a logical shift: what did not fit
-        rest = np.int64(np.uint64(bits) >> np.uint64(number - left))
+        rest = np.int64(np.uint64(bits) >> np.uint64(number - left))  # type: ignore[assignment]
     return Written(rest, left, written.at + _WORD)
 
 

@@ -1,7 +1,5 @@
 """Blue's actions; each works on one host."""
 
-import numpy as np
-
 from workflow_rl.jit import rule
 from workflow_rl.scenario.actions import ActionKind
 from workflow_rl.scenario.images import (
@@ -11,6 +9,7 @@ from workflow_rl.scenario.images import (
     MISINFORM_CANDIDATES,
     RESTORE_COST_TENTHS,
 )
+from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.draws import choose
 from workflow_rl.sim.network import open_ports
@@ -27,7 +26,6 @@ _TRUE, _FALSE, _UNKNOWN = int(Success.TRUE), int(Success.FALSE), int(Success.UNK
 _MARK_NO, _MARK_UNKNOWN = int(Mark.NO), int(Mark.UNKNOWN)
 _VSFTPD = DECOY_NAMES.index("DecoyVsftpd")
 _MOST_COUNTED = 127
-_ONE = np.int64(1)
 
 
 @rule
@@ -86,7 +84,7 @@ def remove(env: State, net: Tables, host: int) -> None:
 
     Reference quirk: it reports success and marks the host whether or not anything was killed.
     """
-    env.removable &= ~(_ONE << host)
+    env.removable &= ~(ONE << host)
     env.more_removable[host] = 0
     place = net.slot[host]
     if mark_at(env.table, place) != _MARK_NO:
@@ -100,8 +98,8 @@ def restore(env: State, net: Tables, host: int) -> None:
     Red's session 0 on its foothold is part of the backup and survives. Red's memory is not touched.
     Reference quirk: the OT service comes back, and can never be stopped again in this episode.
     """
-    others = ~(_ONE << host)
-    env.privileged &= others | _ONE << net.foothold
+    others = ~(ONE << host)
+    env.privileged &= others | ONE << net.foothold
     env.foothold_root = env.foothold_root and host != net.foothold
     env.removable &= others
     env.persistent &= others
@@ -110,7 +108,7 @@ def restore(env: State, net: Tables, host: int) -> None:
     env.malware &= others
     env.decoys[host] = 0
     env.more_vsftpd[host] = 0
-    env.restored |= _ONE << host
+    env.restored |= ONE << host
     env.ot_down &= others
     mark(env, net.slot[host], _MARK_NO)
     env.action_cost = -RESTORE_COST_TENTHS

@@ -18,9 +18,6 @@ def green_acts(env: State, net: Tables, active: bool, draw: int) -> None:
     """
     if not active or not net.num_green or ~draw == CHOSE_NOBODY or 0 <= draw < _HALF:
         return
-    if draw < 0:
-        host = ~draw
-    else:
-        host = net.green[(draw - _HALF) * 2 * net.num_green >> 32]
+    host = ~draw if draw < 0 else net.green[(draw - _HALF) * 2 * net.num_green >> 32]
     if host != NOBODY and host < net.num_hosts:
         record_scan(env, net, host, ALL_PORTS)

@@ -9,7 +9,7 @@ stand: Blue is not told which one it was.
 """
 
 from functools import cache
-from typing import Annotated, Any, Final, NamedTuple, Protocol
+from typing import Annotated, Any, Final, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from workflow_rl.scenario.images import NUM_DECOYS
 from workflow_rl.scenario.network import Network
 from workflow_rl.scenario.records import (
     HOSTS_IN_WORD,
+    ONE,
     Axis,
     capacity_of,
     initial_record,
@@ -31,7 +32,7 @@ from workflow_rl.sim.bits import Written, append_bits, end_bits, packed_rows
 from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.draws import first
 
-Words = Annotated[NDArray[np.int64], np.int64, (Axis.WORDS,)]
+Words = Annotated[Any, np.int64, (Axis.WORDS,)]
 Count = Annotated[int, np.int64, ()]
 
 
@@ -110,19 +111,18 @@ def recalled(network: Network) -> tuple[Entry, ...]:
     )
 
 
-def _word(nibble: int) -> Any:
+def _word(nibble: int) -> int:
     """Returns a word with the same four bits for each of its hosts."""
     bits = sum(nibble << 4 * place for place in range(HOSTS_IN_WORD))
-    return np.uint64(bits).view(np.int64)
+    return cast(int, np.uint64(bits).view(np.int64))
 
 
 _FIRST: Final = _word(0b0001)  # the first bit of every host
 _NOT_FIRST: Final = _word(0b1110)
-_HOST: Final = np.int64(0b1111)
+_HOST: Final = 0b1111 * ONE
 _EVER_EXPLOITED, _RESTORED = 1, 3
-_SINCE_RESTORE: Final = np.int64(1 << _EVER_EXPLOITED)  # of `ever`, what a Restore clears
-_REMOVED: Final = np.int64(0b0100)
-_ONE: Final = np.int64(1)
+_SINCE_RESTORE: Final = ONE << _EVER_EXPLOITED  # of `ever`, what a Restore clears
+_REMOVED: Final = 0b0100 * ONE
 _CLOCK_BITS: Final = np.array(  # (steps played, at most the last of CLOCK) -> a bit for each
     [sum((step >= c) << i for i, c in enumerate(CLOCK)) for step in range(CLOCK[-1] + 1)], np.int64
 )
@@ -181,9 +181,9 @@ def remember_restore(memory: Memory, net: Tables, host: int) -> None:
     memory.exploits[w] &= others
     memory.older_exploits[w] &= others
     memory.fixes[w] &= others
-    memory.ever[w] = memory.ever[w] & ~(_SINCE_RESTORE << at) | _ONE << (at + _RESTORED)
+    memory.ever[w] = memory.ever[w] & ~(_SINCE_RESTORE << at) | ONE << (at + _RESTORED)
     memory.decoys[net.decoy_word[host]] &= ~net.decoys_on[host]
-    memory.restores[w] |= _ONE << at
+    memory.restores[w] |= ONE << at
 
 
 @inlined
@@ -239,7 +239,7 @@ def write_memory(
         k: the row.
     """
     words = len(table)
-    written = Written(np.int64(0), np.int64(0), np.int64(0))  # type: ignore[arg-type]
+    written = Written(0 * ONE, 0, 0)
     for w in range(words):
         written = append_bits(rows, k, written, table[w], net.host_bits[w])
     for w in range(words):
@@ -282,7 +282,8 @@ def accepted_beside(network: Network, decoys: NDArray[Any]) -> NDArray[np.bool_]
         decoys: (n, `placeable_decoys`) whether each stands.
     """
     stands = np.asarray(decoys) != 0
-    return ~(stands @ _stopped_by(network) | _never_accepted(network))
+    refused: NDArray[np.bool_] = stands @ _stopped_by(network) | _never_accepted(network)
+    return ~refused
 
 
 @cache

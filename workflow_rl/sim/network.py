@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.jit import inlined, rule
 from workflow_rl.scenario.images import DECOY_NAMES, PORTS_OF_DECOYS
+from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.tables import Tables
 from workflow_rl.sim.draws import count
 from workflow_rl.sim.state import State
@@ -27,7 +28,8 @@ def held_hosts(states: NDArray[np.void]) -> NDArray[np.int64]:
 @inlined
 def zone_is_reached(env: State, net: Tables, zone: int) -> bool:
     """Says whether Red has a route to the zone: it holds one of the hosts that open it."""
-    return red_hosts(env) & net.opened_by[zone] != 0
+    opened: bool = red_hosts(env) & net.opened_by[zone] != 0
+    return opened
 
 
 @inlined
@@ -46,7 +48,7 @@ def open_ports(env: State, net: Tables, host: int) -> int:
 @rule
 def record_events(env: State, host: int, ports: int, number: int) -> None:
     """Records connections to the given local ports for Blue's monitor."""
-    env.event_hosts |= np.int64(1) << host
+    env.event_hosts |= ONE << host
     env.event_count[host] += number
     env.event_ports[host] |= ports
 
@@ -54,9 +56,9 @@ def record_events(env: State, host: int, ports: int, number: int) -> None:
 @rule
 def record_shell_event(env: State, host: int) -> None:
     """Records a connection out to port 4444, from an ephemeral local port of its own."""
-    env.event_hosts |= np.int64(1) << host
+    env.event_hosts |= ONE << host
     env.event_count[host] += 1
-    env.shell_events |= np.int64(1) << host
+    env.shell_events |= ONE << host
 
 
 @rule

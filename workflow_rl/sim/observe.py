@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.jit import rule
 from workflow_rl.scenario.images import NUM_DECOYS
+from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.scenario2 import CHALLENGE_SIZE, HOST_NAMES
 from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.bits import Written, append_bits, end_bits
@@ -82,7 +83,7 @@ def note_scans(env: State) -> None:
     for slot in range(_NUM_SLOTS):
         host = SCAN_SLOTS[slot]
         if activity_at(env.table, host) == _SCAN:
-            env.scans_seen |= np.int64(1) << host
+            env.scans_seen |= ONE << host
             env.scan_latest = host
             return
 
@@ -100,7 +101,7 @@ def write_observation(
             written = write_truth(env, net, rows, k, written)
         end_bits(rows, k, written)
     else:
-        written = Written(np.int64(0), np.int64(0), np.int64(0))  # type: ignore[arg-type]
+        written = Written(0 * ONE, 0, 0)
         for word in range(len(env.table)):
             written = append_bits(rows, k, written, env.table[word], net.host_bits[word])
         end_bits(rows, k, written)
@@ -129,9 +130,9 @@ def write_truth(
     for host in range(net.num_hosts):
         access = held >> host & 1 | (env.privileged >> host & 1) << 1
         written = append_bits(rows, k, written, access, 2)
-    written = append_bits(rows, k, written, np.int64(env.ot_down != 0), 1)
+    written = append_bits(rows, k, written, ONE if env.ot_down else 0 * ONE, 1)
     agent = env.red_agent
-    shown = np.int64(1) << agent if agent < NUM_SHOWN_REDS else np.int64(0)
+    shown = ONE << agent if agent < NUM_SHOWN_REDS else 0 * ONE
     return append_bits(rows, k, written, shown, NUM_SHOWN_REDS)
 
 

@@ -1,7 +1,5 @@
 """Red's five actions, executed through its first session on its foothold."""
 
-import numpy as np
-
 from workflow_rl.jit import rule
 from workflow_rl.scenario.images import (
     BRUTE_FORCE_ATTEMPTS,
@@ -14,6 +12,7 @@ from workflow_rl.scenario.images import (
     SSH_BRUTE_FORCE,
     ServiceYield,
 )
+from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.draws import Draws, choose_exploit, count, first, happens
 from workflow_rl.sim.network import (
@@ -49,7 +48,6 @@ _OT_UNKNOWN = int(Outcome.OT_UNKNOWN)
 _NO_OPTION = int(Outcome.NO_OPTION)
 _NO_OT_SERVICE = int(Outcome.NO_OT_SERVICE)
 
-_ONE = np.int64(1)
 _MOST_COUNTED = 127  # sessions of a kind on one host
 
 _NO_SERVICE = int(ServiceYield.NO_SERVICE)
@@ -115,7 +113,7 @@ def discover_network_services(env: State, net: Tables, settings: Settings, host:
         return _NO_ROUTE
     remembered = env.ports[host] if settings.rescan_unites_ports else 0
     env.ports[host] = remembered | seen
-    env.ports_known |= _ONE << host
+    env.ports_known |= ONE << host
     record_scan(env, net, host, net.passing[host])
     return _SUCCESS
 
@@ -195,12 +193,12 @@ def open_reverse_shell(
     Only a shell whose call home Blue's monitor has seen (95 % where it watches) can be killed by
     Remove.
     """
-    env.malware |= _ONE << host
+    env.malware |= ONE << host
     detected = happens(detection, SHELL_DETECTION_PROBABILITY)
     if detected:
         record_shell_event(env, host)
     if privileged:
-        env.privileged |= _ONE << host
+        env.privileged |= ONE << host
         env.foothold_root = env.foothold_root or host == net.foothold
     else:
         add_user_session(env, host, detected and net.watched >> host & 1 != 0)
@@ -214,16 +212,16 @@ def add_user_session(env: State, host: int, removable: bool) -> None:
         more = env.more_removable if removable else env.more_persistent
         more[host] = min(more[host] + 1, _MOST_COUNTED)
     if removable:
-        env.removable |= _ONE << host
+        env.removable |= ONE << host
     else:
-        env.persistent |= _ONE << host
+        env.persistent |= ONE << host
 
 
 @rule
 def learn_name(env: State, host: int) -> None:
     """Notes the name and address of a host Red got into."""
-    env.names_known |= _ONE << host
-    env.addresses_known |= _ONE << host
+    env.names_known |= ONE << host
+    env.addresses_known |= ONE << host
 
 
 @rule
@@ -255,11 +253,11 @@ def escalate_session(env: State, host: int, draw: int) -> None:
     if not env.more_removable[host] and (
         not persistent or happens(draw, 1 / (1 + persistent))  # the only one that Remove kills
     ):
-        env.removable &= ~(_ONE << host)
+        env.removable &= ~(ONE << host)
     env.more_removable[host] = 0
     env.more_persistent[host] = 0
-    env.privileged |= _ONE << host
-    env.malware |= _ONE << host
+    env.privileged |= ONE << host
+    env.malware |= ONE << host
 
 
 @rule
@@ -277,5 +275,5 @@ def impact(env: State, net: Tables, host: int) -> int:
     if not (net.runs_ot >> host & 1):
         return _NO_OT_SERVICE
     if not (env.restored >> host & 1):
-        env.ot_down |= _ONE << host
+        env.ot_down |= ONE << host
     return _SUCCESS

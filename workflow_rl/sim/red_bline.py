@@ -135,8 +135,9 @@ def whom_of(env: State, net: Tables, whom: int) -> int:
         return env.bline_target
     if whom == _TARGET:
         return net.bline_target
-    second = net.bline_second[env.bline_target]
+    second: int = net.bline_second[env.bline_target]
     if whom == _SECOND:
         return second
-    zone = net.bline_second_zone[second]
-    return zone if whom == _ZONE else net.bline_third[zone]
+    zone: int = net.bline_second_zone[second]
+    third: int = net.bline_third[zone]
+    return zone if whom == _ZONE else third

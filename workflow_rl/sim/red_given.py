@@ -7,7 +7,7 @@ zone, an address (scan, exploit) or a name (escalation, impact).
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,8 +140,8 @@ def take_action(env: State, net: Tables, action: int) -> None:
         env.red_target = on_host % net.num_hosts
 
 
-def legal_actions(network: Network, state: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Returns (size,) what Red may do in one environment, where no kernel needs it."""
+def legal_actions(network: Network, state: Any) -> NDArray[np.bool_]:
+    """Returns (size,) what Red may do by a record of State, where no kernel needs it."""
     actions = red_actions_of(network)
     known = {
         _SWEEP: int(state["subnets_known"]),

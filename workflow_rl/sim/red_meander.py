@@ -3,9 +3,8 @@
 Where CybORG's Meander ends the game by an exception, it sleeps from there on.
 """
 
-import numpy as np
-
 from workflow_rl.jit import rule
+from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.tables import Tables
 from workflow_rl.sim.draws import choose, first
 from workflow_rl.sim.red_sleep import raise_and_sleep
@@ -18,7 +17,6 @@ _ESCALATE = int(RedAction.PRIVILEGE_ESCALATE)
 _IMPACT = int(RedAction.IMPACT)
 _TRUE, _FALSE = int(Success.TRUE), int(Success.FALSE)
 _KEY_ERROR, _OUT_OF_OPTIONS = int(Raised.KEY_ERROR), int(Raised.NOT_IMPLEMENTED_ERROR)
-_ONE = np.int64(1)
 
 
 @rule
@@ -47,7 +45,7 @@ def next_action(env: State, net: Tables) -> tuple[int, int]:
         return _IMPACT, due if due else impacted
     unswept = env.subnets_known & ~env.meander_swept
     if unswept:
-        return _SWEEP, _ONE << first_to_sweep(net, unswept)
+        return _SWEEP, ONE << first_to_sweep(net, unswept)
     unscanned = env.addresses_known & ~env.meander_scanned
     if unscanned:
         return _SCAN, unscanned
@@ -72,9 +70,9 @@ def digest_result(env: State, net: Tables) -> bool:
     host = env.red_target
     if action == _EXPLOIT:
         if env.red_success == _TRUE:
-            env.meander_mapped |= _ONE << host
+            env.meander_mapped |= ONE << host
             return True
-        env.meander_exploited &= ~(_ONE << host)
+        env.meander_exploited &= ~(ONE << host)
         group = net.retried_first
         if not env.meander_escalated & group:
             group = net.retried_second
@@ -82,12 +80,12 @@ def digest_result(env: State, net: Tables) -> bool:
             return False
         forget(env, group)
     elif action in (_ESCALATE, _IMPACT) and env.red_success == _FALSE:
-        env.meander_escalated &= ~(_ONE << host)
-        env.meander_impacted &= ~(_ONE << host)
+        env.meander_escalated &= ~(ONE << host)
+        env.meander_impacted &= ~(ONE << host)
         if env.meander_mapped >> host & 1:
-            env.meander_exploited &= ~(_ONE << host)
+            env.meander_exploited &= ~(ONE << host)
     elif action == _IMPACT:
-        env.meander_impacted |= _ONE << host
+        env.meander_impacted |= ONE << host
     return True
 
 
@@ -103,7 +101,7 @@ def forget(env: State, group: int) -> None:
 def first_to_sweep(net: Tables, zones: int) -> int:
     """Returns the zone of a non-empty set that Meander sweeps first."""
     for i in range(net.num_zones):
-        zone = net.sweep_order[i]
+        zone: int = net.sweep_order[i]
         if zones >> zone & 1:
             return zone
     return first(zones)
@@ -118,10 +116,10 @@ def act(env: State, action: int, target: int) -> None:
     env.red_action = action
     env.red_target = target
     if action == _SWEEP:
-        env.meander_swept |= _ONE << target
+        env.meander_swept |= ONE << target
     elif action == _SCAN:
-        env.meander_scanned |= _ONE << target
+        env.meander_scanned |= ONE << target
     elif action == _ESCALATE:
-        env.meander_escalated |= _ONE << target
+        env.meander_escalated |= ONE << target
     elif action == _EXPLOIT:
-        env.meander_exploited |= _ONE << target
+        env.meander_exploited |= ONE << target

@@ -5,9 +5,8 @@ A stage is a host: scan, exploit, escalate. The next one is the next on a shorte
 first. At the target it impacts; of several targets it goes on to the next one that it knows.
 """
 
-import numpy as np
-
 from workflow_rl.jit import rule
+from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.tables import NOBODY, Tables
 from workflow_rl.sim.draws import choose, first
 from workflow_rl.sim.state import RedAction, State, Success
@@ -19,7 +18,6 @@ _ESCALATE = int(RedAction.PRIVILEGE_ESCALATE)
 _IMPACT = int(RedAction.IMPACT)
 _SWEEP_ON = _IMPACT + 1  # of the zone of the next host
 _TRUE = int(Success.TRUE)
-_ONE = np.int64(1)
 
 
 @rule
@@ -52,7 +50,7 @@ def advance(env: State, net: Tables) -> None:
     elif env.path_kind == _SWEEP_ON:
         enter(env, following)
     elif env.path_kind == _IMPACT:
-        env.meander_impacted |= _ONE << host
+        env.meander_impacted |= ONE << host
         others = env.addresses_known & net.targets & ~env.meander_impacted
         if others:
             enter(env, first(others))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from workflow_rl.jit import rule
 from workflow_rl.scenario.images import EXPLOIT_NAMES, EXPLOIT_PORT, NUM_EXPLOITS, ServiceYield
 from workflow_rl.scenario.network import Network
-from workflow_rl.scenario.records import Axis, capacity_of, record_dtype
+from workflow_rl.scenario.records import ONE, Axis, capacity_of, record_dtype
 from workflow_rl.scenario.tables import Tables
 from workflow_rl.sim.draws import count, first, philox
 from workflow_rl.sim.memory import CLOCK, Entry
@@ -38,7 +38,6 @@ _NEVER: Final = 127  # steps since something that has not happened
 _FAILURES: Final = 3  # failed exploits are counted up to this
 _FIRST_ORDER_WORD: Final = 1 << 31  # a counter of draws that no step reaches
 
-_ONE: Final = np.int64(1)
 
 HostSet = Annotated[int, np.int64, ()]
 SmallPerHost = Annotated[NDArray[np.int8], np.int8, (Axis.HOSTS,)]
@@ -155,7 +154,7 @@ def remember_red(memory: RedMemory, env: State, net: Tables) -> None:
     kind, target, success = env.red_action, env.red_target, env.red_success
     if kind == _SWEEP:
         if success == _TRUE:
-            memory.swept |= _ONE << target
+            memory.swept |= ONE << target
     elif kind == _SCAN:
         if env.red_outcome != _NO_ROUTE:
             memory.since_scan[target] = 0
@@ -177,11 +176,11 @@ def remember_exploit(memory: RedMemory, env: State, net: Tables, host: int) -> N
         return
     memory.failures[host] = 0
     memory.since_exploit[host] = 0
-    memory.sessions |= _ONE << host
+    memory.sessions |= ONE << host
     if net.yields[host, env.red_exploit] == _PRIVILEGED_SHELL:
-        memory.privileged |= _ONE << host
+        memory.privileged |= ONE << host
     if not (memory.named >> host & 1):
-        memory.named |= _ONE << host
+        memory.named |= ONE << host
         swap(memory, host, memory.place[host])
 
 
@@ -191,17 +190,17 @@ def remember_escalation(memory: RedMemory, env: State, host: int) -> None:
     if env.red_success != _TRUE:
         remember_loss(memory, host)
         return
-    memory.sessions |= _ONE << host
-    memory.privileged |= _ONE << host
+    memory.sessions |= ONE << host
+    memory.privileged |= ONE << host
     memory.revealed |= env.addresses_known & ~memory.addresses
 
 
 @rule
 def remember_loss(memory: RedMemory, host: int) -> None:
     """Notes that there is no session on a host."""
-    memory.lost |= memory.sessions & _ONE << host
-    memory.sessions &= ~(_ONE << host)
-    memory.privileged &= ~(_ONE << host)
+    memory.lost |= memory.sessions & ONE << host
+    memory.sessions &= ~(ONE << host)
+    memory.privileged &= ~(ONE << host)
 
 
 @rule
@@ -214,7 +213,7 @@ def host_bits(memory: RedMemory, env: State, host: int) -> int:
     )
     at = 3
     for exploit in range(NUM_EXPLOITS):
-        bits |= np.int64(env.ports[host] & EXPLOIT_PORT[exploit] != 0) << at
+        bits |= (ONE if env.ports[host] & EXPLOIT_PORT[exploit] else 0) << at
         at += 1
     bits |= (memory.revealed >> host & 1) << at
     bits |= (memory.sessions >> host & 1) << (at + 1)
@@ -222,15 +221,15 @@ def host_bits(memory: RedMemory, env: State, host: int) -> int:
     bits |= (memory.lost >> host & 1) << (at + 3)
     at += 4
     for number in range(1, _FAILURES + 1):
-        bits |= np.int64(memory.failures[host] >= number) << at
+        bits |= (ONE if memory.failures[host] >= number else 0) << at
         at += 1
     for steps in _RECENT:
-        bits |= np.int64(memory.since_scan[host] < steps) << at
-        bits |= np.int64(memory.since_exploit[host] < steps) << (at + len(_RECENT))
+        bits |= (ONE if memory.since_scan[host] < steps else 0) << at
+        bits |= (ONE if memory.since_exploit[host] < steps else 0) << (at + len(_RECENT))
         at += 1
     at += len(_RECENT)
     is_target = env.red_target == host and env.red_action > _SWEEP
-    return bits | np.int64(is_target) << at  # type: ignore[return-value]
+    return bits | (ONE if is_target else 0) << at
 
 
 @rule

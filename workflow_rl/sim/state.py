@@ -7,7 +7,7 @@ on a network starts from. Sets of hosts are bit masks (bit h = host h).
 
 from enum import IntEnum
 from functools import cache
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,12 @@ Tenths = Annotated[int, np.int16, ()]
 Count = Annotated[int, np.int32, ()]
 Flag = Annotated[bool, np.bool_, ()]
 Action = Annotated[int, np.int16, ()]
-Words = Annotated[NDArray[np.int64], np.int64, (Axis.WORDS,)]
+Words = Annotated[Any, np.int64, (Axis.WORDS,)]
 HostSet = Annotated[int, np.int64, ()]
 ZoneSet = Annotated[int, np.int64, ()]
-Remembered = Annotated[Memory, Memory, ()]
-SmallPerHost = Annotated[NDArray[np.int8], np.int8, (Axis.HOSTS,)]
-SetPerHost = Annotated[NDArray[np.int16], np.int16, (Axis.HOSTS,)]
+Remembered = Annotated[Any, Memory, ()]
+SmallPerHost = Annotated[Any, np.int8, (Axis.HOSTS,)]
+SetPerHost = Annotated[Any, np.int16, (Axis.HOSTS,)]
 
 
 class Success(IntEnum):

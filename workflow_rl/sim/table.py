@@ -13,7 +13,8 @@ from workflow_rl.arrays import numbers
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.jit import inlined
 from workflow_rl.scenario.network import Network
-from workflow_rl.scenario.records import HOSTS_IN_WORD, capacity_of
+from workflow_rl.scenario.records import HOSTS_IN_WORD, ONE, capacity_of
+from workflow_rl.scenario.tables import signed
 from workflow_rl.sim.bits import packed_rows
 from workflow_rl.sim.state import State
 
@@ -21,9 +22,7 @@ _ACTIVITY = 0b0011
 _MARK = 0b1100
 _SHIFT: Final = HOSTS_IN_WORD.bit_length() - 1
 _PLACE: Final = HOSTS_IN_WORD - 1
-_ALL_MARKS: Final = np.int64(
-    np.uint64(sum(_MARK << 4 * p for p in range(HOSTS_IN_WORD))).view("i8")
-)
+_ALL_MARKS: Final = signed(sum(_MARK << 4 * place for place in range(HOSTS_IN_WORD)))
 
 
 def packed_tables(network: Network, observation: NDArray[Any]) -> NDArray[np.int64]:
@@ -52,26 +51,28 @@ def read_table(network: Network, table: NDArray[np.int64]) -> list[tuple[int, in
 @inlined
 def activity_at(table: NDArray[np.int64], place: int) -> int:
     """Returns the Activity that a table shows at a place."""
-    return table[place >> _SHIFT] >> 4 * (place & _PLACE) & _ACTIVITY
+    shown: int = table[place >> _SHIFT] >> 4 * (place & _PLACE) & _ACTIVITY
+    return shown
 
 
 @inlined
 def mark_at(table: NDArray[np.int64], place: int) -> int:
     """Returns Blue's mark at a place of a table, a Mark."""
-    return table[place >> _SHIFT] >> (4 * (place & _PLACE) + 2) & 0b11
+    marked: int = table[place >> _SHIFT] >> (4 * (place & _PLACE) + 2) & 0b11
+    return marked
 
 
 @inlined
 def mark(env: State, place: int, new: int) -> None:
     """Changes Blue's mark at a place."""
     word, at = place >> _SHIFT, 4 * (place & _PLACE)
-    env.table[word] = env.table[word] & ~(np.int64(_MARK) << at) | np.int64(new) << (at + 2)
+    env.table[word] = env.table[word] & ~(_MARK * ONE << at) | new * ONE << (at + 2)
 
 
 @inlined
 def show(env: State, place: int, new: int) -> None:
     """Shows an activity at a place that shows none yet."""
-    env.table[place >> _SHIFT] |= np.int64(new) << 4 * (place & _PLACE)
+    env.table[place >> _SHIFT] |= new * ONE << 4 * (place & _PLACE)
 
 
 @inlined

@@ -25,7 +25,7 @@ from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ActionKind
 from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.network import Network
-from workflow_rl.scenario.records import HOSTS_IN_WORD, capacity_of
+from workflow_rl.scenario.records import HOSTS_IN_WORD, ONE, capacity_of
 from workflow_rl.scenario.tables import NOBODY, Tables, tables_of
 from workflow_rl.sim.batch import first_invalid
 from workflow_rl.sim.checks import checked_actions, checked_mask
@@ -40,7 +40,6 @@ COMPLIANT: Final = 3
 _REMOVE = int(ActionKind.REMOVE)
 _RESTORE = int(ActionKind.RESTORE)
 _UNKNOWN = int(Mark.UNKNOWN)
-_ONE = np.int64(1)
 
 
 class Judgement(NamedTuple):
@@ -66,8 +65,8 @@ def open_by_table(net: Tables, table: NDArray[np.int64]) -> int:
     marked = np.int64(0)
     for place in range(net.num_observed):
         if mark_at(table, place):
-            marked |= _ONE << net.observed_host[place]
-    return marked & ~(_ONE << net.foothold)  # type: ignore[return-value]
+            marked |= ONE << net.observed_host[place]
+    return marked & ~(ONE << net.foothold)  # type: ignore[return-value]
 
 
 @rule
@@ -141,7 +140,7 @@ def _judge_true(
         return invalid
     for k in range(len(actions)):
         kind, host = net.action_kind[actions[k]], net.action_host[actions[k]]
-        open_hosts = held[k] & ~(_ONE << net.foothold)
+        open_hosts = held[k] & ~(ONE << net.foothold)
         is_repeat = kind == _REMOVE and not (removable[k] >> host & 1)
         any_open[k] = open_hosts != 0
         verdicts[k] = verdict_of(kind, host, open_hosts, is_repeat, ranks[k])

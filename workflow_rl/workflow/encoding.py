@@ -98,7 +98,7 @@ class OrderEncoding:
         return np.hstack(found)
 
     def step_bits(self, tables: NDArray[np.int64], ranks: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Returns (k, of_step) what is shown in one step, for tables (k, words) and ranks (k, hosts)."""
+        """Returns (k, of_step) what a step shows, for tables (k, words) and ranks (k, hosts)."""
         ranks = checked_ranks(ranks, self.network)
         tables = checked_tables(tables, len(ranks), self.network)
         out = np.zeros((len(tables), self.of_step), np.int8)

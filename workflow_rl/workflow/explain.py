@@ -89,7 +89,8 @@ def _explained(
     elif verdict == REPEAT:
         why = f"no host is {is_open}" if due is None else f"{name}: {repeats}"
     elif not open_hosts >> host & 1:
-        why = f"{name} is not {is_open}, and {', '.join(_names(network, open_hosts))} would have come first"
+        others = ", ".join(_names(network, open_hosts))
+        why = f"{name} is not {is_open}, and {others} would have come first"
     else:
         earlier = ", ".join(due_hosts)
         why = f"{unit} was not due yet: {earlier} ({due}) is {is_open} and comes first"

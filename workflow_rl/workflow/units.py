@@ -196,7 +196,8 @@ def _grouped(groups: Groups, network: Network) -> Units:
             name = by_name.get(host.casefold())
             if name is None:
                 raise InvalidInputError(
-                    f"unknown host {shown(host)} in {group}: the hosts are {', '.join(fixable(network))}"
+                    f"unknown host {shown(host)} in {group}: the hosts are "
+                    f"{', '.join(fixable(network))}"
                 )
             if name == network.foothold:
                 raise InvalidInputError(
