@@ -249,7 +249,7 @@ def _matches(
         for length in given.episode_length
     ]
     blues = [_blue(who) for who in given.blue]
-    games = [GameConfig(network, red, rules=rules, green_agent=green) for red in reds]
+    games = [GameConfig(red, rules=rules, green_agent=green, network=network) for red in reds]
     return [
         (game.changed(episode_length=length), blue, file)
         for game in games

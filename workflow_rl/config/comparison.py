@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final, Self, cast
 
 from workflow_rl.config.experiment import ConfigFile, ExperimentConfig, checked
@@ -77,7 +76,7 @@ class ComparisonConfig:
         return ExperimentConfig.preset(
             preset,
             form=PRESETS[preset].form or self.ppo,
-            game={**asdict(self.game), **PRESETS[preset].game},  # a preset has its own observation
+            game={**vars(self.game), **PRESETS[preset].game},  # a preset has its own observation
             train=changes | {"max_episodes": episodes},
             seed=seed,
         )
