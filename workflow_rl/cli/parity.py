@@ -37,7 +37,7 @@ from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.parity.live import BUILT_IN_BLUES, Blue, compare_live, name_of
 from workflow_rl.parity.recorder import Act
 from workflow_rl.parity.replay import Comparison, compare
-from workflow_rl.parity.trace import find_networks, find_traces, load_trace
+from workflow_rl.parity.trace import Trace, find_networks, find_traces, load_trace
 from workflow_rl.scenario.cyborg_writer import scenario_of
 from workflow_rl.scenario.loading import SCENARIO2, SHIPPED, YAML_ENDINGS, network_of
 from workflow_rl.scenario.network import Network
@@ -138,28 +138,26 @@ def _replay(args: argparse.Namespace) -> int:
     networks = find_networks(args.path) if args.path.is_dir() else {}
     if networks:
         return _replay_networks(networks, rules)
-    traces = [load_trace(path) for path in find_traces(args.path)]
+    traces = [replace(load_trace(path), rules=rules) for path in find_traces(args.path)]
     results: list[Comparison] = []
     for trace in traces:
         results.append(compare(trace, rules))
-        _print_one(results[-1].file, trace.red_agent, rules, results[-1])
+        _print_one(trace.name, trace, results[-1])
     return _print_all(results)
 
 
 def _replay_networks(networks: Mapping[Path, Network], otherwise: RuleSetName) -> int:
     """Replays every file of each network by the rules that it was recorded under."""
     traces = {
-        folder: [load_trace(path, network) for path in find_traces(folder)]
+        folder.name: [load_trace(path, network) for path in find_traces(folder)]
         for folder, network in networks.items()
     }
-    results: dict[str, list[Comparison]] = {}
-    for folder in networks:
-        for trace in traces.pop(folder):
-            rules = trace.rules or otherwise
-            name = f"{folder.name}/{trace.name}"
-            result = replace(compare(trace, rules), file=name)
-            _print_one(name, trace.red_agent, rules, result)
-            results.setdefault(folder.name, []).append(result)
+    results: dict[str, list[Comparison]] = {name: [] for name in traces}
+    for name in results:
+        for recorded in traces.pop(name):
+            trace = replace(recorded, rules=recorded.rules or otherwise)
+            results[name].append(compare(trace, trace.rules))
+            _print_one(f"{name}/{trace.name}", trace, results[name][-1])
     sizes = {folder.name: len(network.hosts) for folder, network in networks.items()}
     return _print_networks(sizes, results)
 
@@ -178,9 +176,10 @@ def _print_networks(sizes: Mapping[str, int], results: Mapping[str, Sequence[Com
     return code
 
 
-def _print_one(name: str, red_agent: str, rules: str, result: Comparison) -> None:
+def _print_one(name: str, game: GameConfig | Trace, result: Comparison) -> None:
+    raised = f", {result.raised} ended by an exception of Red" if result.raised else ""
     print(
-        f"{name}: red {red_agent}, rules {rules}: {result.episodes} episodes, "
+        f"{name}: red {game.red_agent}, rules {game.rules}: {result.episodes} episodes{raised}, "
         f"{result.steps} steps, {len(result.fields)} fields a step, "
         f"{result.mismatches} mismatches",
         flush=True,
@@ -207,38 +206,40 @@ def _print_all(results: list[Comparison]) -> int:
 
 def _play_live(given: argparse.Namespace) -> int:
     """Plays every match."""
-    networks = [_network(name) for name in given.network]
-    matches = [match for network, file in networks for match in _matches(given, network, file)]
+    networks = {name: _network(name) for name in given.network}
+    matches = [
+        (where, *match)
+        for where, (network, _) in networks.items()
+        for match in _matches(given, network)
+    ]
     episodes = whole_number("--episodes", given.episodes, 1, 10**9)
     seed = whole_number("--seed", given.seed, 0, 2**63 - 1)
     results: dict[str, list[Comparison]] = {}
     done = 0
     with Bars(make_console()) as bars:
         bars.begin(_EPISODES, episodes * len(matches))
-        for game, blue, file in matches:
-            name = name_of(game, blue)
+        for where, game, blue in matches:
+            name, file = name_of(game, blue), networks[where][1]
             for result in compare_live(game, blue, episodes, seed, given.cyborg_path, file):
                 bars.move(_EPISODES, done + result.episodes, name)
             done += result.episodes
-            _print_one(name, game.red_agent, game.rules, result)
-            results.setdefault(game.network.name, []).append(result)
+            _print_one(name if len(networks) == 1 else f"{where}: {name}", game, result)
+            results.setdefault(where, []).append(result)
     if len(networks) == 1:
         return _print_all(*results.values())
-    return _print_networks({n.name: len(n.hosts) for n, _ in networks}, results)
+    return _print_networks({name: len(n.hosts) for name, (n, _) in networks.items()}, results)
 
 
 def _network(given: str) -> tuple[Network, Path | None]:
     """Returns a network that CybORG can play, and the scenario file that it is to read."""
     network = network_of(given)
     if Path(given).suffix in YAML_ENDINGS:
-        return replace(network, name=given), Path(given)
+        return network, Path(given)
     scenario_of(network)
     return network, None
 
 
-def _matches(
-    given: argparse.Namespace, network: Network, file: Path | None
-) -> list[tuple[GameConfig, Blue, Path | None]]:
+def _matches(given: argparse.Namespace, network: Network) -> list[tuple[GameConfig, Blue]]:
     rules = one_of("rule set", given.rules, RULE_SETS)
     green = one_of("green agent", given.green_agent, GREEN_AGENTS)
     reds = RED_AGENTS if given.red_agent == _ALL else (red_agent_name(given.red_agent),)
@@ -251,7 +252,7 @@ def _matches(
     blues = [_blue(who) for who in given.blue]
     games = [GameConfig(red, rules=rules, green_agent=green, network=network) for red in reds]
     return [
-        (game.changed(episode_length=length), blue, file)
+        (game.changed(episode_length=length), blue)
         for game in games
         for blue in blues
         for length in lengths
