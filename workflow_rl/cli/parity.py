@@ -155,8 +155,9 @@ def _replay_networks(networks: Mapping[Path, Network], otherwise: RuleSetName) -
     results: dict[str, list[Comparison]] = {name: [] for name in traces}
     for name in results:
         for recorded in traces.pop(name):
-            trace = replace(recorded, rules=recorded.rules or otherwise)
-            results[name].append(compare(trace, trace.rules))
+            rules = recorded.rules or otherwise
+            trace = replace(recorded, rules=rules)
+            results[name].append(compare(trace, rules))
             _print_one(f"{name}/{trace.name}", trace, results[name][-1])
     sizes = {folder.name: len(network.hosts) for folder, network in networks.items()}
     return _print_networks(sizes, results)
