@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workflow_rl.agents.action_space import ACTION_SPACES
+from workflow_rl.agents.action_space import action_space_of
 from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
     ActionSpaceName,
@@ -18,7 +18,7 @@ from workflow_rl.config import (
     TrainConfig,
 )
 from workflow_rl.config.units import ANY
-from workflow_rl.envs.observations import OBSERVATIONS
+from workflow_rl.envs.observations import observation_of
 from workflow_rl.nets.policy_file import Weights
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import TYPES, Order
@@ -62,11 +62,12 @@ def config_of(
 
 def sizes_of(config: PolicyConfig) -> tuple[int, int]:
     """The inputs and outputs of a network that fits."""
-    train, inputs = config.train, OBSERVATIONS[config.game.observation].size
+    train, network = config.train, config.game.network
+    inputs = observation_of(config.game.observation, network).size
     if train.conditioned:
-        units = None if train.units == ANY else units_of(train.units)
-        inputs += OrderEncoding(train.shown_order, units).size
-    return inputs, ACTION_SPACES[train.action_space].size
+        units = None if train.units == ANY else units_of(train.units, network)
+        inputs += OrderEncoding(train.shown_order, units, network).size
+    return inputs, action_space_of(train, network).size
 
 
 def new_policy(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from workflow_rl.agents.action_space import ALL
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 from workflow_rl.config import ActivationName, GameConfig, TrainConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.world import SimulatorWorld
@@ -17,7 +17,7 @@ from workflow_rl.ppo.rollout import Player, Rollout
 
 def new_network(
     inputs: int,
-    actions: int = ALL.size,
+    actions: int = NUM_ACTIONS,
     hidden: Sequence[int] = (16, 16),
     *,
     activation: ActivationName = "relu",

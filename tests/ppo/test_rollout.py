@@ -9,11 +9,12 @@ from tests.envs.played import PlayedEnv
 from tests.ppo.rollouts import new_network, new_player, outputs_of
 from tests.workflow.reference import judge_by_marks, judge_by_truth
 from workflow_rl.config import GameConfig, OrderEncodingName, PPOConfig, TrainConfig
-from workflow_rl.envs.world import INFO_ARRAYS, PythonWorld, SimulatorWorld, make_vector
+from workflow_rl.envs.world import PythonWorld, SimulatorWorld, info_arrays, make_vector
 from workflow_rl.ppo.acting import Networks
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.samples import samples_of
 from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import ACTION_HOST, ACTION_KIND, ACTION_NAMES, HOST_NAMES
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.table import packed_tables
@@ -262,7 +263,7 @@ def test_an_episode_that_broke_off_is_left_out_and_a_new_one_begins() -> None:
 
 def python_player(vector: str, mode: str, order: int | None) -> Player:
     make_env = partial(PlayedEnv, red_agent="meander", episode_length=20)
-    settings = {"info_arrays": INFO_ARRAYS, "num_workers": 2} if vector == "shared" else {}
+    settings = {"info_arrays": info_arrays(SCENARIO2), "num_workers": 2} if vector == "shared" else {}
     vectors = make_vector([make_env] * 5, vector, **settings)
     return Player(PythonWorld(vectors, asynchronous=mode == "async"), order, seed=4)
 

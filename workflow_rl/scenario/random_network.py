@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from random import Random
 from typing import Final, TypeVar
 
-from workflow_rl.config.checks import fraction, whole_number
+from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.images import IMAGES, PORTS
 from workflow_rl.scenario.network import (
     CHALLENGE_ACTIONS,
@@ -87,10 +88,10 @@ def random_network(
     Raises:
         InvalidInputError: a number is out of its range.
     """
-    whole_number("hosts", hosts, FEWEST_HOSTS, MOST_HOSTS)
-    whole_number("zones", zones, 1, min(MOST_ZONES, hosts))
-    whole_number("seed", seed, 0, 2**63 - 1)
-    fraction("rare", rare)
+    _check_range("hosts", hosts, Integral, FEWEST_HOSTS, MOST_HOSTS)
+    _check_range("zones", zones, Integral, 1, min(MOST_ZONES, hosts))
+    _check_range("seed", seed, Integral, 0, 2**63 - 1)
+    _check_range("rare", rare, Real, 0, 1)
     draft = _draft(
         Random(f"{hosts} {zones} {seed} {reachability} {rare}"),
         hosts,
@@ -99,6 +100,14 @@ def random_network(
         reachability is Reachability.CYBORG,
     )
     return (_of_cyborg if reachability is Reachability.CYBORG else _of_routes)(draft, seed)
+
+
+def _check_range(what: str, value: float, kind: type, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+        number = "whole number" if kind is Integral else "number"
+        raise InvalidInputError(
+            f"{what} must be a {number} from {low} to {high}, not {shown(value)}"
+        )
 
 
 def _draft(rng: Random, hosts: int, zones: int, rare: float, cyborg: bool) -> _Draft:
