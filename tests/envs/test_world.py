@@ -28,7 +28,9 @@ def simulator(envs: int = ENVS, **game: Any) -> SimulatorWorld:
 
 
 def python(vector: str = "serial", mode: str = "sync", **game: Any) -> PythonWorld:
-    settings = {"info_arrays": info_arrays(SCENARIO2), "num_workers": 2} if vector == "shared" else {}
+    settings = (
+        {"info_arrays": info_arrays(SCENARIO2), "num_workers": 2} if vector == "shared" else {}
+    )
     vectors = make_vector([partial(PlayedEnv, **GAME | game)] * ENVS, vector, **settings)
     return PythonWorld(vectors, asynchronous=mode == "async")
 
