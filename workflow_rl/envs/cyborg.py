@@ -97,7 +97,7 @@ class CyborgEnv(SingleEnv):
         agents = {"Red": classes.red_agents["sleep"]}  # exchanged at every reset
         if self.config.green_agent == "active":
             agents["Green"] = classes.active_green
-        with _scenario(classes, network, scenario_file) as scenario:
+        with scenario_path(classes, network, scenario_file) as scenario:
             self.cyborg = classes.environment(scenario, "sim", agents=agents)
         self.truth = Truth(network, self.controller)
         self._red_agents: list[GuardedRed | MirroredRed] = [
@@ -214,7 +214,9 @@ class CyborgEnv(SingleEnv):
 
 
 @contextmanager
-def _scenario(cyborg: Cyborg, network: Network, scenario_file: str | Path | None) -> Iterator[str]:
+def scenario_path(
+    cyborg: Cyborg, network: Network, scenario_file: str | Path | None = None
+) -> Iterator[str]:
     """Yields the path of a file from which CybORG reads a network."""
     if scenario_file is not None:
         if network_of(scenario_file).digest != network.digest:
