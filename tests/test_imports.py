@@ -9,8 +9,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "workflow_rl"
 
 # Each layer may import those before it, and itself.
 LAYERS = (
-    *("errors", "estimates", "config", "provenance", "processes", "files", "jit", "arrays"),
-    *("scenario", "sim", "belief", "nets"),
+    *("errors", "estimates", "scenario"),
+    *("config", "provenance", "processes", "files", "jit", "arrays"),
+    *("sim", "belief", "nets"),
     *("envs", "parity", "workflow", "agents", "evaluation"),
     *("ppo", "train", "ordersearch", "runs"),
     *("pages", "playbook", "studies", "cli", "api"),

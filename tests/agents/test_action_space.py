@@ -1,17 +1,18 @@
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.agents.test_cardiff import MACROS, PLAIN
 from tests.ppo.rollouts import new_network
 from tests.refused import refused
-from tests.scenario.test_cardiff import MACROS, PLAIN
-from workflow_rl.agents.action_space import ACTION_SPACES, CARDIFF, USEFUL, Acting, ActionSpace
-from workflow_rl.config import GameConfig, TrainConfig
+from workflow_rl.agents.action_space import CARDIFF, Acting, ActionSpace, action_space_named
+from workflow_rl.config import ActionSpaceName, GameConfig, TrainConfig
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.rollout import Player
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import ACTION_NAMES, NUM_ACTIONS, parse_action
 from workflow_rl.sim.batch import Batch
 
@@ -20,6 +21,8 @@ START = [
     for name in ("DecoyFemitter User2", "DecoyTomcat User2", "DecoyHarakaSMPT Enterprise0")
 ]
 RESTORED = {133: 0, 134: 1, 135: 2, 141: 3, 142: 4, 143: 5, 144: 6, 132: 7, 139: 8}
+SPACES = [action_space_named(name, SCENARIO2) for name in get_args(ActionSpaceName)]
+USEFUL = action_space_named("useful", SCENARIO2)
 EVERYTHING = np.ones((2, NUM_ACTIONS), np.bool_)
 
 
@@ -74,9 +77,9 @@ def best(acting: Acting, scores: Any, rows: Any) -> list[int]:
 # --- every action space
 
 
-@pytest.mark.parametrize("space", ACTION_SPACES.values(), ids=lambda space: space.name)
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
 def test_every_output_has_a_name_a_meaning_and_a_mask(space: ActionSpace) -> None:
-    assert [name for name, one in ACTION_SPACES.items() if one is space] == [space.name]
+    assert action_space_named(space.name, SCENARIO2) is space  # type: ignore[arg-type]
     assert len(set(space.outputs)) == space.size
     rng, acting = np.random.default_rng(0), space.begin(5)
     for _ in range(60):
@@ -98,7 +101,7 @@ def test_every_output_has_a_name_a_meaning_and_a_mask(space: ActionSpace) -> Non
         assert acting.actions(outputs).tolist() == meanings[np.arange(5), outputs].tolist()
 
 
-@pytest.mark.parametrize("space", ACTION_SPACES.values(), ids=lambda space: space.name)
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
 def test_it_goes_on_exactly_from_a_kept_state(space: ActionSpace) -> None:
     one, other = space.begin(4), space.begin(4)
     rng = np.random.default_rng(0)

@@ -15,8 +15,9 @@ from workflow_rl.config import RULE_SETS
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.protocol import evaluate
 from workflow_rl.nets.policy_file import RECOMMENDED_FILE
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.workflow.orders import ORDERS
-from workflow_rl.workflow.units import FIXABLE
+from workflow_rl.workflow.units import fixable
 
 
 def test_a_policy_is_found_by_file_and_by_run_directory(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_cardiff_scores_as_the_leaderboards_winner_and_best_above_every_entry() 
 def test_universal_follows_any_order_of_any_units_against_all_attackers(rules: str) -> None:
     for workflow, units in (
         ("user > op_host > defender > enterprise > op_server", None),
-        (tuple(reversed(FIXABLE)), "hosts"),
+        (tuple(reversed(fixable(SCENARIO2))), "hosts"),
     ):
         found = evaluate(
             "universal", workflow=workflow, units=units, rules=rules, steps=[100], episodes=300

@@ -28,6 +28,8 @@ from workflow_rl.config import (
 )
 from workflow_rl.config.units import UNIT_KINDS
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.loading import SHIPPED, network_of
+from workflow_rl.scenario.random_network import random_network
 
 ALL = [*SECTIONS.values(), ExperimentConfig, Execution, ComparisonConfig]
 FIELDS = {
@@ -57,8 +59,12 @@ def part(field: Setting) -> st.SearchStrategy[Any]:
 def value(field: Setting) -> st.SearchStrategy[Any]:
     if field.name == "red_probabilities":
         return st.none()  # it depends on the red agent
+    if field.name == "network":
+        return st.sampled_from([*SHIPPED, *map(network_of, SHIPPED), random_network(9, 3, 1)])
     if field.name == "red_agent":
-        return st.sampled_from(["bline", "meander", "sleep", MIXED, "bait", "patient:2:bline"])
+        return st.sampled_from(
+            ["bline", "meander", "sleep", MIXED, "bait", "path", "patient:2:bline"]
+        )
     if field.name == "units":
         names = st.lists(st.text(), max_size=3).map(tuple)
         return st.sampled_from(UNIT_KINDS) | st.dictionaries(st.text(), names, max_size=3)

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workflow_rl.config import OBSERVATIONS as NAMES
-from workflow_rl.config import GameConfig, ObservationName
-from workflow_rl.envs.observations import OBSERVATIONS, TRACKED, make_batch, make_tracker
+from workflow_rl.config import OBSERVATIONS, GameConfig, ObservationName
+from workflow_rl.envs.observations import TRACKED, make_batch, make_tracker, observation_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import CHALLENGE_SIZE
 from workflow_rl.sim.memory import BEGIN
-from workflow_rl.sim.observe import CHALLENGE_SIZE
 
 ENVS, STEPS = 12, 45
 SHOWS_DECOYS = ("memory", "recall", "belief", "truth")
@@ -27,9 +27,9 @@ def played(name: ObservationName) -> Any:
         batch.step(actions)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OBSERVATIONS)
 def test_its_entries_cover_it_exactly_once_and_the_table_comes_first(name: ObservationName) -> None:
-    observation = OBSERVATIONS[name]
+    observation = observation_of(name, SCENARIO2)
     covered = np.zeros(observation.size, np.int64)
     for entry in observation.entries:
         columns = observation.columns(entry.name)
@@ -43,11 +43,11 @@ def test_its_entries_cover_it_exactly_once_and_the_table_comes_first(name: Obser
         observation.columns("nothing")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OBSERVATIONS)
 def test_rows_have_its_size_and_range_and_tell_which_decoys_are_refused(
     name: ObservationName,
 ) -> None:
-    observation, refused, most = OBSERVATIONS[name], 0, 0
+    observation, refused, most = observation_of(name, SCENARIO2), 0, 0
     for batch, _ in played(name):
         rows = batch.observation
         assert rows.shape == (ENVS, observation.size)

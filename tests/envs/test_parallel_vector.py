@@ -6,9 +6,11 @@ import pytest
 from tests.refused import refused
 from workflow_rl import Cage2Env, Cage2ParallelVectorEnv, Cage2VectorEnv
 from workflow_rl.errors import NotResetError
-from workflow_rl.sim.red_given import FIRST_ON_HOST, red_action_numbers
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.sim.red_given import red_actions_of
 
 N = 16
+RED = red_actions_of(SCENARIO2)
 
 
 def legal(masks: Any, rng: np.random.Generator) -> Any:
@@ -18,9 +20,10 @@ def legal(masks: Any, rng: np.random.Generator) -> Any:
 
 def on_positions(env: Cage2ParallelVectorEnv, actions: Any) -> Any:
     """Red's actions on hosts as Red itself names them."""
-    host = np.where(actions < FIRST_ON_HOST, 0, (actions - FIRST_ON_HOST) % 13)
+    on_host = RED.is_on_host(actions)
+    host = np.where(on_host, RED.targets[actions], 0)
     place = env.batch.red.memory["place"][np.arange(N), host]
-    return np.where(actions < FIRST_ON_HOST, actions, actions - host + place)
+    return np.where(on_host, actions - host + place, actions)
 
 
 @pytest.mark.parametrize("rules", ["main", "competition"])
@@ -32,7 +35,7 @@ def test_a_script_played_from_outside_gives_its_own_games(red_agent: str, rules:
     for blue in np.random.default_rng(0).integers(0, 145, (60, N)):
         seen, reward, *_, infos = script.step(blue)
         state = script.batch.state
-        red = on_positions(env, red_action_numbers(state["red_action"], state["red_target"]))
+        red = on_positions(env, RED.numbers(state["red_action"], state["red_target"]))
         shown, rewards, *_, told = env.step({"blue": blue, "red": red})
         np.testing.assert_array_equal(shown["blue"], seen)
         np.testing.assert_array_equal([rewards["blue"], -rewards["red"]], [reward, reward])

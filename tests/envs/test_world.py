@@ -13,7 +13,8 @@ from workflow_rl import Cage2Env
 from workflow_rl.config import VECTORS, GameConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import env_seeds
-from workflow_rl.envs.world import INFO_ARRAYS, PythonWorld, SimulatorWorld, make_vector
+from workflow_rl.envs.world import PythonWorld, SimulatorWorld, info_arrays, make_vector
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 
 ENVS = 5
@@ -27,7 +28,9 @@ def simulator(envs: int = ENVS, **game: Any) -> SimulatorWorld:
 
 
 def python(vector: str = "serial", mode: str = "sync", **game: Any) -> PythonWorld:
-    settings = {"info_arrays": INFO_ARRAYS, "num_workers": 2} if vector == "shared" else {}
+    settings = (
+        {"info_arrays": info_arrays(SCENARIO2), "num_workers": 2} if vector == "shared" else {}
+    )
     vectors = make_vector([partial(PlayedEnv, **GAME | game)] * ENVS, vector, **settings)
     return PythonWorld(vectors, asynchronous=mode == "async")
 

@@ -15,7 +15,6 @@ from workflow_rl.agents.scripts import RandomAgent, SleepAgent
 from workflow_rl.config import VIEWS, GameConfig, red_agent_name
 from workflow_rl.evaluation import playing
 from workflow_rl.evaluation.playing import (
-    RED_NAMES,
     UNKNOWN_ACTION,
     Play,
     agent_seed,
@@ -127,11 +126,11 @@ def test_what_both_sides_did_is_kept_of_the_first_episodes() -> None:
     cell = play_batch(SleepAgent(), game("bline", 20), SEED, 5, logged=2)
     assert cell.log.blue.shape == cell.log.red.shape == (20, 2)
     for episode in (0, 1):
-        done = [RED_NAMES[code] for code in cell.log.red[:, episode]]
+        done = [cell.log.red_names[code] for code in cell.log.red[:, episode]]
         assert done[0] == "DiscoverRemoteSystems User"
         assert done[1].startswith("DiscoverNetworkServices User")
         assert done[2] == f"ExploitRemoteService {done[1].split()[1]}"
         assert "Impact Op_Server0" in done or "ExploitRemoteService" in done[-1]
     assert cell.compliance == {}  # without a workflow nothing is judged
     asleep = play_batch(SleepAgent(), game("sleep", 3), SEED, 2, logged=2)
-    assert [RED_NAMES[code] for code in asleep.log.red[:, 0]] == ["Sleep"] * 3
+    assert [asleep.log.red_names[code] for code in asleep.log.red[:, 0]] == ["Sleep"] * 3

@@ -11,10 +11,11 @@ from tests.refused import refusal
 from workflow_rl import Cage2Env, evaluate
 from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.scripts import SleepAgent
-from workflow_rl.config import ObservationName
-from workflow_rl.envs.observations import OBSERVATIONS
+from workflow_rl.config import OBSERVATIONS, ObservationName
+from workflow_rl.envs.observations import observation_of
 from workflow_rl.evaluation.leaderboard import LEADERBOARD
 from workflow_rl.evaluation.result import DEVIATING_REDS, Cell
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.workflow.orders import ORDERS, TYPES
 
 REFERENCE: dict[str, Any] = json.loads(
@@ -142,14 +143,17 @@ def test_an_agent_that_answers_something_else_is_told_what_it_must_be(chosen: An
     assert "the actions of sleep must be whole numbers from 0 to 144 of shape (1,), not" in said
 
 
-@pytest.mark.parametrize("needed", list(OBSERVATIONS))
+@pytest.mark.parametrize("needed", OBSERVATIONS)
 def test_an_environment_that_shows_something_else_is_refused(needed: ObservationName) -> None:
     shown: ObservationName = "cardiff" if needed == "challenge" else "challenge"
 
     def deaf(observation: str, **game: Any) -> Cage2Env:
         return Cage2Env(observation=shown, **game)
 
-    policy, sizes = new_policy(needed), {name: OBSERVATIONS[name].size for name in OBSERVATIONS}
+    policy, sizes = (
+        new_policy(needed),
+        {name: observation_of(name, SCENARIO2).size for name in OBSERVATIONS},
+    )
     told = f"of {sizes[needed]} values, and the environment shows it ({sizes[shown]},)"
     said = refusal(evaluate, policy, make_env=deaf, **FEW)
     assert f"needs the observation {needed} {told}" in said

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from workflow_rl.agents.action_space import ALL
 from workflow_rl.config import ActivationName, GameConfig, TrainConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.acting import PolicyTable
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 
 
 def new_network(
     inputs: int,
-    actions: int = ALL.size,
+    actions: int = NUM_ACTIONS,
     hidden: Sequence[int] = (16, 16),
     *,
     activation: ActivationName = "relu",

@@ -9,11 +9,12 @@ from tests.envs.played import PlayedEnv
 from tests.ppo.rollouts import new_network, new_player, outputs_of
 from tests.workflow.reference import judge_by_marks, judge_by_truth
 from workflow_rl.config import GameConfig, OrderEncodingName, PPOConfig, TrainConfig
-from workflow_rl.envs.world import INFO_ARRAYS, PythonWorld, SimulatorWorld, make_vector
+from workflow_rl.envs.world import PythonWorld, SimulatorWorld, info_arrays, make_vector
 from workflow_rl.ppo.acting import Networks
 from workflow_rl.ppo.rollout import Player, Rollout
 from workflow_rl.ppo.samples import samples_of
 from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import ACTION_HOST, ACTION_KIND, ACTION_NAMES, HOST_NAMES
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.table import packed_tables
@@ -197,7 +198,7 @@ def test_every_input_shows_the_order_in_force_and_what_is_due(
     shown = OrderEncoding(encoding, None)
     inputs = rollout.inputs[rollout.rows].reshape(-1, rollout.inputs.shape[1])
     ranks = player.orders.host_ranks(rollout.orders.ravel())
-    due = shown.step_bits(packed_tables(inputs), ranks)
+    due = shown.step_bits(packed_tables(SCENARIO2, inputs), ranks)
     expected = np.hstack([shown.order_bits(ranks), due])
     np.testing.assert_array_equal(inputs[:, -shown.size :], expected)
     assert len(set(rollout.orders[0].tolist()) & set(rollout.orders[-1].tolist())) < 8
@@ -262,7 +263,9 @@ def test_an_episode_that_broke_off_is_left_out_and_a_new_one_begins() -> None:
 
 def python_player(vector: str, mode: str, order: int | None) -> Player:
     make_env = partial(PlayedEnv, red_agent="meander", episode_length=20)
-    settings = {"info_arrays": INFO_ARRAYS, "num_workers": 2} if vector == "shared" else {}
+    settings = (
+        {"info_arrays": info_arrays(SCENARIO2), "num_workers": 2} if vector == "shared" else {}
+    )
     vectors = make_vector([make_env] * 5, vector, **settings)
     return Player(PythonWorld(vectors, asynchronous=mode == "async"), order, seed=4)
 

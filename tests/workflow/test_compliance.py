@@ -26,8 +26,9 @@ from workflow_rl.workflow.compliance import (
     without_violations,
 )
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Order
-from workflow_rl.workflow.units import FIXABLE, units_of
+from workflow_rl.workflow.units import fixable, units_of
 
+FIXABLE = fixable(SCENARIO2)
 RANKS = TYPES.host_ranks(range(NUM_ORDERS))
 
 MARKS = {mark.name.capitalize(): mark for mark in Mark}
@@ -35,13 +36,13 @@ ORDER = "op_server > enterprise > op_host > user > defender"
 VERDICTS = {NOT_A_FIX: "no fix", REPEAT: "repeat", VIOLATION: "violation", COMPLIANT: "compliant"}
 
 
-def table_of(marks: Mapping[str, str], activity: Mapping[str, int] | None = None) -> int:
+def table_of(marks: Mapping[str, str], activity: Mapping[str, int] | None = None) -> list[int]:
     """Blue's packed table: per host two bits of activity, then two of its mark."""
     table = 0
     for h, host in enumerate(HOST_NAMES):
         table |= (activity or {}).get(host, 0) << 4 * h
         table |= int(MARKS[marks.get(host, "No")]) << (4 * h + 2)
-    return table
+    return [table]
 
 
 def meaning(judgement: Judgement, k: int) -> Judged:
@@ -199,8 +200,8 @@ def test_only_held_hosts_of_the_first_unit_that_has_any_are_due_in_truth(
 
 @pytest.mark.parametrize("action", [-1, NUM_ACTIONS])
 def test_what_is_no_action_is_not_judged(action: int) -> None:
-    nobody, actions = np.zeros(1, np.int64), np.array([action])
-    assert f"not {action}" in refusal(judge_observed, np.zeros(1, np.int64), actions, RANKS[:1])
+    nobody, actions, table = np.zeros(1, np.int64), np.array([action]), np.zeros((1, 1), np.int64)
+    assert f"not {action}" in refusal(judge_observed, table, actions, RANKS[:1])
     assert f"not {action}" in refusal(judge_true, nobody, nobody, actions, RANKS[:1])
 
 

@@ -7,13 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_rl.config import OrderEncodingName
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import HOST_NAMES
 from workflow_rl.sim.state import Mark
 from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.episode_orders import AnyOrders
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
-from workflow_rl.workflow.units import FIXABLE, TYPE_UNITS
+from workflow_rl.workflow.units import TYPE_UNITS, fixable
 
+FIXABLE = fixable(SCENARIO2)
 PLACES = [HOST_NAMES.index(name) for name in FIXABLE]
 ONEHOT = OrderEncoding("onehot", TYPE_UNITS).order_bits(TYPES.host_ranks(range(NUM_ORDERS)))
 SIZES = {"onehot": 25, "ranks": 144, "precedence": 132, "due": 12}
@@ -26,7 +28,7 @@ def test_an_encoding_has_the_size_of_its_parts(name: OrderEncodingName) -> None:
     assert encoding.size == encoding.lasting + encoding.of_step
     ranks = TYPES.host_ranks([7, 9])
     assert encoding.order_bits(ranks).shape == (2, encoding.lasting)
-    assert encoding.step_bits(np.array([0, 1 << 6]), ranks).shape == (2, encoding.of_step)
+    assert encoding.step_bits(np.array([[0], [1 << 6]]), ranks).shape == (2, encoding.of_step)
     assert encoding.is_general == (name != "onehot")
 
 
@@ -55,7 +57,7 @@ def table(*marked: str) -> int:
 
 def due(order: str, *marked: str) -> list[str]:
     encoding = OrderEncoding("due", None)
-    bits = encoding.step_bits(np.array([table(*marked)]), TYPES.read(order).host_ranks[None])
+    bits = encoding.step_bits(np.array([[table(*marked)]]), TYPES.read(order).host_ranks[None])
     return [FIXABLE[k] for k in np.flatnonzero(bits[0])]
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import HOST_NAMES, NUM_ACTIONS, parse_action
@@ -21,9 +22,9 @@ from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
 ORDER = TYPES.read("op_server > enterprise > op_host > user > defender")
 
 
-def table(**marks: Mark) -> int:
+def table(**marks: Mark) -> NDArray[np.int64]:
     """Blue's table with marks on the named hosts."""
-    return sum(mark << 4 * HOST_NAMES.index(host) + 2 for host, mark in marks.items())
+    return np.array([sum(mark << 4 * HOST_NAMES.index(host) + 2 for host, mark in marks.items())])
 
 
 USER, UNKNOWN = Mark.USER, Mark.UNKNOWN
@@ -79,8 +80,9 @@ def test_every_verdict_is_the_judge_s(
     marks: int, held: int, removable: int, action: int, order: int
 ) -> None:
     actions, ranks = np.array([action]), TYPES.host_ranks([order])
-    seen = explain_observed(marks, action, TYPES[order])
-    assert seen.verdict == judge_observed(np.array([marks]), actions, ranks).verdict[0]
+    tables = np.array([[marks]])
+    seen = explain_observed(tables[0], action, TYPES[order])
+    assert seen.verdict == judge_observed(tables, actions, ranks).verdict[0]
     true = explain_true(held, removable & held, action, TYPES[order])
     sets = np.array([held], np.int64), np.array([removable & held], np.int64)
     assert true.verdict == judge_true(*sets, actions, ranks).verdict[0]

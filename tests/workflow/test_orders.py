@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from workflow_rl.scenario.units import UNITS
 
 from tests.refused import refusal
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders
-from workflow_rl.workflow.units import units_of
+from workflow_rl.workflow.units import TYPE_UNITS, units_of
 
+UNITS = TYPE_UNITS.names
 INDICES = st.integers(0, NUM_ORDERS - 1)
 SEQUENCES = TYPES.sequences(range(NUM_ORDERS))
 POSITIONS = TYPES.positions(range(NUM_ORDERS))

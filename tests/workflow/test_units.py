@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from tests.refused import refusal, refused
 from workflow_rl.config import TrainConfig
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import HOST_NAMES
 from workflow_rl.workflow.orders import TYPES, Orders
-from workflow_rl.workflow.units import FIXABLE, TYPE_UNITS, Units, units_of
+from workflow_rl.workflow.units import TYPE_UNITS, Units, fixable, units_of
 
+FIXABLE = fixable(SCENARIO2)
 JEWELS = {"crown_jewels": ("Op_Server0", "Enterprise2"), "Laptops": ("user1", "User2")}
 
 

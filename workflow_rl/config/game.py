@@ -51,8 +51,8 @@ class GameConfig:
 
     red_agent: str = setting(
         "red agent, the attacker: bline, meander, sleep, mixed (one of these three, sampled for "
-        "each episode), bait, random, patient[:STEPS[:SCRIPT]], a red policy (*.safetensors), or a "
-        "mixture such as bline=1,bait=2",
+        "each episode), bait, random, path, patient[:STEPS[:SCRIPT]], a red policy "
+        "(*.safetensors), or a mixture such as bline=1,bait=2",
         default="bline",
         read=red_agent_name,
         basic=True,

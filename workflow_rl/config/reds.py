@@ -3,6 +3,7 @@
 bline, meander, sleep           CybORG's own scripts
 bait                            exploits one enterprise host again and again, never escalates it
 random                          takes legal actions at random
+path                            B_line's chain on any network, along what escalations reveal
 patient, patient:5:meander      sleeps 3 (5) steps, then plays B_line (Meander)
 vs-best, vs-robust, vs-universal   red policies of the package: best responses to these
 red.safetensors                 a red policy
@@ -21,7 +22,7 @@ from workflow_rl.errors import InvalidInputError, shown
 
 MIXED: Final = "mixed"
 RED_AGENTS: Final = ("bline", "meander", "sleep")  # CybORG's own; sim.state.RedAgent begins so
-BUILT_IN: Final = (*RED_AGENTS, "bait", "random")  # played by the rules; sim.state.RedAgent
+BUILT_IN: Final = (*RED_AGENTS, "bait", "random", "path")  # played by the rules; sim.state.RedAgent
 GIVEN: Final = "given"  # its actions are arguments of the step
 PATIENT: Final = "patient"
 SHIPPED_REDS: Final = ("vs-best", "vs-robust", "vs-universal")  # best responses to these policies

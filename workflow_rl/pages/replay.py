@@ -43,6 +43,7 @@ _RED_NAMES: Final = {
     "sleep": "a sleeping Red",
     "bait": "Bait",
     "random": "a random Red",
+    "path": "Path",
 }
 _PARTS: Final = (
     ("hosts held", style.BAD),
