@@ -126,7 +126,7 @@ class GameConfig:
 
     @classmethod
     def on(cls, network: Network, **settings: Any) -> Self:
-        """Returns a game on a network; where B_line cannot play, Meander attacks by default."""
+        """Returns a game on a network, by default against an attacker that can play."""
         return cls(**{"red_agent": default_red(network), "network": network, **settings})
 
     def changed(self, **changes: Any) -> Self:
