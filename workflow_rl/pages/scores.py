@@ -15,6 +15,7 @@ from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import OFFICIAL_EPISODES, OFFICIAL_STEPS, Result
 from workflow_rl.evaluation.selection import SCORING_SEED
 from workflow_rl.files import read_json
+from workflow_rl.scenario.loading import SCENARIO2
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def evaluated_scores(run: Path, game: GameConfig) -> list[GameScore]:
     """Returns the scores in a game, under any rules, of evaluations in a run's directory.
 
     Those are `evaluations/*.json`, at any depth. An evaluation names its `agent`, its `rules` and,
-    if known, its `green_agent` and whether the `policy` was sampled, and lists `cells` with
+    if known, its `network`, its `green_agent` and whether the `policy` was sampled, and lists `cells` with
     `red_agent`, `steps`, `mean` and, if known, `half_width_95`; whatever else is in the file is not
     looked at, and other files are passed over.
     """
@@ -121,9 +122,10 @@ def evaluated_scores(run: Path, game: GameConfig) -> list[GameScore]:
             cells = [*data["cells"], *data.get("deviating", ())]
             found = [_evaluated(path, data, cell) for cell in cells]
             green = data.get("green_agent", "sleep")
+            network = data.get("network", SCENARIO2.name)
         except (ValueError, KeyError, TypeError, AttributeError):  # also a damaged file
             continue
-        if green == game.green_agent:
+        if (green, network) == (game.green_agent, game.network.name):
             scores += [s for s in found if (s.result.red_agent, s.steps) == played]
     return scores
 
