@@ -110,9 +110,9 @@ def evaluated_scores(run: Path, game: GameConfig) -> list[GameScore]:
     """Returns the scores in a game, under any rules, of evaluations in a run's directory.
 
     Those are `evaluations/*.json`, at any depth. An evaluation names its `agent`, its `rules` and,
-    if known, its `network`, its `green_agent` and whether the `policy` was sampled, and lists `cells` with
-    `red_agent`, `steps`, `mean` and, if known, `half_width_95`; whatever else is in the file is not
-    looked at, and other files are passed over.
+    if known, its `network`, its `green_agent` and whether the `policy` was sampled, and lists
+    `cells` with `red_agent`, `steps`, `mean` and, if known, `half_width_95`; whatever else is in
+    the file is not looked at, and other files are passed over.
     """
     scores = []
     played = game.red_agent, game.episode_length
