@@ -1,7 +1,9 @@
 """The commands of the main job on a network of one's own, which a run knows without its file."""
 
+import io
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import workflow_rl
 from tests.cli.run import TOY_SEARCH, TOY_TRAIN, Capture, Made, flags, refusal, run_here
 from tests.runs.toy import the_run
 from workflow_rl.agents.policy import load_policy
+from workflow_rl.cli import main
 from workflow_rl.runs.store import stored_config
 from workflow_rl.scenario.loading import network_of
 
@@ -165,3 +168,22 @@ def test_a_training_for_any_order_there_plays_a_landscape(tmp_path: Path) -> Non
     found = json.loads((the_run(tmp_path / "played") / "landscape.json").read_text())
     assert sorted(row["workflow"] for row in found["orders"]) == ["back > front", "front > back"]
     assert network_of(found["network"]) == network_of(tmp_path / "shop.toml")
+
+
+def test_a_game_there_is_played_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Restore billing\nq\n"))
+    assert main(["play", "--network", "office"]) == 0
+    out = capsys.readouterr().out
+    assert "Restore billing" in out
+    assert all(host in out for host in network_of("office").host_names)
+    assert "User0" not in out
+
+
+def test_a_function_takes_the_network_by_its_name_or_as_it_is(tmp_path: Path) -> None:
+    pages = [
+        workflow_rl.replay("greedy", network=network, steps=3, output=tmp_path / f"{number}.html")
+        for number, network in enumerate(("office", network_of("office")))
+    ]
+    first, second = (re.sub("Written .*? by", "", page.read_text("utf-8")) for page in pages)
+    assert first == second
+    assert "against B_line" in re.sub("<[^>]*>", "", first)
