@@ -25,7 +25,6 @@ from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Returned, Row
 from workflow_rl.runs.store import BASE, POLISH, RunDirectory
 from workflow_rl.runs.trials import Trial
-from workflow_rl.scenario.attackers import default_red
 from workflow_rl.train.job import TrainJob, TrainOutcome
 from workflow_rl.train.loop import CHECKPOINT_KIND, Training
 from workflow_rl.train.valuation import valued
@@ -194,17 +193,14 @@ def _tuning_base(directory: RunDirectory, job: TrainJob) -> TrainJob:
 
 
 def _against_all(job: TrainJob) -> TrainJob:
-    """Returns a training against CybORG's attackers, those that can play the network.
+    """Returns a training against CybORG's attackers.
 
     Where orders are valued by attackers, these are the attackers.
     """
     if job.train.objective != "episodes":
         return job
-    weights = dict(AGAINST_ALL["red_probabilities"])
-    if default_red(job.game.network) != "bline":
-        del weights["bline"]
-    game = job.game.changed(red_agent=MIXED, red_probabilities=weights)
-    return replace(job, game=game)
+    weights = AGAINST_ALL["red_probabilities"]
+    return replace(job, game=job.game.changed(red_agent=MIXED, red_probabilities=weights))
 
 
 def seed_of(config: ExperimentConfig, *purpose: int) -> int:
