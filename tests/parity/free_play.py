@@ -39,7 +39,7 @@ class Play:
     """Episodes of the simulator, (episodes, steps)."""
 
     rewards: NDArray[np.float64]
-    ot_running: NDArray[np.bool_]
+    ot_down: NDArray[np.bool_]
     red_action: NDArray[np.int8]
     red_target: NDArray[np.int8]
     red_exploit: NDArray[np.int8]
