@@ -66,7 +66,7 @@ class Play:
             & (self.red_outcome == Outcome.SUCCESS)
             & (self.red_exploit != SSH_BRUTE_FORCE)
         )
-        shown = self.table[shell] >> 4 * self.red_target[shell].astype(np.int64) & 0b11
+        shown = self.table[shell][:, 0] >> 4 * self.red_target[shell].astype(np.int64) & 0b11
         return np.asarray(shown == Activity.EXPLOIT)
 
     def action_counts(self) -> dict[str, NDArray[np.int64]]:
