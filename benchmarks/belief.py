@@ -2,6 +2,7 @@
 
 python -m benchmarks.belief
 python -m benchmarks.belief --blue greedy ppo --red-agent meander --green-agent active
+python -m benchmarks.belief --network FILE --blue random
 """
 
 import sys
@@ -18,13 +19,11 @@ from workflow_rl.belief.belief import Belief
 from workflow_rl.config import MAX_SEED, MIXED, GameConfig
 from workflow_rl.envs.spaces import derived_seed
 from workflow_rl.estimates import Estimate
-from workflow_rl.scenario.scenario2 import CHALLENGE_SIZE, NUM_HOSTS, USER0
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.state import Access, Mark
 
 TIMED_ENVS: Final = 256
 TIMED_PARTICLES: Final = (100, 1_000)
-_OTHERS: Final = np.arange(NUM_HOSTS) != USER0  # Red holds User0 in every game
 _CERTAIN: Final = 1e-9  # a probability this near to 0 or 1 is none any more
 _BINS: Final = {  # by label, up to what; sure of no, unsure in steps, sure of yes
     "0": _CERTAIN,
@@ -135,7 +134,7 @@ def play(agent: Any, game: GameConfig, games: int, seed: int) -> Iterator[Played
             actions,
             batch.observation.copy(),
             batch.out.red_access.copy(),
-            ~batch.state["ot_running"],
+            batch.state["ot_down"] != 0,
             batch.state["red_agent"].copy(),
         )
 
@@ -144,6 +143,7 @@ def make_belief(game: GameConfig, num_envs: int, particles: int) -> Belief:
     """Returns a belief that knows what the game's rules are and how Red was drawn."""
     return Belief(
         num_envs,
+        network=game.network,
         rules=game.rules,
         red_agents={red.name: red.weight for red in game.reds},
         particles=particles,
@@ -153,22 +153,26 @@ def make_belief(game: GameConfig, num_envs: int, particles: int) -> Belief:
 
 
 class Calibration:
-    """How the belief did in the games of one Blue agent; hosts are all but User0."""
+    """How the belief did in the games of one Blue agent, on observed hosts but the foothold."""
 
     def __init__(self, steps: Iterator[PlayedStep], game: GameConfig, games: int) -> None:
         """Follows the games and compares what could be believed with what was true."""
         belief = make_belief(game, games, max(TIMED_PARTICLES))
+        observed = game.network.observed
+        places = [place for place, name in enumerate(observed) if name != game.network.foothold]
+        others = [game.network.number(observed[place]) for place in places]
         self.held, self.privileged = Forecasts(games), Forecasts(games)
         ot_stopped = Forecasts(games)
         bits, truths, states = [], [], []
         for step in steps:
             belief.update(step.observation, step.actions)
-            access, is_held = belief.access[:, _OTHERS], (step.access != Access.NONE)[:, _OTHERS]
+            access, is_held = belief.access[:, others], (step.access != Access.NONE)[:, others]
             self.held.add(1.0 - access[..., Access.NONE], is_held)
-            is_privileged = (step.access == Access.PRIVILEGED)[:, _OTHERS]
+            is_privileged = (step.access == Access.PRIVILEGED)[:, others]
             self.privileged.add(access[..., Access.PRIVILEGED], is_privileged)
             ot_stopped.add(belief.ot_stopped, step.ot_stopped)
-            shown = step.observation[:, :CHALLENGE_SIZE].reshape(games, NUM_HOSTS, 4)[:, _OTHERS]
+            table = step.observation[:, : 4 * len(observed)]
+            shown = table.reshape(games, len(observed), 4)[:, places]
             bits.append((shown @ (1 << np.arange(4))).astype(np.int8))
             truths.append(is_held)
             states.append(belief.num_states)
@@ -212,7 +216,10 @@ def following(game: GameConfig, steps: Sequence[PlayedStep], particles: int) -> 
 def measure(bench: Benchmark) -> None:
     """Measures the belief in the games of every Blue agent."""
     args = bench.args
-    agents = {name: make_agent(name, rules=bench.game.rules) for name in args.blue}
+    agents = {
+        name: make_agent(name, rules=bench.game.rules, network=bench.game.network)
+        for name in args.blue
+    }
     found: dict[str, Calibration] = {}
     works: dict[tuple[str, int], Work] = {}
     states: dict[tuple[str, int], float] = {}
@@ -251,7 +258,7 @@ def main() -> int:
     bench = Benchmark(
         "belief",
         "measure how right the belief about Red is on fresh games, and how fast",
-        game_flags=("red_agent", "rules", "green_agent", "episode_length"),
+        game_flags=("network", "red_agent", "rules", "green_agent", "episode_length"),
         seconds=0.3,
         mixed=True,
     )

@@ -32,8 +32,9 @@ from workflow_rl.config import GameConfig, RuleSetName
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Cell
 from workflow_rl.scenario.images import DECOY_NAMES
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import HOST_NAMES
-from workflow_rl.sim.memory import PLACEABLE
+from workflow_rl.sim.memory import placeable_decoys
 from workflow_rl.workflow.orders import TYPES, Order
 
 Candidate = tuple[StandingOrders, Order]
@@ -49,7 +50,7 @@ _GROUPS: Final = (  # hosts that share a rule
 _SIGNS: Final = ((), _USERS, _ENTERPRISE[:2], _ENTERPRISE, _ENTERPRISE[2:], _PIVOTS, _PIVOTS[3:])
 _DECOYS: Final = tuple(  # without Vsftpd, which can be placed again and again
     (HOST_NAMES[host], DECOY_NAMES[decoy])
-    for host, decoy in PLACEABLE
+    for host, decoy in placeable_decoys(SCENARIO2)
     if DECOY_NAMES[decoy] != "DecoyVsftpd"
 )
 _PRICE: Final = 0.01  # of a word, in points

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workflow_rl.agents.action_space import action_space_of
+from workflow_rl.agents.action_space import action_space_named
 from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
     ActionSpaceName,
@@ -67,7 +67,7 @@ def sizes_of(config: PolicyConfig) -> tuple[int, int]:
     if train.conditioned:
         units = None if train.units == ANY else units_of(train.units, network)
         inputs += OrderEncoding(train.shown_order, units, network).size
-    return inputs, action_space_of(train, network).size
+    return inputs, action_space_named(train.action_space, network).size
 
 
 def new_policy(

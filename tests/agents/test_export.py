@@ -19,6 +19,7 @@ from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.agents.shipped import shipped_policy
 from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.envs.vector import Cage2VectorEnv
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import ACTION_NAMES
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES
@@ -66,7 +67,7 @@ def test_every_action_is_the_policy_s_own(kind: str) -> None:
     fed: dict[str, Any] = {"observation": observation.astype(np.float32)}
     if policy.encoding is not None:
         ranks = TYPES.host_ranks(orders)
-        now = policy.encoding.step_bits(packed_tables(observation), ranks)
+        now = policy.encoding.step_bits(packed_tables(SCENARIO2, observation), ranks)
         fed["order"] = np.hstack([policy.encoding.order_bits(ranks), now]).astype(np.float32)
     if policy.is_masked:
         fed["mask"] = allowed

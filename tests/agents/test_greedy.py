@@ -127,7 +127,7 @@ def test_every_repair_complies(order: int, bits: int) -> None:
     agent = GreedyAgent(ORDERS[order])
     agent.begin(1, 0)
     action = agent.act(row, everything(), 0)
-    judged = judge_observed(np.array([bits]), action, RANKS[[order]])
+    judged = judge_observed(np.array([[bits]]), action, RANKS[[order]])
     if judged.counted[0]:
         assert judged.verdict[0] == COMPLIANT
 

@@ -92,6 +92,7 @@ class Constant(RandomAgent):
     """Takes one action for ever, or any action in the first three steps."""
 
     def __init__(self, action: int, observation: ObservationName, *, wild: bool = False) -> None:
+        super().__init__()
         self.action, self.observation, self._wild = action, observation, wild  # type: ignore[misc]
 
     def act(self, observation: Any, action_mask: Any, step: int) -> Any:

@@ -18,6 +18,7 @@ from workflow_rl.agents.named import make_agent
 from workflow_rl.agents.sb3 import sb3_policy
 from workflow_rl.config import OBSERVATIONS, ObservationName
 from workflow_rl.envs.observations import observation_of
+from workflow_rl.scenario.loading import SCENARIO2
 
 pytest.importorskip("stable_baselines3")
 
@@ -104,7 +105,8 @@ def test_a_model_is_told_its_observation(name: ObservationName, tmp_path: Path) 
     for other in OBSERVATIONS:
         if other != name:
             said = refusal(make_agent, path, observation=other)
-            assert f"sees {observation_of(name, SCENARIO2).size} values, the observation {other} has" in said
+            size = observation_of(name, SCENARIO2).size
+            assert f"sees {size} values, the observation {other} has" in said
             assert "say which observation it was trained on" in said
     if name != "challenge":
         assert "the observation challenge has 52" in refusal(make_agent, path)

@@ -13,7 +13,7 @@ from workflow_rl.agents.named import make_agent
 from workflow_rl.belief import belief as module
 from workflow_rl.belief.belief import Belief
 from workflow_rl.config import GameConfig
-from workflow_rl.scenario.tables import HOST_NAMES, USER0
+from workflow_rl.scenario.scenario2 import HOST_NAMES, USER0
 from workflow_rl.sim.batch import Batch
 
 NOTHING = np.zeros(52, np.int8)

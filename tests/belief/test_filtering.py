@@ -35,7 +35,7 @@ def test_the_belief_is_what_trying_every_draw_gives(
     uncertain = 0
     for step in range(steps):
         belief.update(games.observations[step, 0], games.actions[step, 0])
-        reference.update(int(games.states[step, 0]["table"]), int(games.actions[step, 0]))
+        reference.update(games.states[step, 0]["table"], int(games.actions[step, 0]))
         np.testing.assert_allclose(belief.access[0], reference.access, atol=1e-12)
         np.testing.assert_allclose(belief.ot_stopped[0], reference.ot_stopped, atol=1e-12)
         np.testing.assert_allclose(belief.red_agent[0], reference.red_agent, atol=1e-12)
@@ -72,9 +72,8 @@ def test_a_recording_of_cyborg_never_surprises_the_belief(rules: Any, path: Any)
         belief.update(seen, trace.arrays["blue_action"][:, step], ended=over)
         truth = trace.arrays["red_access"][:, step].astype(np.int64)
         given = np.take_along_axis(belief.access, truth[..., None], axis=2)[..., 0]
-        stopped = np.where(
-            trace.arrays["ot_down"][:, step], belief.ot_stopped, 1 - belief.ot_stopped
-        )
+        is_down = trace.arrays["ot_down"][:, step].reshape(trace.episodes, -1).any(axis=1)
+        stopped = np.where(is_down, belief.ot_stopped, 1 - belief.ot_stopped)
         assert given[~over].min(initial=1.0) > 0
         assert stopped[~over].min(initial=1.0) > 0
         assert belief.red_agent[~over, RED_AGENTS.index(trace.red_agent)].min(initial=1.0) > 0

@@ -5,14 +5,18 @@ import pytest
 from numpy.typing import NDArray
 
 from workflow_rl.belief.belief import Belief
-from workflow_rl.belief.observation import BELIEF, LEVELS, BlueBelief
+from workflow_rl.belief.observation import LEVELS, BlueBelief, believed
 from workflow_rl.config import RED_AGENTS, GameConfig, RuleSetName
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.observations import make_batch
-from workflow_rl.scenario.actions import NUM_ACTIONS, SLEEP
-from workflow_rl.sim.memory import BEGIN, MEMORY_SIZE
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS, SLEEP
+from workflow_rl.sim.memory import BEGIN
+from workflow_rl.sim.observation import simulated
 
 N = 60
+BELIEF = believed(SCENARIO2)
+MEMORY_SIZE = simulated("memory", SCENARIO2).size
 
 
 def config(red_agent: str = "mixed", **more: object) -> GameConfig:
@@ -38,7 +42,9 @@ def random_actions(steps: int, seed: int = 0, envs: int = N) -> NDArray[np.int64
 @pytest.mark.parametrize("rules", ["main", "competition"])
 def test_it_is_memory_and_what_the_belief_says(rules: RuleSetName) -> None:
     batch = make_batch(N, config(rules=rules, episode_length=40))
-    memory = make_batch(N, GameConfig("mixed", 40, rules, "memory"))
+    memory = make_batch(
+        N, GameConfig(red_agent="mixed", episode_length=40, rules=rules, observation="memory")
+    )
     belief = Belief(N, rules=rules)
     batch.reset(2)
     memory.reset(2)

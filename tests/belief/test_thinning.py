@@ -34,3 +34,10 @@ def test_as_many_stay_as_may_and_their_weight_is_that_of_all(
     after = thinned(weights, limit, uniform)
     assert 1 <= (after > 0).sum() <= limit
     assert after.sum() == pytest.approx(sum(weights), rel=1e-6)
+
+
+def test_it_ends_where_rounding_moves_the_threshold_across_equal_weights() -> None:
+    after = thinned([0.001] * 7 + [0.0002] * 10, 9, 0.5)
+    assert after[:7].tolist() == [0.001] * 7
+    assert (after > 0).sum() == 9
+    assert after.sum() == pytest.approx(0.009)

@@ -5,7 +5,8 @@ from tests.playbook.plans import written
 from tests.playbook.runs import finished
 from workflow_rl.files import write_json
 from workflow_rl.playbook.plan import Unit
-from workflow_rl.workflow.units import FIXABLE
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.workflow.units import fixable
 
 ORDER = "enterprise > op_server > user > op_host > defender"
 
@@ -20,7 +21,7 @@ def test_a_run_s_playbook_is_written_and_its_order_read_back(tmp_path: Path) -> 
 
 
 def test_units_that_are_not_the_five_types_are_shown_with_their_hosts(tmp_path: Path) -> None:
-    plan = (Unit("crown-jewels", FIXABLE[:7]), Unit("the-rest", FIXABLE[7:]))
+    plan = (Unit("crown-jewels", fixable(SCENARIO2)[:7]), Unit("the-rest", fixable(SCENARIO2)[7:]))
     write_json(tmp_path / "p.json", written(plan))
     said = run_here("playbook", "--from", "p.json", cwd=tmp_path).splitlines()
     assert said[0] == "crown-jewels > the-rest"

@@ -71,7 +71,9 @@ def test_what_is_no_red_agent_is_refused_by_a_sentence(wrong: Any, sentence: str
     refused(sentence, red_agent_name, wrong)
 
 
-@pytest.mark.parametrize("red", ["bait", "patient:2", "random", "path", "x.safetensors", "bline=1,bait=1"])
+@pytest.mark.parametrize(
+    "red", ["bait", "patient:2", "random", "path", "x.safetensors", "bline=1,bait=1"]
+)
 def test_the_belief_says_of_whom_it_has_no_model(red: str) -> None:
     sentence = "a model of bline, meander, sleep, and none of '.*': choose another observation"
     refused(sentence, GameConfig, red_agent=red, observation="belief")

@@ -62,7 +62,9 @@ def value(field: Setting) -> st.SearchStrategy[Any]:
     if field.name == "network":
         return st.sampled_from([*SHIPPED, *map(network_of, SHIPPED), random_network(9, 3, 1)])
     if field.name == "red_agent":
-        return st.sampled_from(["bline", "meander", "sleep", MIXED, "bait", "path", "patient:2:bline"])
+        return st.sampled_from(
+            ["bline", "meander", "sleep", MIXED, "bait", "path", "patient:2:bline"]
+        )
     if field.name == "units":
         names = st.lists(st.text(), max_size=3).map(tuple)
         return st.sampled_from(UNIT_KINDS) | st.dictionaries(st.text(), names, max_size=3)

@@ -1,7 +1,7 @@
 """A cell by a plain loop over single environments, judged by the definition of compliance."""
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def play_slowly(
     for k in range(episodes):
         agent = new_agent()
         if env is None or not same_env:
-            env = Cage2Env(**asdict(replace(game, observation=agent.observation)))
+            env = Cage2Env(game=replace(game, observation=agent.observation))
             env.batch.state["index"] = k
             observation, info = env.reset(seed=game_seed(game, seed))
         else:

@@ -150,7 +150,10 @@ def test_an_environment_that_shows_something_else_is_refused(needed: Observation
     def deaf(observation: str, **game: Any) -> Cage2Env:
         return Cage2Env(observation=shown, **game)
 
-    policy, sizes = new_policy(needed), {name: observation_of(name, SCENARIO2).size for name in OBSERVATIONS}
+    policy, sizes = (
+        new_policy(needed),
+        {name: observation_of(name, SCENARIO2).size for name in OBSERVATIONS},
+    )
     told = f"of {sizes[needed]} values, and the environment shows it ({sizes[shown]},)"
     said = refusal(evaluate, policy, make_env=deaf, **FEW)
     assert f"needs the observation {needed} {told}" in said

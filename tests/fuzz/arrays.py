@@ -20,18 +20,19 @@ from numpy.typing import NDArray
 
 from tests.agents.policies import new_policy
 from workflow_rl import Belief, Cage2Env, Cage2VectorEnv, evaluate
-from workflow_rl.agents.action_space import ACTION_SPACES
+from workflow_rl.agents.action_space import action_space_named
 from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.policy import Policy
 from workflow_rl.agents.policy_agent import FingerprintAgent, PolicyAgent
 from workflow_rl.agents.scripts import SleepAgent
-from workflow_rl.config import GameConfig
+from workflow_rl.config import ACTION_SPACES, GameConfig
 from workflow_rl.envs.episode import Episode
 from workflow_rl.envs.observations import make_batch, make_tracker
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.distinct import DistinctRows
 from workflow_rl.nets.mlp import read_mlp
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.train.alignment import Expectation
 from workflow_rl.train.episodes import episode_sums
@@ -236,7 +237,8 @@ def agents() -> dict[str, Door]:
         "DistinctRows.number": (DistinctRows(52).number, (TABLES,)),
         "Mlp.forward": (mlp.forward, (floats(N, mlp.inputs),)),
     }
-    for name, space in ACTION_SPACES.items():
+    for name in ACTION_SPACES:
+        space = action_space_named(name, SCENARIO2)
         acting = space.begin(N)
         scores = np.random.default_rng(0).random((N, space.size))
         doors[f"Acting.allowed, {name}"] = acting.allowed, (MASKS,)

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from workflow_rl.scenario.units import UNITS
 
 from tests.ordersearch.quick import (
     EVERY,
@@ -29,17 +28,18 @@ from workflow_rl.files import json_text
 from workflow_rl.ordersearch.finding import Finding, PairEffect, conclude
 from workflow_rl.ordersearch.strategies import TriedOrder
 from workflow_rl.workflow.orders import NUM_ORDERS, ORDERS, TYPES, Orders, orders_of
+from workflow_rl.workflow.units import TYPE_UNITS
 
 POSITIONS = TYPES.positions(range(NUM_ORDERS))
 
-PLACE = {unit: POSITIONS[:, u].astype(int) for u, unit in enumerate(UNITS)}
+PLACE = {unit: POSITIONS[:, u].astype(int) for u, unit in enumerate(TYPE_UNITS.names)}
 NOTHING = np.full(NUM_ORDERS, -20.0)
 
 
 def worth_of(**pairs: float) -> list[float]:
     """What each pair is worth: `enterprise__user=6.0`, the rest nothing."""
     named = {tuple(name.split("__")): worth for name, worth in pairs.items()}
-    return [named.get((UNITS[a], UNITS[b]), 0.0) for a, b in PAIRS]
+    return [named.get((TYPE_UNITS.names[a], TYPE_UNITS.names[b]), 0.0) for a, b in PAIRS]
 
 
 def every_order(values: NDArray[np.float64], noise: float = 0.0, seed: int = 0) -> list[TriedOrder]:
@@ -58,7 +58,7 @@ def swaps(values: NDArray[np.float64], first: str, second: str) -> float:
 
 def true_worth(effect: PairEffect, worth: list[float]) -> float:
     """What an effect's first before its second is worth, by the worth of each of PAIRS."""
-    pair = UNITS.index(effect.first), UNITS.index(effect.second)
+    pair = TYPE_UNITS.names.index(effect.first), TYPE_UNITS.names.index(effect.second)
     return worth[PAIRS.index(pair)] if pair in PAIRS else -worth[PAIRS.index(pair[::-1])]
 
 
@@ -285,7 +285,10 @@ def test_what_never_complied_is_what_no_compliant_trial_has() -> None:
             (complied if good else failed)(int(order))
             for order, good in zip(orders, kinds, strict=True)
         ]
-        for red, units in (("meander", UNITS), ("bline", ("enterprise", "op_server", "user"))):
+        for red, units in (
+            ("meander", TYPE_UNITS.names),
+            ("bline", ("enterprise", "op_server", "user")),
+        ):
             found = conclude(TYPES, seen, red)
             assert set(found.unmet) == unmet_by_hand(seen, units)
             assert set(found.best) == {

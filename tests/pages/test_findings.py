@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from workflow_rl.scenario.units import UNITS
 
 from tests.pages.runs import log_rows, trial, write_run
 from workflow_rl.pages.findings import Findings, cost_of, find, reason_of, search_path
 from workflow_rl.pages.rundata import read_run
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+from workflow_rl.workflow.units import TYPE_UNITS
 
 POSITIONS = TYPES.positions(range(NUM_ORDERS))
 
@@ -57,7 +57,7 @@ def test_places_that_no_clear_effect_concerns_are_worth_nothing(tmp_path: Path) 
     trials = [trial(k, o, values[o] + 0.1 * (k % 3)) for k, o in enumerate(range(0, 120, 5))]
     positions = found(tmp_path, *trials).positions
     assert positions is not None
-    by_unit = dict(zip(UNITS, positions.tolist(), strict=True))
+    by_unit = dict(zip(TYPE_UNITS.names, positions.tolist(), strict=True))
     for unit in ("defender", "op_server", "op_host"):
         assert by_unit[unit] == pytest.approx([0.0] * 5, abs=1e-9)
     assert by_unit["enterprise"] == pytest.approx([5, 2.5, 0, -2.5, -5], abs=0.3)

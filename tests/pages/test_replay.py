@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from workflow_rl.scenario.units import UNIT_OF, UNITS
 
 from tests.agents.policies import new_policy, policy_file
 from tests.pages.replays import replayed
@@ -19,6 +18,7 @@ from workflow_rl.pages.replay import frames_of, play_trace, replay_html
 from workflow_rl.parity.trace import Trace, load_trace
 from workflow_rl.scenario.scenario2 import ACTION_NAMES, HOST_NAMES
 from workflow_rl.sim.state import Access, Activity, Mark
+from workflow_rl.workflow.units import TYPE_UNITS
 
 WORKFLOW = "user > enterprise > op_server > op_host > defender"
 
@@ -93,13 +93,14 @@ def test_the_five_most_probable_actions_are_the_policy_s(policy: Policy) -> None
 
 def test_the_fix_that_the_order_asks_for_is_told_with_its_hosts(policy: Policy) -> None:
     frames = frames_of(replayed(policy))
+    unit_of = [TYPE_UNITS.names[unit] for unit in TYPE_UNITS.unit_of]
     asked = 0
     for before, frame in itertools.pairwise(frames):
         marked = [h for h, host in enumerate(before["hosts"]) if host["mark"] != "no"]
-        units = [UNITS[UNIT_OF[h]] for h in marked if HOST_NAMES[h] != "User0"]
+        units = [unit_of[h] for h in marked if HOST_NAMES[h] != "User0"]
         due = next((unit for unit in policy.order or () if unit in units), None)
         assert frame["due"] == due
-        expected = [HOST_NAMES[h] for h in marked if UNITS[UNIT_OF[h]] == due]
+        expected = [HOST_NAMES[h] for h in marked if unit_of[h] == due]
         assert frame["dueHosts"] == [name for name in expected if name != "User0"]
         asked += due is not None
     assert asked > 0

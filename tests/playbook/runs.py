@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workflow_rl.scenario.units import UNITS
-
 from tests.evaluation.scores import scored
 from tests.pages.runs import POLICY, pairwise, trial, write_outcome, write_run
 from tests.runs.work import outcome
@@ -14,9 +12,10 @@ from workflow_rl.config import RED_AGENTS, ExperimentConfig
 from workflow_rl.evaluation.selection import Score
 from workflow_rl.runs.trials import HandedOver
 from workflow_rl.workflow.orders import TYPES
+from workflow_rl.workflow.units import TYPE_UNITS
 
 BEST = TYPES.index(("enterprise", "op_server", "user", "op_host", "defender"))
-_PAIR = (UNITS.index("enterprise"), UNITS.index("user"))
+_PAIR = (TYPE_UNITS.names.index("enterprise"), TYPE_UNITS.names.index("user"))
 VALUES = pairwise([10.0 if pair == _PAIR else 0.0 for pair in TYPES.pairs])
 
 

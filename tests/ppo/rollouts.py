@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 from workflow_rl.config import ActivationName, GameConfig, TrainConfig
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.world import SimulatorWorld
 from workflow_rl.ppo.acting import PolicyTable
 from workflow_rl.ppo.network import ActorCritic
 from workflow_rl.ppo.rollout import Player, Rollout
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 
 
 def new_network(

@@ -198,7 +198,7 @@ def test_every_input_shows_the_order_in_force_and_what_is_due(
     shown = OrderEncoding(encoding, None)
     inputs = rollout.inputs[rollout.rows].reshape(-1, rollout.inputs.shape[1])
     ranks = player.orders.host_ranks(rollout.orders.ravel())
-    due = shown.step_bits(packed_tables(inputs), ranks)
+    due = shown.step_bits(packed_tables(SCENARIO2, inputs), ranks)
     expected = np.hstack([shown.order_bits(ranks), due])
     np.testing.assert_array_equal(inputs[:, -shown.size :], expected)
     assert len(set(rollout.orders[0].tolist()) & set(rollout.orders[-1].tolist())) < 8
@@ -263,7 +263,9 @@ def test_an_episode_that_broke_off_is_left_out_and_a_new_one_begins() -> None:
 
 def python_player(vector: str, mode: str, order: int | None) -> Player:
     make_env = partial(PlayedEnv, red_agent="meander", episode_length=20)
-    settings = {"info_arrays": info_arrays(SCENARIO2), "num_workers": 2} if vector == "shared" else {}
+    settings = (
+        {"info_arrays": info_arrays(SCENARIO2), "num_workers": 2} if vector == "shared" else {}
+    )
     vectors = make_vector([make_env] * 5, vector, **settings)
     return Player(PythonWorld(vectors, asynchronous=mode == "async"), order, seed=4)
 

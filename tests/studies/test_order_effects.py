@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from workflow_rl.scenario.units import UNITS
 
 from tests.studies.lands import CLASSES, PAIRS, PRECEDENCE, failing, made_up, recorded, truth
 from workflow_rl.studies.landscape import Landscape
@@ -18,6 +17,7 @@ from workflow_rl.studies.order_effects import (
     shrink_means,
 )
 from workflow_rl.workflow.orders import NUM_ORDERS
+from workflow_rl.workflow.units import TYPE_UNITS
 
 WORTH = np.array([3.0, -1.0, 2.0, 0.5, 1.5, -2.0, 1.0, 0.3, -0.7, 2.5])
 VALUES = -30 + PRECEDENCE @ WORTH / 2
@@ -90,7 +90,7 @@ def test_what_each_pair_is_worth_is_found_the_better_way_round() -> None:
     expected = {}
     for (a, b), worth in zip(PAIRS, WORTH, strict=True):
         first, second = (a, b) if worth > 0 else (b, a)
-        expected[UNITS[first], UNITS[second]] = abs(worth)
+        expected[TYPE_UNITS.names[first], TYPE_UNITS.names[second]] = abs(worth)
     assert {(e.first, e.second): pytest.approx(e.worth.mean) for e in found} == expected
     assert [e.worth.mean for e in found] == sorted((e.worth.mean for e in found), reverse=True)
     assert all(e.worth.half_width == pytest.approx(0, abs=1e-9) for e in found)

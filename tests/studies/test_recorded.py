@@ -1,13 +1,13 @@
 """What was measured once stays true of the analysis: landscapes of three seeds, 50 updates each."""
 
 import pytest
-from workflow_rl.scenario.units import UNITS
 
 from tests.studies.lands import recorded
 from workflow_rl.config import SearchConfig
 from workflow_rl.studies.order_effects import equals_effect, order_effect, pair_effects_over_seeds
 from workflow_rl.studies.regret import regrets
 from workflow_rl.workflow.orders import NUM_ORDERS, TYPES
+from workflow_rl.workflow.units import TYPE_UNITS
 
 POSITIONS = TYPES.positions(range(NUM_ORDERS))
 
@@ -28,7 +28,10 @@ def test_against_bline_enterprise_before_user_is_all_that_matters() -> None:
     assert (first.first, first.second) == ("enterprise", "user")
     assert first.worth.low > 5
     assert max(other.worth.mean for other in others) < 0.5
-    before = POSITIONS[:, UNITS.index("enterprise")] < POSITIONS[:, UNITS.index("user")]
+    before = (
+        POSITIONS[:, TYPE_UNITS.names.index("enterprise")]
+        < POSITIONS[:, TYPE_UNITS.names.index("user")]
+    )
     reward = recorded("bline").reward
     assert reward[:, before].min() > reward[:, ~before].max()
 

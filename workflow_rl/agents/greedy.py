@@ -245,7 +245,7 @@ class GreedyAgent:
         usual = DEFAULT_ORDER if network == SCENARIO2 else units_of("types", network).names
         self.order: Order = read_order(usual if order is None else order, network=network)
         self.standing_orders = standing_orders_of(network) if rules is None else rules
-        self._network = network
+        self.network = network
         self._ranks = self.order.host_ranks
         self._repairs = Repairs.on(network)
         self._sleep = actions_of(network).names.index("Sleep")
@@ -261,15 +261,15 @@ class GreedyAgent:
         self, observation: NDArray[np.int8], action_mask: NDArray[np.bool_], step: int
     ) -> NDArray[np.int64]:
         """Returns what is due in each environment."""
-        tables = packed_tables(self._network, observation)
-        mask = checked_mask(self._network, action_mask, len(tables))
+        tables = packed_tables(self.network, observation)
+        mask = checked_mask(self.network, action_mask, len(tables))
         if len(tables) != len(self._notes):
             raise InvalidInputError(
                 f"observations must be of the {len(self._notes)} environments that began, "
                 f"not of {len(tables)}"
             )
         actions = np.empty(len(tables), np.int64)
-        net = tables_of(self._network)
+        net = tables_of(self.network)
         _act(
             *(net, self._repairs, self._sleep, tables, mask, self._ranks, self._notes),
             *(*self._arrays, actions),

@@ -18,11 +18,12 @@ from workflow_rl.agents.sb3 import SB3_SUFFIX, sb3_policy
 from workflow_rl.agents.scripts import RandomAgent, ReactRestoreAgent, SleepAgent
 from workflow_rl.agents.shipped import FOR_ALL, PER_RED_AGENT, SHIPPED, shipped_policy
 from workflow_rl.config.checks import file_path, not_allowed
+from workflow_rl.config.units import Groups
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.loading import SCENARIO2
-from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.network import Network, check_network
 from workflow_rl.workflow.orders import Order, read_order
-from workflow_rl.workflow.units import Units
+from workflow_rl.workflow.units import Units, units_of
 
 REFERENCE_AGENTS: Final[dict[str, Callable[[Network, Order | None], BlueAgent]]] = {
     SleepAgent.name: lambda network, order: SleepAgent(network),
@@ -38,11 +39,11 @@ def make_agent(
     what: str | Path | Policy,
     order: Sequence[str] | str | None = None,
     *,
-    units: Units | None = None,
+    units: Units | Groups | str | None = None,
     sampled: bool | None = None,
     rules: str = "main",
     observation: str = "challenge",
-    network: Network = SCENARIO2,
+    network: Network | None = None,
 ) -> BlueAgent:
     """Returns the agent of a name, a path or a policy.
 
@@ -55,7 +56,7 @@ def make_agent(
         sampled: whether policies are stochastic; by default as their training says.
         rules: for which rule set the policies that come with the package were trained.
         observation: what a model of SB3's PPO was trained on; its file does not say so.
-        network: what is played on.
+        network: what is played on; by default the policy's own, or Scenario2.
 
     Raises:
         InvalidInputError: there is no such agent, a file is no policy, or one of another network.
@@ -64,19 +65,19 @@ def make_agent(
         raise not_allowed("an agent", what, "a name, a path or a policy")
 
     def agent(policy: Policy, name: str) -> PolicyAgent:
-        if policy.network.digest != network.digest:
-            raise InvalidInputError(
-                f"{name} was trained on the network {policy.network.name}, and the game is played "
-                f"on {network.name}: its hosts and actions are others"
-            )
-        return PolicyAgent(policy, name, order, units=units, sampled=sampled)
+        if network is not None:
+            check_network(name, policy.network, network)
+        named = None if units is None else units_of(units, policy.network)
+        return PolicyAgent(policy, name, order, units=named, sampled=sampled)
 
     if isinstance(what, Policy):
         return agent(what, "policy")
     text = str(what)
     if text in REFERENCE_AGENTS:
+        played = SCENARIO2 if network is None else network
+        named = None if units is None else units_of(units, played)
         return REFERENCE_AGENTS[text](
-            network, None if order is None else read_order(order, units, network)
+            played, None if order is None else read_order(order, named, played)
         )
     if text in FOR_ALL:
         return agent(load_policy(text, rules=rules), text)
@@ -89,6 +90,12 @@ def make_agent(
         is_cardiff = bline.policy.action_space is meander.policy.action_space is CARDIFF
         return FingerprintAgent(bline, meander, "cardiff" if is_cardiff else "fingerprint")
     return agent(*_read(file_path("an agent", what), observation))
+
+
+def network_of_agent(agent: BlueAgent) -> Network | None:
+    """Returns what an agent plays on, as far as it says so."""
+    known: Network | None = getattr(agent, "network", None)
+    return known
 
 
 def _read(path: Path, observation: str) -> tuple[Policy, str]:

@@ -17,6 +17,7 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.distinct import Lookup
 from workflow_rl.nets.sampling import accumulated, sample, sample_masked, softmax
 from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network, check_network
 from workflow_rl.sim.checks import checked_actions, checked_mask
 from workflow_rl.sim.observe import SCAN_SLOTS
 from workflow_rl.sim.state import Activity
@@ -68,6 +69,7 @@ class PolicyAgent:
         self.name = f"{name} ({SEES_THE_TRUTH})" if policy.observation.is_privileged else name
         self.observation = policy.observation.name
         self.policy = policy
+        self.network = policy.network
         self.game = policy.config.game  # in which it was trained
         self.keeps_chances = False
         self.chances: NDArray[np.float64] | None = None  # (n, actions) at the last step, if kept
@@ -165,22 +167,25 @@ class FingerprintAgent:
         """Makes the agent of two others; against a sleeping Red it sleeps.
 
         Raises:
-            InvalidInputError: the two need different observations.
+            InvalidInputError: the two need different observations, or are of different networks.
         """
         if bline.observation != meander.observation:
             raise InvalidInputError(
                 f"the two policies see different things: the one for bline needs the observation "
                 f"{bline.observation}, the one for meander {meander.observation}"
             )
-        self._agents: tuple[BlueAgent, ...] = (SleepAgent(), bline, meander)  # by hosts scanned
+        mine, other = (getattr(agent, "network", SCENARIO2) for agent in (bline, meander))
+        check_network("the policy for meander", other, mine)
+        self.network: Network = mine
+        self._agents: tuple[BlueAgent, ...] = (SleepAgent(mine), bline, meander)  # by hosts scanned
         self.name = name
         self.observation = bline.observation
         self.is_sampled = is_sampled(bline) or is_sampled(meander)
         self.order: Order | None = bline.order if bline.order == meander.order else None
         self.keeps_chances = False
         self.chances: NDArray[np.float64] | None = None  # (n, actions) at the last step, if kept
-        known, other = (getattr(agent, "game", None) for agent in (bline, meander))
-        alike = known and other and replace(known, red_agent=other.red_agent) == other
+        known, theirs = (getattr(agent, "game", None) for agent in (bline, meander))
+        alike = known and theirs and replace(known, red_agent=theirs.red_agent) == theirs
         self.game: GameConfig | None = known if alike else None  # in which they were trained
 
     def begin(self, num_envs: int, seed: int) -> None:
@@ -204,7 +209,7 @@ class FingerprintAgent:
         everybody = np.arange(len(self._chosen))
         chosen = (agent.act(observation, action_mask, step) for agent in self._agents)
         played = np.array(
-            [checked_actions(SCENARIO2, actions, everybody.shape) for actions in chosen]
+            [checked_actions(self.network, actions, everybody.shape) for actions in chosen]
         )
         if self.keeps_chances:
             each = [

@@ -21,7 +21,7 @@ class _Script:
 
     def __init__(self, network: Network = SCENARIO2) -> None:
         """Makes the agent on a network."""
-        self._network = network
+        self.network = network
         self._actions = actions_of(network)
 
     def begin(self, num_envs: int, seed: int) -> None:
@@ -77,8 +77,8 @@ class ReactRestoreAgent(_Script):
 
     def _cycle(self) -> list[int]:
         """Returns a Monitor, then a Restore of every host but Red's foothold."""
-        names = [f"Restore {host}" for host in self._network.host_names]
+        names = [f"Restore {host}" for host in self.network.host_names]
         named = self._actions.names
-        foothold = f"Restore {self._network.foothold}"
+        foothold = f"Restore {self.network.foothold}"
         kept = ["Monitor", *(name for name in names if name != foothold)]
         return [named.index(name) for name in kept if name in named] or [named.index("Sleep")]

@@ -175,7 +175,8 @@ class BelievingBatch(Batch):
         history = self._belief.saved()
         for name in ("tables", "actions"):
             steps = self.config.episode_length - history[name].shape[1]
-            history[name] = np.pad(history[name], ((0, 0), (0, max(steps, 0))))
+            more = (0, 0), (0, max(steps, 0)), (0, 0)
+            history[name] = np.pad(history[name], more[: history[name].ndim])
         return super().saved() | {f"{_SEEN}{name}": array for name, array in history.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:

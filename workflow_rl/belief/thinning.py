@@ -37,7 +37,7 @@ def thin(weights: NDArray[np.float64], number: int, limit: int, uniform: float) 
                 others += weights[state]
         if likely == above or likely >= limit:
             break
-        above, threshold = likely, others / (limit - likely)
+        above, threshold = likely, min(threshold, others / (limit - likely))  # not up by rounding
     left = limit - above
     passed = uniform
     for state in range(number):

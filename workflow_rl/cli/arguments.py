@@ -20,7 +20,8 @@ from workflow_rl.config import (
 from workflow_rl.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from workflow_rl.workflow.units import Units
+    from workflow_rl.config.units import Groups
+    from workflow_rl.scenario.network import Network
 
 GAME: Final = setting_fields(GameConfig)
 BACKEND: Final = setting_fields(BackendConfig)
@@ -310,20 +311,32 @@ def add_workflow(parser: TakesFlags) -> None:
     )
 
 
-def workflow_units(args: argparse.Namespace) -> "Units | None":
-    """Returns the units that --units gives, if it is given.
+def workflow_units(args: argparse.Namespace) -> "Groups | str | None":
+    """Returns the units that --units gives, if it is given; their hosts are not checked.
 
     Raises:
         InvalidInputError: they are none, or no workflow names them.
     """
     from workflow_rl.config.units import read_groups
-    from workflow_rl.workflow.units import units_of
 
     if "units" not in args:
         return None
     if "workflow" not in args:
         raise InvalidInputError("--units says what --workflow names: name the workflow, too")
-    return units_of(read_groups(args.units))
+    units: Groups | str = read_groups(args.units)
+    return units
+
+
+def add_network(parser: TakesFlags, default: str) -> None:
+    """Adds --network; absent if it is not given."""
+    add_setting(parser, GAME["network"], default=default)
+
+
+def given_network(args: argparse.Namespace) -> "Network | None":
+    """Returns the network that --network names, if it is given."""
+    from workflow_rl.scenario.loading import network_of
+
+    return network_of(args.network) if "network" in args else None
 
 
 def add_output(parser: TakesFlags, default: str, text: str = "where to write it") -> None:

@@ -3,6 +3,7 @@
 import argparse
 import inspect
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from workflow_rl.cli.arguments import (
     Commands,
     add_command,
     add_flag,
+    add_network,
     add_setting,
     add_workflow,
     list_of,
@@ -73,6 +75,7 @@ def add_to(commands: Commands) -> None:
     names: dict[str, Any] = {"dest": "red_agents", "type": red_agents, "metavar": "NAME,NAME"}
     add_flag(parser, "--red-agent", attackers, ",".join(RED_AGENTS), action="extend", **names)
     add_setting(parser, GAME["green_agent"])
+    add_network(parser, "that of the policy, or scenario2")
     add_setting(parser, GAME["observation"], text="what an SB3 model was trained on")
     add_workflow(parser)
     stochastic = "sample actions, or take the most probable (default: as in the policy's file)"
@@ -96,8 +99,7 @@ def run(args: argparse.Namespace) -> int:
     """Plays all cells, shows them with the leaderboard and writes both files."""
     # Imported here: no other command needs it.
     from workflow_rl.evaluation.files import checked_directory, default_directory, write_evaluation
-    from workflow_rl.evaluation.protocol import deviating_reds, evaluate, games_of
-    from workflow_rl.evaluation.result import OFFICIAL_EPISODES
+    from workflow_rl.evaluation.protocol import evaluate
     from workflow_rl.files import refuse_links_out_of
 
     output: Path | None = getattr(args, "output", None)
@@ -108,9 +110,6 @@ def run(args: argparse.Namespace) -> int:
     console = make_console()
     asked = inspect.signature(evaluate).parameters
     given = {name: value for name, value in vars(args).items() if name in asked}
-    named = ("steps", "red_agents", "rules", "green_agent", "observation")
-    games = games_of(**{name: given[name] for name in named if name in given})
-    cells = len(games) + (len(deviating_reds(games)) if args.backend == "cage2" else 0)
     done = 0
 
     def show(played: int) -> None:
@@ -119,8 +118,7 @@ def run(args: argparse.Namespace) -> int:
         bars.move("episodes", done)
 
     with Bars(console) as bars:
-        bars.begin("episodes", given.get("episodes", OFFICIAL_EPISODES) * cells)
-        evaluation = evaluate(**given, on_episodes=show)
+        evaluation = evaluate(**given, on_start=partial(bars.begin, "episodes"), on_episodes=show)
     directory = output or default_directory(args.what, evaluation.agent, args.rules)
     author, team = (getattr(args, name, "") for name in ("author", "team"))
     paths = write_evaluation(evaluation, directory, author=author, team=team)
@@ -133,6 +131,8 @@ def run(args: argparse.Namespace) -> int:
 
 def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
     """Prints the cells, the total, the leaderboard, and attackers that deviate."""
+    from workflow_rl.scenario.summary import about_game_on
+
     choice = "sampled" if evaluation.is_sampled else "deterministic"
     title = (
         f"{evaluation.agent}: rules {evaluation.rules}"
@@ -140,6 +140,9 @@ def print_evaluation(console: "Console", evaluation: "Evaluation") -> None:
         f"{evaluation.backend}, {choice}, "
         f"{evaluation.episodes:,} episodes a cell, seed {evaluation.seed}"
     )
+    if not evaluation.cells[0].game.is_scenario2:
+        for sentence in about_game_on(evaluation.network):
+            print_whole(console, sentence)
     _print_cells(console, evaluation, title, evaluation.cells)
     what = "score, the sum" if evaluation.is_official else "sum"
     console.print(

@@ -13,8 +13,10 @@ from workflow_rl.cli.arguments import (
     Commands,
     add_command,
     add_flag,
+    add_network,
     add_setting,
     add_workflow,
+    given_network,
     workflow_units,
 )
 from workflow_rl.config import GameConfig, whole_number
@@ -22,8 +24,10 @@ from workflow_rl.envs.episode import Episode, Moment
 from workflow_rl.envs.render import MAX_WIDTH
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
 
-_GAME = ("red_agent", "rules", "observation", "green_agent", "episode_length")
+_GAME = ("rules", "observation", "green_agent", "episode_length")
 _KEYS = "Left/Right, Home/End: time | action + Enter: play it, Tab completes | ? help | q quits"
 _NARROW_KEYS = "Left/Right: time | action + Enter, Tab completes | ? help | q quits"
 _MENU_HEIGHT = 5  # leaves the table of a 24-line terminal in sight
@@ -64,8 +68,10 @@ def add_to(commands: Commands) -> None:
         "workflow-rl play --policy logs/exp_20260101_120000_4242\n"
         "printf 'DecoyFemitter User2\\nRestore User1\\n' | workflow-rl play",
     )
+    add_setting(parser, GAME["red_agent"], default="bline; meander where B_line cannot play")
     for name in _GAME:
         add_setting(parser, GAME[name])
+    add_network(parser, "that of the policy, or scenario2")
     add_setting(parser, SEED, text="random seed of the game")
     advice = "show at every step what a policy, or whatever else `evaluate` takes, would do and why"
     add_flag(parser, "--policy", advice, "none", metavar="POLICY")
@@ -77,13 +83,17 @@ def add_to(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plays in the terminal, or reads one action a line where there is none."""
-    config = GameConfig(**{name: getattr(args, name) for name in _GAME})
     seed = whole_number("--seed", args.seed, 0, 2**63 - 1)
-    advisor = _Advisor(args, seed) if "policy" in args else None
+    named = {name: getattr(args, name) for name in ("red_agent", *_GAME) if name in args}
+    network = given_network(args)
+    GameConfig(**named)  # refuses a wrong one before anything is loaded
+    advisor = _Advisor(args, seed, network) if "policy" in args else None
     if advisor is not None:
-        config = config.changed(observation=advisor.agent.observation)
+        named["observation"] = advisor.agent.observation
+        network = getattr(advisor.agent, "network", network)
     elif "workflow" in args or "units" in args:
         raise InvalidInputError("--workflow and --units go with --policy")
+    config = GameConfig.on(network or SCENARIO2, **named)
     show = partial(_moment_text, advisor=advisor, blind="blind" in args)
     episode = Episode(config, seed)
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -107,11 +117,12 @@ def _moment_text(
 class _Advisor:
     """What an agent would do at a moment, how probable it finds that, and how that is judged."""
 
-    def __init__(self, args: argparse.Namespace, seed: int) -> None:
+    def __init__(self, args: argparse.Namespace, seed: int, network: Network | None) -> None:
         """Makes the agent that is asked; raises as `make_agent`."""
         from workflow_rl.agents.agent import TellingAgent
         from workflow_rl.agents.named import make_agent
         from workflow_rl.workflow.orders import read_order
+        from workflow_rl.workflow.units import units_of
 
         workflow, units = getattr(args, "workflow", None), workflow_units(args)
         self.agent = make_agent(
@@ -121,10 +132,13 @@ class _Advisor:
             sampled=False,
             rules=args.rules,
             observation=args.observation,
+            network=network,
         )
         self._order = self.agent.order
         if self._order is None and workflow is not None:
-            self._order = read_order(workflow, units)
+            played: Network = getattr(self.agent, "network", SCENARIO2)
+            named = None if units is None else units_of(units, played)
+            self._order = read_order(workflow, named, played)
         if isinstance(self.agent, TellingAgent):
             self.agent.keeps_chances = True
         self._seed = seed

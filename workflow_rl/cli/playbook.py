@@ -48,14 +48,16 @@ def run(args: argparse.Namespace) -> int:
     if args.source is None:
         raise InvalidInputError("name the directory of a finished run, or a playbook by --from")
     # Imported here: what runs are read with takes a second that no other command needs.
-    from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
+    from workflow_rl.agents.standing_orders import sentences_of, standing_orders_of
+    from workflow_rl.playbook.handout import handout_of
     from workflow_rl.playbook.writing import BOTH, write_playbook
 
     output = getattr(args, "output", None)
     for path in write_playbook(args.source, output, format=getattr(args, "format", BOTH)):
         print(printable(f"playbook: {path}"))
+    network = handout_of(args.source).config.game.network
     print("standing orders, at every step the first that applies:")
-    for number, sentence in enumerate(sentences_of(STANDING_ORDERS), 1):
+    for number, sentence in enumerate(sentences_of(standing_orders_of(network)), 1):
         print(f"{number:>2}. {sentence}")
     return 0
 

@@ -10,16 +10,22 @@ from workflow_rl.cli.arguments import (
     SEED,
     Commands,
     add_command,
+    add_network,
     add_output,
     add_setting,
     add_workflow,
+    given_network,
     workflow_units,
 )
 from workflow_rl.config import RULE_SETS, GameConfig, one_of
 from workflow_rl.errors import InvalidInputError, printable
+from workflow_rl.scenario.loading import SCENARIO2
 
 if TYPE_CHECKING:
+    from workflow_rl.config.units import Groups
     from workflow_rl.pages.replay import Replay
+    from workflow_rl.scenario.network import Network
+    from workflow_rl.workflow.orders import Order
 
 _EXAMPLES = """workflow-rl replay logs/exp_20260101_120000_4242
 workflow-rl replay logs/exp_20260101_120000_4242 --red-agent meander --seed 7
@@ -54,6 +60,7 @@ def add_to(commands: Commands) -> None:
         "--episode", type=int, default=0, metavar="N", help="of a recording: which episode, from 0"
     )
     add_setting(parser, GAME["rules"], default="as in training; of a recording main")
+    add_network(parser, "that of the training, or scenario2")
     add_workflow(parser)
     add_output(parser, "replay.html in the run, or here")
     parser.set_defaults(run=run)
@@ -87,17 +94,18 @@ def _played(args: argparse.Namespace) -> "Replay":
     from workflow_rl.files import check_manifest
     from workflow_rl.pages.replay import play_agent
     from workflow_rl.runs.store import CONFIG_FILE, stored_config
-    from workflow_rl.workflow.orders import read_order
 
     if args.episode:
         raise InvalidInputError("--episode goes with a recording; a policy's game is its --seed")
     flags = {"red_agent": "red_agent", "rules": "rules", "steps": "episode_length"}
     changes = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
     source, workflow = Path(args.source), getattr(args, "workflow", None)
-    units = workflow_units(args)
+    units, network = workflow_units(args), given_network(args)
     rules = one_of("rule set", changes.get("rules", RULE_SETS[0]), RULE_SETS)
-    agent = make_agent(args.source, workflow, units=units, sampled=args.sampled, rules=rules)
-    game: GameConfig = getattr(agent, "game", None) or GameConfig()
+    agent = make_agent(
+        args.source, workflow, units=units, sampled=args.sampled, rules=rules, network=network
+    )
+    game: GameConfig = getattr(agent, "game", None) or GameConfig.on(network or SCENARIO2)
     check_manifest(source, CONFIG_FILE)
     with contextlib.suppress(InvalidInputError):  # of a search its own; its policy knows others
         game = stored_config(source).game
@@ -106,15 +114,21 @@ def _played(args: argparse.Namespace) -> "Replay":
         game.changed(**changes),
         args.seed,
         who=source.resolve().name if source.exists() else str(source),
-        order=None if agent.order or workflow is None else read_order(workflow, units),
+        order=None if agent.order or workflow is None else _order(workflow, units, game.network),
         sampled=is_sampled(agent),
     )
+
+
+def _order(workflow: str, units: "Groups | str | None", network: "Network") -> "Order":
+    from workflow_rl.workflow.orders import read_order
+    from workflow_rl.workflow.units import units_of
+
+    return read_order(workflow, None if units is None else units_of(units, network), network)
 
 
 def _recorded(args: argparse.Namespace) -> "Replay":
     from workflow_rl.pages.replay import play_trace
     from workflow_rl.parity.trace import load_trace
-    from workflow_rl.workflow.orders import read_order
 
     given = [name for name in ("red_agent", "steps") if name in args]
     given += [name for name in ("seed", "sampled") if getattr(args, name) not in (None, 0)]
@@ -125,6 +139,7 @@ def _recorded(args: argparse.Namespace) -> "Replay":
     if not source.is_file():
         raise InvalidInputError(f"there is no file {source}")
     rules = one_of("rule set", getattr(args, "rules", "main"), RULE_SETS)
+    network = given_network(args) or SCENARIO2
     units = workflow_units(args)
-    order = read_order(args.workflow, units) if "workflow" in args else None
-    return play_trace(load_trace(source), args.episode, rules, order)
+    order = _order(args.workflow, units, network) if "workflow" in args else None
+    return play_trace(load_trace(source, network), args.episode, rules, order)

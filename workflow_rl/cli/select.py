@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from workflow_rl.cli.arguments import GAME, Commands, add_command, add_setting
+from workflow_rl.cli.arguments import GAME, Commands, add_command, add_network, add_setting
 from workflow_rl.cli.console import Bars, make_console, print_whole, unbroken
 from workflow_rl.config import whole_number
 from workflow_rl.files import refuse_links_out_of
@@ -37,6 +37,7 @@ def add_to(commands: Commands) -> None:
     add_setting(parser, GAME["red_agent"], default="as in training")
     add_setting(parser, GAME["rules"], default="that of the training")
     add_setting(parser, GAME["green_agent"], default="that of the training")
+    add_network(parser, "that of the training")
     parser.add_argument(
         "--last", type=int, default=0, metavar="N", help="only the last N of each run; 0 for all"
     )
@@ -50,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
     console = make_console()
     last = whole_number("last", args.last, 0, 10**9)
-    flags = {"steps": "episode_length"} | {n: n for n in ("red_agent", "rules", "green_agent")}
+    same = ("red_agent", "rules", "green_agent", "network")
+    flags = {"steps": "episode_length"} | {name: name for name in same}
     given = {field: getattr(args, flag) for flag, field in flags.items() if flag in args}
     changes = {name: GAME[name].check(value) for name, value in given.items()}
     for directory in args.directories:

@@ -8,9 +8,17 @@ from workflow_rl.config.experiment import ConfigFile, ExperimentConfig, checked
 from workflow_rl.config.game import GameConfig
 from workflow_rl.config.ppo import PPO_FORM, PPOFormName
 from workflow_rl.config.presets import MAX_SEED, PRESETS, UPDATE_STRATEGIES, Asked, PresetName
-from workflow_rl.config.setting import restored, setting, setting_fields, settings, stored
+from workflow_rl.config.setting import (
+    restored,
+    setting,
+    setting_fields,
+    settings,
+    stored,
+    values_of,
+)
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.loading import SCENARIO2
 
 _PURPOSE: Final = "compare-updates"  # of the runs that note a comparison
 
@@ -52,6 +60,11 @@ class ComparisonConfig:
         """Checks that every preset updates at all."""
         if not self.presets or len(set(self.presets)) != len(self.presets):
             raise InvalidInputError("--presets must name at least one preset, and each only once")
+        if not self.game.is_scenario2:
+            raise InvalidInputError(
+                f"the presets are compared on {SCENARIO2.name}, whose actions some of them have, "
+                f"not on {self.game.network.name}"
+            )
         if not self.seeds:
             raise InvalidInputError("there must be at least one seed")
         for name in self.presets:
@@ -76,7 +89,8 @@ class ComparisonConfig:
         return ExperimentConfig.preset(
             preset,
             form=PRESETS[preset].form or self.ppo,
-            game={**vars(self.game), **PRESETS[preset].game},  # a preset has its own observation
+            # A preset has its own observation.
+            game={**values_of(self.game), **PRESETS[preset].game},
             train=changes | {"max_episodes": episodes},
             seed=seed,
         )

@@ -30,6 +30,7 @@ from workflow_rl.config.presets import (
     DEFAULT_PRESET,
     MAX_SEED,
     OF_UNIVERSAL,
+    OWN_NETWORK,
     PRESET,
     SEED,
     Asked,
@@ -46,9 +47,12 @@ from workflow_rl.config.setting import (
     setting_fields,
     settings,
     stored,
+    values_of,
 )
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError, shown
+from workflow_rl.scenario.attackers import default_red
+from workflow_rl.scenario.loading import SCENARIO2, network_of
 
 SECTIONS: Final[Mapping[str, Any]] = {
     "game": GameConfig,
@@ -60,7 +64,11 @@ SECTIONS: Final[Mapping[str, Any]] = {
 }
 _NAMED: Final = {"preset": PRESET, "form": PPO_FORM, "seed": SEED}
 _CONFIG, _PLAN, _PURPOSE = "config", "plan", "purpose"  # in what a run noted
-_POLISH_UPDATES: Final[Mapping[PolishName, int]] = {"universal": 20, "documented": 200}
+_POLISH_UPDATES: Final[Mapping[PolishName, int]] = {
+    "universal": 20,
+    "common": 200,
+    "documented": 200,
+}
 
 
 @settings
@@ -95,10 +103,17 @@ class ExperimentConfig:
             )
         if self.search.warm_start == "universal":
             self._check_universal()
-        if self.search.polish == "universal" and self.train.compliance_view == "true":
+        if not self.game.is_scenario2:
+            self._check_other_network()
+        by_sight = self.search.polish in ("universal", "common")
+        if by_sight and self.train.compliance_view == "true":
             raise InvalidInputError(
-                "polish universal keeps to the order by what Blue sees: with the compliance view "
-                "true choose polish documented"
+                f"polish {self.search.polish} keeps to the order by what Blue sees: with the "
+                "compliance view true choose polish documented"
+            )
+        if self.search.polish == "common" and self.search.warm_start != "common":
+            raise InvalidInputError(
+                "polish common trains the base policy further: it goes with the warm start common"
             )
 
     def _check_universal(self) -> None:
@@ -112,12 +127,26 @@ class ExperimentConfig:
                         "that to the preset, or choose another warm start"
                     )
 
+    def _check_other_network(self) -> None:
+        """Checks that nothing is to begin with a policy of Scenario2."""
+        for name, given in (("warm start", self.search.warm_start), ("polish", self.search.polish)):
+            if given == "universal":
+                raise InvalidInputError(
+                    f"{name} universal: the policy universal plays {SCENARIO2.name}, and not "
+                    f"{self.game.network.name}; the search trains a policy of its own there with "
+                    f"{name} common"
+                )
+
     @property
     def polish(self) -> PolishName:
         """Which policy is trained further for the recommended workflow."""
-        return self.search.polish or (
-            "documented" if self.train.compliance_view == "true" else "universal"
-        )
+        if self.search.polish is not None:
+            return self.search.polish
+        if self.train.compliance_view == "true":
+            return "documented"
+        if self.game.is_scenario2:
+            return "universal"
+        return "common" if self.search.warm_start == "common" else "documented"
 
     @property
     def polish_updates(self) -> int:
@@ -129,6 +158,11 @@ class ExperimentConfig:
     def handed_over(self) -> PolishName:
         """Which policy a search hands over; without further training it is a trial's own."""
         return self.polish if self.polish_updates else "documented"
+
+    @property
+    def follows_any(self) -> bool:
+        """Whether the policy that is handed over comes from one that follows any order."""
+        return self.handed_over != "documented"
 
     @property
     def responses(self) -> int:
@@ -174,9 +208,14 @@ class ExperimentConfig:
 
     @classmethod
     def of(cls, asked: Asked) -> Self:
-        """Returns the configuration of requested settings; raises as `preset`."""
+        """Returns the configuration of requested settings; raises as `preset`.
+
+        Where B_line cannot play the network asked for, Meander attacks by default.
+        """
         preset = DEFAULT_PRESET if asked.preset is None else asked.preset
         chosen = replace(asked, preset=preset).settings()
+        if "network" in (game := chosen["game"]):
+            chosen["game"] = {"red_agent": default_red(network_of(game["network"])), **game}
         sections = {name: kind(**chosen.get(name, {})) for name, kind in SECTIONS.items()}
         return cls(**sections, seed=0 if asked.seed is None else asked.seed)
 
@@ -185,9 +224,13 @@ class ExperimentConfig:
         """Returns the configuration of a search, from the policy `universal` where that fits.
 
         It does not where a preset, a warm start, a base policy, the documents' policy or another
-        network is asked for. Raises as `preset`.
+        neural network is asked for. On another network than Scenario2 there is no such policy: a
+        search there has the preset `own-network`. Raises as `preset`.
         """
         given = asked.sections.get("search", {})
+        network = network_of(asked.sections.get("game", {}).get("network", SCENARIO2))
+        if network.digest != SCENARIO2.digest:
+            return cls.of(asked if asked.preset else replace(asked, preset=OWN_NETWORK))
         if asked.preset is None and not {"warm_start", "base_updates"} & set(given):
             start = Asked(sections={"search": {"warm_start": "universal"}})
             with suppress(InvalidInputError):  # of another network; else it is raised below
@@ -275,11 +318,7 @@ class ConfigFile:
     @classmethod
     def of(cls, config: ExperimentConfig) -> Self:
         """Returns a configuration as a file that asks for every setting of it."""
-        parts = {name: getattr(config, name) for name in SECTIONS}
-        sections = {
-            name: {field: getattr(part, field) for field in setting_fields(type(part))}
-            for name, part in parts.items()
-        }
+        sections = {name: values_of(getattr(config, name)) for name in SECTIONS}
         return cls(Path(_CONFIG), Asked(seed=config.seed, sections=sections), {}, _CONFIG)
 
     @contextmanager

@@ -10,6 +10,7 @@ from workflow_rl.config.checks import not_allowed, numbers_allowed, one_of
 from workflow_rl.config.reds import MIXED, RED_AGENTS, Red, red_agent_name, reds_of
 from workflow_rl.config.setting import setting, settings
 from workflow_rl.errors import InvalidInputError, shown
+from workflow_rl.scenario.attackers import default_red
 from workflow_rl.scenario.loading import SCENARIO2, SHIPPED, network_of, stored_network
 from workflow_rl.scenario.network import Network
 
@@ -123,11 +124,21 @@ class GameConfig:
         """Returns a game with some settings changed; without a game, the default one's."""
         return cls(**settings) if game is None else game.changed(**settings)
 
+    @classmethod
+    def on(cls, network: Network, **settings: Any) -> Self:
+        """Returns a game on a network; where B_line cannot play, Meander attacks by default."""
+        return cls(**{"red_agent": default_red(network), "network": network, **settings})
+
     def changed(self, **changes: Any) -> Self:
         """Returns the game with other settings; its probabilities stay only with `mixed`."""
         if red_agent_name(changes.get("red_agent", self.red_agent)) != MIXED:
             changes = {"red_probabilities": None, **changes}
         return replace(self, **changes)
+
+    @property
+    def is_scenario2(self) -> bool:
+        """Whether it is played on the network of the policies that come with the package."""
+        return self.network.digest == SCENARIO2.digest
 
     @property
     def reds(self) -> tuple[Red, ...]:

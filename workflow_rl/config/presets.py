@@ -25,6 +25,7 @@ PresetName = Literal[
     "best-response",
     "robust",
     "robust-universal",
+    "own-network",
 ]
 Changes = Mapping[str, Any]
 
@@ -140,6 +141,19 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
             AGAINST_ALL,
             "modern",
         ),
+        "own-network": Preset(
+            {
+                **{name: _WITH_MEMORY[name] for name in ("hidden", "action_space")},
+                **_ANY_ORDER,
+                "n_envs": 50,
+                "min_updates": 3,
+                "alignment": "fixed",
+                "alignment_lambda": 5.0,
+            },
+            {"learning_rate": 7e-4, "epochs": 2},
+            {"observation": "memory"},
+            "modern",
+        ),
     }
 )
 # A training that goes on from the policy `universal`: what is not to be changed, and the rest.
@@ -155,11 +169,14 @@ FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
         form="modern",
     )
 )
+# What a search has on another network than scenario2, for which there is no policy `universal`.
+OWN_NETWORK: Final[PresetName] = "own-network"
 # The documented ones, which `compare-updates` compares.
 UPDATE_STRATEGIES: Final = tuple(
     name
     for name in PRESETS
     if PRESETS[name].game is not AGAINST_ALL
+    and name != OWN_NETWORK
     and "side" not in PRESETS[name].train
     and not PRESETS[name].population
 )

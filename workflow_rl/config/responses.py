@@ -56,6 +56,7 @@ def responses_of(config: ExperimentConfig, against: str) -> ExperimentConfig:
             "rules": game.rules,
             "episode_length": game.episode_length,
             "green_agent": game.green_agent,
+            "network": game.network,
         },
         seed=config.seed,
         called="response_transitions",

@@ -276,6 +276,11 @@ def setting_fields(cls: Any) -> Mapping[str, Setting]:
     return fields
 
 
+def values_of(config: Any) -> dict[str, Any]:
+    """Returns the settings of a configuration with their values, each as it is."""
+    return {name: getattr(config, name) for name in setting_fields(type(config))}
+
+
 def current_names(cls: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns settings by their present names.
 

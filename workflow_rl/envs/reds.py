@@ -15,6 +15,7 @@ from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.mlp import read_mlp
 from workflow_rl.nets.policy_file import Weights, read_policy, save_policy
 from workflow_rl.nets.sampling import draw
+from workflow_rl.scenario.network import check_network
 from workflow_rl.sim.batch import NO_DRAWS, Batch
 from workflow_rl.sim.red_given import RED_SLEEP, red_actions_of
 from workflow_rl.sim.red_view import actions_on_hosts, red_view_size
@@ -99,13 +100,15 @@ class PlayedBatch(Batch):
         """Reads the policies and allocates the batch; for the settings see `Batch`.
 
         Raises:
-            InvalidInputError: a file holds no policy of Red, or one for another rule set.
+            InvalidInputError: a file holds no policy of Red, or one for another rule set or
+                network.
         """
         super().__init__(num_envs, config, **settings | {"red_view": True})
         self._policies: dict[int, RedPolicy] = {}
         for number, red in enumerate(config.reds):
             if red.is_policy:
                 policy = RedPolicy.load(red.name, config.rules)
+                check_network(red.name, policy.network, config.network)
                 rules = policy.config.game.rules
                 if rules != config.rules:
                     raise InvalidInputError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.scenario.actions import actions_of
-from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.network import ON_HOST, WITHOUT_HOST, Network
 
 KINDS: Final = ("decoy", "remove", "analyse", "restore", "wait")
 # What the kind `wait` is.
@@ -114,6 +114,9 @@ class Behaviour:
         phases = tuple(
             {str(name): float(times) for name, times in dict(phase).items()} for phase in data
         )
+        kinds = {name.partition(" ")[0] for phase in phases for name in phase}
+        if unknown := kinds - {*WITHOUT_HOST, *ON_HOST}:
+            raise ValueError(f"there is no action {', '.join(sorted(unknown))}")
         numbers = [times for phase in phases for times in phase.values()]
         is_played = phases and all(any(phase.values()) for phase in phases)
         if not is_played or not all(0 <= times < float("inf") for times in numbers):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workflow_rl.agents.agent import BlueAgent, CyborgStyleAgent, as_agent, is_sampled
-from workflow_rl.agents.named import make_agent
+from workflow_rl.agents.named import make_agent, network_of_agent
 from workflow_rl.agents.policy import Policy
 from workflow_rl.config import (
     BACKENDS,
@@ -35,6 +35,8 @@ from workflow_rl.evaluation.result import (
     Evaluation,
     are_official,
 )
+from workflow_rl.scenario.loading import SCENARIO2, network_of
+from workflow_rl.scenario.network import Network, check_network
 from workflow_rl.workflow.orders import read_order
 from workflow_rl.workflow.units import units_of
 
@@ -84,6 +86,7 @@ def evaluate(
     red_agents: Sequence[str] = RED_AGENTS,
     deviating: Sequence[str] | None = None,
     green_agent: str = "sleep",
+    network: str | Path | Network | None = None,
     observation: str = "challenge",
     workflow: Workflow | None = None,
     units: str | Path | Mapping[str, Sequence[str]] | None = None,
@@ -94,6 +97,7 @@ def evaluate(
     make_env: EnvFactory | None = None,
     logged_episodes: int = LOGGED_EPISODES,
     on_cell: Callable[[Cell], object] | None = None,
+    on_start: Callable[[int], object] | None = None,
     on_episodes: Callable[[int], object] | None = None,
 ) -> Evaluation:
     """Evaluates an agent by the challenge's protocol, as `workflow-rl evaluate` does.
@@ -114,6 +118,8 @@ def evaluate(
             cells stand apart from the others; by default patient B_lines, bait and random go with
             the nine official cells on our simulator, and none with others.
         green_agent: sleep, as in the challenge, or active.
+        network: what is played on, a name that ships or a file; by default what the agent was
+            trained on, or Scenario2.
         observation: what a model of SB3 was trained on, which its file does not say; every other
             agent has its own.
         workflow: the order to follow, and by which compliance is judged; by default the
@@ -128,6 +134,7 @@ def evaluate(
             episode_length, observation and seed; its own rules and its own Green apply.
         logged_episodes: of how many episodes of each cell the actions are kept.
         on_cell: called with each cell when it is finished.
+        on_start: called with the number of episodes before the first is played.
         on_episodes: called with the number of further episodes played.
 
     Returns:
@@ -137,7 +144,8 @@ def evaluate(
         InvalidInputError: an argument is not allowed; nothing was played.
     """
     started = time.perf_counter()
-    told = {"rules": rules, "green_agent": green_agent, "observation": observation}
+    told: dict[str, Any] = {"rules": rules, "green_agent": green_agent, "observation": observation}
+    asked = None if network is None else network_of(network)
     games = games_of(steps, red_agents, **told)
     one_of("backend", backend, BACKENDS)
     episodes = whole_number("episodes", episodes, 2, _MAX_EPISODES)
@@ -150,16 +158,26 @@ def evaluate(
             "--listed-episodes (logged_episodes)"
         )
     seed = whole_number("seed", seed, 0, 2**63 - 1)
-    named = None if units is None else units_of(read_groups(units))
-    if named is not None and workflow is None:
+    if units is not None and workflow is None:
         raise InvalidInputError("units say what a workflow names: name the workflow, too")
+    named = None if units is None else read_groups(units)
     agent = (
         make_agent(
-            what, workflow, units=named, sampled=sampled, rules=rules, observation=observation
+            what,
+            workflow,
+            units=named,
+            sampled=sampled,
+            rules=rules,
+            observation=observation,
+            network=asked,
         )
         if isinstance(what, str | Path | Policy)
         else as_agent(what)
     )
+    known = network_of_agent(agent)
+    played = asked or known or SCENARIO2
+    check_network(agent.name, known or played, played)
+    told["network"] = played
     told["observation"] = one_of("observation", agent.observation, OBSERVATIONS)
     games = games_of(steps, red_agents, **told)
     if deviating is None:
@@ -167,11 +185,20 @@ def evaluate(
     apart = games_of([DEVIATING_STEPS], deviating, **told) if len(deviating) else ()
     order = None if agent.order is None else read_order(agent.order)
     if workflow is not None:
-        order = read_order(workflow, named or (order.units if order else None))
+        given = None if named is None else units_of(named, played)
+        order = read_order(workflow, given or (order.units if order else None), played)
     if make_env is None and backend == "cyborg":
         from workflow_rl.envs.cyborg import CyborgEnv
 
-        make_env = partial(CyborgEnv, cyborg_path=cyborg_path, rules=rules, green_agent=green_agent)
+        make_env = partial(
+            CyborgEnv,
+            cyborg_path=cyborg_path,
+            rules=rules,
+            green_agent=green_agent,
+            network=played,
+        )
+    if on_start is not None:
+        on_start(episodes * len((*games, *apart)))
     cells = []
     for game in (*games, *apart):
         play = Play(agent, game, seed, episodes, order, 0 if game in apart else logged)

@@ -20,6 +20,7 @@ from workflow_rl.config import (
 from workflow_rl.config.reds import SHIPPED_REDS
 from workflow_rl.estimates import Estimate
 from workflow_rl.evaluation.behaviour import Behaviour
+from workflow_rl.scenario.network import Network
 from workflow_rl.workflow.orders import Order
 
 UNKNOWN: Final = Estimate(math.nan)
@@ -32,9 +33,10 @@ DEVIATING_STEPS: Final = 100
 
 
 def are_official(games: Sequence[GameConfig]) -> bool:
-    """Returns whether games are the nine of the challenge, in which Green sleeps."""
+    """Returns whether games are the nine of the challenge, on Scenario2, in which Green sleeps."""
     nine = [(steps, red, "sleep") for steps in OFFICIAL_STEPS for red in RED_AGENTS]
-    return [(game.episode_length, game.red_agent, game.green_agent) for game in games] == nine
+    played = [(game.episode_length, game.red_agent, game.green_agent) for game in games]
+    return played == nine and all(game.is_scenario2 for game in games)
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,11 @@ class Evaluation:
         return self.cells[0].game.rules
 
     @property
+    def network(self) -> Network:
+        """What was played on."""
+        return self.cells[0].game.network
+
+    @property
     def green_agent(self) -> str:
         """What Green does."""
         return self.cells[0].game.green_agent
@@ -222,7 +229,7 @@ class Evaluation:
 
     @property
     def total(self) -> Estimate:
-        """The sum of the cells' means; the score, if all nine are there."""
+        """The sum of the cells' means; the score, if they are the official nine."""
         return Estimate(
             sum(cell.mean for cell in self.cells),
             math.sqrt(sum(cell.result.reward.half_width**2 for cell in self.cells)),
@@ -248,6 +255,8 @@ class Evaluation:
             "workflow": None if self.order is None else str(self.order),
             "units": None if self.order is None else self.order.units.setting,
             "rules": self.rules,
+            "network": self.network.name,
+            "reachability": self.network.reachability.value,
             "green_agent": self.green_agent,
             "backend": self.backend,
             "episodes": self.episodes,

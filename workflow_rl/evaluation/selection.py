@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from workflow_rl.agents.greedy import DEFAULT_ORDER, GreedyAgent
+from workflow_rl.agents.greedy import GreedyAgent
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import GameConfig, whole_number
@@ -22,8 +22,9 @@ from workflow_rl.evaluation.behaviour import Behaviour
 from workflow_rl.evaluation.playing import play_batch
 from workflow_rl.evaluation.result import Cell, Result
 from workflow_rl.files import check_manifest
-from workflow_rl.workflow.orders import TYPES, Order, Orders
-from workflow_rl.workflow.units import units_of
+from workflow_rl.scenario.network import Network, check_network
+from workflow_rl.workflow.orders import Order, Orders
+from workflow_rl.workflow.units import MOST, fixable, units_of
 
 # No evaluation that a user asks for has these seeds.
 SELECTION_SEED: Final = 2**40 + 7
@@ -116,7 +117,7 @@ def games_to_score(games: int, game: GameConfig) -> int:
 
 def score_policy(policy: Policy, game: GameConfig, games: int) -> Iterator[Score]:
     """Yields a policy's score against each red agent, in so many held-out games each."""
-    greedy = GreedyAgent(policy.order or DEFAULT_ORDER)
+    greedy = GreedyAgent(policy.order, network=game.network)
     for red_agent in game.scored_reds:
         against = game.changed(red_agent=red_agent)
         cells = _cells(policy, against, SCORING_SEED, games)
@@ -181,7 +182,8 @@ def select(
 
     Args:
         paths: policy files.
-        changes: fields of `GameConfig` in which the game differs from that of the training.
+        changes: fields of `GameConfig` in which the game differs from that of the training. All
+            policies are of one network.
         episodes: of each candidate in the last round, at least.
 
     Yields:
@@ -190,6 +192,8 @@ def select(
     episodes = whole_number("episodes", episodes, 1, 10**7)
     policies = {path: load_policy(path) for path in paths}
     games = {path: policy.config.game.changed(**changes) for path, policy in policies.items()}
+    for path, policy in policies.items():
+        check_network(path.stem, policy.network, games[paths[0]].network)
     left, rounds, done = list(paths), _rounds(len(paths), episodes), 0
     total = sum(size * number for size, number in rounds)
     for size, number in rounds:
@@ -222,11 +226,17 @@ def _rank(result: Result, policy: Policy) -> tuple[float, float]:
     return compliance - 1.0, reward
 
 
+def _kinds_played(network: Network) -> list[Orders]:
+    """Returns of which units a policy for any is judged: types, and hosts if they are few."""
+    kinds = ("types", "hosts") if len(fixable(network)) <= MOST else ("types",)
+    return [Orders(units_of(kind, network)) for kind in kinds]
+
+
 def orders_played(policy: Policy) -> list[Order | None]:
     """Returns the orders a policy is judged under: its own, or some of those it can follow."""
     if not policy.is_conditioned or policy.order is not None:
         return [policy.order]
-    kinds = [TYPES, Orders(units_of("hosts"))] if policy.units is None else [Orders(policy.units)]
+    kinds = _kinds_played(policy.network) if policy.units is None else [Orders(policy.units)]
     rng = np.random.default_rng(SELECTION_SEED)
     return [
         orders[index]

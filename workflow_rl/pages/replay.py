@@ -25,6 +25,7 @@ from workflow_rl.parity.replay import recorded_draws
 from workflow_rl.parity.trace import Trace
 from workflow_rl.scenario.actions import NO_HOST, actions_of
 from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.summary import summary_of
 from workflow_rl.scenario.tables import NOBODY
 from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.network import held_hosts
@@ -250,6 +251,7 @@ def _frame(state: Any, network: Network, total: float) -> dict[str, Any]:
         "costs": _costs(state, network),
         "total": round(total, 1),
         "ot": not state["ot_down"],
+        "otDown": [h for h in range(len(network.hosts)) if int(state["ot_down"]) >> h & 1],
         "hosts": [_host(state, network, host) for host in range(len(network.hosts))],
     }
 
@@ -286,6 +288,9 @@ def _judged(before: Any, action: int, order: Order) -> dict[str, Any]:
 
 
 # --- the page
+
+_FEW_ZONES: Final = 3  # that stand side by side without scrolling
+_FEW_HOSTS: Final = 16  # that a phone shows without scrolling sideways
 
 
 def write_replay(replay: Replay, output: Path) -> Path:
@@ -325,6 +330,8 @@ def replay_html(replay: Replay, written: str | None = None) -> str:
             (number, zone, sorted(map(names.index, zone.hosts)))
             for number, zone in enumerate(network.zones)
         ],
+        is_wide=len(network.zones) > _FEW_ZONES or len(names) > _FEW_HOSTS,
+        about="" if replay.episode.config.is_scenario2 else summary_of(network),
         foothold=names.index(network.foothold),
         targets=network.roles.targets,
         host_names=names,

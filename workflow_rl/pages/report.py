@@ -5,11 +5,11 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
+from workflow_rl.agents.standing_orders import sentences_of, standing_orders_of
 from workflow_rl.config import RED_AGENTS, Asked, ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.files import write_named
@@ -18,7 +18,8 @@ from workflow_rl.pages.findings import Findings, Step, find
 from workflow_rl.pages.history import cost_figure, curves_figure, path_figure
 from workflow_rl.pages.page import render
 from workflow_rl.pages.rundata import Curve, RunData, read_run, refuse_no_run
-from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE, is_response
+from workflow_rl.runs.store import BASE, CONFIG_FILE, POLISH, REPLAY_FILE, is_response
+from workflow_rl.scenario.loading import SCENARIO2, stored_network
 
 # What keeps any report within 8 MB; most runs are far below.
 _MOST_RUNS: Final = 8
@@ -103,9 +104,17 @@ def report_html(runs: Sequence[Findings], folder: Path, written: str | None = No
         compared=compared,
         is_comparable=len({words.game_of(found.run) for found in runs}) == 1,
         words=words,
-        standing_orders=sentences_of(STANDING_ORDERS),
+        standing_orders=_standing_orders(runs),
         written=written or time.strftime("%Y-%m-%d %H:%M:%S %Z"),
     )
+
+
+def _standing_orders(runs: Sequence[Findings]) -> list[str]:
+    """Returns the standing orders of the runs' network; none if they have several."""
+    networks = {found.run.config.game.network for found in runs if found.run.config}
+    if len(networks) > 1:
+        return []
+    return sentences_of(standing_orders_of(*(networks or {SCENARIO2})))
 
 
 def _run_page(key: str, found: Findings, folder: Path, share: float) -> RunPage:
@@ -171,15 +180,16 @@ def _settings(run: RunData) -> list[tuple[str, str, bool]]:
     noted = run.noted.get("config") if run.config is None else run.config.as_json()
     if not isinstance(noted, dict):  # of another version: shown as it is
         return []
-    default = asdict(ExperimentConfig.for_search(Asked()) if run.is_search else ExperimentConfig())
+    plain = ExperimentConfig.for_search(Asked()) if run.is_search else ExperimentConfig()
+    default = plain.as_json()
     rows = []
     for group, values in noted.items():
         named = values if isinstance(values, dict) else {"": values}
         usual = default.get(group)
         for name, value in named.items():
             expected = usual.get(name) if isinstance(usual, dict) else usual
-            if isinstance(expected, tuple):
-                expected = list(expected)
+            if name == "network" and run.config is not None:
+                value = run.config.game.network.name
             rows.append((f"{group}.{name}".rstrip("."), _shown(value), value == expected))
     return rows
 
@@ -195,18 +205,29 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
     if run.config is None or not run.is_finished or not run.is_search:
         return []
     path, game = shlex.quote(run.path.as_posix()), run.config.game
+    on = again = ""
+    evaluated = "Evaluate the policy against each red agent, in games of 30, 50 and 100 steps"
+    if game.is_scenario2:
+        evaluated = (
+            "Evaluate the policy by the challenge's protocol and compare it with the leaderboard"
+        )
+    else:
+        on = "network=policy.network, "
+        again = f" --network {game.network.name}"
+        if "\n" in stored_network(game.network):  # of a file, which may be gone
+            again = f" --config {path}/{CONFIG_FILE}"
     other = next(red for red in RED_AGENTS if red != game.red_agent)
     python = (
         "from workflow_rl import Cage2Env, load_policy\n\n"
         f"policy = load_policy({run.path.as_posix()!r})\n"
-        f"env = Cage2Env(red_agent={other!r}, observation={game.observation!r})\n"
+        f"env = Cage2Env({on}red_agent={other!r}, observation={game.observation!r})\n"
         "observation, info = env.reset(seed=0)\n"
         "action = policy.get_action(observation)\n"
         "observation, reward, terminated, truncated, info = env.step(action)"
     )
     return [
         (
-            "Evaluate the policy by the challenge's protocol and compare it with the leaderboard",
+            evaluated,
             f"workflow-rl evaluate {path}",
         ),
         (
@@ -223,11 +244,12 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
         ),
         (
             "Search for a policy against another attacker, or against all of them",
-            f"workflow-rl search --red-agent {other}\nworkflow-rl search --red-agent mixed",
+            f"workflow-rl search --red-agent {other}{again}\n"
+            f"workflow-rl search --red-agent mixed{again}",
         ),
         (
             "Train every order with several seeds, to separate effects that a search cannot",
-            f"workflow-rl landscape --red-agent {shlex.quote(game.red_agent)}",
+            f"workflow-rl landscape --red-agent {shlex.quote(game.red_agent)}{again}",
         ),
         ("Use the policy in Python", python),
     ]

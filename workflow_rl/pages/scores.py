@@ -58,11 +58,11 @@ _RECORDINGS: Final = {
 def known_scores(game: GameConfig) -> list[GameScore]:
     """Returns the published and recorded scores of a game, under every rule set.
 
-    In all of them Green sleeps.
+    In all of them Green sleeps, and the network is Scenario2.
     """
     red, steps = game.red_agent, game.episode_length
     known = red in ("bline", "meander") and steps in OFFICIAL_STEPS
-    if not known or game.green_agent != "sleep":
+    if not known or game.green_agent != "sleep" or not game.is_scenario2:
         return []
 
     def score(who: str, rules: str, reward: Estimate, source: str, episodes: int) -> GameScore:
@@ -87,8 +87,10 @@ def shipped_scores(game: GameConfig) -> list[GameScore]:
     """Returns what agents that come with the package score in a game, played here and now.
 
     The games are those that a search scores its own policy on, which are none of a mixture; each is
-    played once.
+    played once. On another network than Scenario2 these agents do not play.
     """
+    if not game.is_scenario2:
+        return []
     if len(game.reds) > 1 or game.episode_length > _MOST_STEPS:
         return []
     source = f"shipped with the package, {_GAMES:,} held-out games"

@@ -17,6 +17,7 @@ from workflow_rl.pages.findings import HANDED_OVER as HANDED_OVER
 from workflow_rl.pages.findings import Findings
 from workflow_rl.pages.rundata import RunData
 from workflow_rl.runs.holding import BEST_RESPONSE as BEST_RESPONSE
+from workflow_rl.scenario.summary import reachability_of
 
 HOST_HEADINGS: Final = ("host", *(f"#{kind}" for kind in KINDS[:-1]))
 _DOES: Final = {
@@ -102,7 +103,10 @@ def game_of(run: RunData) -> str:
         shares = (f"{name} {percent(share)}" for name, share in game.red_probabilities.items())
         red += f" ({', '.join(shares)})"
     green = ", Green active" if game.green_agent == "active" else ""
-    return f"red agent {red}, rules {game.rules}, {game.episode_length} steps{green}"
+    where = ""
+    if not game.is_scenario2:
+        where = f", network {game.network.name}, {reachability_of(game.network)}"
+    return f"red agent {red}, rules {game.rules}, {game.episode_length} steps{green}{where}"
 
 
 def about_finding(found: Findings) -> list[str]:

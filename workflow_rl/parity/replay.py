@@ -266,7 +266,8 @@ def compare(trace: Trace, rules: RuleSetName) -> Comparison:
     valid = np.arange(trace.steps) < trace.lengths[:, None]
     # Where Red raised, it does so in the step after the last one; before, nowhere.
     ends = np.arange(trace.steps) == trace.lengths[:, None]
-    trace.arrays["red_raised"] = np.where(ends, trace.raised[:, None], 0)
+    told = {"red_raised": np.where(ends, trace.raised[:, None], 0)}
+    trace = replace(trace, arrays=trace.arrays | told)
     played["red_raised"] = np.where(valid | ends, raised, 0)
     mismatches = 0
     first: Divergence | None = None

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from workflow_rl.files import json_text
 from workflow_rl.playbook.plan import Plan, Unit, formatted
+from workflow_rl.scenario.loading import SCENARIO2
 
 Step = dict[str, Any]  # of a workflow; until it is linked, a branch is the list of its steps
 Identify = Callable[[str, str], str]  # of the type and the place of an object, its identifier
@@ -65,6 +66,7 @@ def playbook_of(
     steps: dict[str, Step] = {}
     start, first = identify("start", ""), _linked(_steps_of(plan, actors), "0", steps, identify)
     steps = {start: {"type": "start", "name": "Start", "on_completion": first}, **steps}
+    is_theirs = all(unit.network.digest == SCENARIO2.digest for unit in plan)
     activities = {c["playbook_activity"] for s in steps.values() for c in s.get("commands", ())}
     return {
         "type": "playbook",
@@ -78,14 +80,8 @@ def playbook_of(
         "created_by": _IDENTITY,
         "created": moment,
         "modified": moment,
-        "labels": ["workflow-rl", "cage-challenge-2"],
-        "external_references": [
-            {
-                "name": "CAGE Challenge 2",
-                "description": "The network and the attackers that the order was found on.",
-                "url": "https://github.com/cage-challenge/cage-challenge-2",
-            }
-        ],
+        "labels": ["workflow-rl", *(["cage-challenge-2"] if is_theirs else [])],
+        **({"external_references": [_CHALLENGE]} if is_theirs else {}),
         "playbook_variables": _variables(plan),
         "workflow_start": start,
         "workflow": steps,
@@ -94,6 +90,11 @@ def playbook_of(
     }
 
 
+_CHALLENGE: Final = {
+    "name": "CAGE Challenge 2",
+    "description": "The network and the attackers that the order was found on.",
+    "url": "https://github.com/cage-challenge/cage-challenge-2",
+}
 _ACTORS: Final = {  # who acts or is acted on, by type
     "analyst": "individual",
     "orchestrator": "security-category",

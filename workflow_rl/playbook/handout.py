@@ -13,6 +13,7 @@ from workflow_rl.pages.findings import Recommended, answer_in
 from workflow_rl.pages.rundata import RunData, read_run, refuse_no_run
 from workflow_rl.playbook.plan import Plan, plan_of
 from workflow_rl.runs.store import CONFIG_FILE, SCORES_FILE
+from workflow_rl.scenario.network_toml import toml_of
 
 _KEPT: Final = ("first", "second", "worth", "is_clear")  # of what is known of a pair
 
@@ -43,9 +44,11 @@ class Handout:
                 "revision": self.run.revision,
                 "seed": self.config.seed,
                 "rules": game.rules,
+                **({} if game.is_scenario2 else {"network": game.network.name}),
                 "red_agent": game.red_agent,
                 "episode_length": game.episode_length,
             },
+            **({} if game.is_scenario2 else {"network": toml_of(game.network)}),
             "evidence": {
                 "trials": finding.tried,
                 "compliant_trials": finding.compliant,

@@ -20,6 +20,9 @@ from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.files import read_json
 from workflow_rl.playbook.cacao import EXTENSION, SPEC_VERSION, playbook_of
 from workflow_rl.playbook.plan import Plan, plan_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.network_toml import network_from_toml
 from workflow_rl.workflow.orders import Order
 from workflow_rl.workflow.units import units_of
 
@@ -57,7 +60,7 @@ def _plan_of(playbook: Mapping[str, Any], kept: Mapping[str, Any]) -> Plan:
     groups = {unit["name"]: tuple(unit["hosts"]) for unit in kept["units"]}
     if len(groups) != len(kept["units"]):
         raise InvalidInputError("it has a unit twice")
-    units = units_of(groups)
+    units = units_of(groups, _network_of(kept))
     if left := [name for name in units.names if name not in groups]:
         raise InvalidInputError(f"{', '.join(units.groups[left[0]])} is in no unit")
     tree = _tree(playbook)
@@ -70,6 +73,14 @@ def _plan_of(playbook: Mapping[str, Any], kept: Mapping[str, Any]) -> Plan:
     if tree != _tree(playbook_of(plan, "", {}, datetime.fromtimestamp(0, UTC))):
         raise InvalidInputError("its steps do something else than fixing its units in an order")
     return plan
+
+
+def _network_of(kept: Mapping[str, Any]) -> Network:
+    """Returns the network that a playbook keeps; without any it is Scenario2."""
+    text = kept.get("network")
+    if text is None:
+        return SCENARIO2
+    return network_from_toml(text, "its network", "network")
 
 
 def _order_of(tree: list[Node]) -> list[str]:

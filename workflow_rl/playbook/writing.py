@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from workflow_rl.agents.standing_orders import STANDING_ORDERS, sentences_of
+from workflow_rl.agents.standing_orders import sentences_of, standing_orders_of
 from workflow_rl.config import one_of
 from workflow_rl.config.checks import file_path
 from workflow_rl.errors import InvalidInputError, in_line
@@ -15,7 +15,10 @@ from workflow_rl.pages import words
 from workflow_rl.playbook.cacao import playbook_of
 from workflow_rl.playbook.handout import Handout, handout_of
 from workflow_rl.playbook.plan import formatted
-from workflow_rl.scenario import tables
+from workflow_rl.scenario import images
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.summary import reachability_of
 
 BOTH: Final = "both"
 _SUFFIX: Final = {"markdown": ".md", "cacao": ".json"}
@@ -108,9 +111,21 @@ def runbook(handout: Handout) -> str:
         names=[unit.name for unit in handout.plan],
         swaps=list(_swaps(handout)),
         words=words,
-        standing_orders=sentences_of(STANDING_ORDERS),
-        rules=tables,
+        standing_orders=sentences_of(standing_orders_of(handout.config.game.network)),
+        rules=images,
+        **_about_network(handout.config.game.network),
     )
+
+
+def _about_network(network: Network) -> dict[str, Any]:
+    """Returns what the runbook says of the network."""
+    stopped = [network.hosts[network.number(name)] for name in network.roles.targets]
+    return {
+        "network": network,
+        "is_challenge": network.digest == SCENARIO2.digest,
+        "stopped": stopped,
+        "reachability": reachability_of(network),
+    }
 
 
 def _swaps(handout: Handout) -> Iterator[tuple[str, str, PairEffect]]:

@@ -108,7 +108,7 @@ def _asked(orders: Orders, finding: Finding, seen: Sequence[TriedOrder]) -> list
 
 def _played(orders: Orders, order: int, game: GameConfig, games: int) -> Iterator[Result]:
     """Plays an order against each attacker; compliance is not judged, which halves the time."""
-    agent = GreedyAgent(orders[order])
+    agent = GreedyAgent(orders[order], network=game.network)
     for attacker in (red for red in game.scored_reds if red != "sleep"):
         against = game.changed(red_agent=attacker)
         yield play_batch(agent, against, CHOOSING_SEED, games).result
@@ -131,7 +131,7 @@ def answer_of(
         order: mean
         for order in by_hand.results
         if order not in failed
-        and (order in complied or config.handed_over == "universal")
+        and (order in complied or config.follows_any)
         and (order in best or (is_sampled and space.holds(order)))
         and not math.isnan(mean := by_hand.reward(order).mean)
     }

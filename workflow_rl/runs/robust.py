@@ -42,10 +42,11 @@ from workflow_rl.runs.store import (
 from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.train import PURPOSE
 from workflow_rl.runs.training import TrainTask, job_of, seed_of
+from workflow_rl.scenario.network import check_network
 from workflow_rl.sim.observation import Observation
 from workflow_rl.train.loop import Training
 from workflow_rl.workflow.orders import Orders
-from workflow_rl.workflow.units import TYPE_UNITS
+from workflow_rl.workflow.units import units_of
 
 # Scripts in the defender's mixture: how much of their share each has.
 SCRIPTS: Final = {
@@ -210,7 +211,7 @@ class RobustRun:
         if not self.directory.config.train.conditioned:
             return None
         rng = np.random.default_rng([self.directory.config.seed, zlib.crc32(attacker.encode())])
-        orders = Orders.of(TYPE_UNITS, ())
+        orders = Orders.of(units_of("types", self.directory.config.game.network), ())
         return orders.format(int(orders.draw(rng, 1)[0]))
 
     def _blue_task(self, number: int, base: Weights, found: Round) -> TrainTask:
@@ -311,6 +312,7 @@ def _check_start(config: ExperimentConfig) -> None:
     if config.population.start == FROM_SCRATCH:
         return
     start = load_policy(config.population.start, rules=config.game.rules)
+    check_network(config.population.start, start.network, config.game.network)
     seen, now = start.observation, observation_of(config.game.observation, config.game.network)
     sees_as_much = now.entries[: len(seen.entries)] == seen.entries
     mine: dict[str, Any] = {

@@ -53,7 +53,10 @@ def workflow_named(config: ExperimentConfig, order: int | None) -> str:
         return "all orders"
     if units == ANY:
         return "all orders of any units"
-    return f"all orders of {units if isinstance(units, str) else ', '.join(units_of(units).names)}"
+    named = units
+    if not isinstance(units, str):
+        named = ", ".join(units_of(units, config.game.network).names)
+    return f"all orders of {named}"
 
 
 def order_to_train(config: ExperimentConfig, workflow: str | Sequence[str] | None) -> int | None:

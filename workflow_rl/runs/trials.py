@@ -320,6 +320,8 @@ def summarise(
     holding = policy.holding(config)
     return {
         "rules": config.game.rules,
+        "network": config.game.network.name,
+        "reachability": config.game.network.reachability.value,
         "red_agent": config.game.red_agent,
         "finding": outcome.finding.as_json(),
         "units": stored(config.train)["units"],

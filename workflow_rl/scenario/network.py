@@ -132,6 +132,10 @@ class Network:
         """Returns the hash of the digest, which is made once."""
         return hash(self.digest)
 
+    def __str__(self) -> str:
+        """Returns its name."""
+        return self.name
+
     @cached_property
     def host_names(self) -> tuple[str, ...]:
         """The hosts, in order."""
@@ -189,6 +193,19 @@ class Network:
             case Reach.ROUTES:
                 near = {zone.name, *zone.routes}
                 return tuple(host for host in self.host_names if self.zone_of[host] in near)
+
+
+def check_network(name: str, trained: Network, played: Network) -> None:
+    """Checks that what was trained on one network is played on the same.
+
+    Raises:
+        InvalidInputError: it is another one.
+    """
+    if trained.digest != played.digest:
+        raise InvalidInputError(
+            f"{name} was trained on the network {trained.name}, and the game is played on "
+            f"{played.name}: its hosts and actions are others"
+        )
 
 
 def _check(network: Network) -> None:

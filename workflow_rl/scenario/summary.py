@@ -1,5 +1,6 @@
 """Networks in words."""
 
+from workflow_rl.scenario.attackers import Course, forecasts
 from workflow_rl.scenario.network import Network, Reach, Reachability, Zone
 
 _DIGITS = 12  # of a digest that are shown
@@ -7,14 +8,18 @@ _DIGITS = 12  # of a digest that are shown
 
 def summary_of(network: Network) -> str:
     """Returns what a network is, in one line."""
-    how = {
+    return (
+        f"{_counted(len(network.hosts), 'host')} in {_counted(len(network.zones), 'zone')}; "
+        f"{reachability_of(network)}; digest {network.digest[:_DIGITS]}"
+    )
+
+
+def reachability_of(network: Network) -> str:
+    """Says whose rule of reachability a network uses."""
+    return {
         Reachability.ROUTES: "Red goes on from what it holds",
         Reachability.CYBORG: "CybORG's rule of reachability",
     }[network.reachability]
-    return (
-        f"{_counted(len(network.hosts), 'host')} in {_counted(len(network.zones), 'zone')}; {how}; "
-        f"digest {network.digest[:_DIGITS]}"
-    )
 
 
 def reached_from(network: Network, zone: Zone) -> str:
@@ -36,3 +41,12 @@ def reached_from(network: Network, zone: Zone) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number != 1 else ''}"
+
+
+def about_game_on(network: Network) -> tuple[str, ...]:
+    """Returns what to know before a game there: how Red moves, and whether B_line can play."""
+    told = f"network {network.name}: {summary_of(network)}"
+    bline, _ = forecasts(network)
+    if bline.course is Course.PLAYS:
+        return (told,)
+    return told, f"B_line {bline.course} here, and then sleeps: {bline.sentence}"

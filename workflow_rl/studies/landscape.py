@@ -12,6 +12,7 @@ from workflow_rl.config import ExperimentConfig
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.estimates import Floats
 from workflow_rl.ordersearch.strategies import TriedOrder
+from workflow_rl.scenario.loading import SCENARIO2, network_of, stored_network
 from workflow_rl.workflow.orders import TYPES, Indices, Order, Orders, orders_of
 from workflow_rl.workflow.units import units_of
 
@@ -142,6 +143,7 @@ class Landscape:
             "compliance_threshold": self.threshold,
             "seeds": list(self.seeds),
             "policy": self.policy,
+            "network": stored_network(self.orders.units.network),
             "units": self.orders.units.setting,
             "required": self.orders.required.texts,
             "orders": rows,
@@ -155,7 +157,9 @@ class Landscape:
             InvalidInputError: it is not such data.
         """
         try:
-            orders = Orders.of(units_of(data.get("units", "types")), data.get("required", ()))
+            network = network_of(data.get("network", SCENARIO2))
+            units = units_of(data.get("units", "types"), network)
+            orders = Orders.of(units, data.get("required", ()))
             rows = {orders.index(row["workflow"]): row for row in data["orders"]}
             listed = [rows[order] for order in orders.listed().tolist()]
             return cls(

@@ -35,6 +35,7 @@ from workflow_rl.runs.store import (
     open_run,
     stored_config,
 )
+from workflow_rl.scenario.network import check_network
 from workflow_rl.studies.landscape_run import MAX_SEEDS, check_listable
 from workflow_rl.studies.regret import REPLAYED_STRATEGIES, search_course
 from workflow_rl.workflow.orders import Orders, orders_of
@@ -91,13 +92,15 @@ class OrderPlayer:
         """Notes who plays what: the game, the orders and the threshold are the configuration's.
 
         Raises:
-            InvalidInputError: the policy does not follow these orders, or any.
+            InvalidInputError: the policy does not follow these orders, or any, or is of another
+                network.
         """
         if not policy.is_conditioned or policy.order is not None:
             raise InvalidInputError(
                 f"{name} does not follow any order it is told, so it cannot compare orders: the "
                 f"policy {UNIVERSAL} does"
             )
+        check_network(name, policy.network, config.game.network)
         self.name = name
         self.orders = orders_of(config.train, config.game.network)
         self.game = config.game

@@ -14,6 +14,7 @@ from workflow_rl.config.reds import GIVEN
 from workflow_rl.envs.observations import make_batch
 from workflow_rl.envs.spaces import derived_seed
 from workflow_rl.envs.world import Arrays, World
+from workflow_rl.scenario.network import check_network
 from workflow_rl.sim.red_view import actions_on_hosts, red_view_size
 from workflow_rl.train.job import TrainJob
 
@@ -99,8 +100,9 @@ def defender_of(job: TrainJob) -> BlueAgent:
     against, order = job.train.against, job.train.against_workflow
     assert against is not None
     if job.defender is not None:
+        check_network(against, job.defender.network, job.game.network)
         return PolicyAgent(job.defender, against, order)
-    return make_agent(against, order, rules=job.game.rules)
+    return make_agent(against, order, rules=job.game.rules, network=job.game.network)
 
 
 def make_red_world(job: TrainJob) -> RedWorld:

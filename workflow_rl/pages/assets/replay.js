@@ -42,7 +42,7 @@
     part("privileged").style.width = `${100 * privileged}%`;
   };
 
-  const showHost = (card, host, known, frame) => {
+  const showHost = (card, host, known, isDown) => {
     const part = (name) => card.querySelector(`[data-part="${name}"]`);
     if (known) showKnown(part, known);
     card.dataset.access = host.access;
@@ -61,8 +61,8 @@
     }));
     const service = part("ot");
     if (service) {
-      service.textContent = frame.ot ? "OT service running" : "OT service DOWN";
-      service.classList.toggle("down", !frame.ot);
+      service.textContent = isDown ? "OT service DOWN" : "OT service running";
+      service.classList.toggle("down", isDown);
     }
   };
 
@@ -125,7 +125,7 @@
     showVerdict(byId("now-verdict"), "", frame.verdict, frame.why);
     showVerdict(byId("now-true"), "by the true state ", frame.trueVerdict, frame.trueWhy);
     cards.forEach((card, host) => {
-      showHost(card, frame.hosts[host], frame.known?.[host], frame);
+      showHost(card, frame.hosts[host], frame.known?.[host], frame.otDown.includes(host));
       const [byRed, byBlue] = [frame.redHost === host, frame.blueHost === host];
       card.classList.toggle("by-red", byRed);
       card.classList.toggle("by-blue", byBlue);

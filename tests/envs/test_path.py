@@ -1,0 +1,62 @@
+"""The red agent path: B_line's chain, which goes on where CybORG's B_line cannot."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.envs.networks import OFFICE, OTHERS
+from workflow_rl import Cage2Env, Cage2VectorEnv, evaluate
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.sim.state import RedAction, RedAgent
+
+N = 20
+REACHED = {name: OTHERS[name] for name in ("office", "plant", "cage1")} | {"scenario2": SCENARIO2}
+
+
+def undefended(network: Network, red_agent: str, steps: int = 60) -> Any:
+    """The batch of games in which Blue sleeps."""
+    env = Cage2VectorEnv(N, network=network, red_agent=red_agent, episode_length=steps + 1)
+    env.reset(seed=0)
+    for _ in range(steps):
+        env.step(np.full(N, env.actions.index("Sleep")))
+    return env.batch
+
+
+@pytest.mark.parametrize("network", REACHED.values(), ids=REACHED)
+def test_undefended_it_stops_the_service_of_a_target_in_every_game(network: Network) -> None:
+    state = undefended(network, "path").state
+    assert (state["red_agent"] == RedAgent.PATH).all()
+    targets = sum(1 << network.number(name) for name in network.roles.targets)
+    assert (state["ot_down"] & targets != 0).all()
+    assert (state["red_action"] == RedAction.IMPACT).any()
+
+
+def test_it_needs_nothing_that_only_scenario2_has() -> None:
+    assert (undefended(OFFICE, "bline").state["ot_down"] == 0).any()  # where B_line gets lost
+    assert (undefended(OFFICE, "path").state["ot_down"] != 0).all()
+
+
+def test_patience_and_mixtures_go_with_it() -> None:
+    patient = Cage2Env(network="office", red_agent="patient:4:path", render_mode="ansi")
+    patient.reset(seed=0)
+    did = []
+    for _ in range(6):
+        patient.step(0)
+        did.append(RedAction(patient.batch.state["red_action"][0]))
+    assert did[:4] == [RedAction.SLEEP] * 4
+    assert did[4:] == [RedAction.DISCOVER_REMOTE_SYSTEMS, RedAction.DISCOVER_NETWORK_SERVICES]
+    assert "red patient:4:path" in str(patient.render())
+    drawn = undefended(OFFICE, "path=1,meander=1", steps=1).state["red_agent"]
+    assert set(drawn.tolist()) == {RedAgent.PATH, RedAgent.MEANDER}
+
+
+def test_its_score_stands_under_its_name() -> None:
+    found = evaluate("sleep", network="office", red_agents=["path"], steps=[30], episodes=20)
+    (cell,) = found.cells
+    assert cell.red_agent == "path"
+    names = [cell.log.red_names[code] for code in cell.log.red[:, 0]]
+    assert names[0].startswith("DiscoverRemoteSystems office")
+    assert "Impact billing" in names
+    assert cell.result.reward.mean < -50
