@@ -57,7 +57,8 @@ def test_spaces_names_and_infos_are_the_network_s(network: Network) -> None:
     assert env.single_action_space.n == actions.size  # type: ignore[attr-defined]
     seen, infos = env.reset(seed=1)
     foothold, ended, held = network.number(network.foothold), 0, 0
-    assert (seen.shape, seen.any()) == ((N, 4 * len(network.observed)), False)
+    assert seen.shape == (N, 4 * len(network.observed))
+    assert not seen.any()
     for row in moves(network, 45):
         assert env.observation_space.contains(seen)
         assert infos["red_access"].shape == (N, hosts)

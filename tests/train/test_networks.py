@@ -50,6 +50,7 @@ def test_a_policy_of_the_office_is_stored_loaded_and_played_there(
         assert one.config.game.network == OFFICE
         assert one.network.digest == OFFICE.digest
         assert str(one.order) == ORDER
+        assert one.order is not None
         assert one.order.units == units_of("types", OFFICE)
     env = Cage2Env(network="office", red_agent="path", seed=1)
     seen, _ = env.reset()
